@@ -29,8 +29,10 @@
 //!
 //! # The flow of a handoff
 //!
-//! `waiting → instructing → writing → recording → ending → starting → priming → briefing → reading → [acknowledging] →
-//! done`, or `failed`, or `cancelled`. A handoff has the step in brackets only if it is urgent. Only [`core::handoff`]
+//! `waiting → instructing → writing → [checking] → recording → ending → starting → priming → briefing → reading →
+//! [acknowledging] → done`, or `failed`, or `cancelled`. A handoff has `acknowledging` only if it is urgent, and `checking`
+//! only if an agent writes its document and the document is to be checked, or a person is to accept it. The checks are
+//! in [`core::check`]; what tasuki sees of an agent's work itself is in [`contract::facts`]. Only [`core::handoff`]
 //! knows what follows each step. Each step has a file in `core/handoff/steps`, and the three ends share one. Only
 //! `core/handoff/driver.rs` moves a handoff from step to step. The acknowledgement of an urgent handoff is in
 //! [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the simulation writes, lists all transitions and their
@@ -82,9 +84,9 @@
 //!    which use only `contract`. `limits` knows when the machine has no file descriptors, threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
-//!    [`notify`], [`publish`], [`secrets`] (finds credentials in a document), [`process`], [`clock`], [`service`]
-//!    (systemd and launchd). Also [`demo`]: an agent for demonstrations and tests, which is a terminal program with a
-//!    composer, hooks and faults.
+//!    [`notify`], [`publish`], [`secrets`] (finds credentials in a document), [`git`] (facts of a repository, which is
+//!    hostile input, and what a document claims of it), [`process`], [`clock`], [`service`] (systemd and launchd). Also
+//!    [`demo`]: an agent for demonstrations and tests, which is a terminal program with a composer, hooks and faults.
 //! 4. [`runner`] carries out effects. An agent's start and the texts that are typed to it run one after the other.
 //! 5. [`sidecar`], the process `tasuki run`, is the loop: the only caller of `decide` and of `Store::commit`.
 //! 6. [`cli`] has one file or folder for each command. Commands write requests to the spool and read the views.
@@ -127,6 +129,7 @@ pub mod child;
 pub mod clock;
 pub mod config;
 pub mod files;
+pub mod git;
 pub mod limits;
 pub mod notify;
 pub mod personas;

@@ -1,5 +1,6 @@
 //! Personas: folders in `data/personas/`. A folder with a `skill.md` is a persona; there is no other registration.
 
+use crate::contract::document::DocumentCheck;
 use crate::core::id::Slug;
 use crate::core::text::{line_of, quotable};
 use crate::files::{self, Grade, Unfit, way};
@@ -40,6 +41,9 @@ pub struct PersonaFile {
     /// The tmux session in which its windows are made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// What is done about faults of its documents, instead of `document.check` in config.toml.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<DocumentCheck>,
 }
 
 /// What is known of one persona, for a decision.
@@ -265,9 +269,10 @@ fn toml_of(example: &Example, own: bool, file: &PersonaFile, slug: &Slug) -> Res
         cwd: file.cwd.clone().or(base.cwd),
         role: file.role.clone().or(base.role),
         session: file.session.clone().or(base.session),
+        check: file.check.or(base.check),
     };
     let keys = toml::to_string(&merged).map_err(|error| error.to_string())?;
-    Ok(format!("# All keys are optional: name, profile, cwd, role, session.\n{keys}"))
+    Ok(format!("# All keys are optional: name, profile, cwd, role, session, check.\n{keys}"))
 }
 
 fn open(personas: &Path, slug: &Slug) -> Result<Option<OwnedFd>, Error> {

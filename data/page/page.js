@@ -3,7 +3,7 @@
 // stays in this tab, and the page sends it only to a server that has proved that it knows the token.
 "use strict";
 
-const STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading", "acknowledging"];
+const STEPS = ["waiting", "instructing", "writing", "checking", "recording", "ending", "starting", "priming", "briefing", "reading", "acknowledging"];
 const TEXTS = ["instruction", "priming", "briefing"];
 const ENDS = ["done", "failed", "cancelled"];
 const MOST_HANDOFFS = 30;
@@ -14,6 +14,15 @@ const PULSE_MS = 5000;
 const PULSE_LIMIT_MS = 15000;
 /** The most characters of a reason in a heading. */
 const MOST_REASON = 160;
+/** How many changed files, written files and commands are listed. */
+const MOST_LISTED = 20;
+/** How much of a document is shown: characters, and elements of its text. */
+const MOST_TEXT = 256 * 1024;
+const MOST_ELEMENTS = 20000;
+/** A longer row of a document is shown as it is, and so is a deeper list or quotation. */
+const MOST_ROW = 8000;
+const MOST_LINK = 1000;
+const DEEPEST = 6;
 
 const at = (id) => document.getElementById(id);
 const agents = new Map();
@@ -89,7 +98,7 @@ const nameOf = (agent) => agent.persona_slug || "anonymous";
 
 class Refused extends Error {}
 
-async function api(path, body) {
+async function fetched(path, body) {
   if (!proven && !(await isOurs(token, "token"))) {
     lock(WRONG);
     throw new Refused("no token");
@@ -108,12 +117,14 @@ async function api(path, body) {
     lock(WRONG);
     throw new Refused("no token");
   }
+  if (response.ok) return response;
   const answer = await response.json();
-  if (response.ok) return answer;
   const error = answer.error || {};
   const [message, hint] = typeof error === "string" ? [error, answer.hint] : [error.message, error.hint];
   throw new Refused([message, hint].filter(Boolean).map((said) => said.replace(/\.$/, "")).join(". "));
 }
+
+const api = async (path, body) => (await fetched(path, body)).json();
 
 const toHex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
@@ -237,14 +248,18 @@ function makeHandoff(handoff) {
   };
   return el(
     "li",
-    { class: "card" },
+    { class: "card", id: `handoff-${id}`, tabindex: -1 },
     el("div", { class: "head" }, el("h3", { "data-part": "name" }), el("span", { "data-part": "state" })),
     el("p", { class: "faint mono", "data-part": "about" }),
+    makeHeld(id),
     el("ol", { class: "steps", "data-part": "steps", "aria-label": "Steps" }),
     el("p", { class: "mono", "data-part": "document" }),
     el("p", { class: "faint", "data-part": "verdicts" }),
     el("p", { class: "says", "data-part": "error" }),
     el("p", { "data-part": "hint" }),
+    el("ul", { class: "faults", "data-part": "faults", "aria-label": "Faults of the document" }),
+    makeReading(id),
+    el("details", { "data-part": "facts" }, el("summary", {}, "What tasuki has seen"), el("dl", { "data-part": "facts-list" })),
     el(
       "div",
       { class: "row" },
@@ -331,9 +346,10 @@ function updateChoices(card, handoff, ended) {
   const publish = handoff.publish;
   const why = publish?.error ? `: ${publish.error.message}` : "";
   say(card, "publish", publish ? `Publishing: ${(publish.state || "").replace("_", " ")}${publish.url ? ` at ${publish.url}` : why}` : "");
+  const mayAccept = (name) => name === "writing" || name === "checking";
   const shown = {
-    accept: step === "writing" || (failed && error?.step === "writing"),
-    cancel: !ended && STEPS.indexOf(step) < STEPS.indexOf("ending"),
+    accept: !isHeld(handoff) && (mayAccept(step) || (failed && mayAccept(error?.step))),
+    cancel: !isHeld(handoff) && !ended && STEPS.indexOf(step) < STEPS.indexOf("ending"),
     retry: failed && !doubt,
     arrived: doubt,
     lost: doubt,
@@ -363,8 +379,464 @@ function updateHandoff(card, handoff) {
   const error = handoff.error;
   say(card, "error", error ? error.message : "");
   say(card, "hint", error ? error.hint : "");
+  updateHeld(card, handoff);
+  updateFaults(part(card, "faults"), handoff);
+  updateReading(part(card, "reading"), handoff);
+  updateFacts(card, handoff);
   updateChoices(card, handoff, ended);
   updateReplies(card, handoff);
+}
+
+// ---- a handoff's document, and what tasuki has seen
+
+const isHeld = (handoff) => handoff.step === "checking" && Boolean(handoff.held_since);
+const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+/** Builds an element's children again, only if what they show has changed. */
+function rebuild(node, shown, make) {
+  const key = JSON.stringify(shown ?? null);
+  if (node.dataset.key === key) return;
+  node.dataset.key = key;
+  node.replaceChildren(...make());
+}
+
+/** The banner of a handoff that waits for a person to accept its document. */
+function makeHeld(id) {
+  const says = el("p", { class: "says", role: "alert" });
+  const note = el("input", { name: "note", required: true, maxlength: 4000, autocomplete: "off" });
+  const go = el("button", { type: "submit" }, "Rework");
+  const button = (text, className, kind) => {
+    const node = el("button", { type: "button", class: className, "data-part": kind }, text);
+    node.addEventListener("click", () => press(node, says, () => ask(kind, { handoff_id: id })));
+    return node;
+  };
+  const onsubmit = (event) => {
+    event.preventDefault();
+    press(go, says, async () => {
+      await ask("handoff_rework", { handoff_id: id, note: note.value.trim() });
+      note.value = "";
+    });
+  };
+  return el(
+    "div",
+    { class: "held", hidden: true, "data-part": "held", role: "group", "aria-label": "Your decision" },
+    el("p", { role: "status", "data-part": "held-says" }),
+    el("div", { class: "row" }, button("Accept the document", "main", "handoff_accept"), button("Cancel the handoff", "", "handoff_cancel")),
+    el("form", { onsubmit }, el("label", {}, "What the agent should change", note), el("div", { class: "row" }, go)),
+    says,
+  );
+}
+
+function updateHeld(card, handoff) {
+  const held = part(card, "held");
+  const faults = handoff.faults || [];
+  const found = faults.length ? `the checks found ${counted(faults.length, "fault")}` : "the checks found no fault";
+  say(held, "held-says", isHeld(handoff) ? `Waits for you since ${clock(handoff.held_since)}: ${found}.` : "");
+  if (!isHeld(handoff) && held.contains(document.activeElement)) card.focus();
+  if (isHeld(handoff) && held.hidden) part(card, "reading").open = true;
+  held.hidden = !isHeld(handoff);
+}
+
+function updateFaults(list, handoff) {
+  const faults = handoff.faults || [];
+  list.hidden = !faults.length;
+  rebuild(list, faults, () =>
+    faults.map((fault) => {
+      const where = fault.line == null ? "" : `line ${fault.line}: `;
+      const text = [fault.said, fault.is].filter(Boolean).join("; ");
+      return el("li", { class: fault.grade === "fix" ? "fix" : "" }, el("strong", {}, fault.grade), ` ${where}${text}`);
+    }),
+  );
+}
+
+/** The document, which is fetched when it is opened. */
+function makeReading(id) {
+  const shown = { class: "markdown", "data-part": "markdown", tabindex: 0, role: "group", "aria-label": `Document of handoff ${short(id)}` };
+  const says = el("p", { class: "says", role: "alert", "data-part": "reading-says" });
+  const reading = el("details", { hidden: true, "data-part": "reading" }, el("summary", {}, "Document"), el("div", shown), says);
+  reading.addEventListener("toggle", () => reading.open && readDocument(reading, id));
+  return reading;
+}
+
+function updateReading(reading, handoff) {
+  reading.hidden = handoff.bytes == null && !handoff.document && !handoff.facts;
+  const state = [handoff.sha256, handoff.document?.at, handoff.reworks, handoff.held_since].join(" ");
+  if (reading.dataset.state === state) return;
+  reading.dataset.state = state;
+  reading.dataset.read = "";
+  if (reading.open && !reading.hidden) readDocument(reading, handoff.handoff_id);
+}
+
+async function readDocument(reading, id) {
+  const state = reading.dataset.state;
+  if (reading.dataset.read === state) return;
+  reading.dataset.read = state;
+  let [text, why] = ["", ""];
+  try {
+    text = await (await fetched(`/api/handoffs/${encodeURIComponent(id)}/document`)).text();
+  } catch (error) {
+    why = error instanceof Refused ? error.message : "The server can't be reached.";
+    reading.dataset.read = "";
+  }
+  // Another text may have been asked for meanwhile.
+  if (reading.dataset.state !== state) return;
+  part(reading, "markdown").replaceChildren(...rendered(text));
+  say(reading, "reading-says", why);
+}
+
+/** Whether a command failed, as far as the transcript says it. */
+function told(ran) {
+  let end = "";
+  if (ran.exit != null) end = `: exit ${ran.exit}`;
+  else if (ran.failed != null) end = ran.failed ? ": failed" : ": did not fail";
+  return `${ran.command}${end}${ran.at ? ` at ${clock(ran.at)}` : ""}`;
+}
+
+/** Rows of a name and texts about the repository. */
+function aboutRepository(repository) {
+  const pushed = { true: ", on a remote branch", false: ", not pushed" }[repository.head_on_remote] ?? "";
+  const ahead = repository.upstream ? `, ${repository.ahead ?? "?"} ahead of ${repository.upstream}, ${repository.behind ?? "?"} behind` : "";
+  const files = (repository.status || []).slice(0, MOST_LISTED).map((changed) => `${changed.state} ${changed.path}`);
+  const count = repository.changed == null ? [] : [`${counted(repository.changed, "file")} ${repository.diff_stat ? `(${repository.diff_stat.trim()})` : ""}`];
+  return [
+    ["repository", [repository.root]],
+    ["branch", [`${repository.branch ?? "HEAD is detached"}${ahead}`]],
+    ["HEAD", repository.head ? [`${repository.head.slice(0, 12)}${pushed} ${repository.subject ?? ""}`] : ["there are no commits"]],
+    ["in progress", [repository.in_progress]],
+    ["changed", [...count, ...files]],
+  ];
+}
+
+/** Links to the handoffs before this one whose cards are shown. */
+const earlierOnes = (handoff) =>
+  (handoff.earlier || []).map((earlier) => {
+    const id = earlier.handoff_id;
+    const name = `handoff ${short(id)}`;
+    const shown = handoffs.has(id) ? el("a", { href: `#handoff-${id}` }, name) : name;
+    return el("span", {}, shown, ` ${earlier.file_path}${earlier.checkpoint ? `, checkpoint: ${earlier.checkpoint}` : ""}`);
+  });
+
+function updateFacts(card, handoff) {
+  const facts = handoff.facts;
+  const known = (handoff.earlier || []).map((earlier) => handoffs.has(earlier.handoff_id));
+  part(card, "facts").hidden = !facts && !handoff.drift?.length && !known.length;
+  rebuild(part(card, "facts-list"), [facts, handoff.drift, handoff.generation, handoff.earlier, known], () => {
+    const actions = facts?.actions;
+    const rows = [
+      ["taken", [facts && clock(facts.taken_at)]],
+      ["changed since then", handoff.drift || []],
+      ...(facts?.repository ? aboutRepository(facts.repository) : []),
+      ["last test", actions?.last_test ? [told(actions.last_test), actions.last_test.printed] : []],
+      ["sent", (actions?.sent || []).map(told)],
+      ["files written", (actions?.files || []).slice(0, MOST_LISTED).map((file) => `${file.path}: ${file.state}`)],
+      ["still running", (facts?.running || []).map((process) => `${process.pid} ${process.command}`)],
+      ["rules", facts?.chain?.rules || []],
+      ["session", [facts?.conversation?.resume_command]],
+      ["not known", facts?.not_known || []],
+      ["generation", [handoff.generation]],
+      ["earlier", earlierOnes(handoff)],
+    ];
+    return rows.flatMap(([name, texts]) => {
+      const shown = texts.filter(Boolean).map((text) => el("dd", { class: "mono" }, text instanceof Node ? text : String(text)));
+      return shown.length ? [el("dt", {}, name), ...shown] : [];
+    });
+  });
+}
+
+// ---- Markdown: text → blocks and spans, which are plain objects → elements. No HTML of a document is ever parsed.
+
+/** Without characters that control a program or turn the direction of writing. */
+const calm = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, "");
+
+/** The blocks of a document. */
+const markdown = (text) => blocksOf(calm(text).split("\n"), 0);
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/;
+const RULE = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
+const QUOTE = /^ {0,3}> ?/;
+const ITEM = /^( *)([-*+]|\d{1,9}[.)])(?: |$)/;
+const UNDERLINE = /^ {0,3}(=+|-+)[ \t]*$/;
+const DIVIDER = /^ *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *$/;
+const startsBlock = (row) => [FENCE, HEADING, RULE, QUOTE, ITEM].some((kind) => kind.test(row));
+
+function blocksOf(rows, depth) {
+  const found = [];
+  if (depth > DEEPEST) return [{ kind: "paragraph", spans: [rows.join("\n")] }];
+  for (let at = 0; at < rows.length; ) {
+    const row = rows[at];
+    const take = row.length > MOST_ROW || row.trim() === "" ? null : takerOf(rows, at, depth);
+    if (take) {
+      const [block, next] = take(rows, at, depth);
+      found.push(block);
+      at = next;
+    } else if (row.trim() === "") at += 1;
+    else {
+      found.push({ kind: "paragraph", spans: [row] });
+      at += 1;
+    }
+  }
+  return found;
+}
+
+/** What reads the block that begins at this row: it returns the block, and where the next one begins. */
+function takerOf(rows, at, depth) {
+  const row = rows[at];
+  if (at === 0 && depth === 0 && row === "---" && rows.indexOf("---", 1) > 0) return takeFrontMatter;
+  if (FENCE.test(row)) return takeFence;
+  if (HEADING.test(row)) return takeHeading;
+  if (RULE.test(row)) return (_, from) => [{ kind: "rule" }, from + 1];
+  if (QUOTE.test(row)) return takeQuote;
+  if (ITEM.test(row)) return takeList;
+  const below = rows[at + 1] ?? "";
+  if (row.includes("|") && below.includes("-") && below.length <= MOST_ROW && DIVIDER.test(below)) return takeTable;
+  return takeParagraph;
+}
+
+function takeFrontMatter(rows) {
+  const end = rows.indexOf("---", 1);
+  return [{ kind: "code", text: rows.slice(1, end).join("\n") }, end + 1];
+}
+
+function takeFence(rows, at) {
+  const [, fence] = FENCE.exec(rows[at]);
+  const ends = (row) => {
+    const mark = row.trim();
+    return mark.length >= fence.length && row.length <= MOST_ROW && [...mark].every((letter) => letter === fence[0]);
+  };
+  let end = at + 1;
+  while (end < rows.length && !ends(rows[end])) end += 1;
+  return [{ kind: "code", text: rows.slice(at + 1, end).join("\n") }, end + 1];
+}
+
+function takeHeading(rows, at) {
+  const [start, marks] = HEADING.exec(rows[at]);
+  const words = rows[at].slice(start.length).trim().split(" ");
+  if (words.length > 1 && [...words.at(-1)].every((letter) => letter === "#")) words.pop();
+  return [{ kind: "heading", level: marks.length, spans: spansOf(words.join(" ")) }, at + 1];
+}
+
+function takeQuote(rows, at, depth) {
+  let end = at;
+  while (end < rows.length && QUOTE.test(rows[end])) end += 1;
+  return [{ kind: "quote", blocks: blocksOf(rows.slice(at, end).map((row) => row.replace(QUOTE, "")), depth + 1) }, end];
+}
+
+function takeList(rows, at, depth) {
+  const [, outer, first] = ITEM.exec(rows[at]);
+  const isOrdered = first.length > 1;
+  const items = [];
+  let next = at;
+  while (next < rows.length) {
+    const mark = ITEM.exec(rows[next]);
+    if (!mark || mark[1].length > outer.length + 1 || (mark[2].length > 1) !== isOrdered || RULE.test(rows[next])) break;
+    const inner = mark[1].length + mark[2].length + 1;
+    const own = [rows[next].slice(inner)];
+    next += 1;
+    for (let blank = false; next < rows.length; next += 1) {
+      const row = rows[next];
+      const isInside = row.trim() === "" || row.startsWith(" ".repeat(Math.min(inner, mark[1].length + 2)));
+      if (!isInside && (blank || startsBlock(row))) break;
+      blank = row.trim() === "";
+      own.push(row.startsWith(" ".repeat(inner)) ? row.slice(inner) : row.trimStart());
+    }
+    items.push(blocksOf(own, depth + 1));
+  }
+  return [{ kind: "list", isOrdered, start: parseInt(first, 10) || 1, items }, next];
+}
+
+/** The cells of a row of a table. */
+function cellsOf(row) {
+  const cells = [""];
+  const bare = row.trim().replace(/^\|/, "");
+  for (let at = 0; at < bare.length; at += 1) {
+    if (bare[at] === "\\" && bare[at + 1] === "|") {
+      cells[cells.length - 1] += "|";
+      at += 1;
+    } else if (bare[at] === "|") cells.push("");
+    else cells[cells.length - 1] += bare[at];
+  }
+  if (cells.length > 1 && cells.at(-1).trim() === "") cells.pop();
+  return cells.map((cell) => spansOf(cell.trim()));
+}
+
+function takeTable(rows, at) {
+  const head = cellsOf(rows[at]);
+  const body = [];
+  let next = at + 2;
+  for (; next < rows.length && rows[next].includes("|") && rows[next].length <= MOST_ROW; next += 1) {
+    body.push(cellsOf(rows[next]).slice(0, head.length));
+  }
+  return [{ kind: "table", head, body }, next];
+}
+
+function takeParagraph(rows, at) {
+  let next = at + 1;
+  while (next < rows.length && rows[next].length <= MOST_ROW && rows[next].trim() !== "") {
+    const under = UNDERLINE.exec(rows[next]);
+    if (under) {
+      const level = under[1][0] === "=" ? 1 : 2;
+      return [{ kind: "heading", level, spans: spansOf(rows.slice(at, next).join(" ").trim()) }, next + 1];
+    }
+    if (startsBlock(rows[next])) break;
+    next += 1;
+  }
+  return [{ kind: "paragraph", spans: spansOf(rows.slice(at, next).map((row) => row.trim()).join("\n")) }, next];
+}
+
+/** The spans of a text: strings, and objects with a kind. */
+function spansOf(text, depth = 0) {
+  if (text.length > MOST_ROW || depth > DEEPEST) return [text];
+  const found = [];
+  // Marks that do not come again after this place: they are not searched for twice.
+  const alone = new Set();
+  let plain = "";
+  for (let at = 0; at < text.length; ) {
+    const [span, end] = spanAt(text, at, depth, alone);
+    if (typeof span === "string") plain += span;
+    else {
+      if (plain) found.push(plain);
+      plain = "";
+      found.push(span);
+    }
+    at = end;
+  }
+  return plain ? [...found, plain] : found;
+}
+
+const isWord = (letter) => letter !== undefined && /[\p{L}\p{N}]/u.test(letter);
+const isBlank = (letter) => letter === undefined || /\s/.test(letter);
+
+/** How often a letter stands there in a row. */
+function runOf(text, at) {
+  let end = at;
+  while (text[end] === text[at]) end += 1;
+  return end - at;
+}
+
+/** The span that begins there, and where it ends. */
+function spanAt(text, at, depth, alone) {
+  const letter = text[at];
+  const run = runOf(text, at);
+  if (letter === "\\" && /[!-/:-@[-`{-~]/.test(text[at + 1] ?? "")) return [text[at + 1], at + 2];
+  if (letter === "`") return codeAt(text, at, run, alone);
+  if (letter === "*" || letter === "_" || (letter === "~" && run === 2)) return emphasisAt(text, at, run, depth, alone);
+  if (letter === "!" && text[at + 1] === "[") return linkAt(text, at + 1, depth, true) ?? [letter, at + 1];
+  if (letter === "[") return linkAt(text, at, depth, false) ?? [letter, at + 1];
+  if (letter === "h" && !isWord(text[at - 1])) return addressAt(text, at) ?? [letter, at + 1];
+  return [letter, at + 1];
+}
+
+function codeAt(text, at, run, alone) {
+  const ticks = "`".repeat(run);
+  let end = alone.has(ticks) ? -1 : text.indexOf(ticks, at + run);
+  while (end >= 0 && runOf(text, end) !== run) end = text.indexOf(ticks, end + runOf(text, end));
+  if (end < 0) alone.add(ticks);
+  if (end < 0) return [ticks, at + run];
+  return [{ kind: "code", text: text.slice(at + run, end).replace(/^ (?=.)|(?<=.) $/gs, "") }, end + run];
+}
+
+function emphasisAt(text, at, run, depth, alone) {
+  const letter = text[at];
+  const marks = letter.repeat(run);
+  const opens = run <= 3 && !alone.has(marks) && !isBlank(text[at + run]) && !(letter === "_" && isWord(text[at - 1]));
+  const closes = (end) => runOf(text, end) === run && text[end - 1] !== letter && !isBlank(text[end - 1]) && !(letter === "_" && isWord(text[end + run]));
+  let end = opens ? text.indexOf(marks, at + run) : -1;
+  while (end >= 0 && !closes(end)) end = text.indexOf(marks, end + runOf(text, end));
+  if (opens && end < 0) alone.add(marks);
+  if (end < 0) return [marks, at + run];
+  const spans = spansOf(text.slice(at + run, end), depth + 1);
+  const kind = { "~": "del" }[letter] ?? (run === 1 ? "em" : "strong");
+  return [{ kind, spans: run === 3 ? [{ kind: "em", spans }] : spans }, end + run];
+}
+
+const DESTINATION = /\([ \t]*(?:<([^<>\n]*)>|([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*))(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'))?[ \t]*\)/y;
+
+/** A link, or what stands for an image or for an address that is not of the web: its words and the address as text. */
+function linkAt(text, at, depth, isImage) {
+  let open = 0;
+  let end = at;
+  for (; end < Math.min(text.length, at + MOST_LINK); end += 1) {
+    if (text[end] === "\\") end += 1;
+    else if (text[end] === "[") open += 1;
+    else if (text[end] === "]") open -= 1;
+    if (open === 0) break;
+  }
+  DESTINATION.lastIndex = end + 1;
+  const found = open === 0 && text[end + 1] === "(" ? DESTINATION.exec(text) : null;
+  if (!found) return null;
+  const address = found[1] ?? found[2];
+  const words = text.slice(at + 1, end);
+  const href = isImage ? null : webAddress(address);
+  const next = end + 1 + found[0].length;
+  if (!href) return [`${words}${address ? ` (${address})` : ""}`, next];
+  return [{ kind: "link", href, spans: [words || address] }, next];
+}
+
+function addressAt(text, at) {
+  const found = /^https?:\/\/[^\s<>"'`\\()[\]]+/.exec(text.slice(at, at + 2000));
+  if (!found) return null;
+  const words = found[0].replace(/[.,;:!?*_~]{1,9}$/, "");
+  const href = webAddress(words);
+  return href ? [{ kind: "link", href, spans: [words] }, at + words.length] : null;
+}
+
+/** The address, if it is one of the web; null for anything that a browser would run or open otherwise. */
+function webAddress(address) {
+  const found = URL.canParse(address) ? new URL(address) : null;
+  return found && ["http:", "https:"].includes(found.protocol) ? found.href : null;
+}
+
+/** The elements of a document. */
+function rendered(text) {
+  const left = { elements: MOST_ELEMENTS };
+  const shown = elementsOf(markdown(text.slice(0, MOST_TEXT)), [], left);
+  const isCut = text.length > MOST_TEXT || left.elements <= 0;
+  return isCut ? [...shown, el("p", { class: "faint" }, "… more in the file")] : shown;
+}
+
+/** Elements of blocks. The headings of a document begin below the card's own, and leave no level out. */
+function elementsOf(blocks, levels, left) {
+  const fits = () => (left.elements -= 1) > 0;
+  return blocks.filter(fits).flatMap((block) => {
+    const inside = (inner) => elementsOf(inner, levels, left);
+    switch (block.kind) {
+      case "heading": {
+        if (!block.spans.length) return [];
+        while (levels.length && levels.at(-1) >= block.level) levels.pop();
+        levels.push(block.level);
+        return [el(`h${Math.min(6, 3 + levels.length)}`, {}, ...inline(block.spans, left))];
+      }
+      case "code":
+        return [el("pre", {}, el("code", {}, block.text))];
+      case "rule":
+        return [el("hr")];
+      case "quote":
+        return [el("blockquote", {}, ...inside(block.blocks))];
+      case "list": {
+        const items = block.items.filter(fits).map((item) => el("li", {}, ...inside(item)));
+        return [block.isOrdered ? el("ol", { start: block.start }, ...items) : el("ul", {}, ...items)];
+      }
+      case "table": {
+        const cells = (row, name) => el("tr", {}, ...row.filter(fits).map((cell) => el(cell.length ? name : "td", {}, ...inline(cell, left))));
+        const body = block.body.filter(fits).map((row) => cells(row, "td"));
+        return [el("table", {}, el("thead", {}, cells(block.head, "th")), el("tbody", {}, ...body))];
+      }
+      default:
+        return [el("p", {}, ...inline(block.spans, left))];
+    }
+  });
+}
+
+/** Text nodes and elements of spans. A link is opened only by a click, and tells nothing of this page. */
+function inline(spans, left) {
+  return spans.map((span) => {
+    left.elements -= 1;
+    if (typeof span === "string" || left.elements <= 0) return typeof span === "string" ? span : "";
+    if (span.kind === "code") return el("code", {}, span.text);
+    if (span.kind !== "link") return el(span.kind, {}, ...inline(span.spans, left));
+    return el("a", { href: span.href, title: span.href, rel: "noreferrer noopener", target: "_blank" }, ...span.spans);
+  });
 }
 
 function updateSteps(list, handoff) {

@@ -41,7 +41,8 @@ impl JsonSchema for Pattern {
 }
 
 /// A JSON pointer (RFC 6901) into a hook's JSON, with one addition: a negative number counts an array's items from
-/// its end, so `/messages/-1/text` is the text of the last message.
+/// its end, so `/messages/-1/text` is the text of the last message. Where a place may be several, as in the rules for
+/// tools, `*` stands for all items of an array and all values of an object.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(transparent)]
 pub struct Pointer(String);
@@ -78,6 +79,26 @@ impl Pointer {
         })
     }
 
+    /// All values in `value` that the pointer names, where `*` stands for every item of an array or object.
+    #[must_use]
+    pub fn find_all<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
+        let Some((before, after)) = self.0.split_once("/*") else { return self.find(value).into_iter().collect() };
+        if !(after.is_empty() || after.starts_with('/')) {
+            return self.find(value).into_iter().collect();
+        }
+        let here = if before.is_empty() { Some(value) } else { Pointer(before.to_owned()).find(value) };
+        let inside: Vec<&Value> = match here {
+            Some(Value::Array(items)) => items.iter().collect(),
+            Some(Value::Object(map)) => map.values().collect(),
+            _ => Vec::new(),
+        };
+        if after.is_empty() {
+            return inside;
+        }
+        let rest = Pointer(after.to_owned());
+        inside.into_iter().flat_map(|value| rest.find_all(value)).collect()
+    }
+
     /// The name of the field, if it is one field of the top level.
     #[must_use]
     pub fn top_level(&self) -> Option<&str> {
@@ -97,4 +118,26 @@ pub struct When {
     /// It must be none of these texts.
     #[serde(default)]
     pub is_not: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_star_stands_for_every_item() {
+        let all = |pointer: &str, value: Value| {
+            let pointer: Pointer = serde_json::from_value(json!(pointer)).expect("a pointer");
+            pointer.find_all(&value).into_iter().cloned().collect::<Vec<_>>()
+        };
+        let changes = json!({"changes": {"/w/a": {"to": "/w/b"}, "/w/c": {"to": null}}, "edits": [{"p": 1}, {"p": 2}]});
+        assert_eq!(all("/changes/*/to", changes.clone()), [json!("/w/b"), Value::Null]);
+        assert_eq!(all("/edits/*/p", changes.clone()), [1, 2]);
+        assert_eq!(all("/edits/-1/p", changes.clone()), [2]);
+        assert_eq!(all("/*/0/p", changes.clone()), [1]);
+        assert_eq!(all("/edits/0/*", changes.clone()), [1]);
+        assert!(all("/none/*/p", changes.clone()).is_empty() && all("/*x", changes).is_empty());
+        assert_eq!(all("/*x/y", json!({"*x": {"y": 3}})), [3]);
+    }
 }

@@ -18,6 +18,10 @@ pub struct ProfileFile {
     /// Tells the CLI by its arguments, joined by single blanks (`node /usr/bin/codex --foo`). Without it a pane is
     /// never taken for this CLI by itself.
     pub detect: Option<Pattern>,
+    /// The command with which a person opens a session of the CLI again, as program and arguments; `{session_id}` is
+    /// replaced. tasuki shows it and never runs it.
+    #[serde(default)]
+    pub resume: Vec<String>,
     /// How tasuki starts it. Without it the CLI can only be adopted.
     pub launch: Option<LaunchSection>,
     /// How its version is asked for, and with which ones this profile was tried.
@@ -35,7 +39,8 @@ pub struct ProfileFile {
     pub screen: ScreenSection,
     /// Which of its own events mean what.
     pub hooks: HooksSection,
-    /// How its transcript is read; without it there is no `agent_reply`, no `salvage` and no context usage from it.
+    /// How its transcript is read; without it there is no `agent_reply`, no `salvage`, no context usage from it, and
+    /// nothing is known of what the agent did.
     pub transcript: Option<TranscriptSection>,
     /// What goes into the CLI's own configuration so that an agent that tasuki did not start reports too.
     pub install: Option<InstallSection>,

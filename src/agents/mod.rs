@@ -6,9 +6,12 @@
 //! In reading order: [`condition`], [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`],
 //! [`ansi`] and [`screen`] (screens), [`rules`] (what each hook event means), [`hook`] and [`statusline`] (the commands
 //! that CLIs run), [`event`] (the sidecar's side), [`transcript_format`] and [`transcript`] (the conversation, and how
-//! full the context is), [`install`] (hooks in a CLI's own configuration).
+//! full the context is), [`tool_format`], [`tool_calls`], [`transcript_facts`], [`actions`] and [`reading`] (what the
+//! agent did), [`install`] (hooks in a CLI's own configuration).
 
+pub mod actions;
 pub mod ansi;
+mod command_line;
 pub mod condition;
 pub mod event;
 pub mod format;
@@ -21,11 +24,17 @@ pub mod launch;
 mod placeholder;
 pub mod profile;
 mod prune;
+pub mod reading;
+mod resume;
 pub mod rules;
 mod salvage;
 pub mod screen;
 pub mod statusline;
+pub mod tool_calls;
+pub mod tool_format;
 pub mod transcript;
+pub mod transcript_facts;
+mod transcript_file;
 pub mod transcript_format;
 
 pub use event::{EventError, EventFile, read_event};
@@ -33,4 +42,7 @@ pub use format::{InputMode, ProfileFile};
 pub use install::{Change, InstallError};
 pub use launch::{Launch, LaunchContext};
 pub use profile::{Profile, ProfileError, Profiles};
+pub use reading::has_read;
+pub use tool_calls::{ToolCall, ToolKind};
 pub use transcript::{Transcript, TranscriptError, TranscriptMessage};
+pub use transcript_facts::{TranscriptFacts, read_facts};

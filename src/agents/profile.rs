@@ -87,6 +87,12 @@ impl Profile {
         if let Some(fault) = self.file.launch.as_ref().and_then(LaunchSection::fault) {
             return Err(fault);
         }
+        if let Some(fault) = self.resume_fault() {
+            return Err(("resume", fault));
+        }
+        if let Some(fault) = self.file.transcript.as_ref().and_then(|rules| rules.tools.as_ref()?.fault()) {
+            return Err(fault);
+        }
         if !is_command(&self.file.exit.command) {
             return Err(("exit.command", "must be one line of 1 to 200 visible characters".into()));
         }
@@ -127,6 +133,7 @@ impl Profile {
             reports_answers: self.file.hooks.on.iter().any(tells),
             reports_context: self.file.transcript.as_ref().is_some_and(|rules| rules.context.is_some()),
             proves_prompts: self.file.transcript.as_ref().is_some_and(|rules| rules.proves_prompts),
+            reports_tools: self.file.transcript.as_ref().is_some_and(|rules| rules.tools.is_some()),
             has_transcript: self.file.transcript.as_ref().is_some_and(|rules| !rules.messages.is_empty()),
         }
     }

@@ -90,6 +90,11 @@ pub(super) fn fits(when: Option<&When>, payload: &Value) -> bool {
     })
 }
 
+/// Whether all of these conditions fit.
+pub(super) fn all_fit(when: &[When], payload: &Value) -> bool {
+    when.iter().all(|when| fits(Some(when), payload))
+}
+
 fn reason(rule: &ReasonRule, payload: &Value) -> SessionReason {
     let word = text_at(payload, &rule.at).unwrap_or_default();
     if rule.replaced.contains(&word) {

@@ -23,14 +23,28 @@ impl Transcript {
     }
 }
 
+impl Transcript {
+    /// The last message of one role, inside a fence; none if there is none.
+    #[must_use]
+    pub fn last_of(&self, role: Role, max_bytes: usize) -> Option<String> {
+        let said = self.said.iter().rfind(|said| said.role == role)?;
+        Some(fenced(&said.text, max_bytes))
+    }
+}
+
 fn part(said: &TranscriptMessage, most: usize) -> String {
     let heading = match said.role {
         Role::User => "### User",
         Role::Assistant => "### Agent",
     };
-    let text = shorten(&sanitise(&said.text), most);
+    format!("{heading}\n\n{}\n\n", fenced(&said.text, most))
+}
+
+/// A text inside a fence that it can't close, and without its middle if it is too long.
+fn fenced(text: &str, most: usize) -> String {
+    let text = shorten(&sanitise(text), most);
     let fence = fence(&text);
-    format!("{heading}\n\n{fence}text\n{}\n{fence}\n\n", text.trim_matches('\n'))
+    format!("{fence}text\n{}\n{fence}", text.trim_matches('\n'))
 }
 
 /// The beginning and the end of a text that is too long.

@@ -1,30 +1,25 @@
 //! Reads the CLI's own transcript: the conversation, and how full the context is.
 //!
-//! The file belongs to the CLI and may contain anything. It is opened without following a link and without waiting,
-//! only its end is read, and a line that is too long or not JSON is skipped. The file lags behind the events by some
-//! ten milliseconds and may split one message over several lines, so a caller that needs the last message reads again
-//! until it is there.
+//! Only the file's end is read, and a line that is too long or not JSON is skipped. The file lags behind the events by
+//! some ten milliseconds and may split one message over several lines, so a caller that needs the last message reads
+//! again until it is there.
 
-use super::condition::When;
 use super::profile::Profile;
-use super::rules::{fits, text_at};
+use super::rules::{all_fit, fits, text_at};
+use super::transcript_file::{TranscriptFile, lines};
 use super::transcript_format::{ContextUsageRule, MessageRule, TranscriptSection};
 use crate::core::hook::ContextUsage;
-use crate::files::{self, Meta};
-use crate::limits;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+pub use super::transcript_file::TranscriptError;
 pub use super::transcript_format::Role;
 
 /// How much of a transcript is read, from its end, in bytes.
 pub const MAX_READ: u64 = 8 << 20;
 /// How much of it is read for the context usage alone, or to look for a prompt, in bytes.
-const MAX_TAIL_READ: u64 = 1 << 20;
-/// Longest line that is parsed, in bytes.
-const MAX_LINE: usize = 1 << 20;
+pub(super) const MAX_TAIL_READ: u64 = 1 << 20;
 /// How many messages back a line may continue an earlier one: a tool's result may come between its lines.
 const MAX_BACK: usize = 64;
 
@@ -55,38 +50,6 @@ pub struct Transcript {
     silent_end: bool,
 }
 
-/// Why a transcript can't be read.
-#[derive(Debug, thiserror::Error)]
-pub enum TranscriptError {
-    #[error("the profile {profile} does not say how to read a transcript; add a [transcript] section to the profile")]
-    NoRules { profile: String },
-    #[error("could not read the transcript {path}: {source}")]
-    Read { path: PathBuf, source: io::Error },
-    /// It is not a file that is read.
-    #[error("the transcript {path} {rule}; it was not read")]
-    Unfit { path: PathBuf, rule: &'static str },
-}
-
-impl TranscriptError {
-    /// Whether the read failed because the machine ran short of something, so that a later try may succeed.
-    #[must_use]
-    pub fn is_shortage(&self) -> bool {
-        matches!(self, TranscriptError::Read { source, .. } if limits::is_shortage(source))
-    }
-
-    /// Whether the read failed for a reason that says nothing about the file, so that a later try may succeed.
-    #[must_use]
-    pub fn is_passing(&self) -> bool {
-        matches!(self, TranscriptError::Read { source, .. } if limits::is_passing(source))
-    }
-
-    /// Whether the file does not exist: several CLIs create it with the first prompt.
-    #[must_use]
-    pub fn is_missing(&self) -> bool {
-        matches!(self, TranscriptError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
-    }
-}
-
 /// Reads the last 8 MiB of a transcript.
 ///
 /// # Errors
@@ -94,9 +57,9 @@ impl TranscriptError {
 /// belongs to another user.
 pub fn read(profile: &Profile, path: &Path) -> Result<Transcript, TranscriptError> {
     let rules = rules(profile)?;
-    let (bytes, cut) = tail(path, MAX_READ)?;
-    let mut reader = Reader::new(rules);
-    lines(&bytes).for_each(|line| reader.take(&line));
+    let (bytes, cut) = TranscriptFile::open(path)?.tail(MAX_READ)?;
+    let mut reader = TranscriptReader::new(rules);
+    lines(&bytes).filter(|line| !is_skipped(rules, line)).for_each(|line| reader.take(&line));
     Ok(Transcript { cut, ..reader.out })
 }
 
@@ -107,7 +70,7 @@ pub fn read(profile: &Profile, path: &Path) -> Result<Transcript, TranscriptErro
 pub fn read_context_usage(profile: &Profile, path: &Path) -> Result<Option<(ContextUsage, bool)>, TranscriptError> {
     let rules = rules(profile)?;
     let Some(rule) = &rules.context else { return Ok(None) };
-    let (bytes, _) = tail(path, MAX_TAIL_READ)?;
+    let (bytes, _) = TranscriptFile::open(path)?.tail(MAX_TAIL_READ)?;
     Ok(lines(&bytes).rev().filter(|line| !is_skipped(rules, line)).find_map(|line| measure(rule, &line)))
 }
 
@@ -117,11 +80,11 @@ pub fn read_context_usage(profile: &Profile, path: &Path) -> Result<Option<(Cont
 /// As [`read`].
 pub fn holds_prompt(profile: &Profile, path: &Path, mark: &str) -> Result<bool, TranscriptError> {
     let rules = rules(profile)?;
-    let (bytes, _) = tail(path, MAX_TAIL_READ)?;
+    let (bytes, _) = TranscriptFile::open(path)?.tail(MAX_TAIL_READ)?;
     // The caller asks often, so only lines that contain the mark are parsed.
     let may_be = |line: &&[u8]| std::str::from_utf8(line).is_ok_and(|line| line.contains(mark));
     let is_it = |line: &Value| {
-        let rule = rules.messages.iter().find(|rule| fit(&rule.when, line));
+        let rule = rules.messages.iter().find(|rule| all_fit(&rule.when, line));
         let texts = rule.filter(|rule| rule.role == Role::User).map(|rule| rule.texts(line)).unwrap_or_default();
         texts.iter().any(|text| text.contains(mark))
     };
@@ -138,64 +101,20 @@ impl Transcript {
     }
 }
 
-fn rules(profile: &Profile) -> Result<&TranscriptSection, TranscriptError> {
+pub(super) fn rules(profile: &Profile) -> Result<&TranscriptSection, TranscriptError> {
     let rules = profile.file.transcript.as_ref();
     rules.ok_or_else(|| TranscriptError::NoRules { profile: profile.name.clone() })
 }
 
-/// The last `max` bytes of the file, from the beginning of a line; and whether that is not all of it.
-fn tail(path: &Path, max: u64) -> Result<(Vec<u8>, bool), TranscriptError> {
-    let failed = |source| TranscriptError::Read { path: path.to_owned(), source };
-    let unfit = |rule| TranscriptError::Unfit { path: path.to_owned(), rule };
-    if !path.is_absolute() {
-        return Err(unfit("is not an absolute path"));
-    }
-    // Checked before it is opened, because opening a device can have effects.
-    check(&nix::sys::stat::lstat(path).map_err(|errno| failed(errno.into()))?.into()).map_err(unfit)?;
-    let (mut file, meta) = files::open(path).map_err(failed)?;
-    check(&meta).map_err(unfit)?;
-    // One more byte shows whether the tail begins with a whole line.
-    let from = meta.file_id.size.saturating_sub(max.saturating_add(1));
-    file.seek(SeekFrom::Start(from)).map_err(failed)?;
-    let mut bytes = Vec::new();
-    file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
-    if from > 0 {
-        let whole = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
-        bytes.drain(..whole);
-    }
-    Ok((bytes, from > 0))
-}
-
-fn check(meta: &Meta) -> Result<(), &'static str> {
-    if meta.is_link() {
-        Err("is a link; links are not followed")
-    } else if !meta.is_file() {
-        Err("is not a regular file")
-    } else if !meta.is_ours() {
-        Err("belongs to another user")
-    } else {
-        Ok(())
-    }
-}
-
-/// The lines that are JSON objects and not too long.
-fn lines(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Value> {
-    let fitting = bytes.split(|byte| *byte == b'\n').filter(|line| (2..=MAX_LINE).contains(&line.len()));
-    fitting.filter_map(|line| super::json::read::<Value>(line).ok()).filter(Value::is_object)
-}
-
-fn fit(when: &[When], line: &Value) -> bool {
-    when.iter().all(|when| fits(Some(when), line))
-}
-
-fn is_skipped(rules: &TranscriptSection, line: &Value) -> bool {
+/// Whether the profile leaves the line out.
+pub(super) fn is_skipped(rules: &TranscriptSection, line: &Value) -> bool {
     rules.skip.iter().any(|when| fits(Some(when), line))
 }
 
 /// The context usage that a line reports; none if it reports none, or no tokens, as a CLI's own error message does. A
 /// guessed window that is smaller than what is used is ignored.
 fn measure(rule: &ContextUsageRule, line: &Value) -> Option<(ContextUsage, bool)> {
-    if !fit(&rule.when, line) {
+    if !all_fit(&rule.when, line) {
         return None;
     }
     let numbers = rule.used.iter().filter_map(|at| at.find(line)?.as_u64());
@@ -215,26 +134,25 @@ struct Begun {
     place: Option<usize>,
 }
 
-struct Reader<'r> {
+/// Puts the lines of a transcript together to a conversation.
+pub(super) struct TranscriptReader<'r> {
     rules: &'r TranscriptSection,
     begun: VecDeque<Begun>,
-    out: Transcript,
+    pub(super) out: Transcript,
 }
 
-impl<'r> Reader<'r> {
-    fn new(rules: &'r TranscriptSection) -> Self {
-        Reader { rules, begun: VecDeque::new(), out: Transcript::default() }
+impl<'r> TranscriptReader<'r> {
+    pub(super) fn new(rules: &'r TranscriptSection) -> Self {
+        TranscriptReader { rules, begun: VecDeque::new(), out: Transcript::default() }
     }
 
-    fn take(&mut self, line: &Value) {
-        if is_skipped(self.rules, line) {
-            return;
-        }
+    /// Reads a line that is not skipped.
+    pub(super) fn take(&mut self, line: &Value) {
         if let Some((usage, guess)) = self.rules.context.as_ref().and_then(|rule| measure(rule, line)) {
             self.out.context = Some(usage);
             self.out.window_is_guess = guess;
         }
-        if let Some(rule) = self.rules.messages.iter().find(|rule| fit(&rule.when, line)) {
+        if let Some(rule) = self.rules.messages.iter().find(|rule| all_fit(&rule.when, line)) {
             self.message(rule, line);
         }
     }
@@ -243,7 +161,8 @@ impl<'r> Reader<'r> {
         let all = rule.texts(line);
         let is_noise = |text: &str| self.rules.skip_texts.iter().any(|pattern| pattern.0.is_match(text));
         let texts: Vec<&str> = all.iter().copied().filter(|text| !text.trim().is_empty() && !is_noise(text)).collect();
-        if texts.is_empty() && !all.is_empty() && rule.role == Role::User {
+        // What has only noise, or the result of a tool, is not the person's.
+        if texts.is_empty() && rule.role == Role::User {
             return;
         }
         let id = rule.id.as_ref().and_then(|at| text_at(line, at));
@@ -255,6 +174,7 @@ impl<'r> Reader<'r> {
         let text = texts.join("\n");
         let begun = &mut self.begun[at];
         match begun.place {
+            Some(place) if rule.whole => self.out.said[place].text = text,
             Some(place) => {
                 let said = &mut self.out.said[place].text;
                 said.push('\n');

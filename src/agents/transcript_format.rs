@@ -2,6 +2,7 @@
 //! read.
 
 use super::condition::{Pattern, Pointer, When};
+use super::tool_format::ToolsSection;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,6 +37,13 @@ pub struct TranscriptSection {
     pub messages: Vec<MessageRule>,
     /// Where the transcript says how full the context is.
     pub context: Option<ContextUsageRule>,
+    /// Where the transcript says which model answers.
+    pub model: Option<ModelRule>,
+    /// A line says that the CLI has summarised the conversation, to free its context, if all of these fit.
+    #[serde(default)]
+    pub compacted: Vec<When>,
+    /// How the agent's tool calls are read; without it nothing is known of what the agent did.
+    pub tools: Option<ToolsSection>,
 }
 
 /// Which lines are messages of one role, and where their text is.
@@ -52,7 +60,7 @@ pub struct MessageRule {
     /// Where, in a block, its kind is.
     #[serde(default = "kind_at")]
     pub block_kind: Pointer,
-    /// The kinds of blocks that are text.
+    /// The kinds of blocks that are text; with an empty list each block that has a text.
     #[serde(default = "text_kinds")]
     pub text_kinds: Vec<String>,
     /// Where, in a block, its text is.
@@ -61,6 +69,20 @@ pub struct MessageRule {
     /// Where the message's id is, for a CLI that writes one message as several lines. Without it each line is a
     /// message.
     pub id: Option<Pointer>,
+    /// Each of those lines has the whole message so far, and not only a part of it.
+    #[serde(default)]
+    pub whole: bool,
+}
+
+/// Where a transcript says which model answers. The last line that fits and has a name counts.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelRule {
+    /// All of these must fit.
+    #[serde(default)]
+    pub when: Vec<When>,
+    /// Where the model's name is.
+    pub at: Pointer,
 }
 
 /// Where a transcript says how full the context is. The last line that fits and has tokens counts.
@@ -98,8 +120,8 @@ impl MessageRule {
         let block = |block: &'v Value| match block {
             Value::String(text) => Some(text.as_str()),
             block => {
-                let kind = self.block_kind.find(block)?.as_str()?;
-                let is_text = self.text_kinds.iter().any(|text| text == kind);
+                let kind = || self.block_kind.find(block)?.as_str();
+                let is_text = self.text_kinds.is_empty() || kind().is_some_and(|kind| self.is_text_kind(kind));
                 is_text.then(|| self.block_text.find(block)?.as_str()).flatten()
             }
         };
@@ -108,6 +130,10 @@ impl MessageRule {
             Some(Value::Array(blocks)) => blocks.iter().filter_map(block).collect(),
             _ => Vec::new(),
         }
+    }
+
+    fn is_text_kind(&self, kind: &str) -> bool {
+        self.text_kinds.iter().any(|text| text == kind)
     }
 }
 

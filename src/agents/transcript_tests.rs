@@ -1,6 +1,7 @@
 //! Transcripts as each CLI writes them, and broken ones.
 
 use super::super::profile::Profiles;
+use super::super::transcript_file::MAX_LINE;
 use super::*;
 use serde_json::json;
 use std::io::Write;

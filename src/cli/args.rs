@@ -6,7 +6,7 @@ use super::completions::CompletionsArgs;
 use super::doctor::DoctorArgs;
 use super::errors::ErrorsArgs;
 use super::guide::HelpArgs;
-use super::handoff::{AcceptArgs, HandoffArgs, HandoffName, RetryArgs};
+use super::handoff::{AcceptArgs, HandoffArgs, HandoffName, RetryArgs, ReworkArgs};
 use super::handoffs::HandoffsArgs;
 use super::hook::HookArgs;
 use super::hooks::HooksCommand;
@@ -62,7 +62,7 @@ pub enum Command {
     Demo,
     /// Hand off an agent: it writes a document and ends, then its successor is primed and briefed.
     #[command(
-        after_help = "Example:\n  tasuki handoff kai --reason \"context is full\" --focus \"the flaky test\" --wait"
+        after_help = "Example:\n  tasuki handoff kai --reason \"context is full\" --focus \"the flaky test\" --wait\n  tasuki handoff kai --check hold --review"
     )]
     Handoff(HandoffArgs),
     /// Resume a failed handoff at the step where it stopped.
@@ -71,9 +71,12 @@ pub enum Command {
     /// Cancel a handoff; possible until its step `ending` begins.
     #[command(after_help = "Example:\n  tasuki cancel 5f2a")]
     Cancel(HandoffName),
-    /// Accept the document as it is, although the agent has not reported that it is finished.
+    /// Accept the document as it is, although the agent has not reported that it is finished or the document has faults.
     #[command(after_help = "Example:\n  tasuki accept 5f2a --wait")]
     Accept(AcceptArgs),
+    /// Ask the agent to write its document once more, while the handoff waits for you to accept it.
+    #[command(after_help = "Example:\n  tasuki rework 5f2a --note \"say which tests you ran\" --wait")]
+    Rework(ReworkArgs),
     /// Close a failed handoff for good; document and record are kept.
     #[command(after_help = "Example:\n  tasuki abandon 5f2a")]
     Abandon(HandoffName),
@@ -106,7 +109,7 @@ pub enum Command {
     Agents(AgentsArgs),
     /// List the handoffs, or show one.
     #[command(
-        after_help = "Example:\n  tasuki handoffs --limit 5\n  tasuki handoffs show 5f2a",
+        after_help = "Example:\n  tasuki handoffs --limit 5\n  tasuki handoffs show 5f2a --document",
         args_conflicts_with_subcommands = true
     )]
     Handoffs(HandoffsArgs),

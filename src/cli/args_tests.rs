@@ -1,7 +1,7 @@
 //! What the command line takes, and what it refuses.
 
 use super::*;
-use crate::cli::handoff::{AuthorArg, UrgencyArg};
+use crate::cli::handoff::{AuthorArg, CheckArg, UrgencyArg};
 use clap::CommandFactory;
 
 fn parse(line: &str) -> Result<Cli, clap::error::ErrorKind> {
@@ -27,6 +27,18 @@ fn a_handoff_takes_all_its_options() {
 fn a_provided_document_must_be_given() {
     assert!(parse("tasuki handoff kai --author provided").is_err());
     assert!(parse("tasuki handoff kai --author provided --document a.md").is_ok());
+}
+
+#[test]
+fn a_check_is_one_of_four_and_a_rework_has_a_note() {
+    let cli = parse("tasuki handoff kai --check hold --review").expect("a legal line");
+    let Command::Handoff(args) = cli.command else { panic!("not a handoff") };
+    assert_eq!((args.check, args.review), (Some(CheckArg::Hold), true));
+    assert!(parse("tasuki rework 5f --note x --wait").is_ok());
+    for wrong in ["tasuki handoff kai --check maybe", "tasuki rework 5f", "tasuki handoffs show 5f --document --facts"]
+    {
+        assert!(parse(wrong).is_err(), "{wrong}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! out.
 
 use super::error::CliError;
+use super::examined;
 use super::view::{millis_between, said};
 use crate::contract::{HandoffView, Step, StepError, StepView, Word};
 use crate::core::text::sanitise;
@@ -47,6 +48,19 @@ pub enum Progress {
     Grew {
         bytes: u64,
     },
+    /// The agent was asked to fix its document.
+    Reworked {
+        /// How often so far.
+        times: u64,
+        /// How many faults the document has.
+        faults: usize,
+    },
+    /// The handoff waits for a person to accept its document.
+    Held {
+        handoff_id: String,
+        since: String,
+        faults: usize,
+    },
     /// A dialog in an agent's pane waits for a person.
     Blocked {
         agent_id: String,
@@ -75,6 +89,8 @@ pub struct Follower {
     left: usize,
     ignore_until: usize,
     bytes: Option<u64>,
+    reworks: u64,
+    held: Option<String>,
     ended: bool,
 }
 
@@ -92,7 +108,8 @@ impl Follower {
         let steps = before.steps.len();
         match FlowEnd::of(&before.step) {
             Some(_) => Follower { entered: steps, left: steps, ignore_until: steps + 1, ..Follower::default() },
-            None => Follower::default(),
+            // What the person has just decided about is not news.
+            None => Follower { reworks: before.reworks, held: before.held_since.clone(), ..Follower::default() },
         }
     }
 
@@ -133,11 +150,29 @@ impl Follower {
             self.bytes = bytes;
             news.extend(bytes.map(|bytes| Progress::Grew { bytes }));
         }
+        if view.step == Step::Checking {
+            news.extend(self.checking(view));
+        }
         if let Some(outcome) = outcome {
             self.ended = true;
             news.push(Progress::Ended(outcome));
         }
         news
+    }
+
+    /// What has happened to the document since it is being checked.
+    fn checking(&mut self, view: &HandoffView) -> Option<Progress> {
+        let faults = view.faults.len();
+        if let Some(since) = said(view.held_since.as_deref()) {
+            self.reworks = view.reworks;
+            let is_news = self.held.as_deref() != Some(since);
+            self.held = Some(since.to_owned());
+            let handoff_id = sanitise(&view.handoff_id);
+            return is_news.then(|| Progress::Held { handoff_id, since: sanitise(since), faults });
+        }
+        let is_news = view.reworks > self.reworks;
+        self.reworks = view.reworks;
+        is_news.then_some(Progress::Reworked { times: view.reworks, faults })
     }
 }
 
@@ -175,6 +210,19 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// What the running step waits for since this news, in a few words; none if the news says nothing of it.
+#[must_use]
+pub fn about(news: &Progress) -> Option<String> {
+    match news {
+        Progress::Grew { bytes } => Some(format!("{} so far", size(*bytes))),
+        Progress::Reworked { faults: 0, .. } => Some("the agent was asked to change it".to_owned()),
+        Progress::Reworked { faults, .. } => Some(format!("the agent was asked to fix {}", examined::count(*faults))),
+        Progress::Held { .. } => Some("waits for you".to_owned()),
+        Progress::Blocked { .. } => Some("waiting for a person".to_owned()),
+        Progress::Entered { .. } | Progress::Passed { .. } | Progress::Stopped { .. } | Progress::Ended(_) => None,
+    }
+}
+
 /// One line for each piece of news worth a line; the second value is whether it is good news.
 #[must_use]
 pub fn line(news: &Progress) -> Option<(String, bool)> {
@@ -182,6 +230,11 @@ pub fn line(news: &Progress) -> Option<(String, bool)> {
     match news {
         Progress::Entered { .. } | Progress::Ended(_) => None,
         Progress::Grew { bytes } => Some((format!("{:<13} {:>10}", "  document", size(*bytes)), true)),
+        Progress::Reworked { .. } => about(news).map(|what| (format!("{:<13} {what}", "  document"), true)),
+        Progress::Held { handoff_id, faults, .. } => {
+            let (found, choices) = (examined::count(*faults), examined::choices(handoff_id));
+            Some((format!("the document waits for you ({found}): {choices}"), false))
+        }
         Progress::Blocked { agent_id, pane } => {
             let who: String = agent_id.chars().take(8).collect();
             Some((format!("agent {who} is waiting for you: answer the dialog in its pane {pane}"), false))

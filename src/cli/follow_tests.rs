@@ -71,6 +71,34 @@ fn the_old_end_of_a_retried_handoff_is_not_its_new_end() {
 }
 
 #[test]
+fn what_happens_to_a_document_that_is_checked_is_told_once() {
+    let view = |reworks: u64, held: Option<&str>, faults: usize| {
+        json!({"step": "checking", "handoff_id": "5f2a9c81-d0e3", "steps": [step("checking", 1, None)], "reworks": reworks,
+            "held_since": held, "faults": vec![json!({"said": "x"}); faults]})
+    };
+    let views = [
+        view(0, None, 0),
+        view(1, None, 3),
+        view(1, None, 3),
+        view(1, Some("t1"), 1),
+        view(1, Some("t1"), 1),
+        view(2, None, 0),
+    ];
+    let held = "the document waits for you (1 fault): tasuki accept 5f2a9c81, tasuki rework 5f2a9c81 --note TEXT, or \
+        tasuki cancel 5f2a9c81";
+    let expected = [
+        "> checking",
+        "  document    the agent was asked to fix 3 faults",
+        held,
+        "  document    the agent was asked to change it",
+    ];
+    assert_eq!(lines(&mut Follower::new(), &views), expected);
+    // The person has just decided: the view does not show it yet.
+    let mut follower = Follower::after(&seen(&views[3]));
+    assert_eq!(lines(&mut follower, &[view(1, Some("t1"), 1), view(1, Some("t2"), 1)]), ["> checking", held]);
+}
+
+#[test]
 fn cancelled_is_told_apart_from_failed() {
     let view = json!({"step": "cancelled", "steps": [step("waiting", 0, Some(1))]});
     assert_eq!(

@@ -1,10 +1,10 @@
-//! `handoff`, `retry`, `cancel`, `accept`, `abandon`.
+//! `handoff`, `retry`, `cancel`, `accept`, `rework`, `abandon`.
 
 use super::CliSession;
 use super::error::CliError;
 use super::follow::Follower;
 use super::view::{ViewFile, said};
-use super::{input, names, view, wait};
+use super::{examined, input, names, review, view, wait};
 use crate::contract::reply::HandoffReply;
 use crate::contract::{HandoffView, Word};
 use crate::core::text::sanitise;
@@ -54,9 +54,28 @@ pub struct HandoffArgs {
     /// Do not wait for the agent's running turn to end.
     #[arg(long)]
     pub now: bool,
+    /// What to do about faults that tasuki finds in the document [default: `document.check` of the configuration].
+    #[arg(long, value_enum)]
+    pub check: Option<CheckArg>,
+    /// Let the handoff wait until you accept the document; on a terminal, show it in your editor and ask.
+    #[arg(long)]
+    pub review: bool,
     /// Show each step as it passes, and exit only when the handoff has ended.
     #[arg(long)]
     pub wait: bool,
+}
+
+/// What is done about faults of the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckArg {
+    /// Do not check the document.
+    Off,
+    /// Report the faults as warnings.
+    Warn,
+    /// Ask the agent once to fix them.
+    Fix,
+    /// Wait until you accept the document.
+    Hold,
 }
 
 /// Who writes the document.
@@ -140,39 +159,60 @@ pub struct AcceptArgs {
     pub wait: bool,
 }
 
+/// `rework`.
+#[derive(Debug, Args)]
+pub struct ReworkArgs {
+    /// Handoff id or a unique prefix.
+    pub handoff: String,
+    /// What the agent should change.
+    #[arg(long, value_name = "TEXT")]
+    pub note: String,
+    /// Show each step as it passes, and exit only when the handoff has ended.
+    #[arg(long)]
+    pub wait: bool,
+}
+
 /// Asks for a handoff.
 ///
 /// # Errors
-/// What the sidecar refused, or, with `--wait`, how the handoff failed.
+/// What the sidecar refused, or, with `--wait` or `--review`, how the handoff failed.
 pub fn handoff(session: &CliSession, args: &HandoffArgs) -> Result<(), CliError> {
     let agent_id = match args.agent.as_deref() {
         Some(name) => names::agent(&session.home, name)?,
         None => names::own_id(&session.home)?,
     };
-    if args.wait && names::own_id(&session.home).is_ok_and(|own| own.eq_ignore_ascii_case(&agent_id)) {
+    let is_own = names::own_id(&session.home).is_ok_and(|own| own.eq_ignore_ascii_case(&agent_id));
+    if args.wait && is_own {
         return Err(CliError::usage(
             "An agent can't wait for its own handoff: the handoff begins when the agent's turn ends.",
         )
         .hint("Run the command without --wait, then end the turn."));
     }
+    let waits = args.wait || (args.review && !is_own);
     let fields = handoff_fields(session, args, &agent_id)?;
     let answer: ViewFile<HandoffReply> = session.ask("handoff", fields, super::ANSWER_SOON)?;
     let (id, path) = (answer.handoff_id.clone(), answer.file_path.as_ref().and_then(Option::as_deref));
     if session.out.is_json() {
-        if !args.wait {
+        if !waits {
             return session.out.document(&answer.json());
         }
         session.out.record(&json!({"v": 1, "type": "initiated", "handoff_id": id, "file_path": path}))?;
     } else {
         session.out.line(&format!("handoff {}", sanitise(&id)))?;
     }
-    if args.wait {
+    if args.review && waits && review::can_ask(&session.out) {
+        return wait::follow_and_review(session, &id, Follower::new());
+    }
+    if waits {
         return wait::follow_to_end(session, &id, Follower::new()).map(|_| ());
     }
     if let Some(path) = said(path) {
         session.out.line(&format!("  document  {}", sanitise(path)))?;
     }
     session.out.note(&format!("Follow it with: tasuki handoffs follow {id}"));
+    if args.review {
+        session.out.note(&format!("When the document is written: {}", examined::choices(&id)));
+    }
     Ok(())
 }
 
@@ -194,6 +234,8 @@ fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent_id: &str) -> R
     put("tasks", (!args.tasks.is_empty()).then(|| args.tasks.clone().into()));
     put("publish", super::publish::publish_option(args.publish.as_deref(), args.fallback.as_deref())?);
     put("now", args.now.then_some(Value::Bool(true)));
+    put("check", args.check.map(|check| check_word(check).into()));
+    put("review", args.review.then_some(Value::Bool(true)));
     Ok(fields)
 }
 
@@ -203,6 +245,15 @@ fn author_word(author: AuthorArg) -> &'static str {
         AuthorArg::AgentReply => "agent_reply",
         AuthorArg::Salvage => "salvage",
         AuthorArg::Provided => "provided",
+    }
+}
+
+fn check_word(check: CheckArg) -> &'static str {
+    match check {
+        CheckArg::Off => "off",
+        CheckArg::Warn => "warn",
+        CheckArg::Fix => "fix",
+        CheckArg::Hold => "hold",
     }
 }
 
@@ -261,6 +312,16 @@ pub fn accept(session: &CliSession, args: &AcceptArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
     continue_handoff(session, "handoff_accept", &id, fields, args.wait)
+}
+
+/// Asks the agent to write its document once more.
+///
+/// # Errors
+/// What the sidecar refused, or, with `--wait`, how the handoff failed.
+pub fn rework(session: &CliSession, args: &ReworkArgs) -> Result<(), CliError> {
+    let id = names::handoff(&session.home, &args.handoff)?;
+    let fields = [("handoff_id", &id), ("note", &args.note)].map(|(name, text)| (name.to_owned(), text.clone().into()));
+    continue_handoff(session, "handoff_rework", &id, Map::from_iter(fields), args.wait)
 }
 
 fn continue_handoff(

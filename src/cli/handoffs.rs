@@ -6,11 +6,12 @@ use super::follow::{self, Progress};
 use super::handoff::HandoffName;
 use super::output::{Tone, short_text};
 use super::view::{ViewFile, said, shown};
-use super::{names, past, view, wait};
+use super::{documents, examined, names, past, view, wait};
 use crate::contract::handoff::PointView;
 use crate::contract::{AckView, HandoffView, Step};
 use crate::core::text::sanitise;
 use clap::{Args, Subcommand};
+use serde_json::json;
 
 /// `handoffs`.
 #[derive(Debug, Args)]
@@ -26,12 +27,25 @@ pub struct HandoffsArgs {
 /// `handoffs …`.
 #[derive(Debug, Subcommand)]
 pub enum HandoffsCommand {
-    /// Show one handoff with its steps.
-    #[command(after_help = "Example:\n  tasuki handoffs show 5f2a")]
-    Show(HandoffName),
+    /// Show one handoff with its steps, the faults of its document and the facts; or the document itself.
+    #[command(after_help = "Example:\n  tasuki handoffs show 5f2a\n  tasuki handoffs show 5f2a --document")]
+    Show(ShowArgs),
     /// Follow a handoff step by step until it has ended; Ctrl-C ends the display, not the handoff.
     #[command(after_help = "Example:\n  tasuki handoffs follow 5f2a")]
     Follow(HandoffName),
+}
+
+/// `handoffs show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Handoff id or a unique prefix.
+    pub handoff: String,
+    /// Print the document that the agent has written for its successor.
+    #[arg(long, conflicts_with = "facts")]
+    pub document: bool,
+    /// Print what tasuki itself has seen of the agent's work: the repository, commands, tests.
+    #[arg(long)]
+    pub facts: bool,
 }
 
 /// Lists the handoffs, or shows one.
@@ -41,7 +55,7 @@ pub enum HandoffsCommand {
 pub fn command(session: &CliSession, args: &HandoffsArgs) -> Result<(), CliError> {
     session.require_views()?;
     match &args.command {
-        Some(HandoffsCommand::Show(name)) => show(session, name),
+        Some(HandoffsCommand::Show(args)) => show(session, args),
         Some(HandoffsCommand::Follow(name)) => {
             let id = names::handoff(&session.home, &name.handoff)?;
             wait::follow_to_end(session, &id, follow::Follower::new()).map(|_| ())
@@ -64,7 +78,8 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
     let row = |handoff: &HandoffView| {
         let step = shown(handoff.step.as_str());
         let code = handoff.error.as_ref().and_then(|error| said(error.code.as_str()));
-        let news = code.or_else(|| handoff.asks().then_some("asks you"));
+        let held = examined::is_held(handoff).then_some("waits for you");
+        let news = code.or_else(|| handoff.asks().then_some("asks you")).or(held);
         let state = news.map_or_else(|| step.clone(), |news| format!("{step}: {news}"));
         let [own, from, to] =
             ids(handoff).map(|id| id.and_then(|id| short.get(id)).cloned().unwrap_or_else(|| "-".to_owned()));
@@ -75,7 +90,7 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
     let rows: Vec<Vec<String>> = handoffs.iter().map(|handoff| row(handoff)).collect();
     let tone = |handoff: &ViewFile<HandoffView>| match handoff.step.known() {
         Some(Step::Failed) => Tone::Bad,
-        _ if handoff.asks() => Tone::Care,
+        _ if handoff.asks() || examined::is_held(handoff) => Tone::Care,
         _ => Tone::Plain,
     };
     let tones: Vec<Tone> = handoffs.iter().map(tone).collect();
@@ -90,14 +105,46 @@ fn ids(handoff: &HandoffView) -> [Option<&str>; 3] {
 /// The beginning of a reason, for a row: a reason may be very long.
 const LONGEST_REASON: usize = 120;
 
-fn show(session: &CliSession, name: &HandoffName) -> Result<(), CliError> {
-    let id = names::handoff(&session.home, &name.handoff)?;
+fn show(session: &CliSession, args: &ShowArgs) -> Result<(), CliError> {
+    let id = names::handoff(&session.home, &args.handoff)?;
     let seen = past::handoff(&session.home, &id)?;
     let seen = seen.ok_or_else(|| CliError::refused("no_handoff", "Handoff not found"))?;
+    if args.document {
+        return print_document(session, &seen);
+    }
+    if args.facts {
+        return print_facts(session, &seen);
+    }
     if session.out.is_json() {
         return session.out.document(&seen.json());
     }
     lines(&seen).iter().try_for_each(|line| session.out.line(line))
+}
+
+/// Prints the document: never a byte of it that drives a terminal, whatever standard output is.
+fn print_document(session: &CliSession, seen: &HandoffView) -> Result<(), CliError> {
+    let document = documents::read(&session.home, seen)?;
+    if session.out.is_json() {
+        let (path, changed) = (&seen.file_path, document.changed);
+        return session.out.document(
+            &json!({"file_path": path, "sha256": document.sha256, "text": document.text, "changed": changed}),
+        );
+    }
+    if let Some(warning) = documents::warning(seen, &document) {
+        session.out.note(&session.out.paint(Tone::Care, &warning));
+    }
+    print_text(session, &document.text)
+}
+
+fn print_facts(session: &CliSession, seen: &HandoffView) -> Result<(), CliError> {
+    if session.out.is_json() {
+        return session.out.document(&json!(documents::facts(seen)?));
+    }
+    print_text(session, &documents::facts_text(seen)?)
+}
+
+fn print_text(session: &CliSession, text: &str) -> Result<(), CliError> {
+    session.out.raw(&format!("{}\n", sanitise(text.trim_end_matches('\n'))))
 }
 
 pub(super) fn lines(seen: &HandoffView) -> Vec<String> {
@@ -116,6 +163,7 @@ pub(super) fn lines(seen: &HandoffView) -> Vec<String> {
         lines.extend(text.map(|text| format!("  {name:<10} {}", plain(&text))));
     }
     lines.extend(follow::summary(seen).into_iter().map(|line| format!("  {line}")));
+    lines.extend(examined::lines(seen));
     lines.push("  steps".to_owned());
     lines.extend(step_lines(seen));
     lines.extend(seen.ack.as_ref().map(|ack| acknowledgement(seen, ack)).into_iter().flatten());
@@ -134,6 +182,8 @@ fn step_lines(seen: &HandoffView) -> Vec<String> {
             Progress::Entered { step } => open = Some(step.clone()),
             Progress::Passed { .. } | Progress::Stopped { .. } => open = None,
             Progress::Grew { .. } | Progress::Blocked { .. } => continue,
+            // What is so now has its own lines.
+            Progress::Reworked { .. } | Progress::Held { .. } => continue,
             Progress::Ended(outcome) => lines.push(format!("    {}", outcome.as_str())),
         }
         lines.extend(follow::line(&news).map(|(line, good)| format!("  {} {line}", if good { " " } else { "!" })));

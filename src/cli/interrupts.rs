@@ -35,20 +35,34 @@ pub(super) fn take(kinds: &[SignalKind], heard: impl Fn(SignalKind) + Clone + Se
 
 /// Whether a signal asks the program to end.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Interrupts(Arc<AtomicBool>);
+pub(super) struct Interrupts {
+    seen: Arc<AtomicBool>,
+    left: Arc<AtomicBool>,
+}
 
 impl Interrupts {
     /// Catches SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. A second signal changes nothing: the clean-up is
     /// bounded, and must not be cut short.
     pub(super) fn watch() -> io::Result<Self> {
         let interrupts = Interrupts::default();
-        let seen = Arc::clone(&interrupts.0);
-        let kinds = [SignalKind::interrupt(), SignalKind::quit(), SignalKind::terminate(), SignalKind::hangup()];
-        take(&kinds, move |_| seen.store(true, Ordering::SeqCst))?;
+        let Interrupts { seen, left } = interrupts.clone();
+        let typed = [SignalKind::interrupt(), SignalKind::quit()];
+        let kinds = [typed[0], typed[1], SignalKind::terminate(), SignalKind::hangup()];
+        let heard = move |kind| {
+            if !typed.contains(&kind) || !left.load(Ordering::SeqCst) {
+                seen.store(true, Ordering::SeqCst);
+            }
+        };
+        take(&kinds, heard)?;
         Ok(interrupts)
     }
 
+    /// From here on, whether keys that send a signal are meant for another program on this terminal.
+    pub(super) fn leave_to_others(&self, are: bool) {
+        self.left.store(are, Ordering::SeqCst);
+    }
+
     pub(super) fn seen(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.seen.load(Ordering::SeqCst)
     }
 }

@@ -32,8 +32,9 @@ impl<'a> LiveLine<'a> {
                 self.step = Some((step.clone(), Instant::now()));
                 about(step).clone_into(&mut self.about);
             }
-            Progress::Grew { bytes } => self.about = format!("{} so far", follow::size(*bytes)),
-            Progress::Blocked { .. } => "waiting for a person".clone_into(&mut self.about),
+            Progress::Grew { .. } | Progress::Reworked { .. } | Progress::Held { .. } | Progress::Blocked { .. } => {
+                self.about = follow::about(news).unwrap_or_default();
+            }
             Progress::Passed { .. } | Progress::Stopped { .. } | Progress::Ended(_) => self.step = None,
         }
     }

@@ -12,8 +12,11 @@ pub mod completions;
 pub mod demo;
 mod diff;
 pub mod doctor;
+pub mod documents;
+mod editor;
 pub mod error;
 pub mod errors;
+pub mod examined;
 pub mod follow;
 pub mod guide;
 pub mod handoff;
@@ -32,6 +35,7 @@ pub mod past;
 pub mod persona;
 pub mod publish;
 mod publishing;
+mod review;
 pub mod rules;
 pub mod run;
 pub mod schema;
@@ -129,6 +133,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Retry(args) => handoff::retry(&session, args),
         Command::Cancel(args) => handoff::cancel(&session, args),
         Command::Accept(args) => handoff::accept(&session, args),
+        Command::Rework(args) => handoff::rework(&session, args),
         Command::Abandon(args) => handoff::abandon(&session, args),
         Command::Ack(args) => ack::ack(&session, args),
         Command::Clarify(args) => ack::clarify(&session, args),

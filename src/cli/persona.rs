@@ -69,6 +69,7 @@ fn create(session: &CliSession, args: &PersonaArgs) -> Result<(), CliError> {
         cwd: args.cwd.as_deref().map(agents::folder).transpose()?,
         role: args.role.clone(),
         session: None,
+        check: None,
     };
     let folder = personas::create(&session.home.personas(), &args.slug, &file)?;
     let answer = json!({"persona_slug": args.slug.as_str(), "path": folder});

@@ -8,6 +8,7 @@ use super::follow::{self, FlowEnd, Follower, Progress};
 use super::interrupts::Interrupts;
 use super::live::LiveLine;
 use super::output::Tone;
+use super::review::{self, AfterReview};
 use super::view::{self, ViewFile};
 use crate::contract::{AgentState, HandoffView};
 use crate::core::text::sanitise;
@@ -36,15 +37,50 @@ pub fn follow_to_end(
     handoff_id: &str,
     follower: Follower,
 ) -> Result<ViewFile<HandoffView>, CliError> {
-    let interrupts = Interrupts::watch()
-        .map_err(|error| CliError::refused("signals", format!("Can't listen for signals: {error}.")))?;
+    let interrupts = watch_signals()?;
     let patience = session.timeout.unwrap_or(LONGEST);
-    follow_until(session, handoff_id, follower, patience, &|| interrupts.seen()).map_err(|error| {
-        match error.code.as_str() {
-            "interrupted" => CliError { exit: INTERRUPTED, ..error },
-            _ => error,
-        }
-    })
+    follow_until(session, handoff_id, follower, patience, &|| interrupts.seen()).map_err(after_signal)
+}
+
+/// As [`follow_to_end`]; when the handoff waits for a person, it shows the document to the person at this terminal and
+/// asks. It also ends, without an error, if that person wants to decide later.
+///
+/// # Errors
+/// As [`follow_to_end`].
+pub(super) fn follow_and_review(session: &CliSession, handoff_id: &str, follower: Follower) -> Result<(), CliError> {
+    let interrupts = watch_signals()?;
+    let patience = session.timeout.unwrap_or(LONGEST);
+    let held = &mut |seen: &HandoffView| review::review(session, &interrupts, seen);
+    let limits = WaitLimits { patience, stop: &|| interrupts.seen(), held: Some(held) };
+    follow_within(session, handoff_id, follower, limits).map(|_| ()).map_err(after_signal)
+}
+
+fn watch_signals() -> Result<Interrupts, CliError> {
+    Interrupts::watch().map_err(|error| CliError::refused("signals", format!("Can't listen for signals: {error}.")))
+}
+
+fn after_signal(error: CliError) -> CliError {
+    match error.code.as_str() {
+        "interrupted" => CliError { exit: INTERRUPTED, ..error },
+        _ => error,
+    }
+}
+
+/// Asks a person about a held handoff.
+type Reviewer<'a> = dyn FnMut(&HandoffView) -> Result<AfterReview, CliError> + 'a;
+
+/// When a wait ends early, and who is asked about a held handoff.
+struct WaitLimits<'a> {
+    patience: Duration,
+    stop: &'a dyn Fn() -> bool,
+    held: Option<&'a mut Reviewer<'a>>,
+}
+
+/// How a wait has ended.
+enum Waited {
+    Ended(ViewFile<HandoffView>, FlowEnd),
+    /// A person will decide later.
+    Left(ViewFile<HandoffView>),
 }
 
 /// As [`follow_to_end`], but at most for this long, and only until `stop` says so.
@@ -54,16 +90,29 @@ pub fn follow_to_end(
 pub(crate) fn follow_until(
     session: &CliSession,
     handoff_id: &str,
-    mut follower: Follower,
+    follower: Follower,
     patience: Duration,
     stop: &dyn Fn() -> bool,
 ) -> Result<ViewFile<HandoffView>, CliError> {
+    follow_within(session, handoff_id, follower, WaitLimits { patience, stop, held: None })
+}
+
+fn follow_within(
+    session: &CliSession,
+    handoff_id: &str,
+    mut follower: Follower,
+    limits: WaitLimits<'_>,
+) -> Result<ViewFile<HandoffView>, CliError> {
     let mut live = LiveLine::new(&session.out);
-    let ended = watch(session, handoff_id, &mut follower, &mut live, patience, stop);
+    let waited = watch(session, handoff_id, &mut follower, &mut live, limits);
     live.clear()?;
-    let (view, outcome) = ended?;
-    report_end(session, &view, outcome)?;
-    follow::failure(&view, outcome).map_or(Ok(view), Err)
+    match waited? {
+        Waited::Ended(view, outcome) => {
+            report_end(session, &view, outcome)?;
+            follow::failure(&view, outcome).map_or(Ok(view), Err)
+        }
+        Waited::Left(view) => Ok(view),
+    }
 }
 
 fn watch(
@@ -71,9 +120,8 @@ fn watch(
     handoff_id: &str,
     follower: &mut Follower,
     live: &mut LiveLine<'_>,
-    patience: Duration,
-    stop: &dyn Fn() -> bool,
-) -> Result<(ViewFile<HandoffView>, FlowEnd), CliError> {
+    mut limits: WaitLimits<'_>,
+) -> Result<Waited, CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(&session.home);
     let mut dialogs = Dialogs::default();
@@ -81,9 +129,15 @@ fn watch(
         if let Some(seen) = view::handoff(&session.home, handoff_id)? {
             for news in follower.observe(&seen) {
                 if let Progress::Ended(outcome) = news {
-                    return Ok((seen, outcome));
+                    return Ok(Waited::Ended(seen, outcome));
                 }
                 report(session, handoff_id, live, &news)?;
+                let asks = limits.held.as_mut().filter(|_| matches!(news, Progress::Held { .. }));
+                if let Some(ask) = asks
+                    && ask(&seen)? == AfterReview::Leave
+                {
+                    return Ok(Waited::Left(seen));
+                }
             }
             if let Some(news) = dialogs.look(session, &seen)? {
                 report(session, handoff_id, live, &news)?;
@@ -91,12 +145,13 @@ fn watch(
         }
         live.draw()?;
         pulse.keep(PULSE_EVERY).map_err(|gone| left_alone(gone, handoff_id))?;
-        if stop() {
+        if (limits.stop)() {
             return Err(left_alone(CliError::refused("interrupted", "Interrupted."), handoff_id)
                 .hint(format!("Follow the handoff again: tasuki handoffs follow {handoff_id}")));
         }
-        if start.elapsed() >= patience {
-            let message = format!("The handoff has not ended within {}.", humantime::format_duration(patience));
+        if start.elapsed() >= limits.patience {
+            let within = humantime::format_duration(limits.patience);
+            let message = format!("The handoff has not ended within {within}.");
             return Err(left_alone(CliError::new(exit::TRY_AGAIN, "still_running", message), handoff_id));
         }
         std::thread::sleep(LOOK_EVERY);
@@ -161,6 +216,12 @@ fn news_json(handoff_id: &str, news: &Progress) -> Value {
         Progress::Entered { step } => json!({"v": 1, "type": "entered", "handoff_id": handoff_id, "step": step}),
         Progress::Grew { bytes } => {
             json!({"v": 1, "type": "document", "handoff_id": handoff_id, "bytes": bytes})
+        }
+        Progress::Reworked { times, faults } => {
+            json!({"v": 1, "type": "reworked", "handoff_id": handoff_id, "reworks": times, "faults": faults})
+        }
+        Progress::Held { since, faults, .. } => {
+            json!({"v": 1, "type": "held", "handoff_id": handoff_id, "held_since": since, "faults": faults})
         }
         Progress::Blocked { agent_id, pane } => {
             json!({"v": 1, "type": "blocked", "handoff_id": handoff_id, "agent_id": agent_id, "pane": pane})

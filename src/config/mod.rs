@@ -2,6 +2,7 @@
 
 mod error;
 mod home;
+mod kinds;
 mod load;
 pub mod rules;
 mod values;
@@ -9,7 +10,7 @@ mod values;
 pub use crate::core::settings::Target;
 pub use error::ConfigError;
 pub use home::Home;
-pub use values::{Config, schema};
+pub use values::{Config, FactsConfig, schema};
 
 /// The example with every key and its default, as it is in the repository's `data/`.
 pub const EXAMPLE: &str = include_str!("../../data/config.toml");

@@ -1,14 +1,14 @@
-//! The settings of `config.toml`, and the values in it that have rules of their own.
+//! The settings of `config.toml`.
 
-use crate::core::request::is_host;
-use crate::core::settings::{AckTimes, ContextLimits, Limits, PublishLimits, Target};
+use super::kinds::{Argv, Commands, Expressions, GhProgram, Hosts, Pauses, Percent, Size, SocketName, TimeSpan};
+use crate::contract::document::DocumentCheck;
+use crate::core::settings::{AckTimes, ContextLimits, DocumentRules, Limits, PublishLimits, Target};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 use std::time::Duration;
 
-/// The shortest and the longest limit that makes sense.
-const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long one question to git may take, unless set.
+const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// All that can be set, with defaults for what is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,10 @@ pub struct Config {
     /// Who is asked when a successor needs clarification.
     pub orchestrator: Target,
     pub publish: PublishLimits,
+    /// What a document is held to.
+    pub document: DocumentRules,
+    /// How tasuki looks at an agent's work itself.
+    pub facts: FactsConfig,
     /// By which program: a name or a path.
     pub gh: String,
     /// The tmux server: a name as for `tmux -L`, or a path if it has a slash; none for the user's default.
@@ -34,6 +38,19 @@ pub struct Config {
     pub tmux_start: bool,
     /// The sidecar writes a line about the agents to tmux's option `@tasuki_status`.
     pub tmux_status: bool,
+}
+
+/// How tasuki looks at an agent's work itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactsConfig {
+    /// Ask git about the repository.
+    pub git: bool,
+    /// Read the transcript.
+    pub transcript: bool,
+    /// How long one question to git may take.
+    pub timeout: Duration,
+    /// What the command line of a test holds; empty for those that tasuki knows.
+    pub tests: Vec<String>,
 }
 
 impl Default for Config {
@@ -64,6 +81,10 @@ pub(super) struct Raw {
     escalation: RawEscalation,
     /// How documents are published, where a handoff asks for that.
     publish: RawPublish,
+    /// What a document is held to before it is recorded.
+    document: RawDocument,
+    /// How tasuki looks at an agent's work itself.
+    facts: RawFacts,
     /// What follows when an agent's context fills up.
     context: RawContext,
     /// The tmux server.
@@ -75,29 +96,32 @@ pub(super) struct Raw {
 struct RawLimits {
     /// For the agent's running turn to end; "10m" unless set.
     #[schemars(with = "Option<String>")]
-    waiting: Option<Span>,
+    waiting: Option<TimeSpan>,
     /// For proof that the instruction arrived; "60s" unless set.
     #[schemars(with = "Option<String>")]
-    instructing: Option<Span>,
+    instructing: Option<TimeSpan>,
     /// For the document; "15m" unless set.
     #[schemars(with = "Option<String>")]
-    writing: Option<Span>,
+    writing: Option<TimeSpan>,
+    /// For the agent to repair its document; "10m" unless set. A document that waits for a person has no limit.
+    #[schemars(with = "Option<String>")]
+    checking: Option<TimeSpan>,
     /// For the agent to end; "60s" unless set.
     #[schemars(with = "Option<String>")]
-    ending: Option<Span>,
+    ending: Option<TimeSpan>,
     /// For the successor to be ready; "2m" unless set.
     #[schemars(with = "Option<String>")]
-    starting: Option<Span>,
+    starting: Option<TimeSpan>,
     /// For the successor to have read its skill; "5m" unless set.
     #[schemars(with = "Option<String>")]
-    priming: Option<Span>,
+    priming: Option<TimeSpan>,
     /// For proof that the briefing arrived; "60s" unless set.
     #[schemars(with = "Option<String>")]
-    briefing: Option<Span>,
+    briefing: Option<TimeSpan>,
     /// For the turn in which the successor reads its document: if it still runs then, the handoff continues; "2m"
     /// unless set.
     #[schemars(with = "Option<String>")]
-    reading: Option<Span>,
+    reading: Option<TimeSpan>,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
@@ -105,13 +129,13 @@ struct RawLimits {
 struct RawAck {
     /// Of an urgent handoff; "5m" unless set.
     #[schemars(with = "Option<String>")]
-    immediate: Option<Span>,
+    immediate: Option<TimeSpan>,
     /// Of a handoff with high priority; "15m" unless set.
     #[schemars(with = "Option<String>")]
-    prepare: Option<Span>,
+    prepare: Option<TimeSpan>,
     /// Of a handoff with normal priority; "30m" unless set.
     #[schemars(with = "Option<String>")]
-    when_available: Option<Span>,
+    when_available: Option<TimeSpan>,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
@@ -139,10 +163,10 @@ struct RawEscalation {
 struct RawPublish {
     /// The program: a name that is looked up in `PATH`, or a path; "gh" unless set.
     #[schemars(with = "Option<String>")]
-    gh: Option<Program>,
+    gh: Option<GhProgram>,
     /// For one call of it; "60s" unless set.
     #[schemars(with = "Option<String>")]
-    timeout: Option<Span>,
+    timeout: Option<TimeSpan>,
     /// The pauses before further tries after failures of the network; ["10s", "30s", "2m", "10m"] unless set, none if empty.
     #[schemars(with = "Option<Vec<String>>", length(max = 20))]
     retry_after: Option<Pauses>,
@@ -152,6 +176,35 @@ struct RawPublish {
     /// Expressions for what looks like a credential and is none, so that it does not hold publishing; none unless set.
     #[schemars(with = "Option<Vec<String>>", length(max = 32))]
     allow: Option<Expressions>,
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct RawDocument {
+    /// What is done about faults: "off", "warn", "fix" (the agent is asked once to repair them) or "hold" (the handoff waits for
+    /// a person); "fix" unless set.
+    check: Option<DocumentCheck>,
+    /// The fewest characters of a document, without headings and blanks; 400 unless set.
+    #[schemars(with = "Option<u32>", range(min = 0, max = 1_048_576))]
+    min_chars: Option<Size>,
+    /// The most bytes that a successor can be expected to read; 65536 unless set.
+    #[schemars(with = "Option<u32>", range(min = 0, max = 1_048_576))]
+    max_bytes: Option<Size>,
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct RawFacts {
+    /// Ask git about the repository in which the agent works; true unless set.
+    git: Option<bool>,
+    /// Read what the agent did from its transcript; true unless set.
+    transcript: Option<bool>,
+    /// For one question to git; "2s" unless set.
+    #[schemars(with = "Option<String>")]
+    timeout: Option<TimeSpan>,
+    /// How the command lines of tests begin, such as "cargo test"; those of the common tools unless set.
+    #[schemars(with = "Option<Vec<String>>", length(max = 100))]
+    tests: Option<Commands>,
 }
 
 fn target_form(_: &mut SchemaGenerator) -> Schema {
@@ -175,7 +228,7 @@ struct RawContext {
 struct RawTmux {
     /// A name as for `tmux -L`, or a path if it has a slash; without it the user's default server.
     #[schemars(with = "Option<String>")]
-    socket: Option<Socket>,
+    socket: Option<SocketName>,
     /// Start a tmux server where none runs.
     start: bool,
     /// Write a line about the agents to the server's option `@tasuki_status`; true unless set.
@@ -184,13 +237,15 @@ struct RawTmux {
 
 impl Raw {
     pub(super) fn into_config(self) -> Config {
-        let or = |given: Option<Span>, default: u64| given.map_or(default, |span| span.0);
+        let or = |given: Option<TimeSpan>, default: u64| given.map_or(default, |span| span.0);
         let (limits, ack, publish) = (Limits::default(), AckTimes::default(), PublishLimits::default());
+        let document = DocumentRules::default();
         Config {
             limits: Limits {
                 waiting_ms: or(self.limits.waiting, limits.waiting_ms),
                 instructing_ms: or(self.limits.instructing, limits.instructing_ms),
                 writing_ms: or(self.limits.writing, limits.writing_ms),
+                checking_ms: or(self.limits.checking, limits.checking_ms),
                 ending_ms: or(self.limits.ending, limits.ending_ms),
                 starting_ms: or(self.limits.starting, limits.starting_ms),
                 priming_ms: or(self.limits.priming, limits.priming_ms),
@@ -215,161 +270,21 @@ impl Raw {
                 hosts: self.publish.hosts.map_or(publish.hosts, |hosts| hosts.0),
                 allow: self.publish.allow.map_or(publish.allow, |allow| allow.0),
             },
+            document: DocumentRules {
+                check: self.document.check.unwrap_or(document.check),
+                min_chars: self.document.min_chars.map_or(document.min_chars, |size| size.0),
+                max_bytes: self.document.max_bytes.map_or(document.max_bytes, |size| size.0),
+            },
+            facts: FactsConfig {
+                git: self.facts.git.unwrap_or(true),
+                transcript: self.facts.transcript.unwrap_or(true),
+                timeout: self.facts.timeout.map_or(GIT_TIMEOUT, |span| Duration::from_millis(span.0)),
+                tests: self.facts.tests.map(|commands| commands.0).unwrap_or_default(),
+            },
             gh: self.publish.gh.map_or_else(|| "gh".to_owned(), |program| program.0),
             tmux_socket: self.tmux.socket.map(|socket| socket.0),
             tmux_start: self.tmux.start,
             tmux_status: self.tmux.status.unwrap_or(true),
-        }
-    }
-}
-
-/// A duration such as "90s", in milliseconds.
-struct Span(u64);
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let example = "a duration such as \"90s\", \"10m\" or \"1h 30m\"";
-        let span = humantime::parse_duration(&text)
-            .map_err(|error| de::Error::custom(format!("{text:?} is not {example}: {error}")))?;
-        if span < SHORTEST || span > LONGEST {
-            let message = format!("{text:?} is out of bounds: it must be at least \"100ms\" and at most \"7days\"");
-            return Err(de::Error::custom(message));
-        }
-        Ok(Span(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
-    }
-}
-
-/// Most hosts that documents may go to.
-const MOST_HOSTS: usize = 32;
-const MOST_EXPRESSIONS: usize = 32;
-const MOST_PAUSES: usize = 20;
-
-struct Pauses(Vec<u64>);
-
-impl<'de> Deserialize<'de> for Pauses {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spans: Vec<Span> = Vec::deserialize(deserializer)?;
-        if spans.len() > MOST_PAUSES {
-            return Err(de::Error::custom(format!(
-                "{} pauses are too many: at most {MOST_PAUSES} are allowed",
-                spans.len()
-            )));
-        }
-        Ok(Pauses(spans.into_iter().map(|span| span.0).collect()))
-    }
-}
-
-struct Hosts(Vec<String>);
-
-impl<'de> Deserialize<'de> for Hosts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let names: Vec<String> = Vec::deserialize(deserializer)?;
-        if names.len() > MOST_HOSTS {
-            return Err(de::Error::custom(format!(
-                "{} hosts are too many: at most {MOST_HOSTS} are allowed",
-                names.len()
-            )));
-        }
-        match names.iter().find(|name| !is_host(name)) {
-            Some(bad) => Err(de::Error::custom(format!("{bad:?} is not a host name such as \"github.com\""))),
-            None => Ok(Hosts(names.iter().map(|name| name.to_ascii_lowercase()).collect())),
-        }
-    }
-}
-
-/// Regular expressions that compile.
-struct Expressions(Vec<String>);
-
-impl<'de> Deserialize<'de> for Expressions {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let expressions: Vec<String> = Vec::deserialize(deserializer)?;
-        if expressions.len() > MOST_EXPRESSIONS {
-            let count = expressions.len();
-            return Err(de::Error::custom(format!(
-                "{count} expressions are too many: at most {MOST_EXPRESSIONS} are allowed"
-            )));
-        }
-        match expressions.iter().find_map(|expression| regex::Regex::new(expression).err()) {
-            Some(error) => Err(de::Error::custom(error)),
-            None => Ok(Expressions(expressions)),
-        }
-    }
-}
-
-/// A program, by its name or by its path from the root.
-struct Program(String);
-
-impl<'de> Deserialize<'de> for Program {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let is_good = !text.is_empty() && (text.starts_with('/') || !text.contains('/')) && !text.contains('\0');
-        if is_good { Ok(Program(text)) } else { Err(de::Error::custom("a program must be a name or an absolute path")) }
-    }
-}
-
-/// A share of the context window.
-struct Percent(u64);
-
-impl<'de> Deserialize<'de> for Percent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = i64::deserialize(deserializer)?;
-        let percent = u64::try_from(number).ok().filter(|percent| (1..=100).contains(percent));
-        percent.map(Percent).ok_or_else(|| de::Error::custom(format!("{number} is not a percentage from 1 to 100")))
-    }
-}
-
-/// A command as a list of arguments.
-struct Argv(Vec<String>);
-
-impl<'de> Deserialize<'de> for Argv {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        check_argv(Vec::deserialize(deserializer)?).map(Argv).map_err(de::Error::custom)
-    }
-}
-
-fn check_argv(words: Vec<String>) -> Result<Vec<String>, &'static str> {
-    if words.first().is_some_and(String::is_empty) {
-        return Err("the first argument, the program, is empty");
-    }
-    if words.iter().any(|word| word.contains('\0')) {
-        return Err("an argument holds a NUL character");
-    }
-    Ok(words)
-}
-
-/// A tmux server's name or path.
-struct Socket(String);
-
-impl<'de> Deserialize<'de> for Socket {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text.is_empty() || text.chars().any(char::is_control) {
-            return Err(de::Error::custom("a socket must be a name, or a path with a slash"));
-        }
-        Ok(Socket(text))
-    }
-}
-
-impl<'de> Deserialize<'de> for Target {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a target must be \"operator\", \"agent:<id or slug>\" or a list of arguments")]
-        enum Form {
-            Text(String),
-            List(Vec<String>),
-        }
-        let rule = "a target must be \"operator\", \"agent:<id or slug>\" or a list of arguments";
-        match Form::deserialize(deserializer)? {
-            Form::Text(text) if text == "operator" => Ok(Target::Operator),
-            Form::Text(text) => match text.strip_prefix("agent:") {
-                Some(agent) if !agent.is_empty() && agent.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
-                    Ok(Target::Agent(agent.to_owned()))
-                }
-                _ => Err(de::Error::custom(format!("{text:?} is not a target; {rule}"))),
-            },
-            Form::List(words) if words.is_empty() => Err(de::Error::custom(format!("the list is empty; {rule}"))),
-            Form::List(words) => check_argv(words).map(Target::Command).map_err(de::Error::custom),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! A handoff, as others see it.
 
 use super::ack::AckView;
+use super::document::{DocumentCheck, DocumentFault};
+use super::facts::{EarlierDocument, Facts};
 use super::publishing::PublishView;
 use super::words::{Word, null_first, without_defaults, words};
 use schemars::JsonSchema;
@@ -16,6 +18,8 @@ words! {
         Instructing = "instructing",
         /// Waits for the Stop after the receipt.
         Writing = "writing",
+        /// Holds the document against what tasuki sees itself, and lets its author or a person repair it.
+        Checking = "checking",
         /// Commits the record.
         Recording = "recording",
         /// Ends the outgoing agent.
@@ -43,7 +47,7 @@ impl Step {
     #[must_use]
     pub fn is_after_record(self) -> bool {
         match self {
-            Step::Waiting | Step::Instructing | Step::Writing | Step::Recording => false,
+            Step::Waiting | Step::Instructing | Step::Writing | Step::Checking | Step::Recording => false,
             Step::Ending | Step::Starting | Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging => {
                 true
             }
@@ -58,6 +62,7 @@ impl Step {
             Step::Waiting => "for the end of the running turn",
             Step::Instructing | Step::Briefing => "for the receipt",
             Step::Writing => "for the document",
+            Step::Checking => "for a document without faults",
             Step::Ending => "for the agent's end",
             Step::Starting => "for the successor to be ready",
             Step::Priming => "for the successor to have read its skill",
@@ -184,6 +189,26 @@ pub struct HandoffView {
     pub verdicts: Verdicts,
     /// What a person should know, though nothing failed.
     pub warnings: Vec<String>,
+    /// What is done about faults of the document.
+    pub check: Word<DocumentCheck>,
+    /// A person has asked to see the document before its agent is ended.
+    pub review: bool,
+    /// What the checks find in the document as it is; after the record, as it was recorded.
+    pub faults: Vec<DocumentFault>,
+    /// How often the agent was asked to repair its document.
+    pub reworks: u64,
+    /// Since when the handoff waits for a person to accept the document; null if it does not.
+    pub held_since: Option<String>,
+    /// What tasuki has seen of the agent's work itself; null before the document is checked.
+    pub facts: Option<Facts>,
+    /// The absolute path of the file with these facts; null before the document is checked.
+    pub facts_path: Option<String>,
+    /// What has changed in the repository between the record and the briefing, one sentence each.
+    pub drift: Vec<String>,
+    /// 1 for the first handoff of a chain of agents.
+    pub generation: u64,
+    /// The documents of the chain before this one, oldest first.
+    pub earlier: Vec<EarlierDocument>,
     /// The turn in which the successor reads its document: null before it is over, `seen`, `unseen` (the successor is
     /// alive, but the turn's end was not seen) or `failed`.
     #[schemars(transform = null_first)]

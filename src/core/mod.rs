@@ -5,6 +5,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod agent;
+pub mod check;
 pub mod decision;
 mod due;
 pub mod effect;
@@ -121,6 +122,7 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: IncomingRequest) {
         Request::HandoffAbandon(asked) => handoff::ask::abandon(tx, &id, &asked.handoff_id),
         Request::HandoffCancel(asked) => handoff::ask::cancel(tx, &id, &asked.handoff_id),
         Request::HandoffAccept(asked) => handoff::ask::accept(tx, &id, &asked.handoff_id),
+        Request::HandoffRework(asked) => handoff::ask::rework(tx, &id, asked),
         Request::AgentCreate(asked) => start::create_asked(tx, &id, &asked, &facts),
         Request::AgentRegister(asked) => register::register_asked(tx, &id, asked, &facts),
         Request::AgentShutdown(asked) => register::shutdown_asked(tx, &id, &asked),
@@ -210,6 +212,8 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
             | Effect::PrepareFolder { .. }
             | Effect::ReadDocument { .. }
             | Effect::ComposeDocument { .. }
+            | Effect::Examine(_)
+            | Effect::AwaitRead { .. }
             | Effect::CompareDocument { .. }
             | Effect::AwaitDeath { .. }
             | Effect::HoldPlaceholder { .. }

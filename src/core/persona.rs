@@ -1,5 +1,6 @@
 //! What is known of a persona, as its folder was read.
 
+use crate::contract::document::DocumentCheck;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -13,6 +14,9 @@ pub struct PersonaFacts {
     pub profile: Option<String>,
     pub cwd: Option<String>,
     pub session: Option<String>,
+    /// What is done about faults of its documents, if it says so itself.
+    #[serde(default)]
+    pub check: Option<DocumentCheck>,
     /// The names in its `handoffs/` folder.
     pub handoff_files: BTreeSet<String>,
     pub handoffs_dir: String,

@@ -13,13 +13,15 @@ pub struct PromptError {
     pub why: String,
 }
 
-const BUILT_IN: [(&str, &str); 11] = [
+const BUILT_IN: [(&str, &str); 13] = [
     ("instruction", include_str!("../../data/prompts/instruction.md")),
     ("reply", include_str!("../../data/prompts/reply.md")),
+    ("rework", include_str!("../../data/prompts/rework.md")),
     ("salvage", include_str!("../../data/prompts/salvage.md")),
     ("context", include_str!("../../data/prompts/context.md")),
     ("briefing", include_str!("../../data/prompts/briefing.md")),
     ("changed", include_str!("../../data/prompts/changed.md")),
+    ("drift", include_str!("../../data/prompts/drift.md")),
     ("acknowledge", include_str!("../../data/prompts/acknowledge.md")),
     ("how", include_str!("../../data/prompts/how.md")),
     ("published", include_str!("../../data/prompts/published.md")),
@@ -29,7 +31,7 @@ const BUILT_IN: [(&str, &str); 11] = [
 
 /// Names of the templates that can be overridden.
 #[must_use]
-pub fn names() -> [&'static str; 11] {
+pub fn names() -> [&'static str; 13] {
     BUILT_IN.map(|(name, _)| name)
 }
 
@@ -51,6 +53,22 @@ pub struct Instruction<'a> {
     pub reason: &'a str,
     pub file_path: &'a str,
     pub focus: Option<&'a str>,
+    /// What the successor has to do.
+    pub tasks: &'a [String],
+    /// The document must name a checkpoint.
+    pub urgent: bool,
+}
+
+/// The values of the text that asks an agent to repair its document.
+#[derive(Debug, Clone)]
+pub struct Rework<'a> {
+    pub file_path: &'a str,
+    /// What is wrong, one sentence each.
+    pub faults: &'a [String],
+    /// The operator's words.
+    pub note: Option<&'a str>,
+    /// The document is the agent's answer, not a file of its own.
+    pub reply: bool,
 }
 
 /// The values of the text before a salvaged transcript.
@@ -73,7 +91,13 @@ pub struct Briefing<'a> {
     pub focus: Option<&'a str>,
     pub cwd: Option<&'a str>,
     pub tasks: &'a [String],
+    /// The first paragraph of the document.
     pub summary: Option<&'a str>,
+    /// The file with what tasuki has seen of the work itself.
+    pub facts_path: Option<&'a str>,
+    pub generation: u64,
+    /// The paths of the documents of the chain before this one, oldest first.
+    pub earlier: &'a [String],
 }
 
 /// What an urgent handoff's briefing says of its acknowledgement.
@@ -133,13 +157,14 @@ impl Prompts {
 
     /// Renders every template with every variable set, so that a typing error is found at start and not at night.
     fn try_all(&self) -> Result<(), PromptError> {
-        let instruction = Instruction { reason: "r", file_path: "/f.md", focus: Some("f") };
+        let tasks = ["t".to_owned()];
+        let instruction =
+            Instruction { reason: "r", file_path: "/f.md", focus: Some("f"), tasks: &tasks, urgent: true };
         self.render("instruction", instruction_context(&instruction))?;
         self.render("reply", instruction_context(&instruction))?;
         let salvage = Salvage { agent_id: "a", persona: "s", reason: "r", focus: Some("f"), cwd: Some("/") };
         self.render("salvage", salvage_context(&salvage))?;
         self.render("context", context! { document => "d", tasks => vec!["t"] })?;
-        let tasks = ["t".to_owned()];
         let briefing = Briefing {
             predecessor_id: "p",
             persona: "s",
@@ -149,8 +174,14 @@ impl Prompts {
             cwd: Some("/"),
             tasks: &tasks,
             summary: Some("s"),
+            facts_path: Some("/f.facts.md"),
+            generation: 2,
+            earlier: &tasks,
         };
         self.render("briefing", briefing_context(&briefing))?;
+        let rework = Rework { file_path: "/f.md", faults: &tasks, note: Some("n"), reply: false };
+        self.render("rework", rework_context(&rework))?;
+        self.render("drift", context! { drift => tasks.clone() })?;
         let work = WorkNotice {
             item_id: "i",
             kind: "t",
@@ -199,6 +230,12 @@ impl Prompts {
         self.render_or_built_in("reply", &instruction_context(values))
     }
 
+    /// The body of the text that asks the agent to repair its document.
+    #[must_use]
+    pub fn rework(&self, values: &Rework<'_>) -> String {
+        self.render_or_built_in("rework", &rework_context(values))
+    }
+
     /// The text before a salvaged transcript.
     #[must_use]
     pub fn salvage(&self, values: &Salvage<'_>) -> String {
@@ -221,6 +258,12 @@ impl Prompts {
     #[must_use]
     pub fn changed(&self, sha256: &str) -> String {
         self.render_or_built_in("changed", &context! { sha256 => sha256 })
+    }
+
+    /// What is added to a briefing if the repository has changed since the record.
+    #[must_use]
+    pub fn drift(&self, drift: &[String]) -> String {
+        self.render_or_built_in("drift", &context! { drift => drift.to_vec() })
     }
 
     /// What is added to a briefing that must be acknowledged.
@@ -255,7 +298,22 @@ impl Prompts {
 }
 
 fn instruction_context(values: &Instruction<'_>) -> minijinja::Value {
-    context! { reason => values.reason, file_path => values.file_path, focus => values.focus }
+    context! {
+        reason => values.reason,
+        file_path => values.file_path,
+        focus => values.focus,
+        tasks => values.tasks.to_vec(),
+        urgent => values.urgent,
+    }
+}
+
+fn rework_context(values: &Rework<'_>) -> minijinja::Value {
+    context! {
+        file_path => values.file_path,
+        faults => values.faults.to_vec(),
+        note => values.note,
+        reply => values.reply,
+    }
 }
 
 fn salvage_context(values: &Salvage<'_>) -> minijinja::Value {
@@ -278,6 +336,9 @@ fn briefing_context(values: &Briefing<'_>) -> minijinja::Value {
         cwd => values.cwd,
         tasks => values.tasks.to_vec(),
         summary => values.summary,
+        facts_path => values.facts_path,
+        generation => values.generation,
+        earlier => values.earlier.to_vec(),
     }
 }
 
@@ -310,33 +371,5 @@ fn work_context(values: &WorkNotice<'_>) -> minijinja::Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_instruction_asks_for_the_six_sections_and_the_focus() {
-        let values = Instruction { reason: "context_limit", file_path: "/h/20260220T143025-6f1c3a52.md", focus: None };
-        let text = Prompts::default().instruction(&values);
-        for part in ["working on", "progress", "decisions", "Blockers", "Files modified", "Next steps", "first person"]
-        {
-            assert!(text.contains(part), "{part} is not in: {text}");
-        }
-        assert!(text.contains("`/h/20260220T143025-6f1c3a52.md`"));
-        assert!(!text.contains("Additional focus"));
-        let focused = Prompts::default().instruction(&Instruction { focus: Some("the parser"), ..values });
-        assert!(focused.ends_with("Additional focus: the parser"));
-    }
-
-    #[test]
-    fn a_template_with_an_unknown_variable_is_refused_at_start() {
-        let overrides = BTreeMap::from([("briefing".to_owned(), "{{ predecesor }}".to_owned())]);
-        let error = Prompts::new(&overrides).expect_err("the variable is unknown");
-        assert!(error.to_string().starts_with("prompt template briefing.md"), "{error}");
-    }
-
-    #[test]
-    fn values_are_not_templates() {
-        let values = Instruction { reason: "{{ 7 * 6 }}", file_path: "/f.md", focus: Some("{% raw %}") };
-        assert!(Prompts::default().instruction(&values).contains("{{ 7 * 6 }}"));
-    }
-}
+#[path = "prompts_tests.rs"]
+mod tests;

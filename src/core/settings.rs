@@ -4,6 +4,8 @@
 use super::prompts::Prompts;
 use super::request::Urgency;
 use super::rules::Rules;
+use crate::contract::document::DocumentCheck;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The time limit of each step of a handoff, in milliseconds.
@@ -14,6 +16,8 @@ pub struct Limits {
     pub instructing_ms: u64,
     /// For the document, that is for the Stop after the receipt.
     pub writing_ms: u64,
+    /// For the agent to repair its document.
+    pub checking_ms: u64,
     /// For the agent to end after its exit command.
     pub ending_ms: u64,
     /// For the successor to register and to be ready.
@@ -32,6 +36,7 @@ impl Default for Limits {
             waiting_ms: 10 * MINUTE,
             instructing_ms: MINUTE,
             writing_ms: 15 * MINUTE,
+            checking_ms: 10 * MINUTE,
             ending_ms: MINUTE,
             starting_ms: 2 * MINUTE,
             priming_ms: 5 * MINUTE,
@@ -116,6 +121,8 @@ pub struct ProfileFacts {
     pub reports_context: bool,
     /// A prompt that it has taken is in its transcript at once.
     pub proves_prompts: bool,
+    /// Its transcript shows the calls of tools.
+    pub reports_tools: bool,
 }
 
 #[cfg(test)]
@@ -134,6 +141,7 @@ impl ProfileFacts {
             has_transcript: true,
             reports_context: true,
             proves_prompts: false,
+            reports_tools: false,
         }
     }
 }
@@ -181,6 +189,23 @@ impl Default for PublishLimits {
     }
 }
 
+/// What a document is held to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentRules {
+    /// What is done about faults, unless the persona or the request says otherwise.
+    pub check: DocumentCheck,
+    /// The fewest characters of its body.
+    pub min_chars: usize,
+    /// The most bytes.
+    pub max_bytes: usize,
+}
+
+impl Default for DocumentRules {
+    fn default() -> Self {
+        DocumentRules { check: DocumentCheck::default(), min_chars: 400, max_bytes: 65_536 }
+    }
+}
+
 /// Everything that the core is configured with.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
@@ -196,6 +221,7 @@ pub struct Settings {
     /// Absolute path of the folder into which requests are dropped.
     pub requests_dir: String,
     pub publish: PublishLimits,
+    pub document: DocumentRules,
     pub profiles: BTreeMap<String, ProfileFacts>,
     pub rules: Rules,
     /// The templates of our own texts.

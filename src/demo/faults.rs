@@ -18,6 +18,8 @@
 //! | `write_empty`, `write_space` | the document is empty, or white space alone |
 //! | `write_link`, `write_dir` | a link to the document, or a folder, is in its place |
 //! | `write_binary` | the document is not UTF-8 |
+//! | `flaw=WORD` | the document has a flaw: `headings` (nothing but those), `claims` (false ones), `missing_file`, `fence`, `secrets`, `copy`, `no_checkpoint`, `long` |
+//! | `flaw_stays` | it keeps its flaw when the agent is asked to repair it |
 //! | `write_never` | no document, but a normal Stop |
 //! | `never_stops` | the document is written, and the turn never ends |
 //! | `fail_turn` | each turn ends with StopFailure, and nothing is written |
@@ -65,7 +67,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-const NAMES: [&str; 58] = [
+const NAMES: [&str; 60] = [
     "work",
     "swallow_enter",
     "start_slow",
@@ -84,6 +86,8 @@ const NAMES: [&str; 58] = [
     "write_dir",
     "write_binary",
     "write_never",
+    "flaw",
+    "flaw_stays",
     "never_stops",
     "fail_turn",
     "fail_priming",

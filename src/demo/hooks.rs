@@ -80,9 +80,12 @@ impl DemoHooks {
     }
 
     /// Runs a command of tasuki's, as an agent's tool would; returns its output.
-    pub fn run_tool(&self, words: &[String]) -> String {
+    ///
+    /// # Errors
+    /// What the command said when it was refused.
+    pub fn run_tool(&self, words: &[String]) -> Result<String, String> {
         let (said, granted) = super::work::run(&self.program, words);
-        if granted { format!("I ran it: {said}") } else { format!("I was refused: {said}") }
+        if granted { Ok(said) } else { Err(said) }
     }
 
     /// Runs a second agent inside this one's turn, with the same environment, and waits for it.

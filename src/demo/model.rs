@@ -1,6 +1,7 @@
 //! The demo agent's understanding: what a prompt asks, and what to answer. Pure. It remembers earlier prompts, so that
 //! each agent's document is different.
 
+use super::flaws::{MAX_KEPT, without_front_matter};
 use super::work::{NotifiedWork, notice};
 use std::path::PathBuf;
 
@@ -33,6 +34,8 @@ pub struct Memory {
     /// The gists of what it was asked, oldest first.
     pub prompts: Vec<String>,
     pub inherited: Option<String>,
+    /// The whole document of the predecessor, if it is short.
+    pub predecessor: Option<String>,
 }
 
 /// Finds out what a prompt asks: by its beginning, or else by the word `write` or `read` that is nearest before a path.
@@ -91,6 +94,12 @@ pub fn is_delivered(prompt: &str) -> bool {
     prompt.contains("(tasuki delivery ")
 }
 
+/// Whether a prompt asks to repair a document that was written before.
+#[must_use]
+pub fn is_rework(prompt: &str) -> bool {
+    is_delivered(prompt) && prompt.lines().any(|line| line.starts_with("Write your handoff document once more"))
+}
+
 /// A prompt in one line: of a delivered text the first line of its body, else its first line.
 #[must_use]
 pub fn gist(prompt: &str) -> String {
@@ -125,6 +134,7 @@ impl Memory {
     pub fn forget(&mut self) {
         self.prompts.clear();
         self.inherited = None;
+        self.predecessor = None;
     }
 
     /// The handoff document, in the first person, with its six sections.
@@ -140,14 +150,15 @@ impl Memory {
             self.inherited.as_ref().map(|text| format!("I took over from an earlier agent, which left: {text}\n\n"));
         let latest = self.prompts.last().map_or("waiting for a first task", String::as_str);
         format!(
-            "# Handoff from {persona}\n\n\
-             I am the demo agent {agent}. I worked in {cwd}.\n\n\
+            "---\ncheckpoint: {latest}\nverified: none, I ran no checks\n---\n\n\
+             # Handoff from {persona}\n\n\
+             I am the demo agent {agent}. I worked in {cwd}. I am a small program: I change no files of a project and run no tests, so all that I can pass on is what I was asked and what I answered.\n\n\
              ## What I was working on\n\n{inherited}{worked}\n\
              ## Current progress\n\nI answered {count} of {count} prompts; the latest was: {latest}\n\n\
              ## Key decisions and why\n\nI answered each prompt at once and kept notes of all of them, because my successor knows only what I write down.\n{focus}\n\
              ## Blockers\n\nNone that I know of.\n\n\
              ## Files modified\n\nNone but this document.\n\n\
-             ## Next steps\n\nContinue from: {latest}\n",
+             ## Next steps\n\nContinue from: {latest}\n\nLook around first: `ls {cwd}`\n",
             persona = if self.persona.is_empty() { "an agent without a persona" } else { &self.persona },
             agent = self.agent,
             cwd = self.cwd,
@@ -166,10 +177,15 @@ impl Memory {
         let done: String = self.prompts.iter().map(|text| format!("- [x] {text}\n")).collect();
         let inherited = self.inherited.as_deref().unwrap_or("nothing from an earlier agent");
         vec![
-            format!("## Goal\n\n{latest}\n\n## Constraints & Preferences\n\n{}\n", focus.unwrap_or("(none)")),
-            format!("## Progress\n\n{done}\n## Key Decisions\n\n- **Answer at once**: nobody waits.\n"),
             format!(
-                "## Critical Context\n\nI worked in {}, with {inherited}.\n\n## Next Steps\n\n1. {latest}",
+                "---\ncheckpoint: {latest}\nverified: none, I ran no checks\n---\n\n## Goal\n\n{latest}\n\n## Constraints & Preferences\n\n{}\n",
+                focus.unwrap_or("(none)")
+            ),
+            format!(
+                "## Progress\n\nI answered every prompt that I got, and nothing has left this machine:\n\n{done}\n## Key Decisions\n\n- **Answer at once**: nobody waits. I kept notes of all prompts, because my successor knows only what I write down; I change no files of a project and run no tests, so all that I can pass on is what I was asked and what I answered.\n"
+            ),
+            format!(
+                "## Critical Context\n\nI worked in {0}, with {inherited}. I am a small program, so nothing else is needed to continue.\n\n## Next Steps\n\n1. {latest}\n2. Look around: `ls {0}`",
                 self.cwd
             ),
         ]
@@ -177,6 +193,8 @@ impl Memory {
 
     /// The answer to a document that was read, and what stays of it in memory.
     pub fn inherit(&mut self, document: &str) -> String {
+        let document = without_front_matter(document);
+        self.predecessor = Some(document.to_owned()).filter(|text| text.len() <= MAX_KEPT);
         let next = document.rsplit_once("## Next steps").map_or(document, |(_, next)| next);
         let next = gist(next);
         let first = gist(document);

@@ -3,7 +3,8 @@
 
 use super::acknowledge::{self, AckAction};
 use super::faults::Faults;
-use super::model::{Memory, Task, is_delivered};
+use super::flaws::with_flaw;
+use super::model::{Memory, Task, is_delivered, is_rework};
 use super::work;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,8 @@ pub enum Act {
     /// Create a symbolic link: where, and to what.
     Link(PathBuf, PathBuf),
     Read(PathBuf),
+    /// List the folder that the agent works in.
+    Look,
     /// Acknowledge the handoff, as the prompt says.
     Acknowledge(Vec<AckAction>),
     Run(Vec<String>),
@@ -65,7 +68,7 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
         return acts;
     }
     match task {
-        Task::Write(path) => acts.extend(write(path, &memory.document(prompt), length / 4, faults)),
+        Task::Write(path) => acts.extend(write(path, &document(prompt, memory, faults), length / 4, faults)),
         Task::Read(path) => {
             if faults.has("dialog_on_read") {
                 acts.push(Act::Dialog("read the document of the predecessor".into()));
@@ -84,6 +87,15 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
     }
     acknowledge(&mut acts, prompt, task, faults);
     end(acts, faults)
+}
+
+/// The document that it writes: with a flaw if it is told so, until it is asked to repair it.
+fn document(prompt: &str, memory: &Memory, faults: &Faults) -> String {
+    let document = memory.document(prompt);
+    match faults.text("flaw").filter(|_| !is_rework(prompt) || faults.has("flaw_stays")) {
+        Some(flaw) => with_flaw(&document, flaw, memory.predecessor.as_deref()),
+        None => document,
+    }
 }
 
 /// Acknowledges just before the Stop, or a while after it.
@@ -113,7 +125,8 @@ fn write(path: &Path, document: &str, pause: u64, faults: &Faults) -> Vec<Act> {
     let rest = Act::Append(path.to_owned(), rest.as_bytes().to_vec());
     let instead =
         |content: &[u8]| vec![Act::Create(path.to_owned(), content.to_vec()), Act::Wait(pause), done.clone(), stop()];
-    let mut acts: Vec<Act> = dialog.into_iter().collect();
+    let mut acts = vec![Act::Look];
+    acts.extend(dialog);
     acts.extend(if faults.dies_at("write") {
         vec![first, Act::Die]
     } else if faults.has("write_never") {

@@ -39,8 +39,7 @@ impl Recorder {
 
     fn line(&self, mut line: Value) {
         let Some(path) = &self.file else { return };
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        line["at"] = json!(crate::core::time::rfc3339(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)));
+        line["at"] = json!(timestamp());
         line["agent_id"] = json!(self.agent_id);
         line["persona"] = json!(self.persona);
         line["pid"] = json!(std::process::id());
@@ -48,4 +47,10 @@ impl Recorder {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
         let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
     }
+}
+
+/// The present time, as tasuki writes times.
+pub(super) fn timestamp() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    crate::core::time::rfc3339(i64::try_from(now.as_millis()).unwrap_or(i64::MAX))
 }

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// The size of the context that the agent claims to have, in tokens.
 const WINDOW: u64 = 100_000;
+/// The model that the agent claims to be.
+const MODEL: &str = "demo";
 /// What an empty conversation takes of it.
 const BASE: u64 = 1_000;
 /// How many characters the agent counts as one token.
@@ -73,7 +75,8 @@ impl DemoTranscript {
         let message = |blocks: &[String]| {
             let content: Vec<Value> = blocks.iter().map(|text| json!({"type": "text", "text": text})).collect();
             let usage = json!({"input_tokens": used, "context_window": WINDOW});
-            json!({"type": "assistant", "message": {"id": id, "role": "assistant", "content": content, "usage": usage}})
+            let message = json!({"id": id, "role": "assistant", "model": MODEL, "content": content, "usage": usage});
+            json!({"type": "assistant", "message": message})
         };
         if !faults.has("split_blocks") {
             return self.line(message(blocks), faults, now);
@@ -83,6 +86,22 @@ impl DemoTranscript {
             let result = json!([{"type": "tool_result", "content": "done"}]);
             self.line(json!({"type": "user", "message": {"role": "user", "content": result}}), faults, now);
         }
+    }
+
+    /// The agent has used a tool; `done` is what the tool said, or why it failed, or nothing if it still runs.
+    pub fn tool(&mut self, name: &str, input: &Value, done: Option<Result<&str, &str>>, faults: &Faults, now: Instant) {
+        let id = format!("toolu_{}", uuid::Uuid::new_v4().simple());
+        let call = json!([{"type": "tool_use", "id": id, "name": name, "input": input}]);
+        let message = format!("msg_{}", uuid::Uuid::new_v4().simple());
+        let message = json!({"id": message, "role": "assistant", "model": MODEL, "content": call});
+        self.line(json!({"type": "assistant", "message": message}), faults, now);
+        let Some(done) = done else { return };
+        let (said, is_error) = match done {
+            Ok(said) => (said, false),
+            Err(said) => (said, true),
+        };
+        let result = json!([{"type": "tool_result", "tool_use_id": id, "content": said, "is_error": is_error}]);
+        self.line(json!({"type": "user", "message": {"role": "user", "content": result}}), faults, now);
     }
 
     /// When the next delayed line is due.
@@ -116,6 +135,7 @@ impl DemoTranscript {
             return;
         }
         line["sessionId"] = json!(self.session_id);
+        line["timestamp"] = json!(super::record::timestamp());
         let due = now + Duration::from_millis(faults.number("transcript_lag").unwrap_or(0));
         self.waiting.push_back((due, line.to_string()));
         self.advance(now);
@@ -170,6 +190,23 @@ mod tests {
         let split = talk("split_blocks");
         assert_eq!((split.len(), ids(&split).len()), (7, 3));
         assert!(ids(&split).iter().all(|id| *id == ids(&split)[0]));
+    }
+
+    #[test]
+    fn a_tool_and_its_result_are_two_lines_with_one_id() {
+        let lines = written(|kept, now| {
+            let read = json!({"file_path": "/h/x.md"});
+            kept.tool("Read", &read, Some(Ok("# Handoff")), &Faults::default(), now);
+            kept.tool("Bash", &json!({"command": "sleep 9"}), None, &Faults::default(), now);
+            kept.tool("Write", &read, Some(Err("no such folder")), &Faults::default(), now);
+        });
+        assert_eq!(lines.len(), 5);
+        let call = &lines[0]["message"]["content"][0];
+        let result = &lines[1]["message"]["content"][0];
+        assert!(call["id"].is_string() && call["id"] == result["tool_use_id"], "{lines:?}");
+        assert_eq!((&result["content"], &result["is_error"]), (&json!("# Handoff"), &json!(false)));
+        assert_eq!(lines[4]["message"]["content"][0]["is_error"], true);
+        assert!(lines.iter().all(|line| line["timestamp"].as_str().is_some_and(|at| at.ends_with('Z'))));
     }
 
     #[test]

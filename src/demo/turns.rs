@@ -1,7 +1,6 @@
 //! Turns: submits a prompt, and carries out what [`super::plan`] has planned.
 
 use super::app::App;
-use super::document::read_document;
 use super::hooks::new_id;
 use super::model::{Task, understand};
 use super::plan::{self, Act};
@@ -67,7 +66,7 @@ impl App {
     fn begin(&mut self, prompt: &str, id: String, now: Instant) {
         self.transcript.user(prompt, &self.faults, now);
         let (prompt, task) = match understand(prompt) {
-            Task::Follow(path) => match read_document(&path) {
+            Task::Follow(path) => match self.read_with_tool(&path, now) {
                 Ok(text) => (text.clone(), Some(understand(&text)).filter(|task| !matches!(task, Task::Follow(_)))),
                 Err(_) => (prompt.to_owned(), None),
             },
@@ -107,7 +106,7 @@ impl App {
             while let Some(act) = turn.next(now) {
                 match act {
                     Act::Stop { .. } => self.report_stop(&turn, false),
-                    act => self.act_on_files(&act),
+                    act => self.act_on_files(&act, now),
                 }
             }
             if turn.due.is_some() {
@@ -122,17 +121,15 @@ impl App {
             Act::Say(text) => self.answer(vec![text], &mut turn, now),
             Act::Reply(blocks) => self.answer(blocks, &mut turn, now),
             Act::Read(path) => {
-                let answer = match read_document(&path) {
+                let answer = match self.read_with_tool(&path, now) {
                     Ok(text) => self.memory.inherit(&text),
                     Err(why) => format!("I cannot read {}: {why}", path.display()),
                 };
                 self.answer(vec![answer], &mut turn, now);
             }
             Act::Dialog(question) => self.open_dialog(&question),
-            Act::Run(words) => {
-                let said = self.hooks.run_tool(&words);
-                self.say(&said);
-            }
+            Act::Look => self.look(now),
+            Act::Run(words) => self.run_with_tool(&words, now),
             Act::Nested => self.hooks.run_nested(),
             Act::Clear => self.change_session(),
             Act::Die => self.die(),
@@ -156,7 +153,7 @@ impl App {
                 self.late.push(turn);
                 return None;
             }
-            act => self.act_on_files(&act),
+            act => self.act_on_files(&act, now),
         }
         Some(turn)
     }
@@ -179,7 +176,7 @@ impl App {
         self.hooks.fire("Stop", event, &self.faults);
     }
 
-    fn act_on_files(&mut self, act: &Act) {
+    fn act_on_files(&mut self, act: &Act, now: Instant) {
         let done = match act {
             Act::Create(path, bytes) => fs::write(path, bytes),
             Act::Append(path, bytes) => {
@@ -188,11 +185,13 @@ impl App {
             Act::Folder(path) => fs::create_dir(path),
             Act::Link(path, target) => std::os::unix::fs::symlink(target, path),
             Act::Acknowledge(actions) => {
+                self.note_acknowledgement(actions, now);
                 super::acknowledge::begin(actions.clone());
                 Ok(())
             }
             _ => Ok(()),
         };
+        self.note_writing(act, &done, now);
         if let Err(why) = done {
             self.say(&format!("I cannot write: {why}"));
         }

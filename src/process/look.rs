@@ -111,6 +111,12 @@ pub fn is_program(path: &Path) -> bool {
     }
 }
 
+/// The parent of a process; none if there is no such process, or if the system does not say.
+#[must_use]
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    stat(pid).map(|stat| stat.parent)
+}
+
 /// The parents of a process, nearest first, at most `max`; the system's first process is left out.
 #[must_use]
 pub fn ancestors(pid: u32, max: usize) -> Vec<u32> {

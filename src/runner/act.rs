@@ -2,7 +2,8 @@
 
 use super::retry_look::{self, LookResult};
 use super::{
-    Tools, compose, context_usage, document, fault, identify, kill, persona, publish, start, transcript, version,
+    Tools, compose, context_usage, document, examine, fault, identify, kill, persona, publish, start, transcript,
+    version,
 };
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
@@ -47,11 +48,12 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::ReadDocument { persona, file_name, .. } => {
             Outcome::Document(document::read_settled(&tools.home, persona, file_name).await)
         }
-        Effect::ComposeDocument { persona, file_name, source } => {
-            Outcome::Composed(compose::compose(tools, persona, file_name, source).await)
+        Effect::ComposeDocument { persona, file_name, source, replaces } => {
+            Outcome::Composed(compose::compose(tools, (persona, file_name), source, replaces.as_deref()).await)
         }
-        Effect::CompareDocument { persona, file_name, sha256 } => {
-            document::compare(&tools.home, persona, file_name, sha256, stop).await
+        Effect::Examine(plan) => examine::examine(tools, plan).await,
+        Effect::CompareDocument { persona, file_name, sha256, drift } => {
+            examine::compare(tools, (persona, file_name, sha256), drift.as_deref(), stop).await
         }
         Effect::ReadPersona { persona: slug } => persona::read(tools, slug, stop).await,
         Effect::AwaitIdle { pane, profile, brief, .. } => {
@@ -68,6 +70,9 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         }
         Effect::AwaitPrompt { profile, path, delivery_id, .. } => {
             transcript::await_prompt(tools, profile, path, delivery_id, stop).await
+        }
+        Effect::AwaitRead { profile, path, document, .. } => {
+            transcript::await_read(tools, profile, path, document, stop).await
         }
         Effect::CheckAutoHandoff { pane, persona, .. } => {
             context_usage::check_auto_handoff(tools, pane, persona, stop).await
@@ -287,12 +292,10 @@ async fn wait_ready(
 
 /// The last lines of a screen, for a person to see what is the matter.
 fn screen_end(capture: &Capture) -> String {
-    // Lines without letters and digits, such as borders, tell a person nothing.
     let tells = |line: &String| line.chars().any(char::is_alphanumeric);
     let lines: Vec<String> = plain_lines(capture).into_iter().filter(tells).collect();
     let from = lines.len().saturating_sub(SCREEN_LINES);
     let text = lines[from..].join(" / ");
-    // The last lines matter most.
     let skipped = text.chars().count().saturating_sub(SCREEN_CHARS);
     text.chars().skip(skipped).collect()
 }

@@ -4,10 +4,12 @@
 use super::Tools;
 use crate::agents::profile::Profile;
 use crate::agents::transcript::{self, Role, Transcript};
+use crate::agents::{self, ToolCall, ToolKind};
 use crate::core::effect::{Composed, DocumentSource};
 use crate::core::id::{DeliveryId, Slug};
-use crate::core::text::{is_blank, normalise, sanitise, signature};
-use crate::spool::documents::{DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder};
+use crate::core::text::{self, is_blank, normalise, sanitise, signature};
+use crate::files::Grade;
+use crate::spool::documents::{DocumentFolder, DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,18 +20,36 @@ use tokio::time::Instant;
 const ANSWER_WITHIN: Duration = Duration::from_millis(1_500);
 /// Pause between two looks at the transcript.
 const EVERY: Duration = Duration::from_millis(50);
-/// How much of the end of a conversation is salvaged, in bytes.
-const SALVAGE_BYTES: usize = 192 * 1024;
+/// How much of the end of a conversation is salvaged, in bytes: a successor reads no more of a document.
+const SALVAGE_BYTES: usize = 40 * 1024;
+/// How much of the last request, and of the last answer, in bytes.
+const LAST_BYTES: usize = 6 * 1024;
+/// How many calls of tools are listed.
+const MOST_CALLS: usize = 40;
+/// Longest path or command line in that list, in characters.
+const MAX_TARGET: usize = 160;
 
-/// Writes the document, unless its name is taken: an earlier run of this effect, or a person, has written it.
-pub(super) async fn compose(tools: &Tools, persona: &Slug, file_name: &str, source: &DocumentSource) -> Composed {
+/// Whether the file still holds the text with this hash.
+fn is_recorded(folder: &DocumentFolder, name: &OsStr, sha256: &str) -> bool {
+    folder.read(name).is_ok_and(|reading| text::sha256(&reading.bytes) == sha256)
+}
+
+/// Writes the document, unless its name is taken: an earlier run of this effect, or a person, has written it. With
+/// `replaces` it takes the place of the text with this hash.
+pub(super) async fn compose(
+    tools: &Tools,
+    (persona, file_name): (&Slug, &str),
+    source: &DocumentSource,
+    replaces: Option<&str>,
+) -> Composed {
     let failed = |why: String| Composed::Failed { why };
     let folder = match prepare_folder(tools.home.root(), persona) {
         Ok(folder) => folder,
         Err(error) => return failed(error.to_string()),
     };
     let name = OsStr::new(file_name);
-    if folder.look(name) != DocumentLook::Missing {
+    let replaces = replaces.filter(|sha256| is_recorded(&folder, name, sha256));
+    if replaces.is_none() && folder.look(name) != DocumentLook::Missing {
         return Composed::Written;
     }
     let text = match text_of(tools, source).await {
@@ -42,8 +62,12 @@ pub(super) async fn compose(tools: &Tools, persona: &Slug, file_name: &str, sour
     if text.len() as u64 > MAX_DOCUMENT_BYTES {
         return failed(format!("the text is longer than {MAX_DOCUMENT_BYTES} bytes"));
     }
-    match folder.write_new(name, text.as_bytes()) {
-        Ok(_) => Composed::Written,
+    let written = match replaces {
+        Some(_) => folder.replace(file_name, &text, Grade::Durable),
+        None => folder.write_new(name, text.as_bytes()).map(|_| ()),
+    };
+    match written {
+        Ok(()) => Composed::Written,
         Err(error) => failed(error.to_string()),
     }
 }
@@ -59,10 +83,52 @@ async fn text_of(tools: &Tools, source: &DocumentSource) -> Result<String, Strin
         }
         DocumentSource::Transcript { profile, transcript, head } => {
             let profile = tools.profiles.get(profile).cloned().ok_or("the agent's profile no longer exists")?;
-            let tail = read(profile, PathBuf::from(transcript)).await?.salvage(SALVAGE_BYTES);
-            Ok(if tail.trim().is_empty() { String::new() } else { format!("{}\n\n{}\n", head.trim_end(), tail.trim()) })
+            salvage(profile, PathBuf::from(transcript), head).await
         }
     }
+}
+
+/// What the successor needs first comes first: the last request and the last answer, then what the agent did, then the
+/// end of the conversation.
+async fn salvage(profile: Profile, path: PathBuf, head: &str) -> Result<String, String> {
+    let acted = (profile.clone(), path.clone());
+    let talk = read(profile, path).await?;
+    let tail = talk.salvage(SALVAGE_BYTES);
+    if tail.trim().is_empty() {
+        return Ok(String::new());
+    }
+    let facts = super::fault::blocking(move || agents::read_facts(&acted.0, &acted.1)).await;
+    let calls = facts.ok().and_then(Result::ok).and_then(|facts| facts.calls).unwrap_or_default();
+    let parts = [
+        Some(head.trim_end().to_owned()),
+        talk.last_of(Role::User, LAST_BYTES).map(|part| format!("## The last request\n\n{part}")),
+        talk.last_of(Role::Assistant, LAST_BYTES).map(|part| format!("## The last answer\n\n{part}")),
+        done(&calls).map(|list| format!("## What the agent did last\n\n{list}")),
+        Some(format!("## The end of the conversation\n\n{}", tail.trim())),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().map(|part| part.trim_end().to_owned()).collect();
+    Ok(format!("{}\n", parts.join("\n\n")))
+}
+
+/// The last calls of tools, oldest first, each with what came of it; none if there were none.
+fn done(calls: &[ToolCall]) -> Option<String> {
+    let from = calls.len().saturating_sub(MOST_CALLS);
+    let line = |call: &ToolCall| {
+        let what = match call.kind {
+            ToolKind::Write => "wrote",
+            ToolKind::Read => "read",
+            ToolKind::Command => "ran",
+        };
+        let end = match (call.exit, call.failed) {
+            (Some(exit), _) => format!(", exit {exit}"),
+            (None, Some(true)) => ", which failed".to_owned(),
+            (None, _) => String::new(),
+        };
+        let target: String = sanitise(&call.target).replace(['\n', '`'], " ").chars().take(MAX_TARGET).collect();
+        format!("- {what} `{}`{end}", target.trim())
+    };
+    let lines: Vec<String> = calls[from..].iter().map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 async fn read(profile: Profile, path: PathBuf) -> Result<Transcript, String> {

@@ -98,7 +98,7 @@ pub(super) async fn compare(
         },
     };
     match retry_look::until_answered(stop, look).await {
-        Ok(is_same) => Outcome::Compared(is_same),
+        Ok(is_same) => Outcome::Compared { is_same, drift: Vec::new() },
         Err(why) => Outcome::Failed { why },
     }
 }

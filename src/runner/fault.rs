@@ -28,6 +28,8 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
         Effect::ReadDocument { .. } => Outcome::Document(DocumentRead::Unsafe { why }),
         Effect::ComposeDocument { .. } => Outcome::Composed(Composed::Failed { why }),
         Effect::PrepareFolder { .. }
+        | Effect::Examine(_)
+        | Effect::AwaitRead { .. }
         | Effect::CompareDocument { .. }
         | Effect::ReadPersona { .. }
         | Effect::AwaitDeath { .. }
@@ -104,7 +106,7 @@ mod tests {
     fn a_fault_while_composing_a_document_is_a_failed_document() {
         let persona = "dev".parse().expect("a slug");
         let source = crate::core::effect::DocumentSource::Text("# Work".to_owned());
-        let effect = Effect::ComposeDocument { persona, file_name: "d.md".to_owned(), source };
+        let effect = Effect::ComposeDocument { persona, file_name: "d.md".to_owned(), source, replaces: None };
         let outcome = outcome(&effect);
         assert!(matches!(outcome, Outcome::Composed(Composed::Failed { .. })), "{outcome:?}");
     }
@@ -116,9 +118,10 @@ mod tests {
             assert!(catches_panics() && blocking(catches_panics).await.is_ok_and(|is| is));
             panic!("on purpose")
         };
-        let outcome = catch_panic(asked, outcome(&effect)).await;
+        let prepare = Effect::DropPlaceholder { tag: "u".to_owned() };
+        let ended = catch_panic(asked, outcome(&effect)).await;
         assert!(!catches_panics());
-        assert!(matches!(outcome, Some(Outcome::Failed { .. })));
-        assert_eq!(catch_panic(async { Outcome::Done }, Outcome::Compared(false)).await, Some(Outcome::Done));
+        assert!(matches!(ended, Some(Outcome::Failed { .. })));
+        assert_eq!(catch_panic(async { Outcome::Done }, outcome(&prepare)).await, Some(Outcome::Done));
     }
 }

@@ -38,9 +38,11 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
                 WAITING
             }
         }
-        Effect::AwaitDeath { .. } | Effect::AwaitPrompt { .. } | Effect::NotifyOperator(_) | Effect::Notify(_) => {
-            WAITING
-        }
+        Effect::AwaitDeath { .. }
+        | Effect::AwaitPrompt { .. }
+        | Effect::AwaitRead { .. }
+        | Effect::NotifyOperator(_)
+        | Effect::Notify(_) => WAITING,
         // It waits for a server to answer.
         Effect::DropPlaceholder { .. } => WAITING,
         // It pauses, searches for an earlier upload (in a list of gists page by page), and uploads. Each call of `gh`
@@ -50,6 +52,7 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
         Effect::PrepareFolder { .. }
         | Effect::ReadDocument { .. }
         | Effect::ComposeDocument { .. }
+        | Effect::Examine(_)
         | Effect::CompareDocument { .. }
         | Effect::ReadPersona { .. }
         | Effect::HoldPlaceholder { .. }
@@ -142,10 +145,10 @@ mod tests {
         let waits = stop.clone();
         let doing = async move {
             waits.cancelled().await;
-            Some(Outcome::Compared(false))
+            Some(Outcome::Copied { file_name: "a.md".to_owned(), redacted_sha256: None })
         };
         let ended = within(READING, (&stop, &late), doing, fault()).await;
-        assert_eq!(ended, Some(Outcome::Compared(false)));
+        assert!(matches!(ended, Some(Outcome::Copied { .. })), "{ended:?}");
         assert_eq!(late.for_view().as_deref(), Some("reading a document takes more than 0 s"));
     }
 

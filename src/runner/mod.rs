@@ -4,17 +4,18 @@
 //! This file keeps the lanes. `act` carries out one effect with the adapters, which are in `tools`. `retry_look`
 //! repeats a look that gave no answer. `late` gives up effects that do not end, and `fault` provides the outcome of an
 //! effect that panicked or was given up. `action` names an effect in words. Each other file is one effect or a few:
-//! `document` reads documents, `compose` writes them, `publish` copies and publishes them; `start` starts an agent,
-//! `kill` kills one, `identify` finds out which agent is in a pane; `persona` reads a persona's folder; `transcript`
-//! waits until a prompt is in the transcript; `context_usage` reads how full a context is, and what must be known
-//! before an automatic handoff. `version` asks a CLI for its version, for the message about a CLI that does not become
-//! ready.
+//! `document` reads documents, `compose` writes them, `examine` looks at an agent's work and holds its document against
+//! it, `publish` copies and publishes documents; `start` starts an agent, `kill` kills one, `identify` finds out which
+//! agent is in a pane; `persona` reads a persona's folder; `transcript` waits until the transcript shows a prompt, or
+//! that the document was read; `context_usage` reads how full a context is, and what must be known before an automatic
+//! handoff. `version` asks a CLI for its version, for the message about a CLI that does not become ready.
 
 mod act;
 mod action;
 mod compose;
 mod context_usage;
 mod document;
+mod examine;
 mod fault;
 mod identify;
 mod kill;

@@ -25,6 +25,7 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
             profile: facts.file.profile,
             cwd: facts.file.cwd,
             session: facts.file.session,
+            check: facts.file.check,
             handoff_files: facts.handoff_files.into_iter().collect(),
             handoffs_dir,
         }),

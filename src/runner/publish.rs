@@ -91,7 +91,7 @@ fn with_known<T>(text: &[u8], plan: &CopyPlan, work: impl FnOnce(&str, &Known<'_
 }
 
 /// The environment of an agent that still runs; none if it has ended, because another process may have its id by now.
-fn environment_of(process: &Process) -> Option<Vec<(String, String)>> {
+pub(super) fn environment_of(process: &Process) -> Option<Vec<(String, String)>> {
     let environment = process::environment_all(process.pid).ok()?;
     (process::life(process) == ProcessState::Alive).then_some(environment)
 }

@@ -2,7 +2,7 @@
 
 use super::late::Late;
 use crate::agents::profile::Profiles;
-use crate::config::Home;
+use crate::config::{FactsConfig, Home};
 use crate::tmux::Tmux;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +17,10 @@ pub struct Tools {
     pub notify_command: Vec<String>,
     /// The user's `gh`, by name or path.
     pub gh: String,
+    /// How tasuki looks at an agent's work itself.
+    pub facts: FactsConfig,
+    /// Expressions for what looks like a credential and is none.
+    pub allow: Vec<String>,
     /// The path of this program, for hooks and for the demo agent.
     pub program: PathBuf,
     /// The effects that did not end in time.

@@ -31,6 +31,7 @@ pub(super) fn settings(
         command: format!("{} --home {}", word(program), word(home.root())),
         requests_dir: home.requests().display().to_string(),
         publish: config.publish.clone(),
+        document: config.document.clone(),
         profiles: profiles.facts(),
         rules,
         prompts,
@@ -44,8 +45,9 @@ pub(super) fn tools(
     profiles: Profiles,
     (tmux, program, late): (Tmux, PathBuf, Arc<Late>),
 ) -> Arc<Tools> {
-    let Config { notify_command, gh, .. } = config;
-    Arc::new(Tools { tmux, profiles, home: home.clone(), notify_command, gh, program, late })
+    let Config { notify_command, gh, facts, publish, .. } = config;
+    let allow = publish.allow;
+    Arc::new(Tools { tmux, profiles, home: home.clone(), notify_command, gh, facts, allow, program, late })
 }
 
 impl Sidecar {

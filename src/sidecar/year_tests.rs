@@ -175,8 +175,18 @@ fn ended(now: &Now) -> Agent {
 /// Made from a stored row, because stored rows can always be read, whatever fields the type has by now.
 fn handoff(agent: &Agent, now: &Now) -> Handoff {
     let at = rfc3339(now.wall_ms);
-    let steps =
-        ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading"];
+    let steps = [
+        "waiting",
+        "instructing",
+        "writing",
+        "checking",
+        "recording",
+        "ending",
+        "starting",
+        "priming",
+        "briefing",
+        "reading",
+    ];
     let mut spans: Vec<_> = steps.iter().map(|step| json!({"step": step, "entered_at": at, "left_at": at})).collect();
     spans.push(json!({"step": "done", "entered_at": at, "left_at": null}));
     let row = json!({

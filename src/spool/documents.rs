@@ -255,7 +255,10 @@ impl DocumentFolder {
     }
 
     /// Writes a file, replacing an existing one.
-    fn replace(&self, name: &str, text: &str, grade: Grade) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn replace(&self, name: &str, text: &str, grade: Grade) -> Result<(), Error> {
         let temp = files::scratch_name(&self.fd);
         files::replace_at(&self.fd, &temp, OsStr::new(name), text.as_bytes(), grade)
             .map_err(|error| Error::io("write", self.path.join(name), error))

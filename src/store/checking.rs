@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 /// A running check. If this is dropped, the thread finishes and closes the file again.
-pub(super) struct Checking {
+pub(super) struct IntegrityCheck {
     path: PathBuf,
     thread: JoinHandle<Result<Database, Error>>,
 }
 
-impl Checking {
+impl IntegrityCheck {
     /// Begins to check the file on a thread of its own.
     ///
     /// # Errors
     /// No thread could be started; a later try may succeed.
-    pub(super) fn begin(path: &Path) -> Result<Checking, Error> {
+    pub(super) fn begin(path: &Path) -> Result<IntegrityCheck, Error> {
         tracing::warn!("checking the whole state file before it is used again; until then requests and events wait");
         let of = path.to_path_buf();
         let begun = std::thread::Builder::new().name("check".to_owned()).spawn(move || open::open_existing(&of, true));
         let why =
             |error: std::io::Error| Error::Io { path: path.to_path_buf(), what: "checked", why: error.to_string() };
-        Ok(Checking { path: path.to_path_buf(), thread: begun.map_err(why)? })
+        Ok(IntegrityCheck { path: path.to_path_buf(), thread: begun.map_err(why)? })
     }
 
     /// Whether the check has ended.

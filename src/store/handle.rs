@@ -1,6 +1,6 @@
 //! The open database file: read and write transactions, and what their errors mean.
 
-use super::checking::Checking;
+use super::checking::IntegrityCheck;
 use super::error::{self, Error};
 use super::{open, tables};
 use crate::core::time::BelievedClock;
@@ -23,7 +23,7 @@ pub struct Store {
     /// Whether an error since the last full check may have been caused by damage.
     pub(super) may_be_damaged: Cell<bool>,
     /// The running check of all pages, if there is one.
-    pub(super) checking: Option<Checking>,
+    pub(super) checking: Option<IntegrityCheck>,
     /// The clock that decides when an answer is old enough to be forgotten.
     pub(super) clock: BelievedClock,
     // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.

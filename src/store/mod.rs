@@ -31,7 +31,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use checking::Checking;
+use checking::IntegrityCheck;
 pub use error::Error;
 pub use handle::Store;
 pub use load::{Loaded, PastIds};
@@ -115,7 +115,7 @@ impl Store {
                     return Err(self.gone());
                 }
                 if self.may_be_damaged.get() || found != self.identity {
-                    self.checking = Some(Checking::begin(&self.path)?);
+                    self.checking = Some(IntegrityCheck::begin(&self.path)?);
                     return Ok(None);
                 }
                 open::open_existing(&self.path, false)?

@@ -86,6 +86,8 @@ impl Former {
             Effect::PrepareFolder { .. }
             | Effect::ReadDocument { .. }
             | Effect::ComposeDocument { .. }
+            | Effect::Examine(_)
+            | Effect::AwaitRead { .. }
             | Effect::CompareDocument { .. }
             | Effect::AwaitDeath { .. }
             | Effect::HoldPlaceholder { .. } => {

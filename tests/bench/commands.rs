@@ -124,6 +124,7 @@ fn handoff(number: usize) -> Value {
         "waiting",
         "instructing",
         "writing",
+        "checking",
         "recording",
         "ending",
         "starting",

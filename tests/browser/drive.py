@@ -22,7 +22,7 @@ import urllib.request
 PATIENCE = 180
 FOREIGN = ["TMUX", "TMUX_PANE", "TASUKI_HOME", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA"]
 HOSTILE = '<b id="evil">context</b> is "full" & <img src=x onerror=document.title=1>'
-STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading"]
+STEPS = ["waiting", "instructing", "writing", "checking", "recording", "ending", "starting", "priming", "briefing", "reading"]
 
 
 def until(what, look, patience=PATIENCE):
@@ -278,6 +278,74 @@ def urgent(stage, browser, agent, faults):
     return f'#handoffs > li[data-id="{begun["handoff_id"]}"]', view
 
 
+# Markdown, and what the page makes of it.
+RENDERED = [
+    ("---\ncheckpoint: 2\n---\n# A `b`\n### C", "<pre><code>checkpoint: 2</code></pre><h4>A <code>b</code></h4><h5>C</h5>"),
+    ("**b** and *e* of some_long_name\\*", "<p><strong>b</strong> and <em>e</em> of some_long_name*</p>"),
+    ("- a\n  - b\n- c\n\n3. d", "<ul><li><p>a</p><ul><li><p>b</p></li></ul></li><li><p>c</p></li></ul><ol start=\"3\"><li><p>d</p></li></ol>"),
+    ("> q\n\n***\n```sh\n<b>&\n```", "<blockquote><p>q</p></blockquote><hr><pre><code>&lt;b&gt;&amp;</code></pre>"),
+    ("| a | |\n|---|---|\n| `x` | 1\\|2 |", "<table><thead><tr><th>a</th><td></td></tr></thead><tbody><tr><td><code>x</code></td><td>1|2</td></tr></tbody></table>"),
+    ("<img src=x onerror=alert(1)><!-- x -->", "<p>&lt;img src=x onerror=alert(1)&gt;&lt;!-- x --&gt;</p>"),
+    ("![pic](https://evil.example/x.png)", "<p>pic (https://evil.example/x.png)</p>"),
+    ("[a](javascript:alert(1)) [b](data:text/html,x) [c](../x.md)", "<p>a (javascript:alert(1)) b (data:text/html,x) c (../x.md)</p>"),
+    ("[a](https://a.example/x_(y)) http://b.example/c.", '<p><a href="https://a.example/x_(y)" title="https://a.example/x_(y)" '
+        'rel="noreferrer noopener" target="_blank">a</a> <a href="http://b.example/c" title="http://b.example/c" '
+        'rel="noreferrer noopener" target="_blank">http://b.example/c</a>.</p>'),
+    ("a\u202eb\u0007\u001b[2J", "<p>ab[2J</p>"),
+]
+# Texts that a careless reader would need minutes for, or could not read at all.
+LONG = ["[" * 300000, "`a``b```c" * 30000, "*a _b ~~c " * 30000, "> " * 100000, "-\n" * 131072, "|" * 7000 + "\n" + "|-" * 3500 + "\n", "\n".join(" " * n + "- x" for n in range(700))]
+
+
+def rendering(browser):
+    """The Markdown of a document: no HTML of it, no image, no address but of the web; and nothing takes long."""
+    render = "const box = document.createElement('div'); box.append(...rendered(arguments[0])); return box.innerHTML"
+    for text, expected in RENDERED:
+        made = browser.js(render, text)
+        check(made == expected, f"{text!r} became {made!r}, not {expected!r}")
+    for text in LONG:
+        spent = browser.js("const from = performance.now(); rendered(arguments[0]); return performance.now() - from", text)
+        check(spent < 5000, f"{text[:20]!r} took {spent} ms")
+    more = browser.js("return rendered(arguments[0]).at(-1).textContent", "x\n\n" * 100000)
+    check(more == "… more in the file", f"a long document ends in {more!r}")
+
+
+def begun_with(stage, agent, flaw):
+    """A handoff whose document has this flaw, and that waits for a person; its card."""
+    stage.faults(f"flaw={flaw}")
+    begun = stage.run("handoff", agent, "--reason", "context is nearly full", "--check", "hold")
+    return begun["handoff_id"], f'#handoffs > li[data-id="{begun["handoff_id"]}"]'
+
+
+def decided(stage, browser, axe):
+    """A document with a fault: the page shows it, and a person lets the agent write it once more, or accepts it."""
+    view = lambda handoff: next(one for one in stage.handoffs() if one["handoff_id"] == handoff)
+    handoff, card = begun_with(stage, stage.agent("lea"), "headings")
+    until("it waits for a person", lambda: browser.has(f"{card} [data-part=held]:not([hidden])"))
+    check("Waits for you since" in browser.text(f"{card} [data-part=held-says]"), browser.text(card))
+    check(len(view(handoff)["faults"]) == browser.js("return document.querySelectorAll(arguments[0]).length", f"{card} .faults li"), "not each fault is shown")
+    until("the document is shown", lambda: browser.has(f"{card} .markdown h4"))
+    check(not browser.has(f"{card} [data-part=accept]:not([hidden])"), "two buttons accept the document")
+    accessible(browser, axe, "a card that waits for a decision")
+    browser.type(f"{card} input[name=note]", "fill the sections")
+    # By the keyboard alone.
+    browser.type(f"{card} input[name=note]", "\ue007")
+    until("the agent is asked", lambda: view(handoff)["reworks"] == 1)
+    until("the handoff continues", lambda: browser.text(f"{card} [data-part=state]") == "done")
+    check(browser.has(f"{card} [data-part=held][hidden]"), "there is nothing to decide any more")
+    until("the document is read again", lambda: browser.has(f"{card} .markdown p"))
+    check(browser.has(f"{card} [data-part=facts]:not([hidden])"), "the facts are not shown")
+    handoff, card = begun_with(stage, view(handoff)["successor_id"], "headings")
+    until("it waits too", lambda: browser.has(f"{card} [data-part=held]:not([hidden])"))
+    browser.click(f"{card} [data-part=handoff_accept]")
+    until("it is accepted", lambda: browser.text(f"{card} [data-part=state]") == "done")
+    check(view(handoff)["reworks"] == 0, f"asked without need: {view(handoff)}")
+    earlier = f"{card} [data-part=facts-list] a"
+    browser.click(f"{card} [data-part=facts] summary")
+    check(browser.has(earlier), f"no link to the handoff before: {browser.text(card)}")
+    stage.faults("")
+
+
 def questions(stage, browser, agent, axe):
     """A successor's questions are answered on the page; one that says nothing is gone on without."""
     card, view = urgent(stage, browser, agent, "ack_questions")
@@ -355,6 +423,8 @@ def play(stage, browser, picture, axe):
     until("the error goes", lambda: browser.has("#errors[hidden]"))
     check(not list((stage.home / "spool/errors").glob("*.json")), "the error file is still there")
     questions(stage, browser, mia, axe)
+    rendering(browser)
+    decided(stage, browser, axe)
     without_sidecar(stage, browser)
     doubt(stage, browser, browser.js("return document.querySelector('#agents [data-part=open]:not(:disabled)').closest('li').dataset.id"))
     logged = [line["message"] for line in browser.ask("POST", "/se/log", {"type": "browser"}) if line["level"] == "SEVERE"]

@@ -102,7 +102,7 @@ fn an_urgent_briefing_says_what_to_acknowledge_and_how() {
         "understanding  to continue",
         "[x] ACK handoff_id matches",
         "[ ] understanding is accurate",
-        "(the document states no checkpoint)",
+        "[x] starting_from matches the documented checkpoint",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

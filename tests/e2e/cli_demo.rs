@@ -107,9 +107,18 @@ fn the_demo_shows_a_whole_handoff_and_leaves_nothing_behind() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}{errors}");
-    for step in
-        ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading"]
-    {
+    for step in [
+        "waiting",
+        "instructing",
+        "writing",
+        "checking",
+        "recording",
+        "ending",
+        "starting",
+        "priming",
+        "briefing",
+        "reading",
+    ] {
         let line = said.lines().find(|line| line.trim_start().starts_with(step));
         assert!(line.is_some_and(|line| line.contains(" s")), "{step} with its time:\n{said}");
     }

@@ -164,7 +164,7 @@ fn stop_hook_with_handoff_file_present() {
     let agent = stage.agent("dev");
     let view = stage.until_failed(&stage.hand_off(&agent), "ending", "did_not_exit");
     let id = view["handoff_id"].as_str().expect("an id");
-    assert_eq!(stage.steps_of(id), ["waiting", "instructing", "writing", "recording", "ending"]);
+    assert_eq!(stage.steps_of(id), ["waiting", "instructing", "writing", "checking", "recording", "ending"]);
     assert!(view["sha256"].is_string());
     let grew = stage.lines_of(id, "handoff.step").iter().any(|line| line["document_bytes"].as_u64() > Some(0));
     assert!(grew, "the document's growth is reported: {}", stage.story());

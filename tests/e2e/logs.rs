@@ -14,8 +14,19 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const STEPS: [&str; 10] =
-    ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading", "done"];
+const STEPS: [&str; 11] = [
+    "waiting",
+    "instructing",
+    "writing",
+    "checking",
+    "recording",
+    "ending",
+    "starting",
+    "priming",
+    "briefing",
+    "reading",
+    "done",
+];
 
 /// Starts the sidecar with this standard error, and what systemd would say of it.
 fn start(stage: &Stage, args: &[&str], stderr: fs::File, stream: Option<&str>) {

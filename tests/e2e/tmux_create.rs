@@ -4,7 +4,7 @@ use crate::support::tmux::{Server, is_running, wait_until};
 use std::sync::Arc;
 use std::time::Duration;
 use tasuki::agents::profile::Profiles;
-use tasuki::config::Home;
+use tasuki::config::{Config, Home};
 use tasuki::core::effect::{Effect, EffectKey, Outcome};
 use tasuki::runner::{Runner, SettledEffect, Tools};
 use tasuki::tmux::{CreationState, SpawnOutcome, SpawnPlan};
@@ -234,7 +234,10 @@ async fn a_placeholder_that_could_not_be_removed_is_removed_when_a_server_answer
     server.tmux(&["kill-server"]);
     let (notices, _inbox) = tokio::sync::mpsc::channel(64);
     let home = tempfile::tempdir().expect("a folder");
+    let Config { facts, .. } = Config::default();
     let tools = Tools {
+        facts,
+        allow: Vec::new(),
         tmux: tasuki::tmux::Tmux::start(server.options(), notices).expect("a thread"),
         profiles: Profiles::load(None).expect("the built-in ones"),
         home: Home::at(home.path()).expect("a home"),

@@ -6,7 +6,8 @@ use serde_json::Value;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
-use tasuki::agents::{Profile, ProfileError, Profiles, read_event, transcript};
+use tasuki::agents::actions::{TESTS, actions};
+use tasuki::agents::{Profile, ProfileError, Profiles, has_read, read_event, read_facts, transcript};
 use tasuki::core::hook::HookEvent;
 use tasuki::core::request::{KINDS, read};
 use tasuki::core::text::sanitise;
@@ -158,5 +159,26 @@ pub(crate) fn transcript(bytes: &[u8]) {
         let usage = transcript::read_context_usage(profile, file.path()).expect("a plain file is read");
         // The context usage alone is read from the last 1 MiB only.
         assert!(bytes.len() > 1 << 20 || usage.map(|(usage, _)| usage) == told.context);
+        facts(profile, file.path(), &told);
     }
+}
+
+/// What a transcript shows of the agent's work.
+fn facts(profile: &Profile, path: &Path, told: &transcript::Transcript) {
+    let found = read_facts(profile, path).expect("a plain file is read");
+    assert!(found.cut || (found.messages, found.context) == (told.messages, told.context));
+    let requests = found.last.iter().chain(&found.first);
+    requests.for_each(|request| is_plain("a request", request, 4096));
+    assert!(found.last.len() <= 5 && found.cut == told.cut);
+    let calls = found.calls.unwrap_or_default();
+    assert!(calls.len() <= 2_000 && calls.iter().all(|call| !call.target.is_empty()));
+    let done = actions(&calls, &TESTS);
+    assert!(done.files.len() <= 100 && done.commands.len() <= 20 && done.sent.len() <= 10);
+    for command in done.commands.iter().chain(&done.sent).chain(&done.last_test) {
+        assert!(!command.command.contains('\n') && command.command.chars().count() <= 500);
+        is_plain("a command", &command.command, 2_000);
+        is_plain("its output", command.printed.as_deref().unwrap_or_default(), 2_000);
+    }
+    done.files.iter().for_each(|file| is_plain("a path", &file.path, 4_096));
+    has_read(profile, path, Path::new("/h/x.md")).expect("a plain file is read");
 }

@@ -12,12 +12,17 @@ use tasuki::contract::Step;
 type Name = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// In the page. A name that stands for several things has each field in one of them.
-const PAGE: [Name; 11] = [
+const PAGE: [Name; 16] = [
     ("agent", &["agent_view"], &[]),
     ("context", &["agent_view.context"], &[]),
     ("handoff", &["handoff_view"], &[]),
     ("ack", &["handoff_view.ack"], &[]),
     ("publish", &["handoff_view.publish"], &[]),
+    ("facts", &["handoff_view.facts"], &[]),
+    ("repository", &["handoff_view.facts.repository"], &[]),
+    ("ran", &["handoff_view.facts.actions.last_test"], &[]),
+    ("fault", &["handoff_view.faults"], &[]),
+    ("earlier", &["handoff_view.earlier"], &[]),
     ("seen", &["handoff_view.steps"], &[]),
     ("error", &["error", "handoff_view.error"], &[]),
     ("one", &["agent_view", "handoff_view.steps", "handoff_view.verdicts.instruction"], &["id"]),

@@ -11,7 +11,7 @@
 //! | 6 | key names that stop to submit | `src/demo/keys::carriage_return_submits_and_line_feed_does_not`, `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once` |
 //! | 7 | Escape before Enter | `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once` |
 //! | 8 | ghost text taken for a draft | `agents_screens::claude_screens`, `src/agents/ansi::faint_is_a_look_and_a_parameter_of_a_colour_is_not`, `demo_faults::ghost` |
-//! | 9 | pickers that eat Enter | `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once`, `src/core/prompts::the_instruction_asks_for_the_six_sections_and_the_focus` |
+//! | 9 | pickers that eat Enter | `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once`, `src/core/prompts_tests::the_instruction_asks_for_the_six_sections_and_the_focus` |
 //! | 10 | line ends and paste marks | `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once`, `tmux_refuse::input_off_cooked_shell_and_wrong_front_are_refused` |
 //! | 11 | shared buffers, lost semicolons, cut characters | `tmux_server::buffers_that_a_crash_left_are_swept`, `src/tmux/quote::quoting_and_tmux_cancel_out`, `src/tmux/deliver::pieces_are_whole_characters_and_hold_no_tab` |
 //! | 12 | canonical mode drops long lines | `tmux_refuse::input_off_cooked_shell_and_wrong_front_are_refused` |
@@ -43,7 +43,7 @@
 //! | 38 | session starts that are none | `flow_faults::odd_hooks_are_no_obstacle`, `src/agents/rules::reasons_tell_an_end_from_a_change_of_session` |
 //! | 39 | a success that was none | `flow::successor_creation_fails`, `flow::sequenced_delivery` |
 //! | 40 | a handoff that dies with its server | `storm::kill_9_under_load_loses_nothing_and_types_nothing_twice`, `crash::kill_9_of_the_sidecar_at_random_instants`, `crash::an_ordered_end_in_the_middle_loses_nothing` |
-//! | 41 | a sweeper that closes what is being written | `flow_faults::a_document_that_is_still_being_written_is_waited_for`, `src/core/handoff/document::missing_sections_are_named_and_present_ones_are_not` |
+//! | 41 | a sweeper that closes what is being written | `flow_faults::a_document_that_is_still_being_written_is_waited_for`, `src/core/check/sections_tests::missing_sections_are_named_and_present_ones_are_not` |
 //! | 42 | marked before, or after | `tmux_crash::however_often_it_is_killed_each_text_arrives_once_and_in_order` |
 //! | 43 | half-written and malformed files | `spool_intake::a_half_written_file_waits_until_it_is_whole`, `agents_hook::input_that_stalls_in_the_middle_is_given_up`, `contract::what_is_no_json_is_answered_and_kept_whole` |
 //! | 44 | ids that come again | `contract::a_request_is_answered_once_and_again_with_the_same_words`, `contract::a_request_that_was_granted_is_not_carried_out_twice`, `src/sidecar/corrupt_tests::a_corrupt_ledger_row_refuses_its_own_request_and_no_other` |

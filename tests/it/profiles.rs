@@ -4,11 +4,13 @@ use super::support::readme::blocks;
 use super::support::schema::faults;
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
+use tasuki::agents::{Profile, ToolKind, read_facts};
 
-/// The guide's profile, and what else may stand in one.
-fn shown() -> [String; 2] {
-    blocks("profiles", "toml").try_into().expect("two blocks")
+/// The guide's profile, what else may stand in one, and how tool calls are read.
+fn shown() -> [String; 3] {
+    blocks("profiles", "toml").try_into().expect("three blocks")
 }
 
 #[test]
@@ -41,8 +43,9 @@ fn lay(over: toml::Table, base: &mut toml::Table) {
 
 #[test]
 fn each_key_that_other_clis_need_can_be_put_into_the_guides_profile() {
-    let [base, all] = shown();
-    let more: toml::Table = toml::from_str(&all).expect("TOML");
+    let [base, all, tools] = shown();
+    let mut more: toml::Table = toml::from_str(&all).expect("TOML");
+    lay(toml::from_str(&tools).expect("TOML"), &mut more);
     let base: toml::Table = toml::from_str(&base).expect("TOML");
     for key in ["lazy", "scrolled", "ghost_texts", "collapsed", "transcript_path", "{home}", "(?<size>"] {
         assert!(all.contains(key), "{key} is not shown");
@@ -61,7 +64,21 @@ fn each_key_that_other_clis_need_can_be_put_into_the_guides_profile() {
     }
     let whole = tried(more);
     assert!(whole.file.transcript.is_some() && whole.file.version.is_some());
-    assert!(whole.file.new_session.is_some_and(|section| section.lazy));
+    assert!(whole.file.new_session.as_ref().is_some_and(|section| section.lazy));
+    assert_eq!(whole.resume_command("c1").as_deref(), Some("wren --conversation c1"));
+    calls_are_read(&whole);
+}
+
+/// The rules that the guide shows read the lines that it shows.
+fn calls_are_read(wren: &Profile) {
+    let lines = blocks("profiles", "").into_iter().find(|block| block.contains("tool.done")).expect("two lines");
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(lines.as_bytes()).expect("written");
+    let calls = read_facts(wren, file.path()).expect("read").calls.expect("rules");
+    let [call] = calls.try_into().expect("one call");
+    assert_eq!((call.kind, call.target.as_str(), call.exit), (ToolKind::Command, "make test", Some(2)));
+    assert_eq!((call.printed.as_deref(), call.failed), (Some("2 tests failed"), Some(true)));
+    assert_eq!(call.at.as_deref(), Some("2026-11-22T02:18:07.000Z"));
 }
 
 #[test]

@@ -116,6 +116,17 @@ fn failed() -> Model {
     model(alive(), &agents, &handoffs, &failures, &[])
 }
 
+/// A handoff waits for a person to accept its document.
+fn held() -> Model {
+    let mut agents = [agent(1, "kai", "idle", Some(88)), agent(2, "ren", "busy", Some(12))];
+    let mut handoffs = [handoff(1, &agents[0], "checking", 300, 0), handoff(2, &agents[1], "writing", 8, 300)];
+    handoffs[0]["held_since"] = json!(ago(200));
+    for (agent, handoff) in agents.iter_mut().zip(&handoffs) {
+        agent["handoff_id"] = handoff["handoff_id"].clone();
+    }
+    model(alive(), &agents, &handoffs, &[], &[])
+}
+
 fn dead() -> Model {
     let problem = Some("Start one in another pane: tasuki run --home /home/kai/.local/share/tasuki".to_owned());
     let sidecar = SidecarStatus { is_alive: false, heartbeat_ms: Some(NOW_MS - 95_000), problem, ..alive() };
@@ -258,6 +269,14 @@ fn a_failed_handoff_with_its_fix_and_its_doubt() {
 }
 
 #[test]
+fn a_handoff_that_waits_for_a_person() {
+    let held = held();
+    for (name, keys) in [("agents", ""), ("handoffs", "2"), ("document", "2v")] {
+        hold(&format!("held-{name}"), &held, keys);
+    }
+}
+
+#[test]
 fn a_sidecar_that_has_died() {
     hold("dead", &dead(), "");
 }
@@ -274,7 +293,7 @@ fn hostile_texts_stay_in_their_cells() {
     for (name, keys) in [("agents", "1"), ("handoffs", "2"), ("work", "3"), ("errors", "4")] {
         hold(&format!("hostile-{name}"), &hostile, keys);
     }
-    for keys in ["1", "2", "3", "4", "5", "1hx", "4d", "?", "\r"] {
+    for keys in ["1", "2", "3", "4", "5", "1hx", "4d", "?", "\r", "2v"] {
         for (columns, rows) in SIZES.into_iter().chain([(200, 60), (41, 11), (79, 23)]) {
             let buffer = drawn(&hostile, keys, (columns, rows), PLAIN);
             let bad = |c: char| c.is_control() || tasuki::core::text::sanitise(&c.to_string()).is_empty();

@@ -5,7 +5,7 @@ use super::facts::demo_facts;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tasuki::core::decision::Cycle;
-use tasuki::core::effect::{Composed, DocumentRead, DocumentSource, Effect, EffectKey, Outcome};
+use tasuki::core::effect::{Composed, DocumentRead, DocumentSource, Effect, EffectKey, Examination, Outcome};
 use tasuki::core::event::{Event, IncomingRequest, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::id::{AgentId, HandoffId};
@@ -203,7 +203,13 @@ impl AckWorld {
                 let text = self.put_there.clone().unwrap_or_else(|| self.document.clone());
                 Outcome::Document(DocumentRead::Whole { text, sha256: "0".repeat(64) })
             }
-            Effect::CompareDocument { .. } => Outcome::Compared(true),
+            Effect::Examine(plan) => {
+                let text = self.put_there.clone().unwrap_or_else(|| self.document.clone());
+                let document = DocumentRead::Whole { text, sha256: plan.sha256 };
+                let (facts, faults, redacted) = (Box::default(), Vec::new(), None);
+                Outcome::Examined(Box::new(Examination { document, facts, faults, redacted }))
+            }
+            Effect::CompareDocument { .. } => Outcome::Compared { is_same: true, drift: Vec::new() },
             Effect::Type(plan) => {
                 if let Some(reason) = self.refusal {
                     return self.decide(Event::Settled { key, outcome: Outcome::Typed(Typed::Refused { reason }) });

@@ -16,5 +16,6 @@ pub(crate) fn demo_facts() -> ProfileFacts {
         has_transcript: true,
         reports_context: true,
         proves_prompts: false,
+        reports_tools: true,
     }
 }

@@ -24,7 +24,10 @@ pub(crate) struct Server {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: String,
+    /// The body, if it is JSON.
     pub(crate) body: Value,
+    /// The body as it came.
+    pub(crate) said: String,
 }
 
 impl Answer {
@@ -35,6 +38,7 @@ impl Answer {
             status: status.unwrap_or_else(|| panic!("no answer: {text:?}")),
             headers: headers.to_ascii_lowercase(),
             body: serde_json::from_str(body).unwrap_or(Value::Null),
+            said: body.to_owned(),
         }
     }
 

@@ -9,8 +9,19 @@ use std::path::{Path, PathBuf};
 use tasuki::core::text::sentence;
 
 /// The steps of a handoff without an acknowledgement, in their order.
-pub(crate) const STEPS: [&str; 10] =
-    ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading", "done"];
+pub(crate) const STEPS: [&str; 11] = [
+    "waiting",
+    "instructing",
+    "writing",
+    "checking",
+    "recording",
+    "ending",
+    "starting",
+    "priming",
+    "briefing",
+    "reading",
+    "done",
+];
 
 impl Stage {
     /// A stage whose sidecar tells its operator everything by a line of JSON in this file.

@@ -22,11 +22,12 @@ macro_rules! chapter {
 }
 
 /// Every chapter, in the order in which a newcomer needs them.
-pub const CHAPTERS: [Chapter; 17] = [
+pub const CHAPTERS: [Chapter; 19] = [
     chapter!("screen", "top agents handoffs lineage send"),
     chapter!("tmux", "agent"),
     chapter!("configuration", "run rules"),
     chapter!("context", "handoff statusline"),
+    chapter!("documents", "rework"),
     chapter!("acknowledgements", "ack clarify ack-override"),
     chapter!("registration", "hooks hook"),
     chapter!("profiles", "persona"),
@@ -38,6 +39,7 @@ pub const CHAPTERS: [Chapter; 17] = [
     chapter!("troubleshooting", "doctor errors retry cancel accept abandon"),
     chapter!("storage", ""),
     chapter!("promises", ""),
+    chapter!("evaluation", ""),
     chapter!("real-agents", ""),
     chapter!("performance", ""),
 ];

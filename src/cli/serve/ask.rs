@@ -49,6 +49,18 @@ pub(super) async fn any(State(app): State<Arc<ServeApp>>, headers: HeaderMap, bo
     }
 }
 
+/// A kind of request with an address of its own: the address has the id, and the body the other fields.
+struct Addressed {
+    kind: &'static str,
+    /// The field that the address determines.
+    id: &'static str,
+    example: &'static str,
+}
+
+const HANDOFF: Addressed = Addressed { kind: "handoff", id: "agent_id", example: "{\"reason\":\"context is full\"}" };
+const REWORK: Addressed =
+    Addressed { kind: "handoff_rework", id: "handoff_id", example: "{\"note\":\"say which tests you ran\"}" };
+
 /// `POST /api/agents/<id>/handoff`: answers with the bare result, `{"status":"initiated",…}`, or with
 /// `{"error":"Agent not found",…}`, without the fields that a result file has around it.
 pub(super) async fn handoff(
@@ -57,10 +69,26 @@ pub(super) async fn handoff(
     headers: HeaderMap,
     body: Body,
 ) -> Response<Body> {
+    // The same answer as to a request file that names an unknown agent.
+    let Ok(Path(id)) = path else { return Problem::new(404, "no_agent", "Agent not found").into_response() };
+    bare(&app, &HANDOFF, &id, &headers, body).await
+}
+
+/// `POST /api/handoffs/<id>/rework`: answers with the bare result too.
+pub(super) async fn rework(
+    State(app): State<Arc<ServeApp>>,
+    path: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response<Body> {
+    let Ok(Path(id)) = path else { return Problem::new(404, "no_handoff", "Handoff not found").into_response() };
+    bare(&app, &REWORK, &id, &headers, body).await
+}
+
+async fn bare(app: &Arc<ServeApp>, addressed: &Addressed, id: &str, headers: &HeaderMap, body: Body) -> Response<Body> {
     let asked = async {
-        let Path(agent) = path.map_err(|_| no_agent())?;
-        let bytes = handoff_of(&agent, &read(&headers, body).await?)?;
-        ask(&app, name(&headers, bytes)?).await
+        let bytes = addressed.request(id, &read(headers, body).await?)?;
+        ask(app, name(headers, bytes)?).await
     };
     match asked.await {
         Ok(answer) if answer.ok => json(status_of(&answer), &answer.result.clone().unwrap_or_default()),
@@ -86,11 +114,6 @@ pub(super) async fn result(
         Ok(None) => unknown().hint("Answers are kept for 7 days").into_response(),
         Err(problem) => problem.into_response(),
     }
-}
-
-/// The same answer as to a request file that names an unknown agent.
-fn no_agent() -> Problem {
-    Problem::new(404, "no_agent", "Agent not found")
 }
 
 async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
@@ -127,22 +150,23 @@ fn check_json(bytes: &[u8]) -> Result<(), Problem> {
     parsed.map(|_| ()).map_err(|error| Problem::bad(format!("The body is not JSON: {error}")))
 }
 
-/// The body of a handoff with the agent from the address. The agent is put in front as text, so that the sidecar sees
-/// each field that was sent, even a repeated one.
-fn handoff_of(agent: &str, body: &[u8]) -> Result<Vec<u8>, Problem> {
-    let fields: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
-        Problem::bad(format!("The body is not a JSON object: {error}"))
-            .hint("Example: {\"reason\":\"context is full\"}")
-    })?;
-    if let Some(field) = ["v", "kind", "agent_id"].into_iter().find(|field| fields.contains_key(*field)) {
-        return Err(
-            Problem::bad(format!("{field}: is not a field of this body; the address determines it")).field(field)
-        );
+impl Addressed {
+    /// The body with the id from the address. The id is put in front as text, so that the sidecar sees each field that
+    /// was sent, even a repeated one.
+    fn request(&self, id: &str, body: &[u8]) -> Result<Vec<u8>, Problem> {
+        let fields: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+            Problem::bad(format!("The body is not a JSON object: {error}")).hint(format!("Example: {}", self.example))
+        })?;
+        if let Some(field) = ["v", "kind", self.id].into_iter().find(|field| fields.contains_key(*field)) {
+            return Err(
+                Problem::bad(format!("{field}: is not a field of this body; the address determines it")).field(field)
+            );
+        }
+        let rest = body.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
+        let comma = if fields.is_empty() { "" } else { "," };
+        let start = format!("{{\"v\":1,\"kind\":\"{}\",\"{}\":{}{comma}", self.kind, self.id, Value::from(id));
+        Ok([start.as_bytes(), rest].concat())
     }
-    let rest = body.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
-    let comma = if fields.is_empty() { "" } else { "," };
-    let start = format!("{{\"v\":1,\"kind\":\"handoff\",\"agent_id\":{}{comma}", Value::from(agent));
-    Ok([start.as_bytes(), rest].concat())
 }
 
 fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
@@ -314,12 +338,16 @@ mod tests {
 
     #[test]
     fn a_handoff_is_what_was_sent_and_what_the_address_says() {
-        let of = |body: &str| handoff_of("a\"b", body.as_bytes()).map(|bytes| String::from_utf8(bytes).expect("text"));
+        let of =
+            |body: &str| HANDOFF.request("a\"b", body.as_bytes()).map(|bytes| String::from_utf8(bytes).expect("text"));
         let start = "{\"v\":1,\"kind\":\"handoff\",\"agent_id\":\"a\\\"b\"";
         assert_eq!(of(" { }").ok(), Some(format!("{start} }}")));
         assert_eq!(of("{\"reason\":1,\"reason\":2}").ok(), Some(format!("{start},\"reason\":1,\"reason\":2}}")));
         for wrong in ["", "[]", "{", "{\"agent_id\":\"x\"}", "{\"v\":1}", "{\"kind\":\"handoff\"}"] {
             assert_eq!(of(wrong).map_err(|problem| problem.code), Err("bad_request".to_owned()), "{wrong}");
         }
+        let rework = REWORK.request("h", b"{\"note\":\"x\"}").expect("a request");
+        assert_eq!(rework, b"{\"v\":1,\"kind\":\"handoff_rework\",\"handoff_id\":\"h\",\"note\":\"x\"}");
+        assert!(REWORK.request("h", b"{\"handoff_id\":\"i\",\"note\":\"x\"}").is_err());
     }
 }

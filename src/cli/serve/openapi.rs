@@ -22,6 +22,12 @@ struct Initiated {
 
 /// The schemas in `components/schemas` besides those of the requests.
 const WRITTEN: [&str; 7] = ["result", "error", "journal", "sidecar_view", "agent_view", "handoff_view", "work_view"];
+/// The kinds of request with an address of their own: the schema of the body, the kind, its title, and the field that the
+/// address determines.
+const ADDRESSED: [(&str, &str, &str, &str); 2] = [
+    ("handoff_body", "handoff", "HandoffBody", "agent_id"),
+    ("rework_body", "handoff_rework", "ReworkBody", "handoff_id"),
+];
 
 /// The OpenAPI document of the server.
 #[must_use]
@@ -56,6 +62,9 @@ fn paths() -> Value {
         "/api/agents/{id}/handoff": with(hand_off(), id("The outgoing agent's id.")),
         "/api/handoffs": list("handoffs", "The most recently changed handoffs, newest first.", "handoff_view", false),
         "/api/handoffs/{id}": with(one("handoff", "One handoff.", "handoff_view"), id("The handoff's id.")),
+        "/api/handoffs/{id}/document": with(document_text(), id("The handoff's id.")),
+        "/api/handoffs/{id}/facts": with(one("facts", "What tasuki has seen of the agent's work.", "facts"), id("The handoff's id.")),
+        "/api/handoffs/{id}/rework": with(rework(), id("The handoff's id.")),
         "/api/work": list("work", "The open work items; with `all`, the others too.", "work_view", true),
         "/api/work/{id}": with(one("work_item", "One work item.", "work_view"), id("The item's id.")),
         "/api/errors": list("errors", "The failures that nobody has dismissed, newest first.", "error", false),
@@ -143,6 +152,17 @@ fn one(name: &str, about: &str, of: &str) -> Value {
     json!({"get": operation(name, about, granted, &[(404, "Not found."), UNREADABLE])})
 }
 
+/// The text of a document.
+fn document_text() -> Value {
+    let text = json!({"description": "The document, as it was recorded.", "content": {"text/markdown": {"schema": {"type": "string"}}}});
+    let refused = [
+        (404, "The handoff does not exist, or has no document yet."),
+        (409, "The file is not the recorded document any more."),
+        UNREADABLE,
+    ];
+    json!({"get": operation("document", "The document of a handoff.", text, &refused)})
+}
+
 fn events() -> Value {
     let about = "The journal as server-sent events: `id` is `seq`, `event` is `type`, `data` the line. Without Last-Event-ID, the stream starts at the journal's current end.";
     let stream = json!({
@@ -192,6 +212,18 @@ fn hand_off() -> Value {
     with_body(post, &reference("handoff_body"))
 }
 
+fn rework() -> Value {
+    let refused = [
+        (404, "Handoff not found."),
+        (409, "The document can't be changed now, or the key was used for another body."),
+    ];
+    let refused: Vec<(u16, &str)> = OF_BODIES.into_iter().chain(refused).collect();
+    let schema = json!({"type": "object", "required": ["status", "handoff_id"],
+        "properties": {"status": {"const": "reworking"}, "handoff_id": {"type": "string"}}});
+    let about = "Ask the agent to write its document once more, while the handoff waits for a person.";
+    with_body(operation("rework", about, answer("The agent is asked.", &schema), &refused), &reference("rework_body"))
+}
+
 fn requests() -> Value {
     let all: Vec<Format> = schema::requests();
     let one_of: Vec<Value> = all.iter().map(|format| reference(format.name)).collect();
@@ -222,13 +254,20 @@ fn requests() -> Value {
 
 fn schemas() -> Value {
     let mut all = schema::requests();
-    let handoff = all.iter().find(|format| format.name == "handoff").map(|format| body_of(&format.schema));
+    let body = |(name, kind, title, id): (&'static str, &str, &str, &str)| {
+        let format = all.iter().find(|format| format.name == kind)?;
+        Some((name, body_of(&format.schema, title, id)))
+    };
+    let bodies: Vec<(&str, Value)> = ADDRESSED.into_iter().filter_map(body).collect();
     all.extend(schema::all().into_iter().filter(|format| WRITTEN.contains(&format.name)));
     let named = all.into_iter().map(|format| (format.name, format.schema));
-    let own = [("problem", written::<Problem>()), ("initiated", written::<Initiated>())];
-    let handoff = handoff.map(|schema| ("handoff_body", schema));
+    let own = [
+        ("problem", written::<Problem>()),
+        ("initiated", written::<Initiated>()),
+        ("facts", written::<crate::contract::Facts>()),
+    ];
     let embed = |(name, schema): (&str, Value)| (name.to_owned(), embedded(name, schema));
-    named.chain(own).chain(handoff).map(embed).collect::<Map<String, Value>>().into()
+    named.chain(own).chain(bodies).map(embed).collect::<Map<String, Value>>().into()
 }
 
 fn written<T: JsonSchema>() -> Value {
@@ -236,17 +275,17 @@ fn written<T: JsonSchema>() -> Value {
     schema.into()
 }
 
-/// A handoff's fields without those in the address.
-fn body_of(handoff: &Value) -> Value {
-    let mut schema = handoff.clone();
-    let known = |name: &Value| ["v", "kind", "agent_id"].iter().any(|known| name == known);
+/// A request's fields without those in the address.
+fn body_of(request: &Value, title: &str, id: &str) -> Value {
+    let mut schema = request.clone();
+    let known = |name: &Value| ["v", "kind", id].iter().any(|known| name == known);
     if let Some(fields) = schema["properties"].as_object_mut() {
         fields.retain(|name, _| !known(&Value::from(name.as_str())));
     }
     if let Some(required) = schema["required"].as_array_mut() {
         required.retain(|name| !known(name));
     }
-    schema["title"] = "HandoffBody".into();
+    schema["title"] = title.into();
     schema
 }
 
@@ -314,6 +353,9 @@ mod tests {
         assert_eq!(kinds, known);
         let body = &document["components"]["schemas"]["handoff_body"];
         assert_eq!(body["required"], json!(["reason"]));
+        let rework = &document["components"]["schemas"]["rework_body"];
+        assert_eq!(rework["required"], json!(["note"]));
+        assert_eq!(rework["properties"].as_object().map(serde_json::Map::len), Some(1));
         assert!(body["properties"]["focus"].is_object() && body["properties"].get("agent_id").is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::app::ServeApp;
 use super::problem::{Problem, json};
-use super::{ask, events, guard, login, openapi, page, views};
+use super::{ask, documents, events, guard, login, openapi, page, views};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Response;
@@ -24,6 +24,9 @@ pub(super) fn router(app: Arc<ServeApp>) -> Router {
         .route("/api/agents/{id}/handoff", post(ask::handoff))
         .route("/api/handoffs", get(views::handoffs))
         .route("/api/handoffs/{id}", get(views::handoff))
+        .route("/api/handoffs/{id}/document", get(documents::document))
+        .route("/api/handoffs/{id}/facts", get(documents::facts))
+        .route("/api/handoffs/{id}/rework", post(ask::rework))
         .route("/api/work", get(views::work))
         .route("/api/work/{id}", get(views::item))
         .route("/api/errors", get(views::errors))

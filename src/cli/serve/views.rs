@@ -21,7 +21,8 @@ use std::sync::Arc;
 pub(super) const MOST: usize = 10_000;
 pub(super) const USUAL: usize = 500;
 
-type Id = Result<Path<String>, PathRejection>;
+/// The id in an address.
+pub(super) type Id = Result<Path<String>, PathRejection>;
 
 /// The query of a list.
 struct Asked {
@@ -153,7 +154,10 @@ async fn one(
     blocking(move || Ok(read(&app.home, &id)?.map_or_else(|| missing.into_response(), |view| json(200, &view)))).await
 }
 
-async fn blocking(work: impl FnOnce() -> Result<Response<Body>, CliError> + Send + 'static) -> Response<Body> {
+/// Reads on a thread that may wait for a disk.
+pub(super) async fn blocking(
+    work: impl FnOnce() -> Result<Response<Body>, CliError> + Send + 'static,
+) -> Response<Body> {
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => Problem::from(error).into_response(),

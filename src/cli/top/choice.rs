@@ -38,6 +38,8 @@ pub enum Row {
     Handoff(String),
     Failure(String),
     Work(String),
+    /// The document and the facts of a handoff: a page, in no list.
+    Document(String),
 }
 
 /// The mode that decides what the keys do.

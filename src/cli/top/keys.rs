@@ -4,10 +4,11 @@ use super::choice::{KeyMode, Tab};
 use crate::demo::keys::Key;
 
 /// The keys, and what each does. The guide has the same table, and a test compares the two.
-pub const KEYS: [(&str, &str); 14] = [
+pub const KEYS: [(&str, &str); 15] = [
     ("1 … 5, Tab", "agents, handoffs, work, errors, lineage"),
     ("↑ ↓, j k", "previous or next row; Page Up, Page Down, Home and End go farther"),
     ("Enter", "show all details of the row; Esc goes back"),
+    ("v", "read the handoff's document, its faults and the facts; Esc goes back"),
     ("h", "hand off the agent: asks for a reason and a focus, Esc aborts"),
     ("c", "cancel the handoff"),
     ("r", "retry the failed handoff; if in doubt, asks whether the text arrived"),
@@ -31,6 +32,8 @@ pub enum KeyAction {
     /// Selects another row: so many rows down, or up.
     Move(isize),
     Open,
+    /// The document of the handoff.
+    Read,
     Back,
     Help,
     Do(RowAction),
@@ -63,6 +66,7 @@ pub fn key_action(key: &Key, mode: &KeyMode) -> Option<KeyAction> {
     }
     match mode {
         KeyMode::Browse => browsing(key),
+        KeyMode::Details { .. } if *key == Key::Char('v') => Some(KeyAction::Read),
         KeyMode::Details { .. } | KeyMode::Help { .. } => reading(key),
         KeyMode::Input { .. } => writing(key),
         KeyMode::Confirm { .. } => match key {
@@ -93,6 +97,7 @@ fn browsing(key: &Key) -> Option<KeyAction> {
         Key::Char('\t') | Key::Right => Some(KeyAction::Turn(true)),
         Key::BackTab | Key::Left => Some(KeyAction::Turn(false)),
         Key::Enter => Some(KeyAction::Open),
+        Key::Char('v') => Some(KeyAction::Read),
         Key::Escape => Some(KeyAction::Back),
         Key::Char(digit @ '1'..='5') => {
             let place = usize::try_from(u32::from(*digit) - u32::from('1')).ok()?;

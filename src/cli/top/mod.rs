@@ -3,7 +3,7 @@
 //!
 //! Pure: [`rows`] (a view → a row), [`model`] (all rows in order), [`choice`] (what can be chosen), [`keys`] (key → its
 //! meaning), [`ui`] (meaning → choice or action), `target` (row → agent, handoff and failure), [`draw`] (model and
-//! choices → cells), [`plain`] (texts). With side effects: `folder` and `read` (files), `wake` (signals, changes,
+//! choices → cells), `document` (a long text → lines), [`plain`] (texts). With side effects: `folder` and `read` (files), `wake` (signals, changes,
 //! answers), `screen` (the terminal), `ask` and `jump` (actions), and the loop here.
 //!
 //! It ends when the person quits, when a signal says so, and when its terminal is gone. The terminal itself shows that,
@@ -11,6 +11,7 @@
 
 mod ask;
 pub mod choice;
+mod document;
 pub mod draw;
 mod folder;
 mod jump;

@@ -18,7 +18,7 @@ pub struct Model {
     pub sidecar: SidecarStatus,
     /// All agents that were read, in the order of their registration.
     pub agents: Vec<AgentRow>,
-    /// Handoffs: those that run, those that failed, the rest; the newest first.
+    /// Handoffs: those that wait for a person, those that run, those that failed, the rest; the newest first.
     pub handoffs: Vec<HandoffRow>,
     /// Failures that nobody has dismissed, the newest first.
     pub failures: Vec<FailureRow>,

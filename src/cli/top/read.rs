@@ -1,13 +1,14 @@
 //! Reads the model from the files: five folders and the sidecar's own view.
 
 use super::choice::Row;
+use super::document;
 use super::folder::{FolderKind, WatchedFolder};
 use super::model::{AgentRow, FailureRow, HandoffRow, Model, SidecarStatus, WorkRow};
 use super::plain::{aligned, plain};
 use crate::cli::client::{self, Pulse, SidecarPresence};
 use crate::cli::error::CliError;
 use crate::cli::view::{ViewFile, said};
-use crate::cli::{agents, errors, handoffs, names, view, work};
+use crate::cli::{agents, documents, errors, handoffs, names, view, work};
 use crate::config::Home;
 use crate::contract::{AgentView, ErrorFile, HandoffView, WorkBrief, WorkView};
 use std::path::{Path, PathBuf};
@@ -126,6 +127,8 @@ impl<'a> Reader<'a> {
                 errors::lines(&seen, handoff.as_deref())
             }),
             Row::Work(_) => view::read(path)?.map(|seen: ViewFile<WorkView>| work::show::lines(&seen)),
+            Row::Document(_) => view::read(path)?
+                .map(|seen: ViewFile<HandoffView>| document::lines(&documents::whole(self.home, &seen))),
         })
     }
 
@@ -133,7 +136,7 @@ impl<'a> Reader<'a> {
     pub(super) fn details(&self, row: &Row) -> Vec<String> {
         let (folder, id): (PathBuf, &str) = match row {
             Row::Agent(id) => (self.home.agent_views(), id),
-            Row::Handoff(id) => (self.home.handoff_views(), id),
+            Row::Handoff(id) | Row::Document(id) => (self.home.handoff_views(), id),
             Row::Failure(id) => (self.home.errors(), id),
             Row::Work(id) => (self.home.work_views(), id),
         };
@@ -142,7 +145,8 @@ impl<'a> Reader<'a> {
             Ok(None) => vec!["This entry no longer exists.".to_owned()],
             Err(CliError { message, .. }) => vec![message],
         };
-        let lines = lines.iter().flat_map(|text| text.lines()).take(MOST_LINES);
+        let most = if matches!(row, Row::Document(_)) { document::MOST_LINES } else { MOST_LINES };
+        let lines = lines.iter().flat_map(|text| text.lines()).take(most);
         lines.map(aligned).collect()
     }
 }

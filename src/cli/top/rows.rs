@@ -2,6 +2,7 @@
 //! nothing comes out.
 
 use super::plain::plain;
+use crate::cli::examined;
 use crate::cli::follow::FlowEnd;
 use crate::cli::view::{said, shown};
 use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, WorkBrief};
@@ -64,6 +65,8 @@ pub struct HandoffRow {
     /// Bytes of the document so far.
     pub bytes: Option<u64>,
     pub blocked: bool,
+    /// It waits for a person to accept its document.
+    pub held: bool,
     pub questions: Vec<String>,
     /// Code, step and message of its failure.
     pub error: Option<HandoffFault>,
@@ -165,6 +168,7 @@ impl HandoffRow {
             verdicts: seen.verdicts.typed().filter_map(verdict).collect(),
             bytes: seen.bytes.or_else(|| seen.document.as_ref().map(|document| document.bytes)),
             blocked: said(seen.successor_blocked_at.as_deref()).is_some(),
+            held: examined::is_held(seen),
             questions: questions(seen),
             error: seen.error.as_ref().map(|error| HandoffFault {
                 id: name(error.error_id.as_str()).unwrap_or_default(),
@@ -187,12 +191,13 @@ impl HandoffRow {
         matches!(error, Some(("unconfirmed", _) | ("priming_failed", "priming")))
     }
 
-    /// Its place in a list: running, failed, finished.
+    /// Its place in a list: waiting for a person, running, failed, finished.
     pub(super) fn rank(&self) -> u8 {
         match self.outcome {
-            None => 0,
-            Some(FlowEnd::Failed) => 1,
-            Some(FlowEnd::Done | FlowEnd::Cancelled) => 2,
+            None if self.held => 0,
+            None => 1,
+            Some(FlowEnd::Failed) => 2,
+            Some(FlowEnd::Done | FlowEnd::Cancelled) => 3,
         }
     }
 }

@@ -21,7 +21,7 @@ impl<'a> ActionTarget<'a> {
                 let agent = model.agent(id);
                 (agent, agent.and_then(|agent| model.handoff_of(agent)), None)
             }
-            Row::Handoff(id) => {
+            Row::Handoff(id) | Row::Document(id) => {
                 let handoff = model.handoff(id);
                 let successor = handoff.and_then(|handoff| handoff.successor.as_ref()).and_then(living);
                 (successor.or_else(|| handoff.and_then(|handoff| model.agent(&handoff.agent))), handoff, None)

@@ -102,6 +102,7 @@ impl Ui {
                 Some(row) => self.mode = KeyMode::Details { row, from: 0 },
                 None => self.say("There is no row to open."),
             },
+            KeyAction::Read => self.read(model),
             KeyAction::Help => self.mode = KeyMode::Help { from: 0 },
             KeyAction::Back => self.back(),
             KeyAction::Do(action) => return self.begin(*action, model),
@@ -126,6 +127,15 @@ impl Ui {
 
     fn say(&mut self, text: &str) {
         self.message = Some(UiMessage { text: text.to_owned(), bad: false });
+    }
+
+    /// Opens the document of the row's handoff.
+    fn read(&mut self, model: &Model) {
+        let row = self.detailed(model, true);
+        match row.and_then(|row| ActionTarget::of(&row, model).handoff) {
+            Some(handoff) => self.mode = KeyMode::Details { row: Row::Document(handoff), from: 0 },
+            None => self.say("There is no handoff in this row."),
+        }
     }
 
     fn back(&mut self) {

@@ -97,6 +97,23 @@ fn a_row_leads_to_its_agent_its_handoff_and_its_error() {
 }
 
 #[test]
+fn the_document_of_a_rows_handoff_is_opened_from_a_list_and_from_its_details() {
+    let (model, mut ui) = (model(), Ui::default());
+    let open = |ui: &Ui| match &ui.mode {
+        KeyMode::Details { row: Row::Document(id), from: 0 } => Some(id.clone()),
+        _ => None,
+    };
+    for way in ["v", "2v", "2\rv", "4\rv"] {
+        assert_eq!(typed(&mut ui, &model, way), []);
+        assert_eq!(open(&ui).as_deref(), Some("h1"), "{way:?}");
+        assert_eq!(typed(&mut ui, &model, "\u{1b}"), []);
+        assert_eq!(ui.mode, KeyMode::Browse, "{way:?}");
+    }
+    typed(&mut ui, &model, "1jjv");
+    assert!(ui.message.as_ref().is_some_and(|message| message.text.contains("no handoff")) && open(&ui).is_none());
+}
+
+#[test]
 fn the_selection_stays_with_its_row_and_goes_to_the_next_when_that_goes() {
     let (mut model, mut ui) = (model(), Ui::default());
     typed(&mut ui, &model, "j");
@@ -116,7 +133,7 @@ fn the_selection_stays_with_its_row_and_goes_to_the_next_when_that_goes() {
 #[test]
 fn every_mode_can_be_left_and_control_c_leaves_all_of_it() {
     let (model, mut ui) = (model(), Ui::default());
-    for way in ["h", "hx\r", "c", "2r", "?", "\r"] {
+    for way in ["h", "hx\r", "c", "2r", "?", "\r", "2v"] {
         typed(&mut ui, &model, way);
         assert_ne!(ui.mode, KeyMode::Browse, "{way:?}");
         assert_eq!(typed(&mut ui, &model, "\u{1b}"), []);

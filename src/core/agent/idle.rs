@@ -8,7 +8,7 @@ use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::rows::ack::Ack;
 use crate::core::rows::agent::{Agent, AgentState, IdleWatch, Purpose, ScreenProbe};
-use crate::core::rows::handoff::Step;
+use crate::core::rows::handoff::{CheckPhase, Step};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
@@ -113,14 +113,15 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     let is_step = |id: &HandoffId, step| tx.handoff(id).is_some_and(|handoff| handoff.step == step);
     let answers_our_text = agent.our_turn.as_ref().is_some_and(|turn| match &turn.purpose {
         _ if turn.paused => false,
-        Purpose::Instruction(_) | Purpose::Priming(_) => true,
+        Purpose::Instruction(_) | Purpose::Rework(_) | Purpose::Priming(_) => true,
         Purpose::Briefing(id) => is_step(id, Step::Reading),
         Purpose::Send(_) | Purpose::Work(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => false,
     });
     let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id));
     let delays_handoff = handoff.is_some_and(|handoff| {
         let has_messages = handoff.step == Step::Acknowledging && handoff.ack.as_ref().is_some_and(Ack::has_waiting);
-        let is_waiting = handoff.step == Step::Waiting && handoff.agent_id == agent.agent_id;
+        let waits = handoff.step == Step::Waiting || handoff.stay.checking == Some(CheckPhase::Doubt);
+        let is_waiting = waits && handoff.agent_id == agent.agent_id;
         handoff.stay.deferred || is_waiting || (has_messages && handoff.successor_id == Some(agent.agent_id))
     });
     may_be_over || answers_our_text || delays_handoff || !agent.queue.is_empty()

@@ -2,6 +2,7 @@
 //! after a crash: typing and starting are compare-and-swap lines inside the tmux server, an upload is searched for by
 //! its mark first, and the rest only read, or write the same thing twice. So no effect needs a second recovery path.
 
+mod examine;
 mod outcome;
 mod publish;
 
@@ -9,8 +10,10 @@ use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
 use serde::{Deserialize, Serialize};
 
+pub use examine::{Drift, ExaminePlan};
 pub use outcome::{
-    AutoHandoffCheck, Composed, DocumentRead, Measured, Outcome, PersonaTexts, Readiness, Started, SuccessorWindow,
+    AutoHandoffCheck, Composed, DocumentRead, Examination, Measured, Outcome, PersonaTexts, Readiness, Started,
+    SuccessorWindow,
 };
 pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan, SecretFound};
 
@@ -137,13 +140,21 @@ pub enum Effect {
         persona: Slug,
         file_name: String,
         source: DocumentSource,
+        /// SHA-256 of the file that the new document replaces: the agent has answered once more.
+        #[serde(default)]
+        replaces: Option<String>,
     },
+    /// Look at the agent's work and hold the document against it.
+    Examine(Box<ExaminePlan>),
     /// Say whether the document is still the recorded one.
     CompareDocument {
         persona: Slug,
         file_name: String,
         /// The recorded hash, hexadecimal.
         sha256: String,
+        /// Also say what has changed in the repository since.
+        #[serde(default)]
+        drift: Option<Box<Drift>>,
     },
     ReadPersona {
         persona: Slug,
@@ -196,6 +207,15 @@ pub enum Effect {
         path: String,
         delivery_id: DeliveryId,
     },
+    /// Wait until an agent has read the document by a tool of its own.
+    AwaitRead {
+        agent_id: AgentId,
+        profile: String,
+        /// Of its transcript.
+        path: String,
+        /// The document's absolute path.
+        document: String,
+    },
     /// Check the preconditions of an automatic handoff.
     #[serde(rename = "look_round")]
     CheckAutoHandoff {
@@ -246,6 +266,7 @@ impl Effect {
             Effect::PrepareFolder { .. }
             | Effect::ReadDocument { .. }
             | Effect::ComposeDocument { .. }
+            | Effect::Examine(_)
             | Effect::CompareDocument { .. }
             | Effect::ReadPersona { .. }
             | Effect::AwaitIdle { .. }
@@ -255,6 +276,7 @@ impl Effect {
             | Effect::Identify { .. }
             | Effect::ReadContextUsage { .. }
             | Effect::AwaitPrompt { .. }
+            | Effect::AwaitRead { .. }
             | Effect::CheckAutoHandoff { .. }
             | Effect::KeepCopy(_)
             | Effect::Publish(_)
@@ -271,6 +293,7 @@ impl Effect {
             Effect::Type(_) => "type",
             Effect::ReadDocument { .. } => "read_document",
             Effect::ComposeDocument { .. } => "compose_document",
+            Effect::Examine(_) => "examine",
             Effect::CompareDocument { .. } => "compare_document",
             Effect::ReadPersona { .. } => "read_persona",
             Effect::AwaitIdle { .. } => "await_idle",
@@ -282,6 +305,7 @@ impl Effect {
             Effect::Identify { .. } => "identify",
             Effect::ReadContextUsage { .. } => "read_gauge",
             Effect::AwaitPrompt { .. } => "await_prompt",
+            Effect::AwaitRead { .. } => "await_read",
             Effect::CheckAutoHandoff { .. } => "look_round",
             Effect::KillPane { .. } => "kill_pane",
             Effect::KeepCopy(_) => "keep_copy",

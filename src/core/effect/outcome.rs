@@ -1,5 +1,6 @@
 //! How an effect ended, as the runner reports it.
 
+use crate::contract::{DocumentFault, Facts};
 use crate::core::hook::ContextUsage;
 use crate::core::pane::{PaneFacts, PaneRef, Process, Typed};
 use crate::core::persona::PersonaFacts;
@@ -22,6 +23,17 @@ pub enum DocumentRead {
         /// SHA-256 of its bytes, hexadecimal.
         sha256: String,
     },
+}
+
+/// The result of looking at an agent's work and holding its document against it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Examination {
+    /// The document as it was read for this.
+    pub document: DocumentRead,
+    pub facts: Box<Facts>,
+    pub faults: Vec<DocumentFault>,
+    /// The document without its credentials, if it holds some.
+    pub redacted: Option<String>,
 }
 
 /// The result of writing a document.
@@ -86,8 +98,13 @@ pub enum Outcome {
     Typed(Typed),
     Document(DocumentRead),
     Composed(Composed),
-    /// Whether the document is still the recorded one. A document that could not be read is `Failed`.
-    Compared(bool),
+    Examined(Box<Examination>),
+    /// Whether the document is still the recorded one, and what has changed in the repository since. A document that
+    /// could not be read is `Failed`.
+    Compared {
+        is_same: bool,
+        drift: Vec<String>,
+    },
     /// The persona's texts; none if it has no skill. A persona that could not be read is `Failed`.
     Persona(Option<PersonaTexts>),
     /// The place that was kept; none if the pane is gone.

@@ -12,6 +12,17 @@ use serde_json::json;
 
 /// Prepares a failed handoff for another try: binds its agents again and clears its error.
 pub(crate) fn rebind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
+    hold_agents(tx, id)?;
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.error = None;
+        handoff.wait_until = None;
+    }
+    Ok(())
+}
+
+/// Binds the agents of a handoff to it, unless they are in another one: a row that belongs to a handoff stays in memory,
+/// also if its agent has ended.
+pub(crate) fn hold_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
     let taken = |agent_id: &AgentId| {
@@ -24,10 +35,6 @@ pub(crate) fn rebind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refuse
     }
     if tx.agent(&agent_id).is_some_and(|agent| agent.shutdown.is_some()) {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
-    }
-    if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.error = None;
-        handoff.wait_until = None;
     }
     for agent_id in [Some(agent_id), successor_id].into_iter().flatten() {
         if let Some(agent) = tx.agent_mut(&agent_id) {

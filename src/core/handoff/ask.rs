@@ -1,14 +1,15 @@
-//! The operator's requests about a handoff: retry, cancel, accept, abandon.
+//! The operator's requests about a handoff: retry, cancel, accept, rework, abandon.
 
+use super::next::Next;
 use super::row::{ended, find};
-use super::{agents, authors, driver, reader, successors};
+use super::{agents, authors, driver, reader, steps, successors};
 use crate::contract::reply::HandoffReply;
 use crate::core::agent::exit;
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{RetryRequest, Successor};
+use crate::core::request::{RetryRequest, ReworkRequest, Successor};
 use crate::core::rows::agent::AgentState;
-use crate::core::rows::handoff::{Handoff, ReadReason, Step};
+use crate::core::rows::handoff::{CheckPhase, Handoff, ReadReason, Step};
 use crate::core::tx::Tx;
 
 /// `handoff_cancel`.
@@ -70,6 +71,9 @@ pub(crate) fn accept(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
             Ok(()) => handoff.handoff_id,
         },
     };
+    if let Err(refused) = agents::hold_agents(tx, id) {
+        return tx.refuse(request, refused);
+    }
     reader::begin(tx, id, ReadReason::Accepted(request.clone()));
 }
 
@@ -80,7 +84,7 @@ fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
     if handoff.stay.reading.is_some() {
         return Err(Refused::new(409, "already_accepted", "tasuki is already reading the document"));
     }
-    if handoff.place_in_flow() == Step::Writing {
+    if matches!(handoff.place_in_flow(), Step::Writing | Step::Checking) {
         return Ok(());
     }
     if handoff.step == Step::Failed {
@@ -88,7 +92,51 @@ fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
     }
     let message = format!("There is nothing to accept in step {}", handoff.step.as_str());
     Err(Refused::new(409, "not_writing", message)
-        .hint("a document can be accepted only in step writing, or after a failure there"))
+        .hint("a document can be accepted only in the steps writing and checking, or after a failure there"))
+}
+
+/// `handoff_rework`: asks the agent to repair its document, with the operator's words.
+pub(crate) fn rework(tx: &mut Tx<'_>, request: &RequestId, asked: ReworkRequest) {
+    let (id, is_failed) = match find(tx, &asked.handoff_id).and_then(|handoff| rework_check(tx, handoff)) {
+        Err(refused) => return tx.refuse(request, refused),
+        Ok(found) => found,
+    };
+    if is_failed && let Err(refused) = agents::rebind_agents(tx, id) {
+        return tx.refuse(request, refused);
+    }
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.examined.note = Some(asked.note);
+    }
+    tx.answer(request, Reply::ok(&HandoffReply::new(&id, "reworking")));
+    let next = if is_failed { Next::Retry(Step::Checking) } else { steps::checking::rework(tx, id) };
+    driver::proceed(tx, id, next);
+}
+
+/// The handoff, and whether it has failed: the agent can be asked where a person is waited for, and after a failure in
+/// that step.
+fn rework_check(tx: &Tx<'_>, handoff: &Handoff) -> Result<(HandoffId, bool), Refused> {
+    if matches!(handoff.step, Step::Done | Step::Cancelled) {
+        return Err(ended(handoff));
+    }
+    let is_failed = handoff.step == Step::Failed;
+    let is_held = handoff.stay.checking == Some(CheckPhase::Held) && handoff.stay.reading.is_none();
+    if handoff.place_in_flow() != Step::Checking || !(is_held || is_failed) {
+        let message = format!("The document can't be repaired in step {}", handoff.step.as_str());
+        return Err(Refused::new(409, "not_checking", message).hint(
+            "the agent can be asked while the handoff waits for you in step checking, or after a failure there",
+        ));
+    }
+    if authors::needs_no_agent(handoff.author) {
+        let message = "No agent has written the document, so none can be asked to repair it";
+        return Err(Refused::new(409, "not_checking", message).hint("change the file yourself, then accept it"));
+    }
+    if !tx.agent(&handoff.agent_id).is_some_and(|agent| agent.state.is_live()) {
+        return Err(Refused::new(400, "not_active", "Agent is not active"));
+    }
+    if tx.state.server.is_none() {
+        return Err(Refused::no_tmux());
+    }
+    Ok((handoff.handoff_id, is_failed))
 }
 
 /// `handoff_retry`.

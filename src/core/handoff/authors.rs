@@ -4,7 +4,7 @@ use super::next::Next;
 use crate::core::effect::{DocumentSource, Effect};
 use crate::core::event::RequestFacts;
 use crate::core::id::HandoffId;
-use crate::core::prompts::Salvage;
+use crate::core::prompts::{Instruction, Salvage};
 use crate::core::reply::Refused;
 use crate::core::request::{Author, HandoffRequest};
 use crate::core::rows::agent::Agent;
@@ -75,17 +75,35 @@ fn salvage(tx: &Tx<'_>, agent: &Agent, profile: Option<&ProfileFacts>) -> Result
     }
 }
 
+/// The text that asks the agent for its document; empty if nobody is asked.
+pub(crate) fn instruction(tx: &Tx<'_>, handoff: &Handoff) -> String {
+    let values = Instruction {
+        reason: &handoff.reason,
+        file_path: &handoff.file_path,
+        focus: handoff.focus.as_deref(),
+        tasks: &handoff.tasks,
+        urgent: handoff.ack.is_some(),
+    };
+    let prompts = &tx.state.settings.prompts;
+    match handoff.author {
+        Author::AgentReply => prompts.reply(&values),
+        Author::AgentFile => prompts.instruction(&values),
+        Author::Salvage | Author::Provided => String::new(),
+    }
+}
+
 /// The effect that writes the document, if tasuki writes it.
 pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
     let agent = tx.agent(&handoff.agent_id);
     let transcript = agent.and_then(|agent| agent.transcript_path.clone());
     let profile = agent.map(|agent| agent.profile.clone()).unwrap_or_default();
+    let asked = handoff.verdicts.rework.as_ref().or(handoff.verdicts.instruction.as_ref());
     let source = match handoff.author {
         Author::AgentFile => return None,
         Author::AgentReply => DocumentSource::Reply {
             profile,
             transcript,
-            delivery_id: handoff.verdicts.instruction.as_ref().map(|verdict| verdict.delivery_id.clone()),
+            delivery_id: asked.map(|verdict| verdict.delivery_id.clone()),
             last_text: handoff.last_text.clone(),
         },
         Author::Salvage => {
@@ -101,7 +119,10 @@ pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
         Author::Provided => DocumentSource::Text(handoff.provided.clone().unwrap_or_default()),
     };
     let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
-    Some(Effect::ComposeDocument { persona, file_name, source })
+    // Only an answer is ever given twice; what a person has written in its place stays.
+    let replaces = handoff.examined.sha256.clone().filter(|_| handoff.examined.reworks > 0);
+    let replaces = replaces.filter(|_| handoff.author == Author::AgentReply);
+    Some(Effect::ComposeDocument { persona, file_name, source, replaces })
 }
 
 /// The failure if there is no document, or an empty one. The message depends on the author.

@@ -1,8 +1,8 @@
-//! The document's name, and what tasuki reads in its text: sections, checkpoint, first paragraph.
+//! The document's name, and what tasuki reads in its text: checkpoint and first paragraph.
 
+use crate::core::check::stated;
 use crate::core::id::{AgentId, Slug};
 use crate::core::persona::PersonaFacts;
-use crate::core::request::Author;
 use crate::core::text::{normalise, sanitise};
 use crate::core::time::date;
 use crate::core::tx::Tx;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// How many names of documents each agent's row keeps.
 const MOST_PROMISED: usize = 16;
 /// Longest first paragraph, in characters, that goes into the briefing.
-const MAX_PARAGRAPH: usize = 600;
+const MAX_PARAGRAPH: usize = 400;
 
 /// The document's name: `<YYYYMMDDTHHmmss>-<first 8 of agent_id>.md`, UTC; if that is taken, the next free second.
 #[must_use]
@@ -43,84 +43,22 @@ pub(crate) fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona:
     persona.handoff_files.iter().cloned().chain(promised).chain(own).collect()
 }
 
-/// The sections that the instruction asks for. A heading belongs to a section if it contains one of the word stems.
-const SECTIONS: [(&str, &[&str]); 6] = [
-    ("what was being worked on", &["work", "task", "goal", "context", "overview", "summary"]),
-    ("current progress", &["progress", "status", "state", "done"]),
-    ("key decisions", &["decision", "decided", "rationale"]),
-    ("blockers", &["blocker", "blocked", "obstacle", "problem", "issue", "risk"]),
-    ("files modified", &["file", "changes", "modified"]),
-    ("next steps", &["next", "remain", "todo", "to do"]),
-];
-
-/// The sections that the instruction asks for if the agent's answer is the document.
-const REPLY_SECTIONS: [(&str, &[&str]); 6] = [
-    ("the goal", &["goal", "task", "work"]),
-    ("constraints and preferences", &["constraint", "preference"]),
-    ("progress", &["progress", "status", "state", "done"]),
-    ("key decisions", &["decision", "decided", "rationale"]),
-    ("critical context", &["context", "critical"]),
-    ("next steps", &["next", "remain", "todo", "to do"]),
-];
-
-/// A warning for each section without a heading. It is not a failure, because good documents may use other words.
-/// Salvaged and provided documents have no required sections.
-#[must_use]
-pub fn missing_sections(author: Author, text: &str) -> Vec<String> {
-    let asked = match author {
-        Author::AgentFile => SECTIONS,
-        Author::AgentReply => REPLY_SECTIONS,
-        Author::Salvage | Author::Provided => return Vec::new(),
-    };
-    let headings: Vec<String> = text.lines().filter(|line| is_heading(line)).map(str::to_lowercase).collect();
-    let is_there = |stems: &[&str]| headings.iter().any(|line| stems.iter().any(|stem| line.contains(stem)));
-    asked
-        .iter()
-        .filter(|(_, stems)| !is_there(stems))
-        .map(|(name, _)| format!("the document has no section about {name}"))
-        .collect()
-}
-
 fn is_heading(line: &str) -> bool {
     let line = line.trim();
     line.starts_with('#') || (line.starts_with("**") && line.len() < 100) || (line.ends_with(':') && line.len() < 100)
 }
 
-/// Longer checkpoints are cut, in characters.
-const MAX_CHECKPOINT: usize = 600;
-/// How many lines of front matter are read.
-const MAX_FRONT_MATTER: usize = 200;
-
-/// The checkpoint in the document's front matter: the value of `checkpoint` or `starting_from`, on one line, between
-/// `---` lines at the very beginning. Other YAML is not read.
+/// The checkpoint in the document's front matter: the value of `checkpoint` or `starting_from`.
 #[must_use]
 pub fn checkpoint(text: &str) -> Option<String> {
-    let mut lines = text.trim_start_matches('\u{feff}').lines();
-    lines.next().filter(|line| line.trim_end() == "---")?;
-    let front: Vec<&str> = lines.by_ref().take(MAX_FRONT_MATTER).take_while(|line| line.trim_end() != "---").collect();
-    let value = |key: &str| {
-        let line = front.iter().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':'))?;
-        let scalar = normalise(&sanitise(&scalar(line.trim())));
-        let is_plain = !scalar.is_empty() && !matches!(scalar.as_str(), "|" | ">" | "|-" | ">-" | "~" | "null");
-        is_plain.then(|| scalar.chars().take(MAX_CHECKPOINT).collect())
-    };
-    value("checkpoint").or_else(|| value("starting_from"))
+    stated(text, "checkpoint").or_else(|| stated(text, "starting_from"))
 }
 
-/// A value without quotation marks and without the comment after it.
-fn scalar(text: &str) -> String {
-    for mark in ['"', '\''] {
-        if let Some(inside) = text.strip_prefix(mark).and_then(|rest| rest.split_once(mark)) {
-            return inside.0.to_owned();
-        }
-    }
-    text.split_once(" #").map_or(text, |(before, _)| before).trim_end().to_owned()
-}
-
-/// The first paragraph that is not a heading, on one line: task context for the briefing.
+/// The first paragraph after the front matter that is not a heading, on one line: task context for the briefing.
 #[must_use]
 pub fn first_paragraph(text: &str) -> Option<String> {
-    let mut lines = text.lines().skip_while(|line| line.trim().is_empty() || is_heading(line));
+    let body = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).map_or(text, |(_, body)| body);
+    let mut lines = body.lines().skip_while(|line| line.trim().is_empty() || is_heading(line));
     let paragraph: Vec<&str> = lines.by_ref().take_while(|line| !line.trim().is_empty()).collect();
     let joined = normalise(&sanitise(&paragraph.join(" ")));
     if joined.is_empty() {
@@ -160,13 +98,6 @@ mod tests {
             assert_eq!(stated(none), None, "{none}");
         }
         assert_eq!(checkpoint("# Work\n---\ncheckpoint: x\n---\n"), None, "only at the very beginning");
-    }
-
-    #[test]
-    fn missing_sections_are_named_and_present_ones_are_not() {
-        let text =
-            "# Handoff\n## What I was working on\nx\n## Progress\n## Key decisions\n**Blockers**\nFiles modified:\n";
-        assert_eq!(missing_sections(Author::AgentFile, text), ["the document has no section about next steps"]);
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub(crate) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
 fn slot<'h>(handoff: &'h mut Handoff, purpose: &Purpose) -> Option<&'h mut Option<DeliveryVerdict>> {
     match purpose {
         Purpose::Instruction(_) => Some(&mut handoff.verdicts.instruction),
+        Purpose::Rework(_) => Some(&mut handoff.verdicts.rework),
         Purpose::Priming(_) => Some(&mut handoff.verdicts.priming),
         Purpose::Briefing(_) => Some(&mut handoff.verdicts.briefing),
         Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_) => None,
@@ -129,7 +130,7 @@ pub(crate) fn proceed(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
             Next::AssumeDelivered(step) => entered(tx, id, step, Some(Entry::AssumeDelivered)),
             Next::Record(whole) => {
                 if tx.handoff(&id).is_some_and(|handoff| handoff.step != Step::Recording) {
-                    entered(tx, id, Step::Recording, None);
+                    entered(tx, id, Step::Recording, Some(Entry::Examined));
                 }
                 record::commit(tx, id, whole);
                 steps::of(Step::Recording).recorded()

@@ -4,7 +4,7 @@
 //! `handler::StepHandler` and returns a `next::Next`. Requests begin above the driver: `trigger` begins a handoff,
 //! `ask` serves retry, cancel, accept and abandon, `ack::receive` and `ack::clarify` handle acknowledgements and
 //! answers to questions. The steps use `authors` (who writes the document), `successors` (who takes over), `reader`
-//! (reads the document), `record` (commits it), `in_place` (a successor in the pane of its predecessor), `agents`
+//! (reads the document), `examination` (holds it against what tasuki sees itself), `record` (commits it), `in_place` (a successor in the pane of its predecessor), `agents`
 //! (binds and releases agents), `document` (names and contents) and `row` (a handoff's row). `dialogs` reports dialogs
 //! that wait for a person, and `publish` publishes the document beside the flow. The texts come from
 //! [`crate::core::prompts`]; the stored rows are in [`crate::core::rows`].
@@ -16,6 +16,7 @@ pub(crate) mod authors;
 pub(crate) mod dialogs;
 pub mod document;
 pub(crate) mod driver;
+mod examination;
 mod handler;
 mod in_place;
 mod next;

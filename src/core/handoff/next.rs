@@ -27,12 +27,16 @@ pub(crate) enum Entry {
     Retry,
     /// By a retry of the step before it, because the operator says that its text arrived.
     AssumeDelivered,
+    /// To record the document that was just examined.
+    Examined,
 }
 
 #[derive(Debug)]
 pub(crate) struct DocumentText {
     pub(crate) text: String,
     pub(crate) sha256: String,
+    /// The text without its credentials, if it holds some.
+    pub(crate) redacted: Option<String>,
 }
 
 /// Why a step fails. The driver replaces `HANDOFF` in the hint by the handoff's id.

@@ -1,13 +1,13 @@
 //! Reads the document, after tasuki has written it for authors that need that, and returns what follows to the step.
 
 use super::next::{DocumentText, Next};
-use super::{agents, authors, row};
+use super::{agents, authors, examination, row};
 use crate::contract::reply::HandoffReply;
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::Author;
-use crate::core::rows::handoff::{ReadReason, Step};
+use crate::core::rows::handoff::{CheckPhase, ReadReason, Step};
 use crate::core::tx::Tx;
 
 /// Begins to read the document; cancels a running reading.
@@ -20,6 +20,13 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: ReadReason) {
         Some(effect) => row::run(tx, id, effect),
         None => read_file(tx, id),
     }
+}
+
+/// The document could not be examined, which fails no handoff: it is recorded as it is.
+pub(crate) fn unexamined(tx: &mut Tx<'_>, id: HandoffId, why: &str) -> Next {
+    row::warn(tx, id, &format!("the document was not checked: {why}"));
+    begin(tx, id, ReadReason::Unexamined);
+    Next::Stay
 }
 
 fn read_file(tx: &mut Tx<'_>, id: HandoffId) {
@@ -61,26 +68,30 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
     let Some(reading) = handoff.stay.reading.take() else { return Next::Stay };
     let stopped = std::mem::take(&mut handoff.stay.stopped_meanwhile);
     let problem = match read {
-        DocumentRead::Whole { text, sha256 } => return accept(tx, id, &reading, DocumentText { text, sha256 }),
+        DocumentRead::Whole { text, sha256 } => {
+            return accept(tx, id, &reading, DocumentText { text, sha256, redacted: None });
+        }
         DocumentRead::Missing => "document_missing",
         DocumentRead::Empty => "document_empty",
         DocumentRead::Unsafe { why } => return refuse(tx, id, &reading, &why, stopped),
     };
     match reading {
-        ReadReason::AtStop | ReadReason::Retry { instruct_again: false } => authors::no_document(tx, id, problem),
+        ReadReason::AtStop | ReadReason::Unexamined | ReadReason::Retry { instruct_again: false } => {
+            authors::no_document(tx, id, problem)
+        }
         ReadReason::Retry { instruct_again: true } => instruct_again(tx, id),
         ReadReason::Accepted(request) => {
-            refuse_accept(tx, &request, problem, "There is no document to accept");
-            if stopped { authors::no_document(tx, id, problem) } else { Next::Stay }
+            refuse_accept(tx, id, &request, problem, "There is no document to accept");
+            if stopped { authors::no_document(tx, id, problem) } else { as_before(tx, id) }
         }
     }
 }
 
 fn refuse(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopped: bool) -> Next {
     if let ReadReason::Accepted(request) = reading {
-        refuse_accept(tx, request, "document_unsafe", why);
+        refuse_accept(tx, id, request, "document_unsafe", why);
         if !stopped {
-            return Next::Stay;
+            return as_before(tx, id);
         }
     }
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
@@ -88,7 +99,19 @@ fn refuse(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopp
     Next::fail("document_unsafe", message, "put a regular UTF-8 file in its place, then retry")
 }
 
-fn refuse_accept(tx: &mut Tx<'_>, request: &RequestId, code: &str, message: &str) {
+/// An accept was refused, and the handoff continues as it was. An examination that the accept has cut off begins again.
+fn as_before(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    if tx.handoff(&id).is_some_and(|handoff| handoff.stay.checking == Some(CheckPhase::Examining)) {
+        begin(tx, id, ReadReason::AtStop);
+    }
+    Next::Stay
+}
+
+/// Refuses an accept. A handoff that had failed lets its agents go again.
+fn refuse_accept(tx: &mut Tx<'_>, id: HandoffId, request: &RequestId, code: &str, message: &str) {
+    if tx.handoff(&id).is_some_and(|handoff| handoff.step == Step::Failed) {
+        agents::release_agents(tx, id);
+    }
     let hint = "the handoff was left as it was; write the document, then accept again";
     tx.refuse(request, Refused::new(409, code, message).hint(hint));
 }
@@ -116,5 +139,17 @@ fn accept(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentT
         }
         tx.answer(request, Reply::ok(&HandoffReply::new(&id, "accepted")));
     }
-    Next::Record(whole)
+    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+    handoff.examined.sha256 = Some(whole.sha256.clone());
+    handoff.examined.accepted |= matches!(reading, ReadReason::Accepted(_));
+    let step = handoff.step;
+    if matches!(reading, ReadReason::Unexamined) {
+        return Next::Record(whole);
+    }
+    let next = if examination::is_gated(handoff) { Step::Checking } else { Step::Recording };
+    if step == next {
+        examination::begin(tx, id);
+        return Next::Stay;
+    }
+    Next::Enter(next)
 }

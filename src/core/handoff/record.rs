@@ -10,22 +10,28 @@ use crate::core::text;
 use crate::core::tx::Tx;
 use crate::core::work;
 
+/// How many earlier documents of the chain a briefing names: each names those before it.
+const MOST_NAMED: usize = 3;
+
 /// Adds the record to the decision. The effect that ends the agent starts after the commit, when the record is durable.
 pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
     let timestamp = tx.now.rfc3339();
-    let DocumentText { text, sha256 } = whole;
+    let DocumentText { text, sha256, redacted } = whole;
     let Some(handoff) = tx.handoff(&id) else { return };
     let agent_id = handoff.agent_id;
-    let injection_prompt = injection_prompt(tx, handoff, &text);
+    let injection_prompt = injection_prompt(tx, handoff, redacted.as_deref().unwrap_or(&text));
     let bytes = text.len() as u64;
-    let warnings = document::missing_sections(handoff.author, &text);
+    let warnings: Vec<String> = handoff.examined.faults.iter().map(|fault| fault.sentence()).collect();
     if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.checkpoint = document::checkpoint(redacted.as_deref().unwrap_or(&text));
         if let Some(ack) = handoff.ack.as_mut() {
-            ack.checkpoint = document::checkpoint(&text);
+            ack.checkpoint.clone_from(&handoff.checkpoint);
         }
         handoff.record = Some(HandoffRecord { bytes, sha256, injection_prompt, created_at: timestamp.clone() });
         handoff.document = Some(DocumentSeen { bytes, at: timestamp });
         handoff.warnings.extend(warnings);
+        handoff.examined.sha256 = None;
+        handoff.examined.note = None;
         handoff.provided = None;
         handoff.last_text = None;
     }
@@ -38,14 +44,15 @@ pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
 }
 
 /// Replaces the record by that of an updated document, which a successor is briefed with from now on.
-pub(crate) fn renew(tx: &mut Tx<'_>, id: HandoffId, text: &str, sha256: String, created_at: String) {
+pub(crate) fn renew(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText, created_at: String) {
+    let DocumentText { text, sha256, redacted } = whole;
     let Some(handoff) = tx.handoff(&id) else { return };
-    let injection_prompt = injection_prompt(tx, handoff, text);
+    let injection_prompt = injection_prompt(tx, handoff, redacted.as_deref().unwrap_or(&text));
     let bytes = text.len() as u64;
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.record = Some(HandoffRecord { bytes, sha256, injection_prompt, created_at });
     }
-    tx.out.documents.insert(id, Some(text.to_owned()));
+    tx.out.documents.insert(id, Some(text));
 }
 
 /// The text that briefs the successor. A new session in the same pane gets the whole document; any other successor gets
@@ -58,6 +65,9 @@ fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
     }
     let cwd = tx.agent(&handoff.agent_id).and_then(|agent| agent.cwd.clone());
     let summary = document::first_paragraph(text);
+    let facts_path = handoff.facts_path("md");
+    let from = handoff.chain.earlier.len().saturating_sub(MOST_NAMED);
+    let earlier: Vec<String> = handoff.chain.earlier[from..].iter().map(|earlier| earlier.file_path.clone()).collect();
     prompts.briefing(&prompts::Briefing {
         predecessor_id: &handoff.agent_id.to_string(),
         persona: handoff.persona_slug.as_str(),
@@ -67,5 +77,8 @@ fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
         cwd: cwd.as_deref(),
         tasks: &tasks,
         summary: summary.as_deref(),
+        facts_path: facts_path.as_deref(),
+        generation: handoff.chain.generation + 1,
+        earlier: &earlier,
     })
 }

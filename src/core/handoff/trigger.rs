@@ -10,6 +10,7 @@ use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Fallback, HandoffRequest, Issue, PublishRequest, PublishTarget, publish_target};
 use crate::core::rows::ack::Ack;
 use crate::core::rows::agent::AgentState;
+use crate::core::rows::examined::Examined;
 use crate::core::rows::handoff::{Handoff, LastVerdicts, Stay, Step};
 use crate::core::rows::publishing::Publishing;
 use crate::core::tx::Tx;
@@ -121,6 +122,8 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &
     let taken = document::taken_names(tx, &agent_id, &slug, persona);
     let file_name = document::file_name(tx.now.wall_ms, &agent_id, &taken);
     let file_path = format!("{}/{file_name}", persona.handoffs_dir);
+    let check = asked.check.or(persona.check).unwrap_or(tx.state.settings.document.check);
+    let chain = tx.agent(&agent_id).map(|agent| agent.chain.clone()).unwrap_or_default();
     let handoff = Handoff {
         handoff_id,
         agent_id,
@@ -144,6 +147,9 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &
         provided: facts.document.clone().and_then(Result::ok),
         last_text: None,
         record: None,
+        checkpoint: None,
+        examined: Examined { check, review: asked.review, ..Examined::default() },
+        chain,
         successor_id: None,
         former_successors: Vec::new(),
         successor_window: None,

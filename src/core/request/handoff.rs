@@ -3,6 +3,7 @@
 use super::publish::{PublishRequest, publish_target};
 use super::request_body::{DocumentRequest, Needs, PersonaOf, RequestBody, not_empty, optional};
 use crate::contract::ack::Urgency;
+use crate::contract::document::DocumentCheck;
 use crate::contract::handoff::{Author, Successor};
 use crate::core::id::AgentId;
 use crate::core::reply::Refused;
@@ -43,6 +44,11 @@ pub struct HandoffRequest {
     /// Do not wait for the end of a running turn.
     #[serde(default)]
     pub now: bool,
+    /// What is done about faults of the document; absent: what the persona's file says, or else config.toml.
+    pub check: Option<DocumentCheck>,
+    /// The handoff waits for a person to accept the document, who is told at once.
+    #[serde(default)]
+    pub review: bool,
 }
 
 impl HandoffRequest {
@@ -60,6 +66,8 @@ impl HandoffRequest {
             urgency: None,
             publish: None,
             now: false,
+            check: None,
+            review: false,
         }
     }
 }
@@ -139,6 +147,27 @@ impl RequestBody for RetryRequest {
     fn needs(&self) -> Needs<'_> {
         let agents = self.successor.as_ref().and_then(existing).into_iter().collect();
         Needs { agents, ..Needs::handoff(&self.handoff_id) }
+    }
+}
+
+/// `handoff_rework`: ask the agent once more to repair its document.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReworkRequest {
+    /// Which.
+    pub handoff_id: String,
+    /// The operator's words to the agent.
+    pub note: String,
+}
+
+impl RequestBody for ReworkRequest {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("handoff_id", &self.handoff_id, 128)?;
+        not_empty("note", &self.note, MAX_TEXT)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::handoff(&self.handoff_id)
     }
 }
 

@@ -54,6 +54,8 @@ requests! {
     HandoffCancel(handoff::HandoffNamed) = "handoff_cancel",
     /// Take the document now.
     HandoffAccept(handoff::HandoffNamed) = "handoff_accept",
+    /// Ask the agent once more to repair its document.
+    HandoffRework(handoff::ReworkRequest) = "handoff_rework",
     /// Start an agent.
     AgentCreate(agent::CreateRequest) = "agent_create",
     /// Adopt a pane.

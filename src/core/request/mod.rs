@@ -17,7 +17,7 @@ pub use crate::contract::handoff::{Author, Successor};
 pub use ack::{AckRequest, ClarifyRequest, MalformedAck, OverrideRequest, form};
 pub use agent::{CreateRequest, ForgetRequest, RegisterRequest, SendRequest, ShutdownRequest, pane_number};
 pub(crate) use agent::{PRIVATE_SESSIONS, is_session_name};
-pub use handoff::{Assume, HandoffNamed, HandoffRequest, RetryRequest};
+pub use handoff::{Assume, HandoffNamed, HandoffRequest, RetryRequest, ReworkRequest};
 pub use kinds::{DismissRequest, KINDS, Request, schemas};
 pub(crate) use publish::is_host;
 pub use publish::{

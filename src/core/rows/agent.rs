@@ -14,6 +14,7 @@ use crate::core::effect::EffectKey;
 use crate::core::hook::ContextUsage;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::pane::{PaneRef, Process, ServerId};
+use crate::core::rows::chain::Chain;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +173,9 @@ pub struct Agent {
     /// Prompts and answers of its session, as far as events told of them.
     #[serde(default)]
     pub messages: u64,
+    /// The handoffs by which its work has come to it.
+    #[serde(default)]
+    pub chain: Chain,
 }
 
 impl Agent {
@@ -228,6 +232,7 @@ impl Agent {
             context: None,
             context_watch: ContextWatch::default(),
             messages: 0,
+            chain: Chain::default(),
         }
     }
 

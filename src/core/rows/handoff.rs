@@ -1,6 +1,8 @@
 //! A handoff's row: its agents, its step, and its results so far.
 
 use super::ack::Ack;
+use super::chain::Chain;
+use super::examined::Examined;
 use super::publishing::Publishing;
 use crate::contract::handoff::{Author, Successor};
 use crate::core::effect::{EffectKey, SuccessorWindow};
@@ -9,6 +11,7 @@ use crate::core::pane::DeliveryVerdict;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
+pub use super::examined::CheckPhase;
 pub use crate::contract::handoff::{DocumentView as DocumentSeen, Read, Step};
 
 impl Step {
@@ -27,12 +30,15 @@ pub struct Span {
     pub left_at: Option<String>,
 }
 
-/// The last verdict on each of the three texts.
+/// The last verdict on each text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LastVerdicts {
     pub instruction: Option<DeliveryVerdict>,
     pub priming: Option<DeliveryVerdict>,
     pub briefing: Option<DeliveryVerdict>,
+    /// On the text that asks the agent to repair its document.
+    #[serde(default)]
+    pub rework: Option<DeliveryVerdict>,
 }
 
 /// Why a handoff halted.
@@ -72,6 +78,8 @@ pub enum ReadReason {
         #[serde(rename = "instruct_anew")]
         instruct_again: bool,
     },
+    /// The document could not be examined: it is recorded as it is read.
+    Unexamined,
 }
 
 /// What belongs to one visit of a step: it is dropped when the handoff leaves the step.
@@ -90,6 +98,9 @@ pub struct Stay {
     pub stopped_meanwhile: bool,
     /// Why the document is being read, while it is.
     pub reading: Option<ReadReason>,
+    /// What `checking` waits for.
+    #[serde(default)]
+    pub checking: Option<CheckPhase>,
 }
 
 /// The stored row of one handoff.
@@ -130,6 +141,14 @@ pub struct Handoff {
     #[serde(default)]
     pub last_text: Option<String>,
     pub record: Option<HandoffRecord>,
+    /// Where the document says that the successor should begin.
+    #[serde(default)]
+    pub checkpoint: Option<String>,
+    #[serde(default)]
+    pub examined: Examined,
+    /// The handoffs before this one.
+    #[serde(default)]
+    pub chain: Chain,
     /// The successor, once one was asked for.
     pub successor_id: Option<AgentId>,
     /// Successors that died before they were briefed.
@@ -190,6 +209,14 @@ impl Handoff {
     #[must_use]
     pub fn name_of(&self, agent_id: &AgentId) -> String {
         format!("{}-{}", self.persona_slug, agent_id.short())
+    }
+
+    /// The path of the file beside the document that holds the facts, with the ending `json` or `md`; none before they were
+    /// taken.
+    #[must_use]
+    pub fn facts_path(&self, ending: &str) -> Option<String> {
+        let stem = self.file_path.strip_suffix(".md").unwrap_or(&self.file_path);
+        self.examined.facts.as_ref().map(|_| format!("{stem}.facts.{ending}"))
     }
 
     /// The tag of the window that keeps the session alive.

@@ -3,6 +3,8 @@
 
 pub mod ack;
 pub mod agent;
+pub mod chain;
+pub mod examined;
 pub mod handoff;
 pub mod item;
 pub mod items;

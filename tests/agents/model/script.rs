@@ -3,7 +3,7 @@
 //!
 //! Directives, in a prompt or in a rule of the test: `[[slow:SECONDS]]` spreads the answer, `[[hang]]` never gives one,
 //! `[[error:CODE]]` answers with that status, `[[run:COMMAND]]` calls the CLI's shell tool, `[[tokens:N]]` says that so
-//! many tokens were read, `[[say:TEXT]]` answers just that.
+//! many tokens were read, `[[say:TEXT]]` answers just that, `[[flaw]]` leaves all but the headings out of a document.
 
 use super::asked::Asked;
 use serde_json::{Map, Value, json};
@@ -80,6 +80,7 @@ pub(crate) fn decide(asked: &Asked, ruled: &str, bytes: usize) -> Answer {
         Kind::Texts(vec![text.to_owned()])
     } else if asks_for_document(prompt) {
         match document_path(prompt) {
+            Some(path) if find("flaw").is_some() => write(asked, path, &headings(&document(path))),
             Some(path) => write(asked, path, &document(path)),
             None => Kind::Texts(blocks()),
         }
@@ -89,10 +90,11 @@ pub(crate) fn decide(asked: &Asked, ruled: &str, bytes: usize) -> Answer {
     answer
 }
 
-/// An instruction names the sections that it wants; a briefing that carries a document is none.
+/// An instruction names the sections that it wants, and a rework says that it is one; a briefing that carries a document is none.
 fn asks_for_document(prompt: &str) -> bool {
-    let names_sections = prompt.contains("## Next steps") || prompt.contains("## Next Steps");
-    prompt.contains("handoff document") && names_sections && !prompt.contains("<handoff-context>")
+    let asks =
+        ["## Next steps", "## Next Steps", "handoff document once more"].iter().any(|part| prompt.contains(part));
+    prompt.contains("handoff document") && asks && !prompt.contains("<handoff-context>")
 }
 
 /// The file that an instruction names: alone on its line, in backticks.
@@ -109,17 +111,33 @@ fn document_path(prompt: &str) -> Option<&str> {
 pub(crate) fn document(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
     format!(
-        "# Handoff {name}\n\n## What I was working on\nI followed the script.\n\n## Current progress\nHalf of it.\n\n\
-         ## Key decisions and why\nNone.\n\n## Blockers\nNone.\n\n## Files modified\nNone.\n\n## Next steps\n1. The other half.\n"
+        "---\ncheckpoint: the second half of the script\nverified: none, there was nothing to check\n---\n\n# Handoff {name}\n\n\
+         ## What I was working on\nI followed the script that I was given, line by line. The goal is that every line of it was followed.\n\n\
+         ## Current progress\nHalf of it is done and was read again; the other half is untouched. Nothing has left this machine.\n\n\
+         ## Key decisions and why\nI followed the lines in their order, because the later ones build on the earlier ones. I did not skip any.\n\n\
+         ## Blockers\nNone.\n\n## Files modified\nNone.\n\n\
+         ## Next steps\n1. Run `ls` to see where you are.\n2. Follow the other half of the script, from its middle on.\n"
     )
+}
+
+/// A document without anything under its headings.
+fn headings(document: &str) -> String {
+    document.lines().filter(|line| line.starts_with('#')).map(|line| format!("{line}\n\n")).collect()
 }
 
 /// The same as an answer, which a CLI keeps as several blocks.
 pub(crate) fn blocks() -> Vec<String> {
     vec![
-        "# Handoff\n\n## Goal\nTo follow the script.\n\n## Constraints & Preferences\nNone.\n".to_owned(),
-        "## Progress\nHalf of it.\n\n## Key Decisions\nNone.\n".to_owned(),
-        "## Critical Context\nNone.\n\n## Next Steps\n1. The other half.\n".to_owned(),
+        "---\ncheckpoint: the second half of the script\nverified: none, there was nothing to check\n---\n\n# Handoff\n\n\
+         ## Goal\nTo follow the script that I was given, line by line, until every line of it was followed.\n\n\
+         ## Constraints & Preferences\nNone.\n"
+            .to_owned(),
+        "## Progress\nHalf of it is done and was read again; the other half is untouched. Nothing has left this machine.\n\n\
+         ## Key Decisions\nI followed the lines in their order, because the later ones build on the earlier ones.\n"
+            .to_owned(),
+        "## Critical Context\nNothing but the script itself is needed to continue.\n\n\
+         ## Next Steps\n1. Run `ls` to see where you are.\n2. Follow the other half of the script, from its middle on.\n"
+            .to_owned(),
     ]
 }
 

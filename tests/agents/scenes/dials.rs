@@ -3,6 +3,7 @@
 use crate::cli::Cli;
 use crate::model::script;
 use crate::scene::Scene;
+use crate::stage_checks::STEPS;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -17,6 +18,22 @@ pub(crate) fn agent_reply(cli: Cli) {
     let document = fs::read_to_string(view["file_path"].as_str().expect("a path")).expect("the document");
     assert_eq!(document.trim_end(), script::blocks().join("\n").trim_end());
     scene.until("the successor is briefed", || scene.heard("You take over from agent"));
+    scene.nothing_came_twice();
+}
+
+/// The agent writes a document with nothing but headings, is asked once in its own pane to repair it, and does. The facts
+/// are those that its own transcript tells.
+pub(crate) fn repaired(cli: Cli) {
+    let scene = Scene::new(cli);
+    let agent = scene.agent();
+    let handoff = scene.stage.hand_off_with(&agent, &json!({"focus": "the parser [[flaw]]"}));
+    let view = scene.stage.until_step(&handoff, "done");
+    let path = view["file_path"].as_str().expect("a path");
+    assert_eq!(fs::read_to_string(path).expect("the document"), script::document(path), "{view:#}");
+    assert_eq!((&view["reworks"], &view["faults"]), (&json!(1), &json!([])), "{view:#}");
+    assert_eq!(scene.stage.steps_of(&handoff), STEPS);
+    let written = &view["facts"]["actions"]["files"];
+    assert!(written.to_string().contains(path), "its own transcript names the file that it wrote: {view:#}");
     scene.nothing_came_twice();
 }
 

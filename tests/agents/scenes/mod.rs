@@ -44,6 +44,7 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("not_logged_in", starts::not_logged_in, &[Cli::Claude], 90),
     scene("first_run_dialog", starts::first_run, ALL, 150),
     scene("document_as_an_answer", dials::agent_reply, ALL, 120),
+    scene("document_is_repaired", dials::repaired, ALL, 150),
     scene("same_pane", dials::same_pane, ALL, 120),
     scene("salvage_after_a_kill", dials::salvage, ALL, 120),
     scene("sidecar_killed_all_the_time", crashes::all_the_time, ALL, 200),

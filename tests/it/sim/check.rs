@@ -203,10 +203,20 @@ fn told(world: &World) -> Result<(), String> {
 fn texts(world: &World) -> Result<(), String> {
     for handoff in world.disk.handoffs() {
         let retries = world.retries.get(&handoff.handoff_id).copied().unwrap_or(0);
-        let holds = |text: &&String, head: &str| text.starts_with(head) && text.contains(&handoff.file_path);
+        // A briefing may name the documents before this one, so the first path is the one that it is about.
+        let names = |text: &&String| text.split('`').nth(1) == Some(handoff.file_path.as_str());
+        let holds = |text: &&String, head: &str| text.starts_with(head) && names(text);
         let submitted = || world.tmux.agents.iter().flat_map(|agent| &agent.submitted);
         let instructions = submitted().filter(|text| holds(text, "Please write a handoff")).count();
         let briefings = submitted().filter(|text| holds(text, "Here is your handoff")).count();
+        // The agent is asked to repair its document as often as the row says, and by tasuki itself once.
+        let is_rework = |text: &&String| holds(text, "Please repair");
+        let reworks = submitted().filter(is_rework).count() as u64;
+        let asked = handoff.examined.reworks;
+        let by_operator = world.reworks.get(&handoff.handoff_id).copied().unwrap_or(0);
+        if reworks > asked || asked > 1 + by_operator {
+            return Err(format!("handoff {}: {reworks} of {asked} reworks", handoff.handoff_id));
+        }
         if instructions > 1 + retries || briefings > 1 + retries {
             let id = handoff.handoff_id;
             return Err(format!("handoff {id}: {instructions} instructions, {briefings} briefings, {retries} retries"));

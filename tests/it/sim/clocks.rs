@@ -140,6 +140,7 @@ fn limit_of(step: Step, limits: &Limits) -> u64 {
         Step::Waiting => limits.waiting_ms,
         Step::Instructing => limits.instructing_ms,
         Step::Writing => limits.writing_ms,
+        Step::Checking => limits.checking_ms,
         Step::Ending => limits.ending_ms,
         Step::Starting => limits.starting_ms,
         Step::Priming => limits.priming_ms,

@@ -12,9 +12,10 @@ use tasuki::core::decision::Cycle;
 use tasuki::core::effect::EffectKey;
 use tasuki::core::event::{Event, Exit, IncomingRequest, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
-use tasuki::core::id::AgentId;
+use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::request;
 use tasuki::core::rows::agent::{Agent, AgentState, Primed, ScreenProbe};
+use tasuki::core::rows::handoff::{CheckPhase, Handoff};
 use tasuki::core::state::State;
 use tasuki::core::time::Now;
 
@@ -86,7 +87,9 @@ fn from_every_state_there_is_a_way_out() {
     tally::add("states with a way out", tried);
     println!("{tried} states, {} kinds of them and of ends: {seen:?}", seen.len());
     if given.is_none() {
-        for step in ["waiting", "instructing", "writing", "ending", "starting", "priming", "briefing", "reading"] {
+        for step in
+            ["waiting", "instructing", "writing", "checking", "ending", "starting", "priming", "briefing", "reading"]
+        {
             assert!(seen.contains(&format!("step {step}")), "no world came to {step}");
         }
         for state in ["starting", "idle", "busy", "blocked"] {
@@ -129,12 +132,15 @@ impl Left {
         let any = |rng: &mut Rng, count: usize| rng.below(count as u64) as usize;
         let handoff = handoffs.get(any(&mut self.rng, handoffs.len())).cloned().unwrap_or(json!("none"));
         let Some(agent) = agents.get(any(&mut self.rng, agents.len())) else { return };
-        let of_handoff = ["handoff_cancel", "handoff_accept", "handoff_retry", "handoff_abandon"];
+        let of_handoff = ["handoff_cancel", "handoff_accept", "handoff_retry", "handoff_abandon", "handoff_rework"];
         let of_agent = ["agent_shutdown", "agent_forget", "agent_send", "handoff"];
         match self.rng.below(10) {
             0..=2 => {
-                let kind = of_handoff[any(&mut self.rng, 4)];
+                let kind = of_handoff[any(&mut self.rng, 5)];
                 let mut asked = json!({"v": 1, "kind": kind, "handoff_id": handoff});
+                if kind == "handoff_rework" {
+                    asked["note"] = json!("name the branch");
+                }
                 if kind == "handoff_retry" && self.rng.chance(50) {
                     asked["assume"] = json!(if self.rng.chance(50) { "delivered" } else { "not_delivered" });
                 }
@@ -191,6 +197,7 @@ impl Left {
     fn be_left_alone(&mut self) -> Result<(), String> {
         for _ in 0..MOST_LIMITS {
             self.settle();
+            self.decide_what_is_held();
             if self.waits_for().is_empty() {
                 return Ok(());
             }
@@ -199,6 +206,20 @@ impl Left {
             self.decide(Event::Deadlines);
         }
         Err(format!("left alone, these never end: {:#?}", self.waits_for()))
+    }
+
+    /// A handoff that waits for a person gets their word.
+    fn decide_what_is_held(&mut self) {
+        let is_held =
+            |handoff: &&Handoff| handoff.stay.checking == Some(CheckPhase::Held) && handoff.stay.effect.is_none();
+        let held: Vec<HandoffId> = self.state.handoffs.values().filter(is_held).map(|held| held.handoff_id).collect();
+        for id in held {
+            let kind = if self.rng.chance(50) { "handoff_accept" } else { "handoff_cancel" };
+            for kind in [kind, "handoff_cancel"] {
+                self.ask(&json!({"v": 1, "kind": kind, "handoff_id": id}), None);
+                self.settle();
+            }
+        }
     }
 
     fn settle(&mut self) {

@@ -24,6 +24,13 @@ impl World {
             request["urgency"] = json!(urgency);
             request["tasks"] = json!(["the task"]);
         }
+        match self.rng.below(12) {
+            0 => request["check"] = json!("off"),
+            1 => request["check"] = json!("warn"),
+            2 => request["check"] = json!("hold"),
+            3 => request["review"] = json!(true),
+            _ => {}
+        }
         self.publish_dial(&mut request);
         request
     }

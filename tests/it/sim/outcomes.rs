@@ -1,9 +1,11 @@
 //! Every way in which an effect can end, for worlds in which nothing is modelled but that.
 
 use super::rng::Rng;
+use tasuki::contract::DocumentFault;
+use tasuki::contract::document::FaultGrade;
 use tasuki::core::effect::{
-    AutoHandoffCheck, Composed, DocumentRead, Effect, Measured, Outcome, PersonaTexts, Posted, PublishFault, Readiness,
-    Started, SuccessorWindow,
+    AutoHandoffCheck, Composed, DocumentRead, Effect, Examination, ExaminePlan, Measured, Outcome, PersonaTexts,
+    Posted, PublishFault, Readiness, Started, SuccessorWindow,
 };
 use tasuki::core::hook::ContextUsage;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, Refusal, ServerId, Typed};
@@ -33,7 +35,11 @@ const REFUSALS: [Refusal; 17] = [
 pub(super) fn may_be_endless(effect: &Effect) -> bool {
     match effect {
         Effect::AwaitIdle { brief, .. } => !brief,
-        Effect::AwaitDeath { .. } | Effect::AwaitReady { .. } | Effect::AwaitPrompt { .. } | Effect::Type(_) => true,
+        Effect::AwaitDeath { .. }
+        | Effect::AwaitReady { .. }
+        | Effect::AwaitPrompt { .. }
+        | Effect::AwaitRead { .. }
+        | Effect::Type(_) => true,
         _ => false,
     }
 }
@@ -75,7 +81,11 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
             let no = Composed::Failed { why: "no space".to_owned() };
             [Composed::Written, Composed::Nothing, no].map(Outcome::Composed).into()
         }
-        Effect::CompareDocument { .. } => vec![Outcome::Compared(true), Outcome::Compared(false), failed()],
+        Effect::Examine(plan) => examinations(plan),
+        Effect::CompareDocument { .. } => {
+            let compared = |is_same| Outcome::Compared { is_same, drift: Vec::new() };
+            vec![compared(true), compared(false), failed()]
+        }
         Effect::ReadPersona { .. } => {
             let texts = PersonaTexts { skill: "# Skill".to_owned(), experience: None };
             vec![Outcome::Persona(Some(texts)), Outcome::Persona(None), failed()]
@@ -89,13 +99,7 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
             let usage = ContextUsage { used: rng.below(110), window: Some(100) };
             vec![Outcome::ContextUsage(None), Outcome::ContextUsage(Some(Measured { usage, guessed: false })), failed()]
         }
-        Effect::CheckAutoHandoff { .. } => {
-            let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-            vec![
-                Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers: Some(rng.below(2)), persona })),
-                failed(),
-            ]
-        }
+        Effect::CheckAutoHandoff { .. } => vec![auto_handoff(rng), failed()],
         Effect::KeepCopy(_) => vec![Outcome::Copied { file_name: "a.md".to_owned(), redacted_sha256: None }, failed()],
         Effect::Publish(_) => posts(rng),
         Effect::PrepareFolder { .. }
@@ -103,9 +107,31 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
         | Effect::DropPlaceholder { .. }
         | Effect::KillPane { .. }
         | Effect::AwaitPrompt { .. }
+        | Effect::AwaitRead { .. }
         | Effect::NotifyOperator(_)
         | Effect::Notify(_) => vec![Outcome::Done, failed()],
     }
+}
+
+fn auto_handoff(rng: &mut Rng) -> Outcome {
+    let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+    Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers: Some(rng.below(2)), persona }))
+}
+
+/// The document as it was, with or without a fault; another one; none.
+fn examinations(plan: &ExaminePlan) -> Vec<Outcome> {
+    let fix = DocumentFault { grade: FaultGrade::Fix.into(), ..DocumentFault::default() };
+    let whole = |sha256: &str| DocumentRead::Whole { text: "# Work".to_owned(), sha256: sha256.to_owned() };
+    let examined = |document: DocumentRead, faults: Vec<DocumentFault>| {
+        Outcome::Examined(Box::new(Examination { document, facts: Box::default(), faults, redacted: None }))
+    };
+    vec![
+        examined(whole(&plan.sha256), Vec::new()),
+        examined(whole(&plan.sha256), vec![fix]),
+        examined(whole("another"), Vec::new()),
+        examined(DocumentRead::Missing, Vec::new()),
+        Outcome::Failed { why: "why".to_owned() },
+    ]
 }
 
 fn starts(rng: &mut Rng) -> Vec<Outcome> {

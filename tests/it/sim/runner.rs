@@ -5,9 +5,11 @@ use super::disk::Disk;
 use super::publish;
 use super::rng::Rng;
 use super::tmux::{Faults, SimTmux};
+use tasuki::contract::DocumentFault;
+use tasuki::contract::document::FaultGrade;
 use tasuki::core::effect::{
-    AutoHandoffCheck, Composed, DocumentRead, DocumentSource, Effect, EffectKey, How, Measured, Outcome, PersonaTexts,
-    Readiness, StartAgent, Started, SuccessorWindow, TypeText,
+    AutoHandoffCheck, Composed, DocumentRead, DocumentSource, Effect, EffectKey, Examination, ExaminePlan, How,
+    Measured, Outcome, PersonaTexts, Readiness, StartAgent, Started, SuccessorWindow, TypeText,
 };
 use tasuki::core::hook::ContextUsage;
 use tasuki::core::id::AgentId;
@@ -47,10 +49,11 @@ impl Run {
                 idle(pane, tmux).or(busy).map(Outcome::Readiness)
             }
             Effect::ReadDocument { file_name, .. } => Some(Outcome::Document(disk.read_document(file_name))),
-            Effect::ComposeDocument { file_name, source, .. } => {
-                Some(Outcome::Composed(compose(file_name, source, disk, rng, faults_on)))
+            Effect::ComposeDocument { file_name, source, replaces, .. } => {
+                Some(Outcome::Composed(compose((file_name, replaces.as_ref()), source, disk, rng, faults_on)))
             }
-            Effect::CompareDocument { .. } => Some(Outcome::Compared(rng.chance(95))),
+            Effect::Examine(plan) => Some(examine(plan, disk, rng, faults_on)),
+            Effect::CompareDocument { .. } => Some(compare(rng)),
             Effect::ReadPersona { .. } => {
                 Some(Outcome::Persona(Some(PersonaTexts { skill: "# Skill".to_owned(), experience: None })))
             }
@@ -63,6 +66,7 @@ impl Run {
                 let measured = Measured { usage, guessed: rng.chance(10) };
                 Some(Outcome::ContextUsage(rng.chance(95).then_some(measured)))
             }
+            Effect::AwaitRead { .. } => rng.chance(2).then_some(Outcome::Done),
             Effect::AwaitPrompt { agent_id, delivery_id, .. } => stands_there(agent_id, delivery_id.as_str(), tmux),
             Effect::CheckAutoHandoff { persona, .. } => Some(Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck {
                 viewers: rng.chance(90).then_some(u64::from(rng.chance(30))),
@@ -212,8 +216,32 @@ fn start(plan: &StartAgent, tmux: &mut SimTmux, rng: &mut Rng, faults_on: bool) 
     }
 }
 
+fn compare(rng: &mut Rng) -> Outcome {
+    let drift = if rng.chance(5) { vec!["HEAD moved".to_owned()] } else { Vec::new() };
+    Outcome::Compared { is_same: rng.chance(95), drift }
+}
+
+/// Holds the document against the world, in which now and then something is wrong with it.
+fn examine(plan: &ExaminePlan, disk: &Disk, rng: &mut Rng, faults_on: bool) -> Outcome {
+    let fault = DocumentFault { grade: FaultGrade::Fix.into(), said: "a fault".to_owned(), ..DocumentFault::default() };
+    let faults = if rng.chance(30) { vec![fault] } else { Vec::new() };
+    let document = disk.read_document(&plan.file_name);
+    let examination = Examination { document, facts: Box::default(), faults, redacted: None };
+    if faults_on && rng.chance(3) {
+        Outcome::Failed { why: "no thread".to_owned() }
+    } else {
+        Outcome::Examined(Box::new(examination))
+    }
+}
+
 /// Writes the document, unless it is there.
-fn compose(file_name: &str, source: &DocumentSource, disk: &mut Disk, rng: &mut Rng, faults_on: bool) -> Composed {
+fn compose(
+    (file_name, replaces): (&str, Option<&String>),
+    source: &DocumentSource,
+    disk: &mut Disk,
+    rng: &mut Rng,
+    faults_on: bool,
+) -> Composed {
     if faults_on && rng.chance(3) {
         return Composed::Failed { why: "no space left".to_owned() };
     }
@@ -222,8 +250,13 @@ fn compose(file_name: &str, source: &DocumentSource, disk: &mut Disk, rng: &mut 
         DocumentSource::Reply { last_text, .. } => last_text.clone().unwrap_or_default(),
         DocumentSource::Transcript { head, .. } => head.clone(),
     };
-    if disk.read_document(file_name) != DocumentRead::Missing {
-        return Composed::Written;
+    let is_it = |found: &String| replaces.is_some_and(|replaced| found == replaced);
+    match disk.read_document(file_name) {
+        DocumentRead::Missing => {}
+        DocumentRead::Whole { sha256, .. } if is_it(&sha256) => {
+            disk.documents.retain(|path, _| !path.ends_with(file_name));
+        }
+        DocumentRead::Whole { .. } | DocumentRead::Empty | DocumentRead::Unsafe { .. } => return Composed::Written,
     }
     if text.is_empty() {
         return Composed::Nothing;

@@ -270,7 +270,8 @@ impl SimAgent {
 
     fn document(&mut self) -> Option<(String, String)> {
         let prompt = &self.turn.as_ref()?.prompt;
-        if !prompt.starts_with("Please write a handoff document") || self.faults.writes_nothing {
+        let asks = ["Please write a handoff document", "Please repair your handoff document"];
+        if !asks.iter().any(|beginning| prompt.starts_with(beginning)) || self.faults.writes_nothing {
             return None;
         }
         let path = prompt.split('`').nth(1)?.to_owned();
@@ -288,7 +289,8 @@ impl SimAgent {
         if self.faults.loses_stop {
             self.faults.loses_stop = false;
         } else {
-            let is_asked = turn.prompt.starts_with("Please answer with a handoff document");
+            let asks = ["Please answer with a handoff document", "Please answer with your handoff document"];
+            let is_asked = asks.iter().any(|beginning| turn.prompt.starts_with(beginning));
             let answer = if is_asked && !self.faults.writes_nothing { "# Goal\nTo finish" } else { "" };
             let last_text = Some(answer.to_owned());
             let event = HookEvent { turn_id: Some(turn.id), last_text, ..self.event(kind) };

@@ -14,7 +14,7 @@ use tasuki::core::event::Event;
 use tasuki::core::id::{HandoffId, RequestId};
 use tasuki::core::pane::PaneRef;
 use tasuki::core::request::Successor;
-use tasuki::core::rows::handoff::Step;
+use tasuki::core::rows::handoff::{Handoff, Step};
 use tasuki::core::settings::{ContextLimits, NewSession, ProfileFacts, Settings};
 use tasuki::core::time::Now;
 
@@ -34,6 +34,8 @@ pub(crate) struct World {
     /// Handoffs of which the operator has said, true or not, that their document is not published.
     pub(crate) unpublished: BTreeSet<HandoffId>,
     pub(crate) retries: BTreeMap<HandoffId, usize>,
+    /// How often each handoff's agent was to be asked by the operator to repair its document.
+    pub(crate) reworks: BTreeMap<HandoffId, u64>,
     /// The true time.
     pub(crate) times: Times,
     settings: Settings,
@@ -83,6 +85,7 @@ impl World {
             changed: BTreeSet::new(),
             unpublished: BTreeSet::new(),
             retries: BTreeMap::new(),
+            reworks: BTreeMap::new(),
             times: Times::default(),
             settings: super::acks::targets(settings, seed),
             faults_on: true,
@@ -269,6 +272,10 @@ impl World {
         }
         match kind {
             7 => json!({ "v": 1, "kind": "handoff_cancel", "handoff_id": id }),
+            8 if self.rng.chance(30) => {
+                *self.reworks.entry(id).or_default() += 1;
+                json!({ "v": 1, "kind": "handoff_rework", "handoff_id": id, "note": "name the branch" })
+            }
             8 => json!({ "v": 1, "kind": "handoff_accept", "handoff_id": id }),
             12 => self.clarify(id),
             13 => json!({ "v": 1, "kind": "ack_override", "handoff_id": id, "reason": "it works already" }),
@@ -354,6 +361,9 @@ impl World {
                 self.answer_questions();
             }
             if round % 20 == 19 {
+                if self.decide_what_is_held() {
+                    continue;
+                }
                 if self.is_at_rest() {
                     return Ok(());
                 }
@@ -362,6 +372,19 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// A handoff that waits for a person gets their word; whether there was one.
+    fn decide_what_is_held(&mut self) -> bool {
+        let Some(sidecar) = &self.sidecar else { return false };
+        let is_held = |handoff: &&Handoff| handoff.examined.held_since.is_some() && handoff.stay.reading.is_none();
+        let held: Vec<HandoffId> =
+            sidecar.state.handoffs.values().filter(is_held).map(|held| held.handoff_id).collect();
+        for id in &held {
+            let kind = if self.rng.chance(50) { "handoff_accept" } else { "handoff_cancel" };
+            self.ask(&json!({ "v": 1, "kind": kind, "handoff_id": id }));
+        }
+        !held.is_empty()
     }
 
     fn is_at_rest(&self) -> bool {

@@ -11,8 +11,18 @@ use ratatui::style::Style;
 
 const MOST_LINES: usize = 3;
 /// The keys that are named at the bottom, the most important first.
-const NAMED: [&str; 9] =
-    ["? help", "q quit", "h hand off", "g go to pane", "Enter details", "r retry", "c cancel", "d dismiss", "a accept"];
+const NAMED: [&str; 10] = [
+    "? help",
+    "q quit",
+    "h hand off",
+    "g go to pane",
+    "Enter details",
+    "v document",
+    "r retry",
+    "c cancel",
+    "d dismiss",
+    "a accept",
+];
 
 /// Header and tabs: two lines.
 pub(super) fn head(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {

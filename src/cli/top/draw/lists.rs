@@ -100,6 +100,9 @@ fn doing(scene: Scene<'_>, agent: &AgentRow) -> ColumnText {
     if agent.state == "blocked" {
         return ColumnText::new("needs you: a dialog", look.bad());
     }
+    if current.is_some_and(|handoff| handoff.held) {
+        return ColumnText::new("waits for you: press v", look.bad());
+    }
     if let Some(question) = current.and_then(|handoff| handoff.questions.first()) {
         return ColumnText::new(format!("asks you: {question}"), look.bad());
     }
@@ -144,6 +147,7 @@ pub(super) fn handoff(scene: Scene<'_>, handoff: &HandoffRow, wide: u16) -> Vec<
     let (id, step) =
         (scene.model.short(&handoff.id), ColumnText::new(handoff.step.as_str(), look.state(&handoff.step)));
     match wide {
+        0..55 if handoff.held => vec![id.into(), ColumnText::new("waits for you", look.bad()), time.into()],
         0..55 => vec![id.into(), step, time.into()],
         _ => vec![id.into(), handoff.persona.as_str().into(), step, time.into(), news(scene, handoff)],
     }
@@ -167,6 +171,9 @@ fn news(scene: Scene<'_>, handoff: &HandoffRow) -> ColumnText {
     }
     if handoff.blocked {
         return ColumnText::new("needs you: a dialog", look.bad());
+    }
+    if handoff.held {
+        return ColumnText::new("waits for you: press v", look.bad());
     }
     if let Some(question) = handoff.questions.first() {
         return ColumnText::new(format!("asks you: {question}"), look.bad());

@@ -2,9 +2,10 @@
 
 use super::{content, messages, timeline};
 use crate::contract::reply::HandoffReply;
-use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, Outcome};
+use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, Examination, Outcome};
 use crate::core::event::RequestFacts;
-use crate::core::handoff::{document, publish, record, row};
+use crate::core::handoff::next::DocumentText;
+use crate::core::handoff::{document, examination, publish, record, row};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Clarification, ClarifyRequest};
@@ -86,7 +87,8 @@ fn write(
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
         ack.clarifying = Some(clarifying);
     }
-    row::run(tx, id, Effect::ComposeDocument { persona: slug, file_name, source: DocumentSource::Text(text) });
+    let source = DocumentSource::Text(text);
+    row::run(tx, id, Effect::ComposeDocument { persona: slug, file_name, source, replaces: None });
 }
 
 /// The outcome of writing or reading the updated document.
@@ -96,8 +98,18 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
     if outcome == Outcome::Composed(Composed::Written) {
         let (persona, file_name) = (handoff.persona_slug.clone(), clarifying.file_name);
         row::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
-    } else if let Outcome::Document(DocumentRead::Whole { text, sha256 }) = outcome {
-        replace(tx, id, &clarifying.file_name, &text, sha256);
+    } else if let Outcome::Document(DocumentRead::Whole { sha256, .. }) = outcome {
+        examination::begin_update(tx, id, &clarifying.file_name, &sha256);
+    } else if let Outcome::Examined(examination) = outcome {
+        let Examination { document: DocumentRead::Whole { text, sha256 }, facts, faults, redacted } = *examination
+        else {
+            return refuse(tx, id, "it has changed while it was read");
+        };
+        if let Some(handoff) = tx.handoff_mut(&id) {
+            handoff.examined.facts = Some(facts);
+            handoff.examined.faults = faults;
+        }
+        replace(tx, id, &clarifying.file_name, DocumentText { text, sha256, redacted });
         answer(tx, id, &clarifying.clarifications, true);
         let path = tx.handoff(&id).map(|handoff| handoff.file_path.clone());
         tx.answer(&clarifying.request_id, granted(id, path));
@@ -129,7 +141,7 @@ pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// Replaces the recorded document by the updated one. The file of the first one is kept.
-fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, text: &str, sha256: String) {
+fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, whole: DocumentText) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let Some(record) = handoff.record.clone() else { return };
@@ -141,13 +153,13 @@ fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, text: &str, sha256: 
         recorded_at: record.created_at,
     };
     file_name.clone_into(&mut handoff.file_name);
-    let bytes = text.len() as u64;
+    let bytes = whole.text.len() as u64;
     handoff.document = Some(DocumentSeen { bytes, at: timestamp.clone() });
     if let Some(ack) = handoff.ack.as_mut() {
         ack.former_documents.push(former);
-        ack.checkpoint = document::checkpoint(text);
+        ack.checkpoint = document::checkpoint(whole.redacted.as_deref().unwrap_or(&whole.text));
     }
-    record::renew(tx, id, text, sha256, timestamp);
+    record::renew(tx, id, whole, timestamp);
 }
 
 /// Types the answers, and gives the successor the whole time T again.

@@ -19,7 +19,7 @@ impl StepHandler for Acknowledging {
         match how {
             Entry::From(Step::Reading) => timeline::briefed(tx, id),
             Entry::Retry => timeline::ask_again(tx, id),
-            Entry::From(_) | Entry::AssumeDelivered => {}
+            Entry::From(_) | Entry::AssumeDelivered | Entry::Examined => {}
         }
         Next::Stay
     }

@@ -1,8 +1,9 @@
 //! Compares the document with its record, then types the briefing.
 
 use super::verdict;
+use crate::contract::facts::EarlierDocument;
 use crate::core::agent::typing;
-use crate::core::effect::{Effect, Outcome};
+use crate::core::effect::{Drift, Effect, Outcome};
 use crate::core::fact::Fact;
 use crate::core::handoff::ack;
 use crate::core::handoff::handler::{StepHandler, without_successor};
@@ -11,7 +12,7 @@ use crate::core::handoff::{row, successors};
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
 use crate::core::rows::agent::Purpose;
-use crate::core::rows::handoff::Step;
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 
@@ -29,6 +30,7 @@ impl StepHandler for Briefing {
             persona: handoff.persona_slug.clone(),
             file_name: handoff.file_name.clone(),
             sha256: record.sha256.clone(),
+            drift: drift(tx, handoff),
         };
         row::run(tx, id, effect);
         Next::Stay
@@ -45,8 +47,8 @@ impl StepHandler for Briefing {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
-        if let Outcome::Compared(unchanged) = outcome {
-            brief(tx, id, unchanged);
+        if let Outcome::Compared { is_same, drift } = outcome {
+            brief(tx, id, is_same, drift);
         } else if let Outcome::Failed { why } = outcome {
             // The briefing must say whether the document has changed, and that is unknown.
             let message = format!("tasuki can't compare the document with its record: {why}");
@@ -71,9 +73,31 @@ impl StepHandler for Briefing {
     }
 }
 
+/// What the repository is compared with, if it was seen when the document was recorded.
+fn drift(tx: &Tx<'_>, handoff: &Handoff) -> Option<Box<Drift>> {
+    let repository = handoff.examined.facts.as_ref()?.repository.clone()?;
+    let cwd = tx.agent(&handoff.agent_id)?.cwd.clone()?;
+    Some(Box::new(Drift { cwd, repository }))
+}
+
+/// The successor's chain of handoffs, which this document is now part of.
+fn extend_chain(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let chain = handoff.chain.after(EarlierDocument {
+        handoff_id: id.to_string(),
+        file_path: handoff.file_path.clone(),
+        checkpoint: handoff.checkpoint.clone(),
+    });
+    let Some(successor_id) = handoff.successor_id else { return };
+    if let Some(agent) = tx.agent_mut(&successor_id) {
+        agent.chain = chain;
+    }
+}
+
 /// Types the briefing. If the document was changed after it was recorded, the view and the briefing say so. If the
 /// document is published by now, the briefing names its address.
-fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool) {
+fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool, drift: Vec<String>) {
+    extend_chain(tx, id);
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let (Some(record), Some(successor_id)) = (&handoff.record, handoff.successor_id) else { return };
     let mut body = record.injection_prompt.clone();
@@ -83,6 +107,12 @@ fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool) {
     if !unchanged {
         row::warn(tx, id, "the document was changed after it was recorded");
         body = format!("{body}\n\n{}", tx.state.settings.prompts.changed(&sha256));
+    }
+    if !drift.is_empty() {
+        body = format!("{body}\n\n{}", tx.state.settings.prompts.drift(&drift));
+        if let Some(handoff) = tx.handoff_mut(&id) {
+            handoff.examined.drift = drift;
+        }
     }
     if let Some(url) = url {
         body = format!("{body}\n\n{}", tx.state.settings.prompts.published(&url));

@@ -6,10 +6,9 @@ use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{DeliveryEnd, Fact};
 use crate::core::handoff::handler::{StepHandler, without_author};
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::row;
+use crate::core::handoff::{authors, row};
 use crate::core::id::HandoffId;
 use crate::core::pane::Refusal;
-use crate::core::prompts;
 use crate::core::request::{Assume, Author};
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::Step;
@@ -67,18 +66,11 @@ impl StepHandler for Instructing {
 /// Types the instruction, once the folder exists.
 fn instruct(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
-    let values = prompts::Instruction {
-        reason: &handoff.reason,
-        file_path: &handoff.file_path,
-        focus: handoff.focus.as_deref(),
+    let first_line = match handoff.author {
+        Author::AgentReply => "Please answer with a handoff document for your successor.",
+        Author::AgentFile | Author::Salvage | Author::Provided => "Please write a handoff document for your successor.",
     };
-    let prompts = &tx.state.settings.prompts;
-    let (first_line, body) = match handoff.author {
-        Author::AgentReply => ("Please answer with a handoff document for your successor.", prompts.reply(&values)),
-        Author::AgentFile | Author::Salvage | Author::Provided => {
-            ("Please write a handoff document for your successor.", prompts.instruction(&values))
-        }
-    };
+    let body = authors::instruction(tx, handoff);
     let text = typing::Text { first_line: first_line.to_owned(), body, allow_busy: handoff.now };
     let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
     typing::begin(tx, &agent_id, Purpose::Instruction(id), text, deadline);

@@ -4,6 +4,7 @@
 
 mod acknowledging;
 mod briefing;
+pub(crate) mod checking;
 mod ending;
 mod ends;
 mod instructing;
@@ -23,6 +24,7 @@ pub(super) fn of(step: Step) -> &'static dyn StepHandler {
         Step::Waiting => &waiting::Waiting,
         Step::Instructing => &instructing::Instructing,
         Step::Writing => &writing::Writing,
+        Step::Checking => &checking::Checking,
         Step::Recording => &recording::Recording,
         Step::Ending => &ending::Ending,
         Step::Starting => &starting::Starting,

@@ -1,12 +1,13 @@
 //! The turn in which the successor reads its document. The handoff is not done before it ends: a successor that fails
 //! or dies in this turn has not taken over the work.
 
+use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
 use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::hook::{HookEvent, HookKind};
-use crate::core::id::HandoffId;
+use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::Assume;
 use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
 use crate::core::rows::handoff::{Read, Step};
@@ -33,7 +34,13 @@ impl StepHandler for Reading {
         }
         agent.answering = Some(id);
         agent.our_turn.get_or_insert_with(|| OurTurn::of(Purpose::Briefing(id)));
+        await_read(tx, id, &successor_id);
         Next::Stay
+    }
+
+    fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        // A watch that has failed tells nothing: the end of the turn still does.
+        if outcome == Outcome::Done { over(tx, id, Read::Seen) } else { Next::Stay }
     }
 
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
@@ -64,6 +71,17 @@ impl StepHandler for Reading {
             ended(tx, id)
         }
     }
+}
+
+/// Watches the successor's transcript for its own call of a tool that reads the document, if the profile says how such
+/// calls look. A good successor continues to work for a long time in the turn in which it reads.
+fn await_read(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) {
+    let Some(agent) = tx.agent(successor_id) else { return };
+    let sees = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.reports_tools);
+    let (Some(path), true) = (agent.transcript_path.clone(), sees) else { return };
+    let (profile, agent_id) = (agent.profile.clone(), *successor_id);
+    let Some(document) = tx.handoff(&id).map(|handoff| handoff.file_path.clone()) else { return };
+    row::run(tx, id, Effect::AwaitRead { agent_id, profile, path, document });
 }
 
 /// The turn has ended. If only the screen showed that, without an event, it counts as a success.

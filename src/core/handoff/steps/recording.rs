@@ -1,6 +1,8 @@
-//! Commits the record. For authors that need no agent, this step first writes and reads the document.
+//! Commits the record. For authors that need no agent, this step first writes and reads the document. A document that
+//! is not held against the world in the step before is looked at here, for its facts and warnings.
 
 use crate::core::effect::Outcome;
+use crate::core::handoff::examination::{self, Examined};
 use crate::core::handoff::handler::StepHandler;
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{authors, reader};
@@ -13,14 +15,19 @@ pub(super) struct Recording;
 
 impl StepHandler for Recording {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
-        if how == Entry::Retry {
+        let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+        match how {
             // The operator who retries has seen the document, so it is accepted as it is.
-            reader::begin(tx, id, ReadReason::Retry { instruct_again: false });
-            return Next::Stay;
-        }
-        let handoff = tx.handoff(&id);
-        if handoff.is_some_and(|handoff| authors::needs_no_agent(handoff.author) && handoff.record.is_none()) {
-            reader::begin(tx, id, ReadReason::AtStop);
+            Entry::Retry => reader::begin(tx, id, ReadReason::Retry { instruct_again: false }),
+            Entry::Examined => {}
+            Entry::From(_) | Entry::AssumeDelivered => {
+                let is_read = handoff.examined.sha256.is_some();
+                if is_read {
+                    examination::begin(tx, id);
+                } else if authors::needs_no_agent(handoff.author) && handoff.record.is_none() {
+                    reader::begin(tx, id, ReadReason::AtStop);
+                }
+            }
         }
         Next::Stay
     }
@@ -34,6 +41,22 @@ impl StepHandler for Recording {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
-        reader::settled(tx, id, outcome)
+        if let Outcome::Examined(examination) = outcome {
+            match examination::settled(tx, id, *examination) {
+                // A person is to see it: that needs the step in which they are waited for.
+                Examined::Document(whole) => match tx.handoff(&id) {
+                    Some(handoff) if examination::holds(handoff) => Next::Enter(Step::Checking),
+                    Some(_) | None => Next::Record(whole),
+                },
+                Examined::ReadAgain => {
+                    reader::begin(tx, id, ReadReason::AtStop);
+                    Next::Stay
+                }
+            }
+        } else if let Outcome::Failed { why } = outcome {
+            reader::unexamined(tx, id, &why)
+        } else {
+            reader::settled(tx, id, outcome)
+        }
     }
 }

@@ -27,7 +27,7 @@ impl StepHandler for Writing {
 
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         match how {
-            Entry::From(_) => {}
+            Entry::From(_) | Entry::Examined => {}
             Entry::Retry => reader::begin(tx, id, ReadReason::Retry { instruct_again: true }),
             Entry::AssumeDelivered => await_assumed_turn(tx, id),
         }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     Instruction(HandoffId),
+    /// The text that asks the outgoing agent to repair its document.
+    Rework(HandoffId),
     /// The persona's skill, within a handoff or after an `agent_create`.
     Priming(Option<HandoffId>),
     Briefing(HandoffId),
@@ -26,9 +28,11 @@ impl Purpose {
     #[must_use]
     pub fn handoff(&self) -> Option<HandoffId> {
         match self {
-            Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::NewSession(id) | Purpose::Message(id, _) => {
-                Some(*id)
-            }
+            Purpose::Instruction(id)
+            | Purpose::Rework(id)
+            | Purpose::Briefing(id)
+            | Purpose::NewSession(id)
+            | Purpose::Message(id, _) => Some(*id),
             Purpose::Priming(id) | Purpose::Exit(id) => *id,
             Purpose::Send(_) | Purpose::Work(_) => None,
         }
@@ -39,6 +43,7 @@ impl Purpose {
     pub fn as_str(&self) -> &'static str {
         match self {
             Purpose::Instruction(_) => "instruction",
+            Purpose::Rework(_) => "rework",
             Purpose::Priming(_) => "priming",
             Purpose::Briefing(_) => "briefing",
             Purpose::Send(_) => "send",

@@ -1,0 +1,148 @@
+//! The review of a held handoff on a terminal: shows document, faults and facts, and asks what becomes of the handoff.
+
+use super::error::CliError;
+use super::interrupts::Interrupts;
+use super::output::Out;
+use super::view::ViewFile;
+use super::{ANSWER_SOON, CliSession, documents, editor, examined, view};
+use crate::contract::HandoffView;
+use crate::contract::reply::HandoffReply;
+use crate::core::text::sanitise;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde_json::{Map, Value};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
+const QUESTION: &str = "[a]ccept, [r]ework (with a note), [c]ancel, [l]ater: ";
+const NOTE: &str = "What should the agent change? ";
+/// How often a question looks for a signal, and whether somebody else has decided meanwhile.
+const LOOK_EVERY_MS: u16 = 250;
+/// The longest line that is read, in bytes; the terminal itself takes no longer one.
+const LONGEST_LINE: usize = 4096;
+
+/// What the wait does after a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterReview {
+    Continue,
+    /// The person wants to decide later.
+    Leave,
+}
+
+/// What a person has typed.
+enum Typed {
+    Line(String),
+    /// The end of the input, or Ctrl-D.
+    End,
+    /// A signal has come, or the handoff does not wait any more.
+    Over,
+}
+
+/// Whether there is a person to ask.
+pub(super) fn can_ask(out: &Out) -> bool {
+    out.is_live() && std::io::stdin().is_terminal()
+}
+
+/// Shows what a person has to decide about, asks, and carries it out.
+///
+/// # Errors
+/// The output is closed, or the copy for the editor can't be written.
+pub(super) fn review(
+    session: &CliSession,
+    interrupts: &Interrupts,
+    seen: &HandoffView,
+) -> Result<AfterReview, CliError> {
+    let short: String = sanitise(&seen.handoff_id).chars().take(8).collect();
+    // Ctrl-C in an editor is meant for the editor.
+    let text = copy(session, seen);
+    interrupts.leave_to_others(true);
+    let shown = editor::show(&session.out, &format!("handoff-{short}.md"), &text);
+    interrupts.leave_to_others(false);
+    shown?;
+    let asking = Asking { session, interrupts, handoff_id: &seen.handoff_id };
+    loop {
+        let Typed::Line(line) = asking.line(QUESTION)? else { return asking.unanswered() };
+        let done = match line.trim().to_ascii_lowercase().as_str() {
+            "a" | "accept" => asking.ask("handoff_accept", None)?,
+            "c" | "cancel" => asking.ask("handoff_cancel", None)?,
+            "r" | "rework" => match asking.line(NOTE)? {
+                Typed::Line(note) if !note.trim().is_empty() => asking.ask("handoff_rework", Some(note.trim()))?,
+                Typed::Line(_) => false,
+                Typed::End | Typed::Over => return asking.unanswered(),
+            },
+            "l" | "later" => return asking.later(),
+            _ => false,
+        };
+        if done {
+            return Ok(AfterReview::Continue);
+        }
+    }
+}
+
+/// The person who is asked about a handoff.
+struct Asking<'a> {
+    session: &'a CliSession,
+    interrupts: &'a Interrupts,
+    handoff_id: &'a str,
+}
+
+impl Asking<'_> {
+    /// Sends the request; false if the sidecar has refused it, which is said.
+    fn ask(&self, kind: &str, note: Option<&str>) -> Result<bool, CliError> {
+        let mut fields = Map::from_iter([("handoff_id".to_owned(), Value::from(self.handoff_id))]);
+        fields.extend(note.map(|note| ("note".to_owned(), Value::from(note))));
+        let answer: Result<ViewFile<HandoffReply>, CliError> = self.session.ask(kind, fields, ANSWER_SOON);
+        if let Err(error) = &answer {
+            self.session.out.note(&error.text());
+        }
+        Ok(answer.is_ok() || !self.is_held())
+    }
+
+    fn is_held(&self) -> bool {
+        let seen = view::handoff(&self.session.home, self.handoff_id);
+        // If the view can't be read, the question stays open.
+        seen.map_or(true, |seen| seen.is_some_and(|seen| examined::is_held(&seen)))
+    }
+
+    fn later(&self) -> Result<AfterReview, CliError> {
+        self.session.out.note(&format!("The handoff keeps waiting: {}.", examined::choices(self.handoff_id)));
+        Ok(AfterReview::Leave)
+    }
+
+    /// The end of the input means "later". After a signal, or if somebody else has decided, the wait knows what to do.
+    fn unanswered(&self) -> Result<AfterReview, CliError> {
+        self.session.out.raw("\n")?;
+        if self.interrupts.seen() || !self.is_held() { Ok(AfterReview::Continue) } else { self.later() }
+    }
+
+    /// Asks a question and reads one line. A terminal gives one line at a time.
+    fn line(&self, question: &str) -> Result<Typed, CliError> {
+        self.session.out.raw(question)?;
+        let stdin = std::io::stdin();
+        loop {
+            let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+            let ready = poll(&mut fds, PollTimeout::from(LOOK_EVERY_MS)).unwrap_or(0) > 0;
+            if self.interrupts.seen() || (!ready && !self.is_held()) {
+                return Ok(Typed::Over);
+            }
+            if !ready {
+                continue;
+            }
+            let mut bytes = vec![0; LONGEST_LINE];
+            match nix::unistd::read(stdin.as_fd(), &mut bytes) {
+                Ok(0) => return Ok(Typed::End),
+                Ok(count) => return Ok(Typed::Line(String::from_utf8_lossy(&bytes[..count]).into_owned())),
+                Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => {}
+                Err(_) => return Ok(Typed::End),
+            }
+        }
+    }
+}
+
+/// What the person reads before the question.
+fn copy(session: &CliSession, seen: &HandoffView) -> String {
+    let about = format!(
+        "This is a copy for reading; what you change in it is not kept. Close it to decide about handoff {}.",
+        seen.handoff_id
+    );
+    format!("{}\n\n{}", sanitise(&about), documents::whole(&session.home, seen))
+}

@@ -1,0 +1,87 @@
+//! Answers with a handoff's document, as it was recorded, and with its facts.
+
+use super::app::ServeApp;
+use super::problem::{Problem, json};
+use super::views::{Id, blocking};
+use crate::cli::documents;
+use crate::cli::error::CliError;
+use crate::cli::view::{self, ViewFile};
+use crate::config::Home;
+use crate::contract::HandoffView;
+use crate::core::id::HandoffId;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, Response, header};
+use axum::response::IntoResponse;
+use std::sync::Arc;
+
+/// `GET /api/handoffs/<id>/document`: the text of the document. Once it is recorded, only the recorded text.
+pub(super) async fn document(State(app): State<Arc<ServeApp>>, id: Id) -> Response<Body> {
+    about(app, id, |home, seen| {
+        let document = documents::read(home, seen).map_err(problem)?;
+        if let Some(warning) = documents::warning(seen, &document) {
+            return Err(Problem::new(409, documents::CHANGED, warning.trim_end_matches('.'))
+                .hint("tasuki handoffs show HANDOFF --document shows the file as it is now"));
+        }
+        let mut response = Response::new(Body::from(document.text));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/markdown; charset=utf-8"));
+        Ok(response)
+    })
+    .await
+}
+
+/// `GET /api/handoffs/<id>/facts`: the facts, as in the view.
+pub(super) async fn facts(State(app): State<Arc<ServeApp>>, id: Id) -> Response<Body> {
+    about(app, id, |_, seen| Ok(json(200, &serde_json::json!(documents::facts(seen).map_err(problem)?)))).await
+}
+
+/// Reads the view of a handoff, and answers from it, on a thread that may wait for a disk.
+async fn about(
+    app: Arc<ServeApp>,
+    id: Id,
+    answer: impl FnOnce(&Home, &HandoffView) -> Result<Response<Body>, Problem> + Send + 'static,
+) -> Response<Body> {
+    let Some(id) = id.ok().and_then(|Path(id)| id.parse::<HandoffId>().ok()) else { return unknown().into_response() };
+    blocking(move || {
+        let seen: Option<ViewFile<HandoffView>> = view::handoff(&app.home, &id.to_string())?;
+        let answered = seen.ok_or_else(unknown).and_then(|seen| answer(&app.home, &seen));
+        Ok(answered.unwrap_or_else(IntoResponse::into_response))
+    })
+    .await
+}
+
+fn unknown() -> Problem {
+    Problem::new(404, "no_handoff", "Handoff not found")
+}
+
+fn problem(error: CliError) -> Problem {
+    let status = match error.code.as_str() {
+        documents::NO_DOCUMENT | documents::NO_FACTS => 404,
+        documents::CHANGED | documents::UNSAFE => 409,
+        _ => return Problem::from(error),
+    };
+    let said = Problem::new(status, &error.code, error.message.trim_end_matches('.'));
+    match error.hint {
+        Some(hint) => said.hint(hint),
+        None => said,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_status() {
+        for (code, status) in [
+            (documents::NO_DOCUMENT, 404),
+            (documents::NO_FACTS, 404),
+            (documents::CHANGED, 409),
+            (documents::UNSAFE, 409),
+            ("file", 500),
+        ] {
+            let response = problem(CliError::refused(code, "It is so.")).into_response();
+            assert_eq!(response.status().as_u16(), status, "{code}");
+        }
+    }
+}

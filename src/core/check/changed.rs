@@ -1,0 +1,197 @@
+//! Changed files that a document does not name.
+
+use super::lines::Document;
+use super::report::{FaultReport, short};
+use crate::contract::document::{FaultCheck, FaultGrade};
+use crate::contract::facts::RepositoryFacts;
+use std::collections::BTreeMap;
+
+/// From as many unnamed files on, the agent is asked to name them.
+const MANY: usize = 3;
+/// Most names of folders by which one file can be named.
+const MOST_FOLDERS: usize = 50;
+/// Names in one fault.
+const MOST_NAMES: usize = 6;
+/// Longest name in a fault, in characters.
+const MAX_NAME: usize = 60;
+
+/// Folders that a build or a tool makes. Files in them count only if git follows them.
+const BUILT: [&str; 26] = [
+    "node_modules",
+    "target",
+    "dist",
+    "build",
+    "out",
+    "output",
+    "coverage",
+    "__pycache__",
+    "venv",
+    ".venv",
+    "tmp",
+    "temp",
+    ".cache",
+    "cache",
+    ".next",
+    ".nuxt",
+    ".turbo",
+    ".gradle",
+    "logs",
+    "log",
+    "obj",
+    ".idea",
+    ".vscode",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+];
+/// Files that a tool writes beside others that a document names.
+const BY_TOOLS: [&str; 12] = [
+    "Cargo.lock",
+    "package-lock.json",
+    "yarn.lock",
+    "pnpm-lock.yaml",
+    "bun.lockb",
+    "bun.lock",
+    "poetry.lock",
+    "uv.lock",
+    "go.sum",
+    "Gemfile.lock",
+    "composer.lock",
+    ".DS_Store",
+];
+
+/// The changed files that a reader would want to know of.
+#[derive(Debug, Default)]
+pub(super) struct Changed<'a> {
+    /// From the root of the repository.
+    pub(super) paths: Vec<&'a str>,
+}
+
+/// The changed files without those that tools make, and without the folder of the document.
+pub(super) fn changed<'a>(repository: &'a RepositoryFacts, document_path: Option<&str>) -> Changed<'a> {
+    let own =
+        document_path.and_then(|path| path.strip_prefix(repository.root.trim_end_matches('/'))?.strip_prefix('/'));
+    let own_folder = own.and_then(|path| path.rsplit_once('/')).map(|(folder, _)| format!("{folder}/"));
+    let is_own = |path: &str| {
+        let is_above = path.ends_with('/') && own.is_some_and(|own| own.starts_with(path));
+        is_above || own == Some(path) || own_folder.as_deref().is_some_and(|folder| path.starts_with(folder))
+    };
+    let is_made = |path: &str| {
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        BY_TOOLS.contains(&name) || name.ends_with(".log") || name.ends_with(".pyc") || name.ends_with(".swp")
+    };
+    let is_built = |path: &str| path.split('/').any(|part| BUILT.contains(&part));
+    let counts = |file: &&crate::contract::facts::ChangedFile| {
+        let is_untracked = file.state == "??" || file.state == "!!";
+        !(is_own(&file.path) || is_made(&file.path) || is_untracked && is_built(&file.path))
+    };
+    Changed { paths: repository.status.iter().filter(counts).map(|file| file.path.as_str()).collect() }
+}
+
+/// Reports the files that the document does not name.
+pub(super) fn check(document: &Document<'_>, changed: &Changed<'_>, report: &mut FaultReport) {
+    let unnamed = unnamed(document, &changed.paths);
+    if unnamed.is_empty() {
+        return;
+    }
+    let mut names: Vec<String> = Vec::new();
+    let mut left = 170_usize;
+    for path in unnamed.iter().take(MOST_NAMES) {
+        let name = short(path, MAX_NAME);
+        let Some(rest) = left.checked_sub(name.chars().count() + 2) else { break };
+        left = rest;
+        names.push(name);
+    }
+    let more = unnamed.len() - names.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let (grade, said) = match unnamed.len() {
+        1 => (FaultGrade::Warn, "the document does not name a changed file".to_owned()),
+        count if count < MANY => (FaultGrade::Warn, format!("the document does not name {count} changed files")),
+        count => (FaultGrade::Fix, format!("the document does not name {count} changed files")),
+    };
+    report.add(FaultCheck::DirtyFiles, grade, None, &said, &format!("git status lists {}{more}", names.join(", ")));
+}
+
+/// The paths that no word of the document names: by the path, its base name, that name without its extension, or a
+/// folder in which it is.
+fn unnamed<'p>(document: &Document<'_>, paths: &[&'p str]) -> Vec<&'p str> {
+    let mut wanted: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    // Most words are not even like a name.
+    let mut may_be_wanted = [false; 1 << 16];
+    for (at, path) in paths.iter().enumerate() {
+        for name in names(path) {
+            wanted.entry(name).or_default().push(at);
+            may_be_wanted[likeness(name)] = true;
+        }
+    }
+    let mut named = vec![false; paths.len()];
+    for line in &document.lines {
+        for word in words(line.text) {
+            let word = word.trim_matches(['.', '/', '-']);
+            let base = word.contains('/').then(|| base_name(word));
+            for form in [Some(word), base].into_iter().flatten().filter(|form| may_be_wanted[likeness(form)]) {
+                for at in wanted.get(form).into_iter().flatten() {
+                    named[*at] |= is_one_word(paths[*at]) || line.text.contains(base_name(paths[*at]));
+                }
+            }
+        }
+    }
+    paths.iter().zip(named).filter(|(_, named)| !named).map(|(path, _)| *path).collect()
+}
+
+/// A number below 65,536 that is the same for the same word, and seldom for different ones.
+fn likeness(word: &str) -> usize {
+    let bytes = word.as_bytes();
+    let (first, last) = (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
+    (bytes.len() % 64) << 10 | usize::from(first % 32) << 5 | usize::from(last % 32)
+}
+
+/// Whether the name of a file is one word. A name with blanks or accents counts only where the whole name is.
+fn is_one_word(path: &str) -> bool {
+    base_name(path).bytes().all(is_in_a_word)
+}
+
+/// The words of a text that can be names of files.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let bytes = text.as_bytes();
+        let start = at + bytes[at..].iter().position(|byte| is_in_a_word(*byte))?;
+        let length = bytes[start..].iter().position(|byte| !is_in_a_word(*byte)).unwrap_or(bytes.len() - start);
+        at = start + length;
+        Some(&text[start..at])
+    })
+}
+
+/// The words by which a path can be named.
+fn names(path: &str) -> Vec<&str> {
+    /// Names that say nothing without their folder.
+    const USUAL: [&str; 12] =
+        ["index", "main", "mod", "lib", "test", "tests", "utils", "page", "config", "types", "setup", "app"];
+    let path = path.trim_end_matches('/');
+    let base = base_name(path);
+    if !is_one_word(path) {
+        return words(base).max_by_key(|word| word.len()).into_iter().collect();
+    }
+    let stem = base.trim_start_matches('.').split('.').next().unwrap_or_default();
+    // A folder by its path, or by the end of it.
+    let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
+    let ends = folders.flat_map(|folder| {
+        let ends = folder.match_indices('/').map(|(at, _)| &folder[at + 1..]);
+        std::iter::once(folder).chain(ends).filter(|end| end.contains('/'))
+    });
+    let mut names: Vec<&str> = ends.take(MOST_FOLDERS).collect();
+    names.extend([path, base, base.trim_start_matches('.')]);
+    if stem.len() > 3 && !USUAL.contains(&stem) {
+        names.push(stem);
+    }
+    names
+}
+
+fn base_name(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+}
+
+fn is_in_a_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b'@')
+}

@@ -1,0 +1,42 @@
+//! What the front matter of a document says: where to begin, and what was verified last.
+
+use super::claims::{CommitLookup, Lookups};
+use super::front_matter::stated;
+use super::lines::{Document, LineKind};
+use super::report::FaultReport;
+use crate::contract::document::FaultCheck;
+use crate::contract::facts::RepositoryFacts;
+
+/// Reports what an urgent document lacks.
+pub(super) fn check_urgent(text: &str, report: &mut FaultReport) {
+    if stated(text, "checkpoint").or_else(|| stated(text, "starting_from")).is_none() {
+        let is = "the successor must acknowledge where it begins: put `checkpoint: …` between `---` lines at the top";
+        report.fix(FaultCheck::Checkpoint, None, "the document states no checkpoint", is);
+    }
+    if stated(text, "verified").is_none() {
+        let is = "put `verified: …` between `---` lines at the top: the last check, its result and its commit, or none";
+        report.fix(FaultCheck::Verified, None, "the document does not state what was verified last", is);
+    }
+}
+
+/// Reports a last check that was at another commit than HEAD, if files differ since.
+pub(super) fn check_stale(
+    document: &Document<'_>,
+    lookups: &Lookups,
+    repository: Option<&RepositoryFacts>,
+    report: &mut FaultReport,
+) {
+    let front = document.lines.iter().take_while(|line| line.kind == LineKind::FrontMatter);
+    let Some(line) = front.into_iter().find(|line| line.lower.starts_with("verified")) else { return };
+    let Some(head) = repository.and_then(|repository| repository.head.as_deref()) else { return };
+    let words = line.text.split(|c: char| !c.is_ascii_alphanumeric());
+    let stale = words.filter(|word| word.len() >= 7).find(|word| match lookups.commits.get(*word) {
+        Some(CommitLookup::Known { hash, differs_from_head, .. }) => *differs_from_head && hash != head,
+        Some(CommitLookup::Unknown) | None => false,
+    });
+    if let Some(stale) = stale.filter(|_| !report.hides(line.number)) {
+        let head: String = head.chars().take(9).collect();
+        let is = format!("stale: HEAD is {head}, and files differ since");
+        report.warn(FaultCheck::Verified, Some(line.number), &format!("verified at {stale}"), &is);
+    }
+}

@@ -1,0 +1,208 @@
+//! What counts as a commit, a branch or a path, and what only looks like one.
+
+use super::*;
+
+fn found(text: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
+    let Claims { commits, branches, paths } = claims(text, Some("/work/project"));
+    let is_file = |path: &String| path.rsplit('/').next().is_some_and(|name| name.find('.') > Some(0));
+    let files = paths.into_iter().filter(is_file).collect();
+    (commits.into_iter().collect(), branches.into_iter().collect(), files)
+}
+
+#[test]
+fn a_hash_counts_where_the_words_speak_of_commits() {
+    for (text, expected) in [
+        ("commit a1b2c3d", vec!["a1b2c3d"]),
+        ("Commit `a1b2c3d4e`: the parser", vec!["a1b2c3d4e"]),
+        ("All committed at deadbee, tree clean", vec!["deadbee"]),
+        ("HEAD is at 0123abc", vec!["0123abc"]),
+        ("HEAD: 0123abc (pushed)", vec!["0123abc"]),
+        ("merged as `4d5e6f7a8`", vec!["4d5e6f7a8"]),
+        ("main@0123abc", vec!["0123abc"]),
+        ("- `0123abc` fix(store): a lock", vec!["0123abc"]),
+        ("0123abc feat: a parser", vec!["0123abc"]),
+        ("landed (`0123abc`, `4d5e6f7`)", vec!["0123abc", "4d5e6f7"]),
+        ("commits 0123abc..4d5e6f7", vec!["0123abc", "4d5e6f7"]),
+        ("a 40 digit one `0123456789abcdef0123456789abcdef01234567`", vec!["0123456789abcdef0123456789abcdef01234567"]),
+        ("| Commit | What |\n|---|---|\n| 0123abcd | a lock |\n| `4d5e6f7a` | a key |", vec!["4d5e6f7a"]),
+        ("## Commits\n- `0123abcd` a lock", vec!["0123abcd"]),
+        ("```\n$ git log --oneline\n0123abc a lock\n4d5e6f7 a key\n```", vec!["0123abc"]),
+        ("```\ngit show 0123abc\n```", vec!["0123abc"]),
+        ("---\nverified: cargo test at 0123abc\n---\n", vec!["0123abc"]),
+    ] {
+        assert_eq!(found(text).0, expected, "{text}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_hash_does_not_count() {
+    for text in [
+        "the word deadbeef, or defaced, or effaced",
+        "colour `#a1b2c3d4`, #a1b2c3d, and 0xa1b2c3d",
+        "session `6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa`",
+        "session 6f1c3a52",
+        "md5 `d41d8cd98f00b204e9800998ecf8427e`",
+        "sha256:0123456789abcdef0123456789abcdef01234567",
+        "container `0123456789ab` of image `4d5e6f7`",
+        "on 20260220 and 20260220T143025, issue 1234567",
+        "npm package@1.2.3, v1.2.3-a1b2c3d",
+        "https://github.com/o/r/commit/a1b2c3d",
+        "the file `a1b2c3d.png` and `a1b2c3d/x`",
+        "token `a1b2c3d`",
+        "the submodule is pinned to commit a1b2c3d",
+        "in the other repo: commit a1b2c3d",
+        "commit a1b2c3d in `~/other/project`",
+        "`C:\\work\\other` is at HEAD a1b2c3d",
+        "```\na1b2c3d\n{\"id\": \"a1b2c3d\"}\n```",
+        "commit …a1b2c3d",
+        "a1b2c3 is short, and commit a1b2c3d4e5f60718293a4b5c6d7e8f9001122334455 is long",
+        "A1B2C3D in capitals",
+        "the name commit_a1b2c3d",
+    ] {
+        assert_eq!(found(text).0, Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn a_branch_is_what_is_called_one() {
+    for (text, expected) in [
+        ("on branch `feat/login`", "feat/login"),
+        ("**Branch:** main", "main"),
+        ("- Branch: `suni`", "suni"),
+        ("Current branch: feature/a-b (3 commits)", "feature/a-b"),
+        ("**Branch**: `main` (clean)", "main"),
+        ("Branch / commit: `main` @ 0123abc", "main"),
+        ("| Branch | `feat/x` |", "feat/x"),
+        ("the `feat/login` branch has it", "feat/login"),
+        ("`origin/feat/login` branch", "feat/login"),
+        ("---\nbranch: feat/x\n---\n", "feat/x"),
+        ("ブランチ: `feat/x`", "feat/x"),
+        ("Ветка: `testing`", "testing"),
+    ] {
+        assert_eq!(found(text).1, [expected], "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_meant_as_a_branch_of_now_does_not_count() {
+    for text in [
+        "the `else` branch of `if x`",
+        "the `Some(x)` branch, the `true` branch",
+        "the `snake_case` branch, the `Controlled` branch",
+        "branch `a1b2c3d4`",
+        "Branch: HEAD",
+        "Branch: none yet",
+        "Branch: feature work on the parser",
+        "Deploy from branch",
+        "I deleted branch `old`",
+        "branch `feat/x` was merged",
+        "create a new branch `feat/y`",
+        "git checkout -b feat/z  # branch `feat/z`",
+        "branch naming: branch `feat/<name>`",
+        "the last tag before the branch: `v1.1.5`",
+        "branch `feat/x` in `/other/project`",
+        "branches `a` and `b`",
+        "```\nbranch: main\n```",
+    ] {
+        assert_eq!(found(text).1, Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn a_path_has_a_slash_an_extension_and_backticks() {
+    for (text, expected) in [
+        ("`src/main.rs`", "src/main.rs"),
+        ("`./run.sh`", "run.sh"),
+        ("`/work/project/run.sh`", "run.sh"),
+        ("`src/main.rs:12`", "src/main.rs"),
+        ("`src/main.rs:12-40`", "src/main.rs"),
+        ("`src/main.rs#L12`", "src/main.rs"),
+        ("`tests/test_a.py::test_b`", "tests/test_a.py"),
+        ("``docs/größe.md``", "docs/größe.md"),
+        ("## The file `src/a.ts`", "src/a.ts"),
+        ("| `src/a.tsx` | half made |", "src/a.tsx"),
+        ("`.github/workflows/ci.yml`", ".github/workflows/ci.yml"),
+    ] {
+        assert_eq!(found(text).2, [expected], "{text}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_path_does_not_count() {
+    for text in [
+        "src/main.rs without backticks",
+        "`main.rs` alone",
+        "`Foo/Bar`, `text/html`, `application/json`, `owner/repo`, `feat/login`, `and/or`",
+        "`/api/users`, `/api/users.json`, `/etc/hosts.conf`, `~/x/y.rs`, `../x/y.rs`, `C:\\x\\y.rs`",
+        "`https://example.org/a/b.html`, `github.com/o/r`",
+        "`src/*.rs`, `src/**/a.rs`, `src/{a,b}.rs`, `src/<name>.rs`, `app/[id]/page.tsx`, `$HOME/a/b.rs`",
+        "`cargo test src/a.rs`, `cat a/b.txt`",
+        "`path/to/file.rs`, `your/file.rs`, `foo/bar.rs`, `chapters/chXX.md`, `notes/session-N.md`",
+        "`package/1.2.3`, `aws/s3.Client`, `lib/foo.v2`",
+        "`target/debug/a.d.rs`, `node_modules/x/index.js`, `dist/app.js`, `.cache/a.json`, `tmp/a.txt`",
+        "`@scope/package.js`",
+        "```\n`src/a.rs`\n```",
+        "`src/a.rs` was deleted",
+        "`src/a.rs` → `src/b.rs`",
+        "I will write `src/a.rs`",
+        "not yet: `src/a.rs`",
+        "e.g. `src/a.rs`",
+        "- [ ] `src/a.rs`",
+        "~~`src/a.rs`~~",
+        "Removed files:\n- `src/a.rs`",
+        "## Deleted\n- `src/a.rs`",
+        "## Next steps\n1. Add `src/a.rs`",
+        "`src/a.rs` entfernt",
+        "`src/a.rs` を削除",
+        "`src/a.rs` is here.\n`src/a.rs` was removed later.",
+    ] {
+        assert_eq!(found(text).2, Vec::<String>::new(), "{text}");
+    }
+    assert_eq!(found("## Next steps\n1. Repair `src/a.rs`").2, ["src/a.rs"]);
+    assert_eq!(found("- `src/old/missing.rs`: half made").2, ["src/old/missing.rs"], "a name says nothing");
+    assert_eq!(claims("`/work/project/src/a.rs`", None), Claims::default(), "the working directory is not known");
+}
+
+#[test]
+fn the_folder_in_which_a_path_begins_is_looked_up_too() {
+    let found = claims("`src/a/b.rs` and `lib/c.rs` and `./d.rs`", Some("/work/project"));
+    assert_eq!(found.paths.into_iter().collect::<Vec<_>>(), ["d.rs", "lib", "lib/c.rs", "src", "src/a/b.rs"]);
+}
+
+#[test]
+fn the_lists_are_bounded() {
+    let line = |n: usize| format!("commit `{n:07x}a`, branch `b-{n}`, `src/a{n}.rs`\n");
+    let found = claims(&(0..5_000).map(line).collect::<String>(), None);
+    assert_eq!(
+        (found.commits.len(), found.branches.len(), found.paths.len()),
+        (MOST_COMMITS, MOST_BRANCHES, MOST_PATHS + 1)
+    );
+}
+
+#[test]
+fn a_document_may_speak_of_several_repositories() {
+    use super::super::testing::{World, judged, with};
+    let text = with("None.", "None. Commits `0123abc`, `4d5e6f7` and `8a9b0c1` are there.");
+    let mut world = World::default();
+    world.unknown_commit("0123abc");
+    assert_eq!(judged(&text, &world), Vec::<String>::new(), "git knows most of them");
+    world.unknown_commit("4d5e6f7");
+    assert_eq!(judged(&text, &world).len(), 2, "git does not know half of them");
+    let several = text.replace("# Handoff", "# Handoff of two repos");
+    assert_eq!(judged(&several, &world), Vec::<String>::new(), "they may be of the other one");
+    let head = several.replace("Commits", "HEAD is at");
+    assert_eq!(judged(&head, &world).len(), 2, "but it is said where the work stands");
+}
+
+#[test]
+fn a_branch_that_does_not_exist_is_a_fault_where_the_work_is_said_to_be() {
+    use super::super::testing::{World, judged, with};
+    let mut world = World::default();
+    world.lookups.branches.insert("gone".to_owned(), false);
+    let text = with("branch `exponents`", "branch `gone`");
+    let fault = "repository fix: line 13: \"Committed on branch `gone` as 1a2b3c4.\"; there is no branch gone, here or at a \
+        remote";
+    assert_eq!(judged(&text, &world), [fault]);
+    let text = with("None.", "None; see branch `gone`.");
+    assert_eq!(judged(&text, &world), Vec::<String>::new(), "an earlier one may be gone");
+}

@@ -1,0 +1,214 @@
+//! Facts as Markdown, for the successor and for the operator. Whatever comes from outside is quoted, so that no text in it can
+//! pass for a heading or an instruction of tasuki's.
+
+use crate::contract::Facts;
+use crate::contract::facts::{ActionFacts, CommandFacts, RepositoryFacts};
+use crate::core::text::sanitise;
+use std::fmt::Write as _;
+
+/// How many changed files are named.
+const MOST_FILES: usize = 60;
+
+/// The whole of it: `<document>.facts.md`.
+#[must_use]
+pub fn markdown(facts: &Facts) -> String {
+    let mut page = format!("# What tasuki saw at {}\n\n", facts.taken_at);
+    page.push_str(
+        "tasuki took these facts itself when the document was recorded. Quoted lines are other people's words.\n",
+    );
+    if let Some(repository) = &facts.repository {
+        about_repository(&mut page, repository);
+    }
+    if let Some(actions) = &facts.actions {
+        about_actions(&mut page, actions);
+    }
+    if let Some(running) = facts.running.as_ref().filter(|running| !running.is_empty()) {
+        page.push_str("\n## Still running below the agent\n\n");
+        for process in running {
+            let ports: Vec<String> = process.ports.iter().map(u16::to_string).collect();
+            let listens = if ports.is_empty() { String::new() } else { format!(", listens on {}", ports.join(", ")) };
+            line(&mut page, &format!("process {}{listens}: {}", process.pid, code(&process.command)));
+        }
+    }
+    if let Some(user) = &facts.user {
+        page.push_str("\n## What the user asked\n");
+        for (name, text) in
+            user.first.iter().map(|text| ("First", text)).chain(user.last.iter().map(|text| ("Later", text)))
+        {
+            let _ = write!(page, "\n{name}:\n\n{}\n", quoted(text));
+        }
+    }
+    about_session(&mut page, facts);
+    about_chain(&mut page, facts);
+    if !facts.not_known.is_empty() {
+        page.push_str("\n## Not known\n\n");
+        facts.not_known.iter().for_each(|why| line(&mut page, why));
+    }
+    page
+}
+
+fn about_repository(page: &mut String, repository: &RepositoryFacts) {
+    page.push_str("\n## Repository\n\n");
+    line(page, &format!("folder: {}", code(&repository.root)));
+    match &repository.branch {
+        Some(branch) => line(page, &format!("branch: {}", code(branch))),
+        None => line(page, "HEAD is detached"),
+    }
+    if let Some(head) = &repository.head {
+        let subject = repository.subject.as_deref().map(|subject| format!(", {}", code(subject))).unwrap_or_default();
+        line(page, &format!("HEAD: {}{subject}", code(head)));
+    }
+    if let Some(upstream) = &repository.upstream {
+        let count =
+            |count: Option<u64>| count.map_or_else(|| "an unknown number".to_owned(), |count| count.to_string());
+        let (ahead, behind) = (count(repository.ahead), count(repository.behind));
+        line(page, &format!("upstream: {}, {ahead} commits ahead, {behind} behind", code(upstream)));
+    }
+    match repository.head_on_remote {
+        Some(true) => line(page, "HEAD is on a remote branch"),
+        Some(false) => line(page, "HEAD is on no remote branch: it was not pushed"),
+        None => {}
+    }
+    if let Some(state) = &repository.in_progress {
+        line(page, &format!("a {state} is in progress"));
+    }
+    if let Some(stashes) = repository.stashes.filter(|stashes| *stashes > 0) {
+        line(page, &format!("stashes: {stashes}"));
+    }
+    match repository.changed {
+        Some(0) => line(page, "no file differs from HEAD"),
+        Some(changed) => {
+            let stat = repository.diff_stat.as_deref().map(|stat| format!(" ({})", stat.trim())).unwrap_or_default();
+            line(page, &format!("{changed} files differ from HEAD{stat}:"));
+            for file in repository.status.iter().take(MOST_FILES) {
+                let _ = writeln!(page, "  - {} {}", code(&file.state), code(&file.path));
+            }
+        }
+        None => {}
+    }
+    if !repository.commits.is_empty() {
+        page.push_str("\nCommits since the agent began, newest first:\n\n");
+        for commit in &repository.commits {
+            let short: String = commit.commit.chars().take(12).collect();
+            line(page, &format!("{} {}", code(&short), code(&commit.subject)));
+        }
+    }
+}
+
+fn about_actions(page: &mut String, actions: &ActionFacts) {
+    if let Some(test) = &actions.last_test {
+        page.push_str("\n## The last test\n\n");
+        line(page, &command(test));
+        if let Some(printed) = test.printed.as_deref().filter(|printed| !printed.trim().is_empty()) {
+            let _ = write!(page, "\n{}\n", quoted(printed));
+        }
+    }
+    if !actions.sent.is_empty() {
+        page.push_str("\n## Sent, not to be repeated\n\n");
+        actions.sent.iter().for_each(|sent| line(page, &command(sent)));
+    }
+    if !actions.files.is_empty() {
+        page.push_str("\n## Files that the agent wrote, the last one first\n\n");
+        for file in actions.files.iter().take(MOST_FILES) {
+            line(page, &format!("{}: {}", code(&file.path), file.state));
+        }
+    }
+    if !actions.commands.is_empty() {
+        page.push_str("\n## Last commands, oldest first\n\n");
+        actions.commands.iter().for_each(|ran| line(page, &command(ran)));
+    }
+}
+
+fn about_session(page: &mut String, facts: &Facts) {
+    let Some(session) = &facts.conversation else { return };
+    page.push_str("\n## Session\n\n");
+    if let Some(model) = &session.model {
+        line(page, &format!("model: {}", code(model)));
+    }
+    if let Some(percent) = session.context_percent {
+        line(page, &format!("context: {percent} %"));
+    }
+    if let Some(compactions) = session.compactions.filter(|compactions| *compactions > 0) {
+        line(page, &format!("compacted {compactions} times: the agent has forgotten what was before"));
+    }
+    if let Some(path) = &session.transcript_path {
+        line(page, &format!("transcript: {}", code(path)));
+    }
+    if let Some(resume) = &session.resume_command {
+        line(page, &format!("to open it again: {}", code(resume)));
+    }
+}
+
+fn about_chain(page: &mut String, facts: &Facts) {
+    let chain = &facts.chain;
+    if chain.earlier.is_empty() && chain.rules.is_empty() {
+        return;
+    }
+    let _ = write!(page, "\n## Handoffs before this one\n\nThis is handoff {} of the chain.\n\n", chain.generation);
+    for earlier in &chain.earlier {
+        let at = earlier.checkpoint.as_deref().map(|at| format!(", checkpoint: {}", code(at))).unwrap_or_default();
+        line(page, &format!("{}{at}", code(&earlier.file_path)));
+    }
+    if !chain.rules.is_empty() {
+        page.push_str("\nRules from these documents, word for word:\n\n");
+        chain.rules.iter().for_each(|rule| {
+            let _ = writeln!(page, "{}", quoted(rule));
+        });
+    }
+}
+
+fn command(ran: &CommandFacts) -> String {
+    let end = match (ran.exit, ran.failed) {
+        (Some(exit), _) => format!(": exit {exit}"),
+        (None, Some(true)) => ": failed".to_owned(),
+        (None, Some(false)) => ": did not fail".to_owned(),
+        (None, None) => String::new(),
+    };
+    let at = ran.at.as_deref().map(|at| format!(" at {}", sanitise(at))).unwrap_or_default();
+    format!("{}{end}{at}", code(&ran.command))
+}
+
+fn line(page: &mut String, text: &str) {
+    let _ = writeln!(page, "- {text}");
+}
+
+/// A text as code in one line, which it can't leave.
+fn code(text: &str) -> String {
+    let text = sanitise(text).replace(['\n', '\r'], " ");
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let ticks = "`".repeat(longest + 1);
+    let blank = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{ticks}{blank}{text}{blank}{ticks}")
+}
+
+/// A text as a quotation, each line of it.
+fn quoted(text: &str) -> String {
+    let text = sanitise(text);
+    let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::facts::{ChangedFile, UserFacts};
+
+    #[test]
+    fn a_text_from_outside_stays_in_its_place() {
+        let facts = Facts {
+            repository: Some(RepositoryFacts {
+                root: "/w".to_owned(),
+                branch: Some("a`b".to_owned()),
+                changed: Some(1),
+                status: vec![ChangedFile { path: "x\n# Heading".to_owned(), state: "??".to_owned() }],
+                ..RepositoryFacts::default()
+            }),
+            user: Some(UserFacts { first: Some("a\n# Heading\u{1b}[31m".to_owned()), last: Vec::new() }),
+            ..Facts::default()
+        };
+        let page = markdown(&facts);
+        assert!(page.contains("branch: ``a`b``"), "{page}");
+        assert!(page.lines().all(|line| !line.starts_with("# Heading") && !line.contains('\u{1b}')), "{page}");
+        assert!(page.contains("> # Heading") && page.contains("  - `??` `x # Heading`"), "{page}");
+    }
+}

@@ -1,0 +1,91 @@
+//! The checks: which of them hold for a document, and in which order.
+
+use super::claims::{FoundSecret, Lookups};
+use super::extract::mentions;
+use super::lines::{Document, read};
+use super::report::FaultReport;
+use super::{changed, checkpoint, copy, next_step, repository, sections, size, status, whole};
+use crate::contract::document::FaultCheck;
+use crate::contract::handoff::Author;
+use crate::contract::{DocumentFault, Facts};
+
+/// All that a document is held against.
+#[derive(Debug)]
+pub struct CheckInput<'a> {
+    pub text: &'a str,
+    pub author: Author,
+    /// An acknowledgement is wanted, so the document must say where to begin.
+    pub is_urgent: bool,
+    /// The agent's working directory, as [`super::claims()`] had it.
+    pub cwd: Option<&'a str>,
+    /// The document's absolute path: what is in its folder is not the agent's work.
+    pub document_path: Option<&'a str>,
+    pub facts: &'a Facts,
+    pub lookups: &'a Lookups,
+    /// The document of the agent's predecessor; none if it has none.
+    pub predecessor: Option<&'a str>,
+    /// What the agent was asked to write.
+    pub instruction: &'a str,
+    pub secrets: &'a [FoundSecret],
+    /// Fewest characters of the body.
+    pub min_chars: usize,
+    /// Most bytes of the document.
+    pub max_bytes: usize,
+}
+
+/// The faults of a document, in the order of its lines. A salvaged document is only searched for credentials, for nobody
+/// wrote it. The caller's document need not have the form that agents are asked for.
+#[must_use]
+pub fn faults(input: &CheckInput<'_>) -> Vec<DocumentFault> {
+    let lower = input.text.to_ascii_lowercase();
+    let document = read(input.text, &lower);
+    let mut report = FaultReport::new(&document, input.secrets);
+    secrets(input.secrets, &mut report);
+    match input.author {
+        Author::AgentFile | Author::AgentReply => {
+            form(input, &document, &mut report);
+            claims(input, &document, &mut report);
+        }
+        Author::Provided => claims(input, &document, &mut report),
+        Author::Salvage => {}
+    }
+    report.finish()
+}
+
+fn secrets(found: &[FoundSecret], report: &mut FaultReport) {
+    for secret in found {
+        let last: String = secret.last.chars().skip(secret.last.chars().count().saturating_sub(4)).collect();
+        let ends = if last.is_empty() { String::new() } else { format!(", ends in {last}") };
+        let is = "the document is read by others: leave the credential out, and say where it is kept";
+        report.fix(FaultCheck::Secrets, Some(secret.line), &format!("a credential ({}{ends})", secret.kind), is);
+    }
+}
+
+/// What is asked of a document that an agent writes for its successor.
+fn form(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultReport) {
+    sections::check(document, input.author, report);
+    size::check(document, input.text, (input.min_chars, input.max_bytes), report);
+    whole::check(input.text, document, report);
+    copy::check(document, input.predecessor, input.instruction, report);
+    next_step::check(document, report);
+    if input.is_urgent {
+        checkpoint::check_urgent(input.text, report);
+    }
+    checkpoint::check_stale(document, input.lookups, input.facts.repository.as_ref(), report);
+    if let Some(repository) = &input.facts.repository {
+        changed::check(document, &changed::changed(repository, input.document_path), report);
+    }
+}
+
+/// What the document says of its repository.
+fn claims(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultReport) {
+    let mentions = mentions(document, input.cwd);
+    repository::check(&mentions, input.lookups, report);
+    if let Some(repository) = &input.facts.repository {
+        status::check(document, repository, &changed::changed(repository, input.document_path), report);
+    }
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

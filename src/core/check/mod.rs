@@ -1,0 +1,39 @@
+//! Holds a document against the world: pure functions over its text, what it was asked for, and what was found out.
+//! [`claims()`] says what can be looked up, and [`faults`] judges. Each check has a file of its own. [`drift()`] compares
+//! a repository with its earlier facts, [`rules()`] are what a chain of documents passes on, and [`markdown`] shows facts
+//! to people and to the successor.
+
+mod branches;
+mod changed;
+mod checkpoint;
+mod claims;
+mod commits;
+mod copy;
+mod drift;
+mod extract;
+mod facts_text;
+mod front_matter;
+mod judge;
+mod lines;
+mod next_step;
+mod paths;
+mod places;
+mod report;
+mod repository;
+mod rules;
+mod sections;
+mod size;
+mod spans;
+mod status;
+#[cfg(test)]
+mod testing;
+mod whole;
+
+pub use claims::{Claims, CommitLookup, FoundSecret, Lookups, PathLookup};
+pub use drift::drift;
+pub use extract::claims;
+pub use facts_text::markdown;
+pub use front_matter::stated;
+pub use judge::{CheckInput, faults};
+pub use rules::rules;
+pub use sections::missing_sections;

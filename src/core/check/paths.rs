@@ -1,0 +1,318 @@
+//! Paths in a document. A path is a single word in backticks with a slash and with the extension of a file, or with the
+//! working directory before it.
+
+use super::lines::LineKind;
+use super::places::{Place, has_phrase, has_word};
+use super::sections::is_about_next_steps;
+use super::spans::{spans, without_code};
+
+/// Longest path that is looked up, in bytes.
+const MAX_PATH: usize = 250;
+/// Most words in backticks of one line that are looked at.
+const MOST_IN_LINE: usize = 50;
+
+/// Extensions of files. Others may be the end of a version, of a domain or of a method.
+const EXTENSIONS: [&str; 91] = [
+    "adoc", "astro", "bash", "bat", "c", "cc", "cfg", "cjs", "clj", "cmake", "conf", "cpp", "cs", "css", "csv", "cu",
+    "cxx", "dart", "ejs", "elm", "erb", "erl", "ex", "exs", "fish", "fs", "gd", "go", "gql", "gradle", "graphql", "h",
+    "hcl", "hpp", "hs", "html", "htm", "ini", "ino", "ipynb", "java", "jl", "js", "json", "json5", "jsonl", "jsx",
+    "kt", "kts", "less", "lua", "m", "md", "mdx", "mjs", "ml", "mm", "mts", "nix", "php", "pl", "plist", "prisma",
+    "proto", "ps1", "py", "pyi", "r", "rb", "rs", "rst", "sass", "scala", "scss", "sh", "sol", "sql", "svelte", "svg",
+    "swift", "tf", "toml", "ts", "tsx", "txt", "vue", "xml", "yaml", "yml", "zig", "zsh",
+];
+/// Folders whose files are made by a build, or are not in git.
+const BUILT: [&str; 30] = [
+    "node_modules",
+    "target",
+    "dist",
+    "build",
+    "out",
+    "output",
+    "outputs",
+    "coverage",
+    "__pycache__",
+    "venv",
+    ".venv",
+    "tmp",
+    "temp",
+    ".cache",
+    "cache",
+    ".next",
+    ".nuxt",
+    ".turbo",
+    ".gradle",
+    ".git",
+    "logs",
+    "log",
+    "bin",
+    "obj",
+    "vendor",
+    "generated",
+    "site-packages",
+    "scratch",
+    "scratchpad",
+    "memory",
+];
+
+/// Words in a line that say that a file is not there: any more, yet, or at all.
+const ELSEWHERE: [&str; 84] = [
+    "created",
+    "creates",
+    "create",
+    "creating",
+    "deleted",
+    "delete",
+    "deletes",
+    "deleting",
+    "removed",
+    "remove",
+    "removes",
+    "removing",
+    "renamed",
+    "rename",
+    "renames",
+    "moved",
+    "moves",
+    "dropped",
+    "replaced",
+    "replaces",
+    "replace",
+    "retired",
+    "obsolete",
+    "superseded",
+    "legacy",
+    "formerly",
+    "former",
+    "previously",
+    "old",
+    "was",
+    "were",
+    "gone",
+    "lost",
+    "absent",
+    "missing",
+    "nonexistent",
+    "exist",
+    "exists",
+    "never",
+    "no",
+    "not",
+    "don't",
+    "doesn't",
+    "isn't",
+    "without",
+    "instead",
+    "will",
+    "would",
+    "should",
+    "could",
+    "may",
+    "might",
+    "planned",
+    "plan",
+    "propose",
+    "proposed",
+    "future",
+    "later",
+    "todo",
+    "example",
+    "examples",
+    "template",
+    "e.g",
+    "eg",
+    "placeholder",
+    "if",
+    "gitignored",
+    "ignored",
+    "untracked",
+    "uncommitted",
+    "generated",
+    "generates",
+    "regenerates",
+    "regenerated",
+    "regenerate",
+    "regen",
+    "output",
+    "outputs",
+    "produces",
+    "writes",
+    "written",
+    "emits",
+    "upstream",
+    "submodule",
+];
+/// Words in a heading, in the head of a table or above a list that say so of everything below.
+const ELSEWHERE_ABOVE: [&str; 15] = [
+    "deleted", "delete", "removed", "remove", "renamed", "moved", "planned", "plan", "proposed", "proposal", "future",
+    "create", "missing", "example", "template",
+];
+/// The same as in a line, in other languages, and phrases.
+const ELSEWHERE_PHRASES: [&str; 33] = [
+    "to be ",
+    "e.g.",
+    "[ ]",
+    "->",
+    "→",
+    "~~",
+    "gitignore",
+    "other repo",
+    "repos",
+    "gelöscht",
+    "entfernt",
+    "umbenannt",
+    "erstellt",
+    "geplant",
+    "fehlt",
+    "anlegen",
+    "speichern",
+    "neue",
+    "削除",
+    "作成",
+    "予定",
+    "移動",
+    "删除",
+    "新建",
+    "创建",
+    "新增",
+    "计划",
+    "移动",
+    "삭제",
+    "생성",
+    "удал",
+    "созда",
+    "http",
+];
+/// Verbs that in a list of next steps announce a file.
+const ANNOUNCES: [&str; 19] = [
+    "add",
+    "new",
+    "write",
+    "implement",
+    "build",
+    "introduce",
+    "extract",
+    "generate",
+    "make",
+    "draft",
+    "scaffold",
+    "port",
+    "split",
+    "move",
+    "set",
+    "start",
+    "produce",
+    "save",
+    "design",
+];
+/// Parts of a path that stand for another name.
+const STAND_INS: [&str; 20] = [
+    "path",
+    "your",
+    "foo",
+    "bar",
+    "baz",
+    "example",
+    "xxx",
+    "yyyy",
+    "nnn",
+    "placeholder",
+    "some",
+    "my",
+    "hh",
+    "mm",
+    "dd",
+    "slug",
+    "n",
+    "x",
+    "nn",
+    "xx",
+];
+
+/// A path in a line, relative to the working directory.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Path<'a> {
+    pub(super) at: usize,
+    pub(super) path: &'a str,
+}
+
+/// The paths in a line.
+pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<Path<'a>> {
+    if !matches!(place.kind, LineKind::Text | LineKind::Heading(_)) {
+        return Vec::new();
+    }
+    let text = place.text;
+    let below = |code: &'a str| below(without_position(code), cwd);
+    spans(text).take(MOST_IN_LINE).filter_map(|span| Some(Path { at: span.start, path: below(span.code)? })).collect()
+}
+
+/// Whether the words around the paths of a line say that they need not be there.
+pub(super) fn are_elsewhere(place: &Place<'_>) -> bool {
+    // The words of a name such as `old/missing.rs` say nothing.
+    let lower = &without_code(place.lower);
+    let says_so = has_word(lower, &ELSEWHERE) || has_phrase(place.lower, &ELSEWHERE_PHRASES);
+    let is_announced = || has_word(lower, &ANNOUNCES) && place.headings_below_title().any(is_about_next_steps);
+    let mut above = [place.table, place.intro].into_iter().chain(place.headings_below_title());
+    says_so
+        || above.any(|text| has_word(text, &ELSEWHERE_ABOVE))
+        || has_word(place.table, &["repo", "repos", "repository"])
+        || is_announced()
+}
+
+/// Whether a word without backticks is the name of a file, alone or with its folder, or a link to one.
+pub(super) fn is_like_a_file(word: &str) -> bool {
+    let word = word.rsplit_once("](").map_or(word, |(_, target)| target);
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '_'));
+    let path = without_position(word);
+    path.len() > 3 && is_plain(path) && has_extension(path)
+}
+
+/// A path without the line, the range of lines or the name after it: `a.rs:12`, `a.rs:3-9`, `a.rs#L4`, `a.py::test`.
+fn without_position(code: &str) -> &str {
+    let end = code.find([':', '#']).filter(|at| *at > 0).unwrap_or(code.len());
+    &code[..end]
+}
+
+/// The path relative to the working directory, if the word is a path below it.
+fn below<'a>(code: &'a str, cwd: Option<&str>) -> Option<&'a str> {
+    if code.len() > MAX_PATH || !is_plain(code) {
+        return None;
+    }
+    let relative = if code.starts_with('/') {
+        let rest = code.strip_prefix(cwd?.trim_end_matches('/'))?;
+        rest.strip_prefix('/')?
+    } else {
+        code.strip_prefix("./").unwrap_or(code)
+    };
+    let is_named = code.starts_with('/') || code.starts_with("./") || relative.contains('/');
+    // Folders that begin with a dot belong to tools, which may empty them.
+    let is_hidden = relative.starts_with(['.', '@']) && !relative.starts_with(".github/");
+    (is_named && !is_hidden && has_extension(relative) && !relative.split('/').any(is_not_of_a_file))
+        .then_some(relative)
+}
+
+/// The folder in which a relative path begins.
+pub(super) fn first_folder(path: &str) -> Option<&str> {
+    path.split_once('/').map(|(folder, _)| folder)
+}
+
+/// Whether a word has only characters of a usual path: no blank, no pattern, no variable.
+fn is_plain(word: &str) -> bool {
+    word.chars().all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'))
+        && !word.contains("//")
+        && !word.contains("...")
+}
+
+fn has_extension(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str()))
+}
+
+/// Whether a part of a path says that the path leads out of the working directory, to a file that a build makes, or
+/// nowhere, because the part stands for another name.
+fn is_not_of_a_file(part: &str) -> bool {
+    let lower = part.to_ascii_lowercase();
+    let has_letters_for_digits = ["XX", "NN", "YYYY"].iter().any(|letters| part.contains(letters));
+    let is_stand_in = has_letters_for_digits || has_word(&lower.replace(['-', '_', '.'], " "), &STAND_INS);
+    part.is_empty() || part == ".." || BUILT.contains(&part) || is_stand_in
+}

@@ -1,0 +1,61 @@
+//! The rules that a document passes on, for the documents after it: what is left out once in a chain of agents is lost.
+
+use crate::core::text::{normalise, sanitise};
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// The most rules that are passed on.
+const MOST_RULES: usize = 30;
+/// Longer rules are cut, in characters.
+const LONGEST: usize = 400;
+
+/// Headings under which rules are written.
+static HEADING: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)\b(?:rules?|constraints?|working on|goal|task)\b").expect("an expression"));
+/// What makes a line a rule.
+static RULE: LazyLock<Regex> = LazyLock::new(|| {
+    let words = r"must|never|always|do not|don't|may not|not allowed|forbidden|only (?:if|when|after|with)|rule";
+    Regex::new(&format!(r"(?i)\b(?:{words})\b")).expect("an expression")
+});
+
+/// The rules of a document, word for word: the lines that say what must be or must not be, under the headings that ask
+/// for them. `earlier` are those of the documents before it.
+#[must_use]
+pub fn rules(earlier: &[String], document: &str) -> Vec<String> {
+    let mut found: Vec<String> = earlier.iter().take(MOST_RULES).cloned().collect();
+    let (mut is_under, mut is_fenced) = (false, false);
+    for line in document.lines() {
+        let text = line.trim();
+        if text.starts_with("```") || text.starts_with("~~~") {
+            is_fenced = !is_fenced;
+        } else if !is_fenced && text.starts_with('#') {
+            is_under = HEADING.is_match(text);
+        } else if !is_fenced && is_under && RULE.is_match(text) && found.len() < MOST_RULES {
+            let rule: String = normalise(&sanitise(text.trim_start_matches(['-', '*', '+', '>', ' '])))
+                .chars()
+                .take(LONGEST)
+                .collect();
+            if !found.contains(&rule) {
+                found.push(rule);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_taken_word_for_word_and_each_once() {
+        let document = "# Handoff\n## What I was working on\nFix the parser.\n- Never force-push (Mia; it breaks the release).\n\
+                        ```\nnever mind\n```\n## Blockers\nIt must be Tuesday.\n## Constraints\n* You must ask before you deploy.\n";
+        let first = rules(&[], document);
+        assert_eq!(first, ["Never force-push (Mia; it breaks the release).", "You must ask before you deploy."]);
+        assert_eq!(rules(&first, document), first);
+        let later = rules(&first, "## Rules\n- Always sign commits.\n");
+        assert_eq!(later.last().map(String::as_str), Some("Always sign commits."));
+        assert_eq!(later.len(), 3);
+    }
+}

@@ -1,0 +1,287 @@
+//! The sections that were asked for: which are missing, and which have nothing but a placeholder.
+
+use super::lines::{BOLD, Document, DocumentLine, LineKind, list_marker, read};
+use super::report::FaultReport;
+use super::spans::head;
+use crate::contract::document::FaultCheck;
+use crate::contract::handoff::Author;
+
+/// Most headings of one section.
+const MOST_HEADINGS: usize = 100;
+
+/// A section that an instruction asks for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// What it is about.
+    about: &'static str,
+    /// Its heading as the instruction has it, in lower case.
+    heading: &'static str,
+    /// A heading belongs to the section if it contains one of these.
+    stems: &'static [&'static str],
+    /// That there is nothing to say may be the truth, so "N/A" says something.
+    may_be_none: bool,
+}
+
+const NEXT: Asked = Asked {
+    about: "next steps",
+    heading: "next steps",
+    stems: &["next", "remain", "todo", "to do", "to-do"],
+    may_be_none: false,
+};
+const DECISIONS: Asked = Asked {
+    about: "key decisions",
+    heading: "key decisions",
+    stems: &["decision", "decided", "rationale"],
+    may_be_none: true,
+};
+
+/// What `instruction.md` asks for.
+const OF_FILE: [Asked; 6] = [
+    Asked {
+        about: "what was being worked on",
+        heading: "what i was working on",
+        stems: &["work", "task", "goal", "context", "overview", "summary"],
+        may_be_none: false,
+    },
+    Asked {
+        about: "current progress",
+        heading: "current progress",
+        stems: &["progress", "status", "state", "done"],
+        may_be_none: false,
+    },
+    DECISIONS,
+    Asked {
+        about: "blockers",
+        heading: "blockers",
+        stems: &["blocker", "blocked", "obstacle", "problem", "issue", "risk"],
+        may_be_none: true,
+    },
+    Asked {
+        about: "files modified",
+        heading: "files modified",
+        stems: &["file", "changes", "modified"],
+        may_be_none: true,
+    },
+    NEXT,
+];
+
+/// What `reply.md` asks for.
+const OF_REPLY: [Asked; 6] = [
+    Asked { about: "the goal", heading: "goal", stems: &["goal", "task", "work"], may_be_none: false },
+    Asked {
+        about: "constraints and preferences",
+        heading: "constraints & preferences",
+        stems: &["constraint", "preference"],
+        may_be_none: true,
+    },
+    Asked {
+        about: "progress",
+        heading: "progress",
+        stems: &["progress", "status", "state", "done"],
+        may_be_none: false,
+    },
+    DECISIONS,
+    Asked {
+        about: "critical context",
+        heading: "critical context",
+        stems: &["context", "critical"],
+        may_be_none: true,
+    },
+    NEXT,
+];
+
+/// The sections that were asked of such an author. Salvaged and provided documents have no required sections.
+fn asked(author: Author) -> &'static [Asked] {
+    match author {
+        Author::AgentFile => &OF_FILE,
+        Author::AgentReply => &OF_REPLY,
+        Author::Salvage | Author::Provided => &[],
+    }
+}
+
+/// A sentence for each section without a heading.
+#[must_use]
+pub fn missing_sections(author: Author, text: &str) -> Vec<String> {
+    let lower = text.to_ascii_lowercase();
+    let document = read(text, &lower);
+    missing(&document, author).map(Asked::missing).collect()
+}
+
+/// Reports missing sections, and those in which nothing is said.
+pub(super) fn check(document: &Document<'_>, author: Author, report: &mut FaultReport) {
+    for section in missing(document, author) {
+        report.fix(FaultCheck::Sections, None, &section.missing(), "");
+    }
+    for section in asked(author) {
+        let headings = section.headings(document);
+        let Some(first) = headings.first().map(|at| document.lines[*at].number) else { continue };
+        if headings.into_iter().all(|at| section.is_empty(document, at)) {
+            report.fix(FaultCheck::Sections, Some(first), &format!("the section about {} is empty", section.about), "");
+        }
+    }
+}
+
+/// The sections without a heading. A line may also stand for one: `**Blockers:** none`, `Files modified:` or
+/// `6. Next steps`. Good documents use other words, and a missing section is told to the agent.
+fn missing(document: &Document<'_>, author: Author) -> impl Iterator<Item = &'static Asked> {
+    let mut missing: Vec<&'static Asked> = asked(author).iter().collect();
+    for line in &document.lines {
+        let is_like_a_heading = match line.kind {
+            LineKind::Heading(_) => true,
+            LineKind::Text => is_label(line.lower),
+            LineKind::FrontMatter | LineKind::Fence | LineKind::Code | LineKind::Unseen | LineKind::Blank => continue,
+        };
+        if missing.is_empty() {
+            break;
+        }
+        let bare = if is_like_a_heading { line.lower } else { bare(head(line.lower)) };
+        missing.retain(|asked| !(bare.starts_with(asked.heading) || (is_like_a_heading && asked.has_stem(bare))));
+    }
+    missing.into_iter()
+}
+
+/// The lines of the section about the next steps, without its heading; of each one if there are several.
+pub(super) fn next_steps<'d, 'a>(document: &'d Document<'a>) -> Vec<&'d [DocumentLine<'a>]> {
+    NEXT.headings(document).into_iter().map(|at| below(document, at)).collect()
+}
+
+/// Whether a heading announces work that is not done yet.
+pub(super) fn is_about_next_steps(lower: &str) -> bool {
+    NEXT.has_stem(lower)
+}
+
+impl Asked {
+    fn missing(&self) -> String {
+        format!("the document has no section about {}", self.about)
+    }
+
+    fn has_stem(&self, lower: &str) -> bool {
+        self.stems.iter().any(|stem| lower.contains(stem))
+    }
+
+    /// The indices of its headings: those that were asked for, or else those with one of the stems, except the title of
+    /// the whole document and what is only bold.
+    fn headings(&self, document: &Document<'_>) -> Vec<usize> {
+        let headings = || document.lines.iter().enumerate().filter(|(_, line)| line.level().is_some());
+        let asked = headings().filter(|(_, line)| bare(line.lower).starts_with(self.heading));
+        let asked: Vec<usize> = asked.map(|(at, _)| at).take(MOST_HEADINGS).collect();
+        if !asked.is_empty() {
+            return asked;
+        }
+        let title = title(document);
+        let is_like_it = |(at, line): &(usize, &DocumentLine<'_>)| {
+            Some(*at) != title && line.level() != Some(BOLD) && self.has_stem(line.lower)
+        };
+        headings().filter(is_like_it).map(|(at, _)| at).take(MOST_HEADINGS).collect()
+    }
+
+    /// Whether nothing is said under a heading, nor in it.
+    fn is_empty(&self, document: &Document<'_>, at: usize) -> bool {
+        let heading = document.lines[at].lower;
+        let after_colon = heading.split_once([':', '—', '–']).is_some_and(|(_, rest)| !self.says_nothing(rest));
+        let says_none = ["none", "nothing", "(no ", "empty"].iter().any(|word| heading.contains(word));
+        !after_colon && !says_none && below(document, at).iter().all(|line| self.is_nothing(line))
+    }
+
+    /// Whether a line in the section says nothing. A heading below its heading says something, unless another section
+    /// begins with it.
+    fn is_nothing(&self, line: &DocumentLine<'_>) -> bool {
+        match line.kind {
+            LineKind::FrontMatter | LineKind::Fence | LineKind::Unseen | LineKind::Blank => true,
+            LineKind::Heading(_) => OF_FILE.iter().chain(&OF_REPLY).any(|other| bare(line.lower) == other.heading),
+            LineKind::Code => line.text.trim().is_empty(),
+            LineKind::Text => self.says_nothing(line.lower),
+        }
+    }
+
+    /// Whether a text is a placeholder.
+    fn says_nothing(&self, lower: &str) -> bool {
+        let text = bare(lower);
+        let text = text.strip_prefix("todo:").or_else(|| text.strip_prefix("tbd:")).unwrap_or(text).trim();
+        let is_bracketed = |open: char, close: char| text.starts_with(open) && text.ends_with(close);
+        let is_note = is_bracketed('(', ')') && ["fill", "todo", "tbd"].iter().any(|word| text.contains(word));
+        let is_template = is_note
+            || (is_bracketed('[', ']') && !text.contains("]("))
+            || (is_bracketed('<', '>') && !text.contains("://"))
+            || is_bracketed('{', '}');
+        text.chars().all(|c| c.is_ascii_punctuation() || c.is_whitespace() || c == '…' || c == '—' || c == '–')
+            || PLACEHOLDERS.contains(&text)
+            || is_template
+            || (!self.may_be_none && NOT_APPLICABLE.contains(&text))
+    }
+}
+
+/// What stands where nobody has written anything yet.
+const PLACEHOLDERS: [&str; 26] = [
+    "todo",
+    "tbd",
+    "tba",
+    "tbc",
+    "to do",
+    "xxx",
+    "placeholder",
+    "pending",
+    "fill in",
+    "fill this in",
+    "fill me in",
+    "to be added",
+    "to be completed",
+    "to be decided",
+    "to be determined",
+    "to be done",
+    "to be filled",
+    "to be filled in",
+    "to be written",
+    "coming soon",
+    "describe here",
+    "add here",
+    "write here",
+    "your text here",
+    "text goes here",
+    "lorem ipsum",
+];
+
+/// What says in some sections that there is nothing to say.
+const NOT_APPLICABLE: [&str; 3] = ["n/a", "na", "not applicable"];
+
+/// The index of the document's title: its first heading, if that is the only one of the first level.
+fn title(document: &Document<'_>) -> Option<usize> {
+    let mut first_level = document.lines.iter().enumerate().filter(|(_, line)| line.level() == Some(1));
+    let title = first_level.next().filter(|_| first_level.next().is_none()).map(|(at, _)| at)?;
+    let first = document.lines.iter().position(|line| line.level().is_some());
+    (first == Some(title)).then_some(title)
+}
+
+/// The lines below a heading, to the next one of its level or above.
+fn below<'d, 'a>(document: &'d Document<'a>, at: usize) -> &'d [DocumentLine<'a>] {
+    let level = document.lines[at].level().unwrap_or_default();
+    let rest = &document.lines[at + 1..];
+    let end = rest.iter().position(|line| line.level().is_some_and(|other| other <= level));
+    &rest[..end.unwrap_or(rest.len())]
+}
+
+/// Whether a line names what follows: it begins with bold letters or ends with a colon.
+fn is_label(lower: &str) -> bool {
+    let lower = lower.trim();
+    let lower = list_marker(lower).map_or(lower, str::trim_start);
+    lower.len() < 100 && (lower.starts_with("**") || lower.ends_with(':') || lower.starts_with('#'))
+}
+
+/// A text without the marks of headings, lists, tasks, quotations and emphasis around it.
+fn bare(lower: &str) -> &str {
+    let mut text = lower.trim();
+    for _ in 0..8 {
+        let before = text;
+        text = text.trim_start_matches(['#', '>', '*', '_', '`', ' ', '\t']);
+        text = list_marker(text).unwrap_or(text).trim_start();
+        text = ["[ ]", "[x]", "☐", "☑"].iter().find_map(|mark| text.strip_prefix(mark)).unwrap_or(text).trim_start();
+        if text.len() == before.len() {
+            break;
+        }
+    }
+    text.trim_end_matches(['*', '_', '`', '.', ':', ';', '!', '…', ' ', '\t'])
+}
+
+#[cfg(test)]
+#[path = "sections_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+//! Code within a line: what is between backticks.
+
+/// Lines are looked at up to here, in bytes. No sentence is longer.
+const MAX_LINE: usize = 8 * 1024;
+/// Longest run of backticks around a text.
+const MAX_MARKS: usize = 3;
+
+/// A text between backticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span<'a> {
+    /// Where the first backtick is, in bytes from the line's beginning.
+    pub(super) start: usize,
+    /// After the last backtick.
+    pub(super) end: usize,
+    pub(super) code: &'a str,
+}
+
+/// The beginning of a line, as much of it as is looked at.
+pub(super) fn head(line: &str) -> &str {
+    if line.len() <= MAX_LINE {
+        return line;
+    }
+    let end = (0..=MAX_LINE).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+    &line[..end]
+}
+
+/// The texts between backticks. As many backticks as begin a text end it.
+pub(super) fn spans(line: &str) -> impl Iterator<Item = Span<'_>> {
+    let line = head(line);
+    let mut at = 0;
+    // From here on no run of that many backticks is left.
+    let mut none_from = [usize::MAX; MAX_MARKS + 1];
+    std::iter::from_fn(move || {
+        loop {
+            let start = at + line[at..].find('`')?;
+            let marks = run(line, start);
+            let inside = start + marks;
+            at = inside;
+            if marks > MAX_MARKS || none_from[marks] <= inside {
+                continue;
+            }
+            match end_of(line, inside, marks) {
+                Some(end) => {
+                    at = end + marks;
+                    return Some(Span { start, end: at, code: line[inside..end].trim() });
+                }
+                None => none_from[marks] = inside,
+            }
+        }
+    })
+}
+
+/// A text without what is between backticks.
+pub(super) fn without_code(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut from = 0;
+    for span in spans(text) {
+        plain.push_str(&text[from..span.start]);
+        from = span.end;
+    }
+    plain.push_str(&text[from..]);
+    plain
+}
+
+/// How many backticks begin here.
+fn run(line: &str, at: usize) -> usize {
+    line.as_bytes()[at..].iter().take_while(|byte| **byte == b'`').count()
+}
+
+/// Where the next run of exactly that many backticks begins.
+fn end_of(line: &str, from: usize, marks: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(found) = line[at..].find('`') {
+        let length = run(line, at + found);
+        if length == marks {
+            return Some(at + found);
+        }
+        at += found + length;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_backticks_end_a_text_as_begin_it() {
+        for (line, expected) in [
+            ("a `b` c `d e`", vec!["b", "d e"]),
+            ("``a ` b`` and `c`", vec!["a ` b", "c"]),
+            ("an open ` one", vec![]),
+            ("``a` b `c`", vec!["b"]),
+            ("````a```` `b`", vec!["b"]),
+            ("`ä` `日本`", vec!["ä", "日本"]),
+            ("``", vec![]),
+        ] {
+            let found: Vec<&str> = spans(line).map(|span| span.code).collect();
+            assert_eq!(found, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_looked_at_from_its_beginning() {
+        let line = format!("`a` {} `b`", "ä".repeat(MAX_LINE));
+        assert_eq!(spans(&line).count(), 1);
+        assert_eq!(spans(&"`".repeat(1 << 20)).count(), 0);
+    }
+}

@@ -1,0 +1,136 @@
+//! Sentences that say that all is committed or pushed, and sentences that only sound like it.
+
+use super::super::testing::{World, judged, of, with};
+
+/// How many faults a line has in such a world.
+fn denied(line: &str, world: &World) -> usize {
+    of("repository", &judged(&with("None.", line), world)).len()
+}
+
+fn dirty() -> World {
+    let mut world = World::default();
+    world.changes(" M", &["src/parser.rs"]);
+    world
+}
+
+fn ahead() -> World {
+    let mut world = World::default();
+    world.repository().ahead = Some(2);
+    world.repository().head_on_remote = Some(false);
+    world
+}
+
+#[test]
+fn a_clean_tree_is_denied_if_files_are_changed() {
+    for line in [
+        "The working tree is clean.",
+        "Tree clean.",
+        "- git status: clean",
+        "| Working tree | clean |",
+        "`exponents` has a commit; clean working tree",
+        "**Branch**: `exponents` (clean, fully tested)",
+        "All changes are committed.",
+        "Everything is committed and tested",
+        "all committed at 1a2b3c4",
+        "I committed everything.",
+        "No uncommitted changes",
+        "- **Uncommitted changes**: None (all committed)",
+        "There are no uncommitted files.",
+        "There is nothing to commit.",
+        "## State: all committed",
+    ] {
+        assert_eq!(denied(line, &dirty()), 1, "{line}");
+        assert_eq!(denied(line, &World::default()), 0, "{line}");
+    }
+}
+
+#[test]
+fn what_only_sounds_like_a_clean_tree_is_not_denied() {
+    for line in [
+        "Not everything is committed.",
+        "The tree is not clean.",
+        "Start from a clean tree.",
+        "Work in the clean worktree.",
+        "If the tree is clean, run the script.",
+        "Check that the working tree is clean",
+        "Is the tree clean?",
+        "All committed records are in the table.",
+        "Everything but the notes is committed.",
+        "All is committed except `src/parser.rs`.",
+        "The code is clean (no warnings).",
+        "The tree was clean yesterday.",
+        "`/home/me/other` has a clean tree",
+        "Work from\na clean worktree.",
+        "| Tree | Clean | Committed | All |",
+        "```\nnothing to commit, working tree clean\n```",
+    ] {
+        assert_eq!(denied(line, &dirty()), 0, "{line}");
+    }
+}
+
+#[test]
+fn a_push_is_denied_if_the_remote_lacks_commits() {
+    for line in [
+        "Branch pushed.",
+        "Branch `exponents` is pushed to origin",
+        "All commits are pushed.",
+        "Everything is committed and pushed.",
+        "HEAD: 1a2b3c4 (pushed)",
+        "I pushed the branch",
+        "I pushed everything.",
+        "The branch is in sync with origin.",
+        "The branch is up to date with origin/exponents.",
+        "No unpushed commits",
+        "fully pushed",
+    ] {
+        assert_eq!(denied(line, &ahead()), 1, "{line}");
+        assert_eq!(denied(line, &World::default()), 0, "{line}");
+    }
+}
+
+#[test]
+fn what_only_sounds_like_a_push_is_not_denied() {
+    for line in [
+        "Nothing is pushed.",
+        "The branch is not pushed yet.",
+        "Branch `other` is pushed.",
+        "The tag v1.0.0 is pushed to origin",
+        "All values are pushed onto the stack",
+        "Push the branch",
+        "The branch must be pushed.",
+        "After the branch is pushed, open a pull request.",
+        "All pushback is answered.",
+        "| Repo | Branch | Pushed | State |",
+        "The first 3 commits were pushed to origin.",
+        "Committed and pushed: the lock.",
+    ] {
+        assert_eq!(denied(line, &ahead()), 0, "{line}");
+    }
+}
+
+#[test]
+fn a_branch_that_was_never_pushed_has_pushed_nothing() {
+    let mut world = ahead();
+    world.repository().upstream = None;
+    world.repository().ahead = None;
+    for line in ["Committed and pushed: the lock.", "The commits were pushed to origin."] {
+        let found = of("repository", &judged(&with("None.", line), &world));
+        assert_eq!(found.len(), 1, "{line}");
+        assert!(found[0].ends_with("HEAD 1a2b3c4d5 is not on any branch of a remote"), "{}", found[0]);
+    }
+}
+
+#[test]
+fn what_the_remote_has_may_not_be_known() {
+    let mut world = World::default();
+    world.repository().head_on_remote = None;
+    world.repository().ahead = None;
+    assert_eq!(denied("Everything is pushed.", &world), 0);
+    world.repository().ahead = Some(1);
+    let found = judged(&with("None.", "Everything is pushed."), &world);
+    assert!(found[0].ends_with("HEAD 1a2b3c4d5 is 1 commit ahead of origin/exponents"), "{found:?}");
+    world.repository().head_on_remote = Some(true);
+    assert_eq!(denied("Everything is pushed.", &world), 0, "under another name");
+    world.repository().head = None;
+    assert_eq!(denied("Everything is pushed.", &world), 0, "there is no commit");
+}

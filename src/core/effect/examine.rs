@@ -1,0 +1,45 @@
+//! What tasuki needs to look at an agent's work and to hold its document against it.
+
+use crate::contract::facts::{ChainFacts, RepositoryFacts};
+use crate::contract::handoff::Author;
+use crate::core::id::{AgentId, HandoffId, Slug};
+use crate::core::pane::Process;
+use crate::core::settings::DocumentRules;
+use serde::{Deserialize, Serialize};
+
+/// Looks at an agent's work, writes what was seen beside the document, and holds the document against it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExaminePlan {
+    pub handoff_id: HandoffId,
+    pub agent_id: AgentId,
+    pub persona: Slug,
+    pub file_name: String,
+    /// Of the document as it was read, hexadecimal.
+    pub sha256: String,
+    pub author: Author,
+    /// An acknowledgement is wanted.
+    pub is_urgent: bool,
+    /// `check` is what this handoff does about faults: `off` looks for none.
+    pub rules: DocumentRules,
+    /// What the agent was asked to write; empty if it was not asked.
+    pub instruction: String,
+    pub profile: String,
+    pub cwd: Option<String>,
+    /// When the agent registered: UTC.
+    pub since: Option<String>,
+    pub session_id: Option<String>,
+    pub transcript: Option<String>,
+    /// How full its context is by its own events, in percent.
+    pub context_percent: Option<u64>,
+    pub process: Option<Process>,
+    /// Generation and earlier documents; the rules in those are still to be read.
+    pub chain: ChainFacts,
+}
+
+/// What the repository is compared with at the briefing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drift {
+    pub cwd: String,
+    /// The repository as it was when the document was recorded.
+    pub repository: RepositoryFacts,
+}

@@ -1,0 +1,93 @@
+//! Looks at the agent's work, and holds its document against it. The effect reads the document once more, so that what
+//! was examined is what is recorded.
+
+use super::next::DocumentText;
+use super::{authors, row};
+use crate::contract::document::DocumentCheck;
+use crate::contract::facts::ChainFacts;
+use crate::contract::handoff::Author;
+use crate::core::effect::{DocumentRead, Effect, Examination, ExaminePlan};
+use crate::core::id::HandoffId;
+use crate::core::rows::handoff::Handoff;
+use crate::core::settings::DocumentRules;
+use crate::core::tx::Tx;
+
+/// What follows from an examination.
+pub(crate) enum Examined {
+    /// The document was examined; its facts and faults are in the row.
+    Document(DocumentText),
+    /// It has changed since it was read: it is to be read again.
+    ReadAgain,
+}
+
+/// Begins to examine the document that was read last.
+pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(plan) = tx.handoff(&id).and_then(|handoff| plan(tx, handoff, None)) else { return };
+    row::run(tx, id, Effect::Examine(Box::new(plan)));
+}
+
+/// Begins to examine an updated document, which a person provides for the questions of the successor.
+pub(crate) fn begin_update(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, sha256: &str) {
+    let Some(plan) = tx.handoff(&id).and_then(|handoff| plan(tx, handoff, Some(sha256))) else { return };
+    let plan = ExaminePlan { file_name: file_name.to_owned(), author: Author::Provided, ..plan };
+    row::run(tx, id, Effect::Examine(Box::new(plan)));
+}
+
+/// `sha256`: of another document than the one that was read last.
+fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExaminePlan> {
+    let agent = tx.agent(&handoff.agent_id);
+    Some(ExaminePlan {
+        handoff_id: handoff.handoff_id,
+        agent_id: handoff.agent_id,
+        persona: handoff.persona_slug.clone(),
+        file_name: handoff.file_name.clone(),
+        sha256: sha256.or(handoff.examined.sha256.as_deref())?.to_owned(),
+        author: handoff.author,
+        is_urgent: handoff.ack.is_some(),
+        rules: DocumentRules { check: handoff.examined.check, ..tx.state.settings.document.clone() },
+        instruction: authors::instruction(tx, handoff),
+        profile: agent.map(|agent| agent.profile.clone()).unwrap_or_default(),
+        cwd: agent.and_then(|agent| agent.cwd.clone()),
+        since: agent.and_then(|agent| agent.registered_at.clone()),
+        session_id: agent.and_then(|agent| agent.session.id.clone()),
+        transcript: agent.and_then(|agent| agent.transcript_path.clone()),
+        context_percent: agent.and_then(|agent| agent.context?.percent()),
+        process: agent.and_then(|agent| agent.process),
+        chain: ChainFacts {
+            generation: handoff.chain.generation + 1,
+            earlier: handoff.chain.earlier.clone(),
+            rules: Vec::new(),
+        },
+    })
+}
+
+/// The outcome: keeps what was found.
+pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) -> Examined {
+    let Examination { document, facts, faults, redacted } = examination;
+    let Some(handoff) = tx.handoff_mut(&id) else { return Examined::ReadAgain };
+    match document {
+        DocumentRead::Whole { text, sha256 } if handoff.examined.sha256.as_ref() == Some(&sha256) => {
+            handoff.examined.facts = Some(facts);
+            handoff.examined.faults = faults;
+            Examined::Document(DocumentText { text, sha256, redacted })
+        }
+        DocumentRead::Whole { .. } | DocumentRead::Missing | DocumentRead::Empty | DocumentRead::Unsafe { .. } => {
+            Examined::ReadAgain
+        }
+    }
+}
+
+/// Whether the handoff goes through the step `checking`: not if it is not checked, if a person has accepted the document,
+/// or if no agent has written it.
+pub(crate) fn is_gated(handoff: &Handoff) -> bool {
+    let examined = &handoff.examined;
+    let checks = examined.check != DocumentCheck::Off || examined.review;
+    checks && !examined.accepted && !authors::needs_no_agent(handoff.author)
+}
+
+/// Whether a person is to accept the document as it was examined.
+pub(crate) fn holds(handoff: &Handoff) -> bool {
+    let examined = &handoff.examined;
+    let finds = examined.check == DocumentCheck::Hold && examined.needs_repairing();
+    !examined.accepted && (examined.review || finds)
+}

@@ -1,0 +1,288 @@
+//! Holds the document against what tasuki sees itself. With faults the agent is asked once to repair it, or the handoff
+//! waits for a person. What is left becomes warnings: a gate that throws work away would be worse than none.
+
+use crate::contract::document::DocumentCheck;
+use crate::contract::{JournalLine, LineType};
+use crate::core::agent::typing;
+use crate::core::effect::Outcome;
+use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::handoff::examination::{self, Examined};
+use crate::core::handoff::handler::{StepHandler, ended_agent};
+use crate::core::handoff::next::{DocumentText, Entry, Next};
+use crate::core::handoff::{authors, reader, row};
+use crate::core::hook::{HookEvent, HookKind};
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::pane::Refusal;
+use crate::core::prompts::Rework;
+use crate::core::request::{Assume, Author};
+use crate::core::rows::agent::{AgentState, Purpose};
+use crate::core::rows::handoff::{CheckPhase, Handoff, ReadReason, Step};
+use crate::core::settings::Limits;
+use crate::core::text::wire_name;
+use crate::core::time::Deadline;
+use crate::core::tx::Tx;
+use serde_json::json;
+
+/// How much longer the step may last if its limit passes while the document is being read or examined, in milliseconds.
+const READING_MS: u64 = 60_000;
+/// The hint where the document may be taken as it is.
+const HINT_ACCEPT: &str = "if the document is good: tasuki accept HANDOFF; otherwise: tasuki retry HANDOFF";
+
+pub(crate) struct Checking;
+
+impl StepHandler for Checking {
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        Some(limits.checking_ms)
+    }
+
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
+        let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+        if handoff.examined.note.is_some() {
+            return rework(tx, id);
+        }
+        handoff.stay.checking = Some(CheckPhase::Examining);
+        if how == Entry::Retry {
+            reader::begin(tx, id, ReadReason::Retry { instruct_again: false });
+        } else {
+            examination::begin(tx, id);
+        }
+        Next::Stay
+    }
+
+    fn leave(&self, tx: &mut Tx<'_>, id: HandoffId) {
+        if let Some(handoff) = tx.handoff_mut(&id) {
+            handoff.examined.held_since = None;
+        }
+    }
+
+    fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
+        Next::Retry(Step::Checking)
+    }
+
+    fn leaves_doubt(&self, _code: &str) -> bool {
+        false
+    }
+
+    fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        if let Outcome::Examined(examination) = outcome {
+            match examination::settled(tx, id, *examination) {
+                Examined::Document(whole) => judge(tx, id, whole),
+                Examined::ReadAgain => {
+                    reader::begin(tx, id, ReadReason::AtStop);
+                    Next::Stay
+                }
+            }
+        } else if let Outcome::Failed { why } = outcome {
+            reader::unexamined(tx, id, &why)
+        } else {
+            reader::settled(tx, id, outcome)
+        }
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        if let Fact::Verdict { agent_id, purpose: Purpose::Rework(_), ended, .. } = fact {
+            asked(tx, id, agent_id, ended)
+        } else if let Fact::TurnEnded { purpose: Purpose::Rework(_), event, .. } = fact {
+            turn_ended(tx, id, event.as_deref())
+        } else {
+            author_ended(tx, id, fact)
+        }
+    }
+
+    fn run_ready(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+        let is_idle = tx.agent(&handoff.agent_id).is_none_or(|agent| agent.state == AgentState::Idle);
+        if handoff.stay.checking == Some(CheckPhase::Doubt) && handoff.stay.reading.is_none() && is_idle {
+            read_again(tx, id);
+        }
+        Next::Stay
+    }
+
+    fn types_to(&self, handoff: &Handoff) -> Option<AgentId> {
+        Some(handoff.agent_id)
+    }
+
+    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        type_rework(tx, id)
+    }
+
+    fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let later = Deadline::after(&tx.now, READING_MS);
+        let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+        if handoff.stay.reading.is_some() || handoff.stay.checking == Some(CheckPhase::Examining) {
+            handoff.stay.deadline = Some(later);
+            return Next::Stay;
+        }
+        Next::fail(
+            "stop_never_came",
+            "The agent did not end the turn in which it was to repair its document",
+            HINT_ACCEPT,
+        )
+    }
+}
+
+/// Decides what follows from what was found.
+fn judge(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) -> Next {
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+    let examined = &handoff.examined;
+    if examination::holds(handoff) {
+        return hold(tx, id);
+    }
+    let asks = !examined.accepted
+        && examined.check == DocumentCheck::Fix
+        && examined.reworks == 0
+        && examined.needs_repairing();
+    let lives = tx.agent(&handoff.agent_id).is_some_and(|agent| agent.state.is_live() && agent.pending_exit.is_none());
+    if asks && lives && !authors::needs_no_agent(handoff.author) { rework(tx, id) } else { Next::Record(whole) }
+}
+
+/// Waits for a person, however long that takes, and notifies the operator.
+fn hold(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    let now = tx.now.rfc3339();
+    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+    handoff.stay.checking = Some(CheckPhase::Held);
+    handoff.stay.deadline = None;
+    let is_news = handoff.examined.held_since.is_none();
+    handoff.examined.held_since.get_or_insert(now);
+    let (agent_id, file_path, count) = (handoff.agent_id, handoff.file_path.clone(), handoff.examined.faults.len());
+    if !is_news {
+        return Next::Stay;
+    }
+    let short = id.short();
+    let found = match count {
+        0 => "the checks found no fault".to_owned(),
+        1 => "the checks found 1 fault".to_owned(),
+        count => format!("the checks found {count} faults"),
+    };
+    let text = format!(
+        "The handoff {short} waits for you to accept its document ({found}): {file_path}. tasuki accept {short}, tasuki \
+         rework {short} --note TEXT, or tasuki cancel {short}"
+    );
+    let fields = json!({ "code": "document_held", "handoff_id": id, "agent_id": agent_id, "file_path": file_path });
+    tx.notify_operator(&text, fields);
+    tx.journal(JournalLine {
+        step: Some(Step::Checking.as_str().to_owned()),
+        code: Some("document_held".to_owned()),
+        message: Some(text),
+        ..JournalLine::of_handoff(LineType::HandoffStep, &id, &agent_id)
+    });
+    Next::Stay
+}
+
+/// Asks the agent to repair its document. That it was asked is in the same commit as the text, so it is asked once.
+pub(crate) fn rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    let limit = tx.state.settings.limits.checking_ms;
+    let deadline = Deadline::after(&tx.now, limit);
+    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+    handoff.examined.reworks += 1;
+    handoff.examined.held_since = None;
+    handoff.stay.checking = Some(CheckPhase::Reworking);
+    handoff.stay.deadline = Some(deadline);
+    row::stop(tx, id);
+    type_rework(tx, id)
+}
+
+fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+    let faults: Vec<String> = handoff.examined.faults.iter().map(|fault| fault.sentence()).collect();
+    let is_reply = handoff.author == Author::AgentReply;
+    let body = tx.state.settings.prompts.rework(&Rework {
+        file_path: &handoff.file_path,
+        faults: &faults,
+        note: handoff.examined.note.as_deref(),
+        reply: is_reply,
+    });
+    let first_line = match is_reply {
+        true => "Please answer with your handoff document once more.",
+        false => "Please repair your handoff document.",
+    };
+    let text = typing::Text { first_line: first_line.to_owned(), body, allow_busy: false };
+    let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
+    if tx.agent(&agent_id).is_some_and(|agent| agent.typing.is_some() || agent.state.is_in_a_turn()) {
+        return Next::Defer;
+    }
+    typing::begin(tx, &agent_id, Purpose::Rework(id), text, deadline);
+    Next::Stay
+}
+
+/// The text that asks the agent has its verdict.
+fn asked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, ended: &DeliveryEnd) -> Next {
+    let why = match ended {
+        DeliveryEnd::Delivered(_) => {
+            if let Some(handoff) = tx.handoff_mut(&id) {
+                handoff.examined.note = None;
+            }
+            return Next::Stay;
+        }
+        DeliveryEnd::Refused(Refusal::Busy) => {
+            tx.set_state(agent_id, AgentState::Busy);
+            return Next::Defer;
+        }
+        DeliveryEnd::Refused(reason) => format!("it could not be asked ({})", wire_name(reason)),
+        DeliveryEnd::Unconfirmed(reason) => format!("it is not known whether it was asked ({reason})"),
+    };
+    row::warn(tx, id, &format!("the agent was to repair its document, but {why}"));
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.examined.note = None;
+        handoff.stay.checking = Some(CheckPhase::Doubt);
+    }
+    Checking.run_ready(tx, id)
+}
+
+/// The turn in which the agent was to repair its document has ended.
+fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
+    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+    let Some(event) = event else {
+        row::warn(tx, id, "stop_inferred");
+        read_again(tx, id);
+        return Next::Stay;
+    };
+    if handoff.author == Author::AgentReply {
+        handoff.last_text.clone_from(&event.last_text);
+    }
+    if handoff.stay.reading.is_some() {
+        handoff.stay.stopped_meanwhile = true;
+        return Next::Stay;
+    }
+    let said = event.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+    match event.kind {
+        HookKind::StopFailure => {
+            let message = format!("The turn in which the agent was to repair its document ended in an error{said}");
+            Next::fail("agent_failed", message, HINT_ACCEPT)
+        }
+        HookKind::Interrupted => {
+            let message = "The turn in which the agent was to repair its document was interrupted";
+            Next::fail("agent_failed", message, HINT_ACCEPT)
+        }
+        HookKind::SessionStart
+        | HookKind::PromptSubmit
+        | HookKind::Stop
+        | HookKind::Blocked
+        | HookKind::Notification
+        | HookKind::Context
+        | HookKind::SessionEnd => {
+            read_again(tx, id);
+            Next::Stay
+        }
+    }
+}
+
+fn read_again(tx: &mut Tx<'_>, id: HandoffId) {
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.stay.checking = Some(CheckPhase::Examining);
+    }
+    reader::begin(tx, id, ReadReason::AtStop);
+}
+
+/// Without its author the document can't be repaired, but it is there.
+fn author_ended(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+    let phase = tx.handoff(&id).and_then(|handoff| handoff.stay.checking);
+    let waits = matches!(phase, Some(CheckPhase::Reworking | CheckPhase::Doubt));
+    match ended_agent(tx, id, fact).filter(|ended| ended.is_outgoing && waits) {
+        Some(ended) => {
+            let code = if ended.is_lost { "pane_gone" } else { "agent_ended" };
+            Next::fail(code, "The agent has ended before it had repaired its document", HINT_ACCEPT)
+        }
+        None => Next::Stay,
+    }
+}

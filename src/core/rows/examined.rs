@@ -1,0 +1,57 @@
+//! What tasuki does about a document before it records it, and what it has found in it.
+
+use crate::contract::document::{DocumentCheck, FaultCheck, FaultGrade};
+use crate::contract::{DocumentFault, Facts};
+use serde::{Deserialize, Serialize};
+
+/// What the step `checking` waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckPhase {
+    /// For the document to be read and examined.
+    Examining,
+    /// For the end of the turn in which the agent repairs it.
+    Reworking,
+    /// It is not known whether the agent was asked to repair it: for the agent to be idle.
+    Doubt,
+    /// For a person.
+    Held,
+}
+
+/// What tasuki does about the document before it records it, and what it has found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Examined {
+    /// What is done about faults.
+    pub check: DocumentCheck,
+    /// A person wants to see the document first.
+    pub review: bool,
+    /// A person has accepted the document as it is.
+    pub accepted: bool,
+    /// SHA-256 of the document that was read last and is not recorded, hexadecimal.
+    pub sha256: Option<String>,
+    pub facts: Option<Box<Facts>>,
+    pub faults: Vec<DocumentFault>,
+    /// How often the agent was asked to repair the document.
+    pub reworks: u64,
+    /// The operator's words for the next rework.
+    pub note: Option<String>,
+    /// Since when a person's word is waited for.
+    pub held_since: Option<String>,
+    /// What has changed in the repository between the record and the briefing.
+    pub drift: Vec<String>,
+}
+
+impl Examined {
+    /// Whether a fault matters enough to ask the agent, or a person.
+    #[must_use]
+    pub fn needs_repairing(&self) -> bool {
+        self.faults.iter().any(|fault| fault.grade == FaultGrade::Fix)
+    }
+
+    /// Whether the document holds a credential.
+    #[must_use]
+    pub fn has_secrets(&self) -> bool {
+        self.faults.iter().any(|fault| fault.check == FaultCheck::Secrets)
+    }
+}

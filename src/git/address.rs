@@ -1,0 +1,87 @@
+//! The address of a remote repository, without what gives access to it.
+
+use super::words::plain_line;
+
+/// Longest address that is shown, in characters.
+const MAX_ADDRESS: usize = 500;
+
+/// An address without user name, password, query and fragment. A helper's own address, such as `ext::…`, may be a
+/// command line with anything in it: only the helper's name stays.
+pub(super) fn public_address(address: &[u8]) -> String {
+    let address = String::from_utf8_lossy(address);
+    // Only what is left is cut: the end of a password may be far from its beginning.
+    plain_line(without_access(address.trim()).as_bytes(), MAX_ADDRESS)
+}
+
+fn without_access(address: &str) -> String {
+    let helper = address.split_once("::").filter(|(helper, _)| !helper.contains([':', '/']));
+    if let Some((helper, _)) = helper {
+        return format!("{helper}::…");
+    }
+    if let Some((scheme, rest)) = address.split_once("://") {
+        return format!("{scheme}://{}", of_host(rest));
+    }
+    // `user@host:path`, as ssh has it; a path of this machine has a slash before any colon.
+    let is_remote = address.find(':').is_some_and(|colon| !address[..colon].contains('/'));
+    if !is_remote {
+        return address.to_owned();
+    }
+    let (host, path) = at_first_slash(address);
+    without_query(&format!("{}{path}", after_user(host))).to_owned()
+}
+
+/// What follows `://`. Where nobody can tell the password from the host, neither is shown.
+fn of_host(rest: &str) -> String {
+    let (authority, path) = at_first_slash(rest);
+    let has_user = authority.contains('@');
+    let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
+    let may_go_further = !has_user && path.contains('@') && !port.bytes().all(|byte| byte.is_ascii_digit());
+    if may_go_further || (has_user && authority.contains(['?', '#', '\\'])) {
+        return "…".to_owned();
+    }
+    without_query(&format!("{}{path}", after_user(authority))).to_owned()
+}
+
+fn at_first_slash(text: &str) -> (&str, &str) {
+    text.split_at(text.find('/').unwrap_or(text.len()))
+}
+
+fn after_user(authority: &str) -> &str {
+    authority.rsplit('@').next().unwrap_or_default()
+}
+
+fn without_query(address: &str) -> &str {
+    address.split(['?', '#']).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_user_password_and_query() {
+        let long = format!("https://kai:{}@example.org/a", "x".repeat(600));
+        for (address, shown) in [
+            ("https://kai:hunter2@example.org/a/b.git", "https://example.org/a/b.git"),
+            ("https://hunter2@example.org:8443/a", "https://example.org:8443/a"),
+            ("https://kai:hun@ter2@example.org/a", "https://example.org/a"),
+            ("https://example.org/@scope/a", "https://example.org/@scope/a"),
+            ("https://example.org/a?token=hunter2#hunter2", "https://example.org/a"),
+            ("https://example.org?token=kai@hunter2", "https://…"),
+            ("https://kai:hun/ter2@example.org/a", "https://…"),
+            ("https://kai:hun?ter2@example.org/a", "https://…"),
+            (long.as_str(), "https://example.org/a"),
+            ("git@example.org:a/b.git", "example.org:a/b.git"),
+            ("kai:hun@ter2@example.org:a/b", "example.org:a/b"),
+            ("ssh://git@[::1]:22/a", "ssh://[::1]:22/a"),
+            ("ext::sh -c 'curl -u kai:hunter2 %S'", "ext::…"),
+            ("x::https://kai:hunter2@example.org/", "x::…"),
+            ("/srv/a.git", "/srv/a.git"),
+            ("../a:b", "../a:b"),
+            (" https://kai:hunter2@example.org/a\nb\u{1b}[2J ", "https://example.org/a b[2J"),
+            ("", ""),
+        ] {
+            assert_eq!(public_address(address.as_bytes()), shown, "{address}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! One call of git: nothing that it could ask or be told from outside, a limit on its time and on its output.
+
+use super::words::plain_line;
+use crate::child::{self, Grouped};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+/// Most that is read of what one call prints, in bytes.
+pub(super) const MAX_PRINTED: usize = 64 * 1024;
+/// Most that is kept of its complaints, in bytes; the rest is read and dropped, so that git does not wait for a reader.
+const MAX_COMPLAINT: u64 = 4 * 1024;
+/// How many limits all calls together may take.
+const CALLS_IN_A_ROW: u32 = 3;
+/// The longest limit, however much longer the one that is set.
+const MAX_LIMIT: Duration = Duration::from_secs(60 * 60);
+/// Longest text of an error that is passed on, in characters.
+const MAX_REASON: usize = 200;
+
+/// How many calls may run at once: each is a process, and a repository that hangs must not fill the machine with them.
+const AT_ONCE: usize = 8;
+static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
+/// How many threads may look at files at once. A thread that hangs keeps its place until its file system answers.
+static THREADS: Semaphore = Semaphore::const_new(AT_ONCE);
+
+/// What every call gets beside `PATH`. A repository can't override a variable. `HOME` and the empty files hide the
+/// user's own settings, which may name programs too.
+const ENVIRONMENT: [(&str, &str); 21] = [
+    ("HOME", "/nonexistent"),
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    // A replaced commit has the hash of another one.
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    // No transport is called so. Unlike `protocol.allow`, `protocol.ext.allow` in a repository does not override it.
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_PROTOCOL_FROM_USER", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "false"),
+    ("SSH_ASKPASS", "false"),
+    ("GIT_SSH_COMMAND", "false"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_ADVICE", "0"),
+    // An object that claims to be larger than this ends git instead of the machine's memory.
+    ("GIT_ALLOC_LIMIT", "512m"),
+];
+
+/// What every call begins with. These win over the settings of a repository.
+const BEFORE: [&str; 22] = [
+    "--no-pager",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.attributesFile=/dev/null",
+    "-c",
+    "core.pager=cat",
+    "-c",
+    "core.sshCommand=false",
+    "-c",
+    "protocol.allow=never",
+    "-c",
+    "credential.helper=",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "diff.autoRefreshIndex=false",
+    "-c",
+    "submodule.recurse=false",
+];
+
+/// The git of this machine: where it is, and how long one call of it may take.
+#[derive(Debug, Clone)]
+pub struct Git {
+    /// Its name, looked up in `PATH`, or its path.
+    pub program: String,
+    /// Of one call, at most an hour. All calls for one question together take at most three times as long.
+    pub limit: Duration,
+}
+
+impl Default for Git {
+    /// The git in `PATH`, and two seconds for each call.
+    fn default() -> Git {
+        Git { program: "git".to_owned(), limit: Duration::from_secs(2) }
+    }
+}
+
+/// Where a call happens.
+#[derive(Debug, Clone)]
+pub(super) struct GitPlace {
+    /// Git changes to it by itself: if its file system hangs, git hangs, and not the start of the process.
+    pub cwd: PathBuf,
+    /// More variables, such as `GIT_DIR`; without a value, a variable that is not set here.
+    pub variables: Vec<(&'static str, Option<OsString>)>,
+}
+
+/// What one call has printed, as far as it was read, and how it ended.
+#[derive(Debug)]
+pub(super) struct GitAnswer {
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    pub end: GitEnd,
+}
+
+/// How a call ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum GitEnd {
+    /// By itself, with this exit code.
+    Exit(i32),
+    /// It printed more than [`MAX_PRINTED`] and was killed.
+    Cut,
+    /// It took longer than its limit and was killed.
+    Late,
+    /// It did not begin, or a signal ended it; the sentence says what happened.
+    Broken(String),
+}
+
+impl GitAnswer {
+    /// Why there is no answer: git was late, printed too much, or ended with an error.
+    pub(super) fn reason(&self, limit: Duration) -> String {
+        match &self.end {
+            GitEnd::Late => format!("git took longer than {} s", limit.as_secs_f32()),
+            GitEnd::Cut => format!("git printed more than {} KiB", MAX_PRINTED / 1024),
+            GitEnd::Broken(reason) => reason.clone(),
+            GitEnd::Exit(code) => {
+                let fatal = self.stderr.lines().find(|line| line.starts_with("fatal: ") || line.starts_with("error: "));
+                let said = fatal.and_then(|line| line.split_once(": ")).map_or("", |(_, said)| said);
+                format!("git ended with code {code}: {}", plain_line(said.as_bytes(), MAX_REASON))
+            }
+        }
+    }
+}
+
+/// All calls for one question, which share a time at which they must be over.
+#[derive(Debug, Clone)]
+pub(super) struct GitCaller {
+    git: Git,
+    until: Instant,
+}
+
+impl GitCaller {
+    pub(super) fn new(git: &Git) -> GitCaller {
+        let git = Git { limit: git.limit.min(MAX_LIMIT), ..git.clone() };
+        GitCaller { until: Instant::now() + git.limit * CALLS_IN_A_ROW, git }
+    }
+
+    pub(super) fn limit(&self) -> Duration {
+        self.git.limit
+    }
+
+    /// Runs git with these arguments when there is room for one more process. Whatever is left of it at the end of its
+    /// time is killed, with the processes that it started.
+    pub(super) async fn call<S: AsRef<OsStr>>(&self, place: &GitPlace, arguments: &[S]) -> GitAnswer {
+        let mut answer = GitAnswer { stdout: Vec::new(), stderr: String::new(), end: GitEnd::Late };
+        // The room is never closed; were it, the call would be made all the same.
+        let Ok(_turn) = timeout_at(self.until, ROOM.acquire()).await else { return answer };
+        let until = self.until.min(Instant::now() + self.git.limit);
+        let mut command = self.command(place);
+        command.args(arguments);
+        if let Ok(end) = timeout_at(until, self.talk(command, &mut answer.stdout, &mut answer.stderr)).await {
+            answer.end = end;
+        }
+        answer.stdout.truncate(MAX_PRINTED);
+        answer
+    }
+
+    async fn talk(&self, mut command: Command, stdout: &mut Vec<u8>, stderr: &mut String) -> GitEnd {
+        let mut group = match Grouped::start(&mut command).await {
+            Ok(group) => group,
+            Err(error) => return GitEnd::Broken(self.not_started(&error)),
+        };
+        let child = group.child();
+        let (printed, complaint) = (child.stdout.take(), child.stderr.take());
+        let listen = async { if read(printed, stdout).await { Ok(()) } else { Err(GitEnd::Cut) } };
+        let hear = async {
+            *stderr = hear(complaint).await;
+            Ok(())
+        };
+        // Too much on one side ends the wait for the other one.
+        if let Err(end) = tokio::try_join!(listen, hear) {
+            return end;
+        }
+        match child.wait().await {
+            Ok(status) => status.code().map_or_else(|| GitEnd::Broken("a signal ended git".to_owned()), GitEnd::Exit),
+            Err(error) => GitEnd::Broken(format!("could not wait for git: {error}")),
+        }
+    }
+
+    fn command(&self, place: &GitPlace) -> Command {
+        let mut command = Command::new(&self.git.program);
+        command.env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        child::die_with_us(&mut command);
+        if let Some(path) = std::env::var_os("PATH") {
+            command.env("PATH", path);
+        }
+        command.envs(ENVIRONMENT);
+        for (name, value) in &place.variables {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.args(BEFORE).arg("-C").arg(&place.cwd);
+        command
+    }
+
+    fn not_started(&self, error: &io::Error) -> String {
+        if error.kind() == io::ErrorKind::NotFound {
+            return "git is not installed".to_owned();
+        }
+        format!("could not start {}: {error}", plain_line(self.git.program.as_bytes(), MAX_REASON))
+    }
+
+    /// Looks at files in a thread of its own: their file system may hang, and then neither the caller nor the end of
+    /// the program waits for it. None if that took too long, or if there is no thread left.
+    pub(super) async fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        let (sender, receiver) = oneshot::channel();
+        let until = self.until.min(Instant::now() + self.git.limit);
+        let turn = timeout_at(until, THREADS.acquire()).await.ok()?;
+        let work = move || {
+            // Nobody is left to be told if the time is over.
+            drop(sender.send(work()));
+            drop(turn);
+        };
+        std::thread::Builder::new().name("git".to_owned()).spawn(work).ok()?;
+        timeout_at(until, receiver).await.ok()?.ok()
+    }
+}
+
+/// Reads all that is printed; false if that is more than [`MAX_PRINTED`].
+async fn read(output: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) -> bool {
+    let Some(mut output) = output else { return true };
+    while into.len() <= MAX_PRINTED {
+        // A pipe that can't be read says no more than a closed one.
+        if matches!(output.read_buf(into).await, Ok(0) | Err(_)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The beginning of what is complained. All of it is read.
+async fn hear(output: Option<impl AsyncRead + Unpin>) -> String {
+    let Some(mut output) = output else { return String::new() };
+    let mut said = Vec::new();
+    // What could not be read was not said.
+    let _ = (&mut output).take(MAX_COMPLAINT).read_to_end(&mut said).await;
+    let _ = tokio::io::copy(&mut output, &mut tokio::io::sink()).await;
+    String::from_utf8_lossy(&said).into_owned()
+}

@@ -1,0 +1,42 @@
+//! The file of patterns that the user ignores in every repository. Agent CLIs write into it too: without it, files that
+//! are in nobody's way would make a repository look as if something had changed.
+
+use super::call::{GitCaller, GitEnd, GitPlace};
+use super::words::{path_of, without_break};
+use std::env::var_os;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Asks for the user's setting, far from any repository, and takes git's own default if there is none. None if that
+/// can't be told in time.
+pub(super) async fn ignored_everywhere(caller: &GitCaller) -> Option<PathBuf> {
+    let home = var_os("HOME").filter(|home| !home.is_empty())?;
+    let config = var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
+    let default = default_file(&home, config.as_deref());
+    let variables = vec![("HOME", Some(home)), ("XDG_CONFIG_HOME", config), ("GIT_CONFIG_GLOBAL", None)];
+    let place = GitPlace { cwd: PathBuf::from("/"), variables };
+    let answer = caller.call(&place, &["config", "--global", "--type=path", "--get", "core.excludesFile"]).await;
+    match answer.end {
+        GitEnd::Exit(0) => Some(path_of(without_break(&answer.stdout)).to_owned()),
+        GitEnd::Exit(_) => Some(default),
+        _ => None,
+    }
+}
+
+/// Where git looks if the user has set nothing.
+fn default_file(home: &OsStr, config: Option<&OsStr>) -> PathBuf {
+    let config = config.map_or_else(|| Path::new(home).join(".config"), PathBuf::from);
+    config.join("git/ignore")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_that_of_git() {
+        let home = OsStr::new("/home/kai");
+        assert_eq!(default_file(home, None), Path::new("/home/kai/.config/git/ignore"));
+        assert_eq!(default_file(home, Some(OsStr::new("/cfg"))), Path::new("/cfg/git/ignore"));
+    }
+}

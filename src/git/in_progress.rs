@@ -1,0 +1,31 @@
+//! What is under way in a work tree, by the files that git keeps until it is over.
+
+use crate::files;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+/// `merge`, `rebase`, `cherry-pick`, `revert` or `bisect`. A rebase that has stopped at a conflict also looks like a
+/// cherry-pick, so the order matters.
+pub(super) fn in_progress(own: &Path) -> Option<&'static str> {
+    let has = |name: &str| fs::symlink_metadata(own.join(name)).is_ok();
+    // `git am` has the same folder, and is not in the list of words.
+    if has("rebase-merge") || (has("rebase-apply") && !has("rebase-apply/applying")) {
+        return Some("rebase");
+    }
+    let files = [("MERGE_HEAD", "merge"), ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")];
+    let found = files.into_iter().find(|(name, _)| has(name)).map(|(_, word)| word);
+    found.or_else(|| sequence(own)).or_else(|| has("BISECT_LOG").then_some("bisect"))
+}
+
+/// Of several commits to pick or to revert, some are left.
+fn sequence(own: &Path) -> Option<&'static str> {
+    let (file, _) = files::open(&own.join("sequencer/todo")).ok()?;
+    let mut todo = String::new();
+    file.take(16).read_to_string(&mut todo).ok()?;
+    match todo.split_whitespace().next()? {
+        "pick" | "p" => Some("cherry-pick"),
+        "revert" => Some("revert"),
+        _ => None,
+    }
+}

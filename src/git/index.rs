@@ -1,0 +1,49 @@
+//! What of an index has to be known, or copied, before git reads it.
+
+use crate::files;
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+/// Most names of a git directory that are searched for the other part of a split index.
+const MOST_NAMES: usize = 1_000;
+/// Largest part that is copied, in bytes.
+const MAX_PART: u64 = 64 * 1024 * 1024;
+/// By this an index says that some of its entries are folders. It has no content.
+const SPARSE: &[u8] = b"sdir\0\0\0\0";
+/// Where that is: before the last extension and the checksum, in bytes from the end.
+const END: u64 = 128;
+
+/// Whether the index is a sparse one. Git reads it as it is only if a setting says the same; otherwise it makes a full
+/// one in memory and writes objects for that.
+pub(super) fn is_sparse(own: &Path) -> bool {
+    let end = || -> io::Result<Vec<u8>> {
+        let (mut file, meta) = files::open(&own.join("index"))?;
+        let mut end = Vec::new();
+        if meta.is_file() {
+            file.seek(SeekFrom::Start(meta.file_id.size.saturating_sub(END)))?;
+            file.take(END).read_to_end(&mut end)?;
+        }
+        Ok(end)
+    };
+    // Without an index there is nothing to be sparse.
+    end().unwrap_or_default().windows(SPARSE.len()).any(|bytes| bytes == SPARSE)
+}
+
+/// Copies the part that a split index shares with later ones. Git sets the time of that file whenever it reads it, so
+/// that a link would not do, and so that the newest one is in use. What can't be copied git will not find, and say so.
+pub(super) fn copy_shared_part(own: &Path, to: &Path) {
+    let is_part = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b"sharedindex.");
+    let entries = fs::read_dir(own).into_iter().flatten().take(MOST_NAMES).filter_map(Result::ok).filter(is_part);
+    let newest = entries.max_by_key(|entry| entry.metadata().and_then(|meta| meta.modified()).ok());
+    let copy = |newest: DirEntry| -> io::Result<()> {
+        let (file, meta) = files::open(&newest.path())?;
+        if meta.is_file() && meta.file_id.size <= MAX_PART {
+            io::copy(&mut file.take(MAX_PART), &mut File::create_new(to.join(newest.file_name()))?)?;
+        }
+        Ok(())
+    };
+    if let Some(Err(error)) = newest.map(copy) {
+        tracing::debug!(%error, "could not copy a part of the index");
+    }
+}

@@ -1,0 +1,178 @@
+//! Answers what a document claims: whether its commits, branches and paths exist. What can't be told for certain has no
+//! answer: a wrong "no" would send a document back to its author.
+
+use super::call::{GitCaller, GitEnd};
+use super::facts::is_on_remote;
+use super::paths::{Relative, in_git, on_disk, relative};
+use super::repository::{Opened, Repository, open};
+use super::words::{hash_of, os_text};
+use crate::core::check::{Claims, CommitLookup, Lookups, PathLookup};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// Most claims of a kind that are looked up.
+const MOST_CLAIMS: usize = 200;
+/// Longest name of a branch, in bytes: longer names can't be files.
+const MAX_BRANCH: usize = 250;
+/// What names of branches can't hold; git would read some of it as a pattern.
+const NOT_IN_BRANCHES: [char; 8] = [' ', '~', '^', ':', '?', '*', '[', '\\'];
+/// Whether files differ between two commits, by the exit code. Both hashes follow.
+const DIFFERS: [&str; 7] =
+    ["diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all"];
+
+/// Looks the claims up in the working directory and its repository.
+pub(super) async fn look_up(caller: &GitCaller, cwd: &Path, claims: &Claims) -> Lookups {
+    if *claims == Claims::default() {
+        return Lookups::default();
+    }
+    let opened = open(caller, cwd).await;
+    let Opened::Repository(repository) = opened else {
+        let there_is_none = matches!(opened, Opened::Nothing);
+        return Lookups { paths: paths(caller, cwd, None, there_is_none, claims).await, ..Lookups::default() };
+    };
+    let repository: Arc<Repository> = repository.into();
+    let (commits, branches, paths) = tokio::join!(
+        commits(caller, &repository, &claims.commits),
+        branches(caller, &repository, &claims.branches),
+        paths(caller, cwd, Some(&repository), false, claims),
+    );
+    Lookups { commits, branches, paths }
+}
+
+/// `there_is_none`: there is certainly no repository, so that what is not on disk is nowhere.
+async fn paths(
+    caller: &GitCaller,
+    cwd: &Path,
+    repository: Option<&Repository>,
+    there_is_none: bool,
+    claims: &Claims,
+) -> BTreeMap<String, PathLookup> {
+    let named = claims.paths.iter().take(MOST_CLAIMS).filter_map(|claim| Some((claim.clone(), relative(claim)?)));
+    let mut left: Relative = named.collect();
+    if left.is_empty() {
+        return BTreeMap::new();
+    }
+    let (at, named) = (cwd.to_owned(), left.clone());
+    let on_disk = caller.apart(move || on_disk(&at, &named)).await.unwrap_or_default();
+    left.retain(|claim, _| on_disk.get(claim) == Some(&false));
+    let there = on_disk.into_iter().filter(|(_, is_there)| *is_there);
+    let mut found: BTreeMap<_, _> = there.map(|(claim, _)| (claim, PathLookup::Exists)).collect();
+    match repository {
+        // Without a work tree nobody knows to what a path is relative.
+        Some(repository) if !left.is_empty() && repository.work_tree.is_some() => {
+            found.extend(in_git(caller, repository, &left).await);
+        }
+        None if there_is_none => found.extend(left.into_keys().map(|claim| (claim, PathLookup::Missing))),
+        _ => {}
+    }
+    found
+}
+
+/// Each commit is asked for on its own, several at once.
+async fn commits(
+    caller: &GitCaller,
+    repository: &Arc<Repository>,
+    claims: &BTreeSet<String>,
+) -> BTreeMap<String, CommitLookup> {
+    let mut asked = JoinSet::new();
+    for claim in claims.iter().take(MOST_CLAIMS).filter(|claim| may_be_hash(claim)) {
+        let (caller, repository, claim) = (caller.clone(), repository.clone(), claim.clone());
+        asked.spawn(async move {
+            let answer = commit(&caller, &repository, &claim).await?;
+            Some((claim, answer))
+        });
+    }
+    let mut found = BTreeMap::new();
+    while let Some(answer) = asked.join_next().await {
+        found.extend(answer.ok().flatten());
+    }
+    found
+}
+
+/// Git takes four digits or more. With other characters it could be an option, or an expression such as `HEAD@{1}`.
+fn may_be_hash(claim: &str) -> bool {
+    (4..=64).contains(&claim.len()) && claim.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+async fn commit(caller: &GitCaller, repository: &Repository, claim: &str) -> Option<CommitLookup> {
+    let place = repository.files();
+    let named = format!("{claim}^{{commit}}");
+    let answer = caller.call(&place, &["rev-parse", "--verify", "--end-of-options", &named]).await;
+    let hash = match answer.end {
+        GitEnd::Exit(0) => hash_of(&answer.stdout)?,
+        GitEnd::Exit(_) => return is_unknown(repository, &answer.stderr).then_some(CommitLookup::Unknown),
+        _ => return None,
+    };
+    // A tag may have such a hash and lead to a commit with another one.
+    if !hash.starts_with(&claim.to_ascii_lowercase()) {
+        return None;
+    }
+    let (on_remote, differs) =
+        tokio::join!(is_on_remote(caller, repository, &hash), differs(caller, repository, &hash));
+    Some(CommitLookup::Known { on_remote: on_remote.ok()?, differs_from_head: differs?, hash })
+}
+
+/// Git has complained of nothing but that it has no such commit: of objects that it can't read, or that several begin
+/// so, it says more. A shallow repository lacks commits that exist.
+fn is_unknown(repository: &Repository, complaint: &str) -> bool {
+    let is_usual = |line: &str| {
+        line == "fatal: Needed a single revision"
+            || line.contains("expected commit type, but the object dereferences to")
+    };
+    !repository.is_shallow && !complaint.is_empty() && complaint.lines().all(is_usual)
+}
+
+/// Whether files differ between this commit and HEAD.
+async fn differs(caller: &GitCaller, repository: &Repository, hash: &str) -> Option<bool> {
+    let Some(head) = &repository.head else { return Some(true) };
+    if head == hash {
+        return Some(false);
+    }
+    match caller.call(&repository.files(), &[&DIFFERS[..], &[hash, head]].concat()).await.end {
+        GitEnd::Exit(0) => Some(false),
+        GitEnd::Exit(1) => Some(true),
+        _ => None,
+    }
+}
+
+/// All branches are asked for at once.
+async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet<String>) -> BTreeMap<String, bool> {
+    let claims: Vec<&String> = claims.iter().take(MOST_CLAIMS).collect();
+    let may_exist: Vec<&&String> = claims.iter().filter(|claim| may_be_branch(claim)).collect();
+    let mut arguments = ["for-each-ref", "--format=%(refname)"].map(OsString::from).to_vec();
+    for name in &may_exist {
+        for folder in ["refs/heads/", "refs/remotes/", "refs/remotes/*/"] {
+            arguments.push(os_text(format!("{folder}{name}").as_bytes()));
+        }
+    }
+    let answer = match may_exist.is_empty() {
+        true => None,
+        false => Some(caller.call(&repository.branches(), &arguments).await),
+    };
+    let printed = answer.as_ref().map_or_else(Default::default, |answer| String::from_utf8_lossy(&answer.stdout));
+    let is_whole = answer.as_ref().is_none_or(|answer| answer.end == GitEnd::Exit(0));
+    // A branch without a commit has no entry yet.
+    let current = repository.branch.as_deref().and_then(|name| str::from_utf8(name).ok());
+    let exists = |name: &str| current == Some(name) || printed.lines().any(|line| is_named(line, name));
+    let answers = claims.into_iter().map(|name| (name.clone(), exists(name)));
+    answers.filter(|(_, exists)| *exists || is_whole).collect()
+}
+
+/// By git's own rules for names, as far as they matter here. What can't be a branch is none.
+fn may_be_branch(name: &str) -> bool {
+    let is_odd = name.chars().any(|letter| letter.is_control() || NOT_IN_BRANCHES.contains(&letter));
+    !name.is_empty() && name.len() <= MAX_BRANCH && !is_odd && !name.starts_with(['-', '/']) && !name.ends_with('/')
+}
+
+/// Whether git's full name is that of the branch, here or at a remote. A pattern finds more: `refs/heads/a` also finds
+/// `refs/heads/a/b`.
+fn is_named(full: &str, name: &str) -> bool {
+    if let Some(local) = full.strip_prefix("refs/heads/") {
+        return local == name;
+    }
+    let remote = full.strip_prefix("refs/remotes/");
+    remote.is_some_and(|branch| branch == name || branch.split_once('/').is_some_and(|(_, branch)| branch == name))
+}

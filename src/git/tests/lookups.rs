@@ -1,0 +1,211 @@
+//! Claims of documents.
+
+use super::support::{Place, gits};
+use crate::core::check::{Claims, CommitLookup, Lookups, PathLookup};
+use crate::git::Git;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+async fn commits(git: &Git, place: &Place, claims: &[&str]) -> BTreeMap<String, CommitLookup> {
+    let claims = claims.iter().map(|claim| (*claim).to_owned()).collect();
+    let claims = Claims { commits: claims, ..Claims::default() };
+    git.lookups(&place.work(), &claims).await.commits
+}
+
+async fn branches(git: &Git, place: &Place, claims: &[&str]) -> BTreeMap<String, bool> {
+    let claims = claims.iter().map(|claim| (*claim).to_owned()).collect();
+    let claims = Claims { branches: claims, ..Claims::default() };
+    git.lookups(&place.work(), &claims).await.branches
+}
+
+async fn paths(git: &Git, cwd: &Path, claims: &[&str]) -> BTreeMap<String, PathLookup> {
+    let claims = claims.iter().map(|claim| (*claim).to_owned()).collect();
+    let claims = Claims { paths: claims, ..Claims::default() };
+    git.lookups(cwd, &claims).await.paths
+}
+
+fn known(hash: &str, on_remote: bool, differs_from_head: bool) -> CommitLookup {
+    CommitLookup::Known { hash: hash.to_owned(), on_remote, differs_from_head }
+}
+
+#[tokio::test]
+async fn nothing_is_asked_for_no_claims() {
+    let git = Git { program: "/no/such/git".to_owned(), limit: std::time::Duration::from_secs(1) };
+    assert_eq!(git.lookups(Path::new("/"), &Claims::default()).await, Lookups::default());
+}
+
+#[tokio::test]
+async fn commits_are_known_pushed_and_different_or_not() {
+    let place = Place::new();
+    let first = place.head();
+    place.git(&["update-ref", "refs/remotes/origin/main", &first]);
+    place.write("a", "changed\n");
+    let second = place.commit("Second");
+    let third = place.commit("The same files");
+    // A name that looks like a hash is none.
+    place.git(&["branch", "deadbeef", &first]);
+    place.git(&["branch", "-f", "0123456789012345678901234567890123456789", &first]);
+    let upper = first[..12].to_uppercase();
+    let none = "0123456789012345678901234567890123456789";
+    for git in gits() {
+        let found = commits(&git, &place, &[&first[..7], &upper, &second, &third, "deadbeef", none]).await;
+        let expected = [
+            (first[..7].to_owned(), known(&first, true, true)),
+            (upper.clone(), known(&first, true, true)),
+            (second.clone(), known(&second, false, false)),
+            (third.clone(), known(&third, false, false)),
+            ("deadbeef".to_owned(), CommitLookup::Unknown),
+            (none.to_owned(), CommitLookup::Unknown),
+        ];
+        assert_eq!(found, expected.into());
+    }
+}
+
+#[tokio::test]
+async fn only_hashes_are_asked_for() {
+    let place = Place::new();
+    let long = "a".repeat(65);
+    let odd = ["HEAD", "main", "--all", "-1", "abc", "", "deadbeef^{tree}", "@{1}", "dead beef", "ａｂｃｄ", &long];
+    for git in gits() {
+        assert_eq!(commits(&git, &place, &odd).await, BTreeMap::new());
+    }
+}
+
+#[tokio::test]
+async fn other_objects_than_commits_and_hashes_that_fit_several() {
+    let place = Place::new();
+    let blob = place.git(&["rev-parse", "HEAD:a"]);
+    place.git(&["tag", "-a", "-m", "x", "v1"]);
+    let tag = place.git(&["rev-parse", "v1"]);
+    // Two commits whose hashes begin with the same four digits.
+    let tree = place.git(&["rev-parse", "HEAD^{tree}"]);
+    let [one, other] = ["32", "57"].map(|message| {
+        let who = "Kai <kai@example.org> 0 +0000";
+        let text = format!("tree {tree}\nauthor {who}\ncommitter {who}\n\n{message}\n");
+        let file = place.outside().join("commit");
+        fs::write(&file, text).expect("written");
+        place.git(&["hash-object", "-t", "commit", "-w", file.to_str().expect("UTF-8")])
+    });
+    let twice = one[..4].to_owned();
+    assert!(other.starts_with(&twice) && one != other, "{one} {other}");
+    for git in gits() {
+        let found = commits(&git, &place, &[&blob, &tag, &twice]).await;
+        assert_eq!(found, [(blob.clone(), CommitLookup::Unknown)].into(), "{twice}");
+    }
+}
+
+#[tokio::test]
+async fn branches_are_local_or_of_a_remote() {
+    let place = Place::new();
+    place.git(&["branch", "feat/one"]);
+    place.git(&["update-ref", "refs/remotes/origin/far", "HEAD"]);
+    place.git(&["update-ref", "refs/remotes/origin/deep/far", "HEAD"]);
+    place.git(&["tag", "v1"]);
+    let claims = ["main", "feat/one", "far", "origin/far", "deep/far", "feat", "deep", "v1", "nowhere", "fe*", "m?in"];
+    let odd = ["", "-x", "a b", "../main", "heads/main", "/main", "main/", "\u{1b}[2J"];
+    for git in gits() {
+        let found = branches(&git, &place, &[&claims[..], &odd].concat()).await;
+        let exist: Vec<&str> = found.iter().filter(|(_, exists)| **exists).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(exist, ["deep/far", "far", "feat/one", "main", "origin/far"]);
+        assert_eq!(found.len(), claims.len() + odd.len());
+    }
+}
+
+#[tokio::test]
+async fn a_branch_without_a_commit_exists() {
+    let place = Place::empty();
+    for git in gits() {
+        let expected = [("main".to_owned(), true), ("other".to_owned(), false)];
+        assert_eq!(branches(&git, &place, &["main", "other"]).await, expected.into());
+    }
+}
+
+#[tokio::test]
+async fn paths_are_on_disk_in_head_in_an_earlier_commit_or_nowhere() {
+    let place = Place::new();
+    place.write("sub/old/c", "x\n");
+    place.write("sub/[x]*", "x\n");
+    place.commit("More files");
+    place.git(&["rm", "-q", "-r", "sub/old", "sub/[x]*"]);
+    place.commit("Fewer files");
+    // A file that came and was gone again on a branch before that was merged.
+    place.git(&["checkout", "-q", "-b", "side"]);
+    place.write("sub/came", "x\n");
+    place.commit("Came");
+    place.git(&["rm", "-q", "sub/came"]);
+    place.commit("Went");
+    place.git(&["checkout", "-q", "main"]);
+    place.write("sub/other", "x\n");
+    place.commit("Other");
+    place.git(&["merge", "-q", "--no-edit", "side"]);
+    // A file on a branch that is not merged.
+    place.git(&["checkout", "-q", "-b", "far"]);
+    place.write("sub/far", "x\n");
+    place.commit("Far");
+    place.git(&["checkout", "-q", "main"]);
+    fs::remove_file(place.work().join("sub/b")).expect("removed");
+    let in_git = ["b", "old", "old/c", "./old//c", "came", "far", "[x]*"];
+    let missing = ["a", "c", "old/d", "x", "*", "other/x", ":(top)a", "-x", "sub/b"];
+    for git in gits() {
+        let cwd = place.work().join("sub");
+        let found = paths(&git, &cwd, &[&["other"][..], &in_git, &missing].concat()).await;
+        let of = |wanted: PathLookup| -> Vec<&str> {
+            found.iter().filter(|(_, answer)| **answer == wanted).map(|(path, _)| path.as_str()).collect()
+        };
+        let sorted = |mut names: Vec<&'static str>| {
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(of(PathLookup::Exists), ["other"]);
+        assert_eq!(of(PathLookup::InGit), sorted(in_git.to_vec()));
+        assert_eq!(of(PathLookup::Missing), sorted(missing.to_vec()));
+    }
+}
+
+#[tokio::test]
+async fn no_path_leads_out_of_the_working_directory() {
+    let place = Place::new();
+    symlink("/", place.work().join("root")).expect("a link");
+    symlink("sub", place.work().join("link")).expect("a link");
+    symlink("/no/such/file", place.work().join("dangling")).expect("a link");
+    let long = "x/".repeat(3_000);
+    let outside = ["/etc/passwd", "../work/a", "sub/../../x", "root/etc/passwd", "root/etc", "a\0b", ".", "", &long];
+    for git in gits() {
+        let found =
+            paths(&git, &place.work(), &[&["link/b", "dangling", "root", "link/x"][..], &outside].concat()).await;
+        let expected = [
+            ("link/b".to_owned(), PathLookup::Exists),
+            ("dangling".to_owned(), PathLookup::Exists),
+            ("root".to_owned(), PathLookup::Exists),
+            ("link/x".to_owned(), PathLookup::Missing),
+        ];
+        assert_eq!(found, expected.into());
+    }
+}
+
+/// What is beyond the end of its history nobody knows.
+#[tokio::test]
+async fn a_shallow_repository_denies_nothing() {
+    let place = Place::new();
+    let first = place.head();
+    place.git(&["rm", "-q", "sub/b"]);
+    let second = place.commit("Second");
+    let from = format!("file://{}", place.work().display());
+    place.git(&["clone", "-q", "--depth", "1", &from, "shallow"]);
+    let shallow = place.work().join("shallow");
+    let claims = Claims {
+        commits: [first, second.clone()].into(),
+        branches: ["main", "nowhere"].map(str::to_owned).into(),
+        paths: ["a", "sub/b"].map(str::to_owned).into(),
+    };
+    for git in gits() {
+        let expected = Lookups {
+            commits: [(second.clone(), known(&second, true, false))].into(),
+            branches: [("main".to_owned(), true), ("nowhere".to_owned(), false)].into(),
+            paths: [("a".to_owned(), PathLookup::Exists)].into(),
+        };
+        assert_eq!(git.lookups(&shallow, &claims).await, expected);
+    }
+}

@@ -1,0 +1,93 @@
+//! What an agent has started and what still runs, with the ports on which it listens.
+
+use crate::contract::facts::RunningProcess;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// The most processes that are listed.
+const MOST: usize = 30;
+/// The most processes of the system that are looked at.
+const MOST_LOOKED_AT: usize = 20_000;
+/// The most open files of one process that are looked at.
+const MOST_FILES: usize = 1_000;
+/// Longest command line, in characters.
+const LONGEST: usize = 200;
+/// The state of a listening socket in `/proc/net/tcp`.
+const LISTEN: &str = "0A";
+
+/// The processes below one, nearest first; none where the system does not say.
+#[must_use]
+pub fn below(pid: u32) -> Option<Vec<RunningProcess>> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for entry in fs::read_dir("/proc").ok()?.flatten().take(MOST_LOOKED_AT) {
+        let Some(child) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        if let Some(parent) = super::look::parent(child) {
+            children.entry(parent).or_default().push(child);
+        }
+    }
+    let mut found = vec![pid];
+    let mut at = 0;
+    while at < found.len() && found.len() <= MOST {
+        found.extend(children.get(&found[at]).into_iter().flatten().copied());
+        at += 1;
+    }
+    let listening = listening();
+    let about = |pid: &u32| {
+        let command = super::argv(*pid)?.join(" ");
+        let command: String = command.chars().take(LONGEST).collect();
+        Some(RunningProcess { pid: *pid, command, ports: ports(*pid, &listening) })
+    };
+    Some(found.iter().skip(1).take(MOST).filter_map(about).collect())
+}
+
+/// The ports of listening TCP sockets, by the socket's number.
+fn listening() -> BTreeMap<u64, u16> {
+    let files = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|path| fs::read_to_string(path).ok());
+    let all: Vec<String> = files.collect();
+    all.iter().flat_map(|text| text.lines().skip(1)).filter_map(socket).collect()
+}
+
+/// The number and port of a line of `/proc/net/tcp`, if it listens.
+fn socket(line: &str) -> Option<(u64, u16)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (local, state, number) = (words.get(1)?, words.get(3)?, words.get(9)?);
+    let port = u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()?;
+    (*state == LISTEN).then_some((number.parse().ok()?, port))
+}
+
+fn ports(pid: u32, listening: &BTreeMap<u64, u16>) -> Vec<u16> {
+    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    let number = |link: std::path::PathBuf| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok();
+    let sockets = files.flatten().take(MOST_FILES).filter_map(|file| number(fs::read_link(file.path()).ok()?));
+    let ports: BTreeSet<u16> = sockets.filter_map(|socket: u64| listening.get(&socket).copied()).collect();
+    ports.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_listening_socket_is_read_from_its_line() {
+        let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1";
+        assert_eq!(socket(line), Some((4711, 8080)));
+        assert_eq!(socket(&line.replace(" 0A ", " 01 ")), None);
+        assert_eq!(socket("garbage"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_child_and_its_port_are_found_and_the_process_itself_is_not() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().expect("sleep");
+        let found = below(std::process::id()).expect("/proc");
+        let sleeps = found.iter().find(|process| process.pid == child.id()).cloned();
+        child.kill().expect("it runs");
+        child.wait().expect("it has ended");
+        assert_eq!(sleeps.expect("listed").command, "sleep 60");
+        assert!(found.iter().all(|process| process.pid != std::process::id()));
+        let port = listener.local_addr().expect("bound").port();
+        assert!(ports(std::process::id(), &listening()).contains(&port));
+    }
+}

@@ -1,0 +1,313 @@
+//! Looks at an agent's work, writes what was seen beside the document, and holds the document against it. All of it is
+//! best effort: what can't be found out is said, and fails nothing.
+
+use super::publish::environment_of;
+use super::{Tools, document, fault};
+use crate::agents::profile::Profile;
+use crate::agents::{self, actions};
+use crate::config::Home;
+use crate::contract::document::DocumentCheck;
+use crate::contract::facts::{ActionFacts, ConversationFacts, UserFacts};
+use crate::contract::{self, DocumentFault, Facts};
+use crate::core::check::{self, CheckInput, FoundSecret, Lookups};
+use crate::core::effect::{DocumentRead, Drift, Examination, ExaminePlan, Outcome};
+use crate::core::id::Slug;
+use crate::core::text;
+use crate::files::Grade;
+use crate::git::Git;
+use crate::process;
+use crate::secrets::{self, Known};
+use crate::spool::documents::{self, DocumentError};
+use chrono::{SecondsFormat, Utc};
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
+
+/// What stands for a text from which not every credential can be taken.
+const WITHHELD: &str = "(left out: it holds a credential)";
+
+/// Examines the document, if it still has the hash of the plan.
+pub(super) async fn examine(tools: &Tools, plan: &ExaminePlan) -> Outcome {
+    let looked = look(tools, plan).await;
+    let with = Blocking {
+        home: tools.home.clone(),
+        allow: tools.allow.clone(),
+        profile: tools.profiles.get(&plan.profile).filter(|_| tools.facts.transcript).cloned(),
+        tests: tools.facts.tests.clone(),
+    };
+    let plan = plan.clone();
+    let held = fault::blocking(move || hold_against(&with, &plan, looked)).await;
+    held.unwrap_or_else(|error| Outcome::Failed { why: error.to_string() })
+}
+
+/// What the part that blocks needs of the tools.
+struct Blocking {
+    home: Home,
+    allow: Vec<String>,
+    profile: Option<Profile>,
+    tests: Vec<String>,
+}
+
+/// What was seen, and what git says of what the document names.
+struct Looked {
+    document: DocumentRead,
+    facts: Facts,
+    lookups: Lookups,
+}
+
+/// Reads the document, and looks at the work of its author.
+async fn look(tools: &Tools, plan: &ExaminePlan) -> Looked {
+    let document = read(&tools.home, plan, &plan.file_name);
+    let mut facts = Facts {
+        v: 1,
+        handoff_id: plan.handoff_id.to_string(),
+        agent_id: plan.agent_id.to_string(),
+        taken_at: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
+        chain: plan.chain.clone(),
+        ..Facts::default()
+    };
+    let text = match &document {
+        DocumentRead::Whole { text, sha256 } if *sha256 == plan.sha256 => text,
+        _ => return Looked { document, facts, lookups: Lookups::default() },
+    };
+    let lookups = repository(tools, plan, text, &mut facts).await;
+    facts.running = plan.process.filter(process::is_alive).and_then(|process| process::below(process.pid));
+    Looked { document, facts, lookups }
+}
+
+/// The state of the repository, and answers about what the document names in it.
+async fn repository(tools: &Tools, plan: &ExaminePlan, text: &str, facts: &mut Facts) -> Lookups {
+    let (Some(cwd), true) = (&plan.cwd, tools.facts.git) else { return Lookups::default() };
+    let (git, cwd) = (git(tools), Path::new(cwd));
+    facts.repository = git.facts(cwd, plan.since.as_deref(), &mut facts.not_known).await;
+    if facts.repository.is_none() {
+        return Lookups::default();
+    }
+    git.lookups(cwd, &check::claims(text, plan.cwd.as_deref())).await
+}
+
+fn git(tools: &Tools) -> Git {
+    Git { program: "git".to_owned(), limit: tools.facts.timeout }
+}
+
+/// What the transcript says of the session and of what the agent did.
+fn transcript(profile: Option<&Profile>, tests: &[String], plan: &ExaminePlan, facts: &mut Facts) {
+    let Some(profile) = profile.filter(|profile| profile.file.transcript.is_some()) else { return };
+    let session_id = plan.session_id.clone();
+    let resume_command = session_id.as_deref().and_then(|id| profile.resume_command(id));
+    let session = ConversationFacts {
+        session_id,
+        resume_command,
+        transcript_path: plan.transcript.clone(),
+        context_percent: plan.context_percent,
+        ..ConversationFacts::default()
+    };
+    let Some(path) = &plan.transcript else {
+        facts.conversation = Some(session);
+        return facts.not_known.push("the agent has reported no transcript".to_owned());
+    };
+    match agents::read_facts(profile, Path::new(path)) {
+        Ok(read) => {
+            let seen = read.conversation();
+            let context_percent = seen.context_percent.or(session.context_percent);
+            let (session_id, resume_command) = (session.session_id, session.resume_command);
+            let transcript_path = session.transcript_path;
+            facts.conversation =
+                Some(ConversationFacts { session_id, resume_command, transcript_path, context_percent, ..seen });
+            facts.user = Some(read.user());
+            let acted = read.calls.as_deref().map(|calls| match tests.is_empty() {
+                true => actions::actions(calls, &actions::TESTS),
+                false => actions::actions(calls, tests),
+            });
+            facts.actions = acted.map(|actions| with_states(actions, plan, facts));
+        }
+        Err(error) => {
+            facts.conversation = Some(session);
+            facts.not_known.push(error.to_string());
+        }
+    }
+}
+
+/// Says of each file that the agent wrote whether it is there, and whether it differs from HEAD.
+fn with_states(mut actions: ActionFacts, plan: &ExaminePlan, facts: &Facts) -> ActionFacts {
+    let cwd = plan.cwd.as_deref().map(Path::new);
+    let changed: BTreeSet<PathBuf> = facts
+        .repository
+        .iter()
+        .flat_map(|repository| {
+            let root = Path::new(&repository.root);
+            repository.status.iter().map(move |file| root.join(&file.path))
+        })
+        .collect();
+    for file in &mut actions.files {
+        let path = cwd.map_or_else(|| PathBuf::from(&file.path), |cwd| cwd.join(&file.path));
+        let is_there = std::fs::symlink_metadata(&path).is_ok();
+        let state = if !is_there {
+            "gone"
+        } else if changed.contains(&path) {
+            "differs"
+        } else {
+            "exists"
+        };
+        state.clone_into(&mut file.state);
+    }
+    actions
+}
+
+fn read(home: &Home, plan: &ExaminePlan, name: &str) -> DocumentRead {
+    let unsafe_ = |why: String| DocumentRead::Unsafe { why };
+    let folder = match documents::open_folder(home.root(), &plan.persona) {
+        Ok(folder) => folder,
+        Err(error) => return unsafe_(error.to_string()),
+    };
+    match folder.read(OsStr::new(name)) {
+        Ok(reading) => {
+            let sha256 = text::sha256(&reading.bytes);
+            match String::from_utf8(reading.bytes) {
+                Ok(text) => DocumentRead::Whole { text, sha256 },
+                Err(_) => unsafe_("it is not UTF-8".to_owned()),
+            }
+        }
+        Err(DocumentError::Missing { .. }) => DocumentRead::Missing,
+        Err(DocumentError::Empty { .. }) => DocumentRead::Empty,
+        Err(error) => unsafe_(error.to_string()),
+    }
+}
+
+/// Reads the transcript, takes credentials out of what was seen, writes that beside the document, and finds the faults.
+/// It reads and searches files of several megabytes, so it has a thread of its own.
+fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome {
+    let Blocking { home, allow, profile, tests } = with;
+    let Looked { document, mut facts, lookups } = looked;
+    let is_same = matches!(&document, DocumentRead::Whole { sha256, .. } if *sha256 == plan.sha256);
+    let DocumentRead::Whole { text, .. } = &document else { return changed(document) };
+    if !is_same {
+        return changed(document);
+    }
+    let environment = plan.process.and_then(|process| environment_of(&process)).unwrap_or_default();
+    let allowed: Vec<Regex> = allow.iter().filter_map(|expression| Regex::new(expression).ok()).collect();
+    let known = Known { environment: &environment, allowed: &allowed };
+    transcript(profile.as_ref(), tests, plan, &mut facts);
+    let predecessor = predecessor(home, plan, &mut facts);
+    without_credentials(&mut facts, &known);
+    write_beside(home, plan, &mut facts);
+    let found = secrets::find(text, &known);
+    let redacted = (!found.is_empty()).then(|| secrets::redact(text, &known).unwrap_or_else(|| WITHHELD.to_owned()));
+    let secrets: Vec<FoundSecret> =
+        found.into_iter().map(|found| FoundSecret { kind: found.kind, line: found.line, last: found.last }).collect();
+    let folder = home.personas().join(plan.persona.as_str()).join("handoffs");
+    let document_path = folder.join(&plan.file_name).display().to_string();
+    let faults = match plan.rules.check {
+        DocumentCheck::Off => Vec::new(),
+        DocumentCheck::Warn | DocumentCheck::Fix | DocumentCheck::Hold => check::faults(&CheckInput {
+            text,
+            author: plan.author,
+            cwd: plan.cwd.as_deref(),
+            document_path: Some(&document_path),
+            is_urgent: plan.is_urgent,
+            facts: &facts,
+            lookups: &lookups,
+            predecessor: predecessor.as_deref(),
+            instruction: &plan.instruction,
+            secrets: &secrets,
+            min_chars: plan.rules.min_chars,
+            max_bytes: plan.rules.max_bytes,
+        }),
+    };
+    let faults = faults.into_iter().map(|fault| without_credential(fault, &known)).collect();
+    Outcome::Examined(Box::new(Examination { document, facts: Box::new(facts), faults, redacted }))
+}
+
+/// The document is not the one that was read: it is read again.
+fn changed(document: DocumentRead) -> Outcome {
+    Outcome::Examined(Box::new(Examination { document, facts: Box::default(), faults: Vec::new(), redacted: None }))
+}
+
+/// The document of the agent's predecessor; the facts get the rules of the whole chain.
+fn predecessor(home: &Home, plan: &ExaminePlan, facts: &mut Facts) -> Option<String> {
+    let path = Path::new(&plan.chain.earlier.last()?.file_path);
+    let name = path.file_name()?.to_str()?;
+    let DocumentRead::Whole { text, .. } = read(home, plan, name) else {
+        facts.not_known.push("the document of the agent's predecessor can't be read".to_owned());
+        return None;
+    };
+    let stem = name.strip_suffix(".md").unwrap_or(name);
+    let earlier = match read(home, plan, &format!("{stem}.facts.json")) {
+        DocumentRead::Whole { text, .. } => contract::read::<Facts>(text.as_bytes()).ok().flatten(),
+        DocumentRead::Missing | DocumentRead::Empty | DocumentRead::Unsafe { .. } => None,
+    };
+    let rules = earlier.map(|facts| facts.chain.rules).unwrap_or_default();
+    facts.chain.rules = check::rules(&rules, &text);
+    Some(text)
+}
+
+/// Takes credentials out of everything that others have written into the facts.
+fn without_credentials(facts: &mut Facts, known: &Known<'_>) {
+    let clean = |text: &mut String| {
+        *text = secrets::redact(text, known).unwrap_or_else(|| WITHHELD.to_owned());
+    };
+    if let Some(UserFacts { first, last }) = &mut facts.user {
+        first.iter_mut().chain(last).for_each(clean);
+    }
+    if let Some(ActionFacts { commands, last_test, sent, files }) = &mut facts.actions {
+        for ran in commands.iter_mut().chain(last_test).chain(sent) {
+            clean(&mut ran.command);
+            ran.printed.iter_mut().for_each(clean);
+        }
+        files.iter_mut().for_each(|file| clean(&mut file.path));
+    }
+    if let Some(repository) = &mut facts.repository {
+        repository.subject.iter_mut().chain(&mut repository.remote).for_each(clean);
+        repository.commits.iter_mut().for_each(|commit| clean(&mut commit.subject));
+        repository.status.iter_mut().for_each(|file| clean(&mut file.path));
+    }
+    facts.running.iter_mut().flatten().for_each(|process| clean(&mut process.command));
+    facts.chain.rules.iter_mut().for_each(clean);
+    facts.chain.earlier.iter_mut().filter_map(|earlier| earlier.checkpoint.as_mut()).for_each(clean);
+}
+
+/// A check quotes the document: what it quotes must not be a credential.
+fn without_credential(fault: DocumentFault, known: &Known<'_>) -> DocumentFault {
+    let clean = |text: String| secrets::redact(&text, known).unwrap_or_else(|| WITHHELD.to_owned());
+    DocumentFault { said: clean(fault.said), is: clean(fault.is), ..fault }
+}
+
+/// Writes the facts beside the document, as JSON and, for the successor, as Markdown.
+fn write_beside(home: &Home, plan: &ExaminePlan, facts: &mut Facts) {
+    let stem = plan.file_name.strip_suffix(".md").unwrap_or(&plan.file_name);
+    let written =
+        documents::open_folder(home.root(), &plan.persona).map_err(|error| error.to_string()).and_then(|folder| {
+            let json = contract::text(facts);
+            let write = |ending: &str, text: &str| {
+                folder
+                    .replace(&format!("{stem}.facts.{ending}"), text, Grade::Durable)
+                    .map_err(|error| error.to_string())
+            };
+            write("json", &json)?;
+            write("md", &check::markdown(facts))
+        });
+    if let Err(why) = written {
+        tracing::warn!(why, "could not write the facts beside a document");
+        facts.not_known.push("these facts could not be written beside the document".to_owned());
+    }
+}
+
+/// Compares the document with its record, and the repository with the facts that were taken then.
+pub(super) async fn compare(
+    tools: &Tools,
+    (persona, file_name, sha256): (&Slug, &str, &str),
+    drift: Option<&Drift>,
+    stop: &CancellationToken,
+) -> Outcome {
+    let compared = document::compare(&tools.home, persona, file_name, sha256, stop).await;
+    let (Outcome::Compared { is_same, .. }, Some(drift)) = (&compared, drift.filter(|_| tools.facts.git)) else {
+        return compared;
+    };
+    let mut not_known = Vec::new();
+    let now = git(tools).facts(Path::new(&drift.cwd), None, &mut not_known).await;
+    let is_told = now.is_some() || not_known.is_empty();
+    let drift = if is_told { check::drift(&drift.repository, now.as_ref()) } else { Vec::new() };
+    Outcome::Compared { is_same: *is_same, drift }
+}
