@@ -1,0 +1,3 @@
+const { chart } = await import("./chart.js");
+
+chart();

@@ -1,0 +1,3 @@
+export function chart() {
+  console.log("chart");
+}

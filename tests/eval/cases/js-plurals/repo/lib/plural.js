@@ -1,0 +1,3 @@
+export function plural(count, one, other) {
+  return count === 1 ? one : other;
+}

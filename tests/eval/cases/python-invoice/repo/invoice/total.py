@@ -1,0 +1,2 @@
+def total(lines):
+    return sum(line["price"] * line["count"] for line in lines)

@@ -1,0 +1,1 @@
+STEPS = ["add", "copy", "switch", "drop"]

@@ -1,0 +1,4 @@
+fn main() {
+    let many = 1_000_000;
+    println!("{many}");
+}

@@ -1,0 +1,2 @@
+mod order;
+pub use order::Order;

@@ -1,0 +1,5 @@
+/// The order in which entries leave.
+pub enum Order {
+    Oldest,
+    LeastUsed,
+}

@@ -1,0 +1,3 @@
+pub fn row(cells: &[&str]) -> String {
+    cells.join(",")
+}

@@ -1,0 +1,3 @@
+pub struct Entry {
+    pub cents: i64,
+}

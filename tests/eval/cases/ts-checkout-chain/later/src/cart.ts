@@ -1,0 +1,6 @@
+export interface Item {
+  id: string;
+  count: number;
+}
+
+export const cart: Item[] = [];

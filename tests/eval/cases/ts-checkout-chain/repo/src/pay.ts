@@ -1,0 +1,3 @@
+export function pay(): void {
+  throw new Error("not yet");
+}

@@ -1,0 +1,4 @@
+import { load } from "./form";
+
+// An old draft has no time.
+load();

@@ -1,0 +1,3 @@
+import { load } from "./form";
+
+load();

@@ -1,0 +1,7 @@
+export interface Draft {
+  name: string;
+}
+
+export function load(): Draft {
+  return { name: "" };
+}

@@ -1,0 +1,3 @@
+export function connect(url: string): WebSocket {
+  return new WebSocket(url);
+}
