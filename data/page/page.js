@@ -484,8 +484,8 @@ async function readDocument(reading, id) {
   say(reading, "reading-says", why);
 }
 
-/** Whether a command failed, as far as the transcript says it. */
-function told(ran) {
+/** A command, with its end as far as the transcript says it. */
+function commandOf(ran) {
   let end = "";
   if (ran.exit != null) end = `: exit ${ran.exit}`;
   else if (ran.failed != null) end = ran.failed ? ": failed" : ": did not fail";
@@ -526,8 +526,8 @@ function updateFacts(card, handoff) {
       ["taken", [facts && clock(facts.taken_at)]],
       ["changed since then", handoff.drift || []],
       ...(facts?.repository ? aboutRepository(facts.repository) : []),
-      ["last test", actions?.last_test ? [told(actions.last_test), actions.last_test.printed] : []],
-      ["sent", (actions?.sent || []).map(told)],
+      ["last test", actions?.last_test ? [commandOf(actions.last_test), actions.last_test.printed] : []],
+      ["sent", (actions?.sent || []).map(commandOf)],
       ["files written", (actions?.files || []).slice(0, MOST_LISTED).map((file) => `${file.path}: ${file.state}`)],
       ["still running", (facts?.running || []).map((process) => `${process.pid} ${process.command}`)],
       ["rules", facts?.chain?.rules || []],

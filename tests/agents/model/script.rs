@@ -113,8 +113,9 @@ pub(crate) fn document(path: &str) -> String {
     format!(
         "---\ncheckpoint: the second half of the script\nverified: none, there was nothing to check\n---\n\n# Handoff {name}\n\n\
          ## What I was working on\nI followed the script that I was given, line by line. The goal is that every line of it was followed.\n\n\
-         ## Current progress\nHalf of it is done and was read again; the other half is untouched. Nothing has left this machine.\n\n\
-         ## Key decisions and why\nI followed the lines in their order, because the later ones build on the earlier ones. I did not skip any.\n\n\
+         ## Current progress\nHalf of it is done and was read again; the other half is untouched. Nothing has left this machine, and nothing still runs. \
+         I kept no notes elsewhere, so this document is all that there is.\n\n\
+         ## Key decisions and why\nI followed the lines in their order, because the later ones build on the earlier ones. I did not skip any, and I tried nothing that failed.\n\n\
          ## Blockers\nNone.\n\n## Files modified\nNone.\n\n\
          ## Next steps\n1. Run `ls` to see where you are.\n2. Follow the other half of the script, from its middle on.\n"
     )
@@ -132,8 +133,10 @@ pub(crate) fn blocks() -> Vec<String> {
          ## Goal\nTo follow the script that I was given, line by line, until every line of it was followed.\n\n\
          ## Constraints & Preferences\nNone.\n"
             .to_owned(),
-        "## Progress\nHalf of it is done and was read again; the other half is untouched. Nothing has left this machine.\n\n\
-         ## Key Decisions\nI followed the lines in their order, because the later ones build on the earlier ones.\n"
+        "## Progress\nHalf of it is done and was read again; the other half is untouched. Nothing has left this machine, and nothing still runs. \
+         I kept no notes elsewhere, so this answer is all that there is.\n\n\
+         ## Key Decisions\nI followed the lines in their order, because the later ones build on the earlier ones. I did not skip any, and I tried \
+         nothing that failed.\n"
             .to_owned(),
         "## Critical Context\nNothing but the script itself is needed to continue.\n\n\
          ## Next Steps\n1. Run `ls` to see where you are.\n2. Follow the other half of the script, from its middle on.\n"
