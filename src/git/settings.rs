@@ -7,7 +7,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 /// What `git config --get-regexp` is asked for.
-pub(super) const WANTED: &str = r"^(core\.(autocrlf|checkstat|eol|filemode|ignorecase|precomposeunicode|protecthfs|protectntfs|sparsecheckout|sparsecheckoutcone|symlinks|trustctime)|extensions\..*|remote\..*\.(url|fetch))$";
+pub(super) const WANTED: &str = concat!(
+    r"^(core\.(autocrlf|checkstat|eol|filemode|ignorecase|precomposeunicode|protecthfs|protectntfs|sparsecheckout",
+    r"|sparsecheckoutcone|symlinks|trustctime)|extensions\..*|remote\..*\.(url|fetch))$"
+);
 
 /// Extensions of the repository format that change nothing about how files, index and objects are read.
 const HARMLESS: [&str; 7] = [

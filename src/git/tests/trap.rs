@@ -1,5 +1,5 @@
-//! A hostile repository: every setting, attribute and hook that makes git run a program names one, which leaves its name in
-//! a file.
+//! A hostile repository: every setting, attribute and hook that makes git run a program names one, which leaves its name
+//! in a file.
 
 use super::support::{Place, facts, gits};
 use crate::contract::facts::RepositoryFacts;
