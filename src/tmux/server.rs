@@ -41,7 +41,6 @@ pub(super) fn prepare(
     wake: &ConnectionWaker<'_>,
     names: &Names,
 ) -> Result<(ServerInfo, String), ConnectionEnd> {
-    await_session(connection, wake, names)?;
     let fence = nonce();
     let ask = format!(
         "set-option -s {} {fence} ; display-message -p \"#{{pid}} #{{start_time}} #{{version}} #{{socket_path}}\"",
@@ -60,7 +59,11 @@ pub(super) fn prepare(
 
 /// Waits until our client is in its session. The server reads a client's lines as soon as it can, even before it has
 /// carried out the command that started the client; until then there is no session, and lines fail.
-fn await_session(connection: &mut Connection, wake: &ConnectionWaker<'_>, names: &Names) -> Result<(), ConnectionEnd> {
+pub(super) fn await_session(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+    names: &Names,
+) -> Result<(), ConnectionEnd> {
     let until = Instant::now() + PATIENCE;
     loop {
         while let Some((name, args)) = connection.next_notice() {

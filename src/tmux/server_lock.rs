@@ -10,17 +10,17 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long to wait for others. Connecting takes milliseconds; a home that takes longer hangs, and must delay nobody.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
-/// How long a home that leaves waits at most: its end is wanted now.
-pub(super) const LEAVES_WITHIN: Duration = Duration::from_millis(500);
+/// How long to wait for others. A home that connects holds the lock for milliseconds, for a second where the machine is
+/// busy, and never longer than its own deadlines; whoever holds it longer hangs, and must delay nobody for ever.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a home that leaves waits at most. Its end is wanted now, but whoever leaves while another home connects ends
+/// the user's server with every agent in it.
+pub(super) const LEAVES_WITHIN: Duration = Duration::from_secs(8);
 const TRY_EVERY: Duration = Duration::from_millis(5);
 
 /// A lock on the folder of the server's socket. The system releases it when the process ends.
 #[derive(Debug)]
-pub(super) struct ServerLock(
-    #[cfg_attr(not(test), expect(dead_code, reason = "held until it is dropped"))] Option<Flock<File>>,
-);
+pub(super) struct ServerLock(Option<Flock<File>>);
 
 impl ServerLock {
     /// The exclusive lock, for a home that connects or disconnects. After `patience` it returns without the lock: a
@@ -33,6 +33,23 @@ impl ServerLock {
                 None if Instant::now() >= until => return no_lock(),
                 None => std::thread::sleep(TRY_EVERY),
             }
+        }
+    }
+
+    /// Lets others change something, but not connect or disconnect.
+    pub(super) fn share(&self) {
+        self.relock(FlockArg::LockSharedNonblock, Duration::ZERO);
+    }
+
+    /// Makes it exclusive again, for a home that gives up its connection. After `patience` it returns as it is.
+    pub(super) fn unshare(&self, patience: Duration) {
+        self.relock(FlockArg::LockExclusiveNonblock, patience);
+    }
+
+    fn relock(&self, how: FlockArg, patience: Duration) {
+        let (Some(lock), until) = (&self.0, Instant::now() + patience) else { return };
+        while lock.relock(how).is_err() && Instant::now() < until {
+            std::thread::sleep(TRY_EVERY);
         }
     }
 
@@ -82,6 +99,11 @@ mod tests {
         drop(acting);
         let alone = ServerLock::exclusive(&socket, soon);
         assert!(alone.0.is_some() && ServerLock::attempt(&socket, FlockArg::LockSharedNonblock).is_none());
+        alone.share();
+        assert!(ServerLock::attempt(&socket, FlockArg::LockSharedNonblock).is_some_and(|lock| lock.0.is_some()));
+        assert!(ServerLock::exclusive(&socket, soon).0.is_none());
+        alone.unshare(soon);
+        assert!(ServerLock::attempt(&socket, FlockArg::LockSharedNonblock).is_none());
         drop(alone);
         assert!(ServerLock::shared(word).await.0.is_some());
         assert!(ServerLock::exclusive(Path::new("/nowhere/s"), PATIENCE).0.is_none());

@@ -202,13 +202,19 @@ impl Supervisor {
         }
         // During the pause somebody may have put another socket there.
         owner::check_place(&self.socket).map_err(|foreign| refused(&foreign))?;
-        let _lock = ServerLock::exclusive(&self.socket, server_lock::PATIENCE);
+        let lock = ServerLock::exclusive(&self.socket, server_lock::PATIENCE);
         let names = self.shared.names.clone();
         let command = server::control_client(&self.options.program, &self.socket, &names);
         let client = PtyClient::start(command).map_err(|error| unclear(format!("could not run tmux: {error}")))?;
         let mut connection = Connection::new(client);
         let waker = ConnectionWaker { pipe: &self.pipe, inbox: None, stop: &self.shared.stop };
-        match server::prepare(&mut connection, &waker, &names) {
+        let attached = server::await_session(&mut connection, &waker, &names);
+        let prepared = attached.and_then(|()| {
+            // The server treats our client as a control client now: what others change is no danger any more.
+            lock.share();
+            server::prepare(&mut connection, &waker, &names)
+        });
+        match prepared {
             Ok((info, fence)) => {
                 let (inbox, requests) = sync_channel(INBOX);
                 let wake = self.shared.wake.try_clone().map_err(|error| unclear(error.to_string()))?;
@@ -219,6 +225,7 @@ impl Supervisor {
                 ))
             }
             Err(ended) => {
+                lock.unshare(server_lock::LEAVES_WITHIN);
                 drop(connection);
                 self.last_end = Instant::now();
                 Err(unclear(ended.to_string()))

@@ -1,6 +1,8 @@
 //! Several homes on one server, which come, go and make sessions at once: the server outlives it.
 
 use crate::support::tmux::{Server, connect_home};
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 use tasuki::tmux::{SpawnOutcome, SpawnPlan};
@@ -41,4 +43,17 @@ async fn homes_that_come_and_go_at_once_do_not_end_the_server() {
         }
     }
     assert_eq!(server.pid(), pid, "the server has ended and was begun again");
+}
+
+#[tokio::test]
+async fn a_home_that_leaves_waits_for_one_that_takes_long_to_connect() {
+    let server = Server::start();
+    let leaving = connect_home(&server.socket(), "0000000a", PATIENCE).await;
+    let folder = File::open(server.dir.path()).expect("a folder");
+    let connecting = Flock::lock(folder, FlockArg::LockExclusiveNonblock).expect("nobody else has it");
+    let mut leaves = tokio::spawn(async move { leaving.close().await });
+    let too_soon = tokio::time::timeout(Duration::from_secs(2), &mut leaves).await;
+    assert!(too_soon.is_err(), "it left while another home was connecting");
+    drop(connecting);
+    tokio::time::timeout(PATIENCE, leaves).await.expect("it leaves in time").expect("it leaves");
 }

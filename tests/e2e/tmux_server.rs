@@ -1,6 +1,8 @@
 //! The connection: that it harms nobody, disturbs nobody, and comes back.
 
 use crate::support::tmux::{Server, TAG, TestScreenReader, is_running, plan, wait_until};
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tasuki::core::pane::{Activity, Refusal, Typed};
@@ -354,6 +356,11 @@ async fn a_client_that_a_former_process_left_is_ended_first() {
     let server = Server::start();
     let mut former = asker(&server);
     wait_until("it is connected", || server.tmux(&["list-clients"]).contains("_tasuki"));
+    // Stopped in the middle of that it would hold the lock on the server, for which a home waits longer than this test.
+    wait_until("no home connects", || {
+        let folder = File::open(server.dir.path()).expect("a folder");
+        Flock::lock(folder, FlockArg::LockExclusiveNonblock).is_ok()
+    });
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(former.id() as i32), nix::sys::signal::Signal::SIGSTOP)
         .expect("stopped");
     let stale = control_clients(&server);
