@@ -30,6 +30,8 @@ pub mod rules;
 mod salvage;
 pub mod screen;
 pub mod statusline;
+#[cfg(test)]
+mod testing;
 pub mod tool_calls;
 pub mod tool_format;
 pub mod transcript;

@@ -1,8 +1,8 @@
 //! Tool calls as each CLI writes them, and the facts of whole sessions.
 
 use super::super::actions::{TESTS, actions};
-use super::super::profile::Profiles;
 use super::super::reading::has_read;
+use super::super::testing::{profile, user, written};
 use super::super::tool_calls::ToolKind;
 use super::*;
 use serde_json::json;
@@ -14,26 +14,12 @@ const FIX: &str = "Please make the fix: two() is missing, and the tests should p
 const COMMIT: &str = "git add -A && git -c user.name=me -c user.email=me@localhost commit -qm 'add two(); cargo test passes' \
     && git push origin main";
 
-fn profile(name: &str) -> Profile {
-    Profiles::load(None).expect("built in").get(name).expect("a profile").clone()
-}
-
-fn written(lines: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().expect("a file");
-    file.write_all(lines.as_bytes()).expect("written");
-    file
-}
-
 fn facts(name: &str, lines: &str) -> TranscriptFacts {
     read_facts(&profile(name), written(lines).path()).expect("read")
 }
 
 fn demo(lines: &[Value]) -> TranscriptFacts {
     facts("demo", &lines.iter().map(|line| format!("{line}\n")).collect::<String>())
-}
-
-fn user(text: &str) -> Value {
-    json!({"type": "user", "message": {"content": text}})
 }
 
 fn call(id: &str, name: &str, input: &Value) -> Value {

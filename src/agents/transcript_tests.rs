@@ -1,20 +1,9 @@
 //! Transcripts as each CLI writes them, and broken ones.
 
-use super::super::profile::Profiles;
+use super::super::testing::{profile, user, written};
 use super::super::transcript_file::MAX_LINE;
 use super::*;
 use serde_json::json;
-use std::io::Write;
-
-fn profile(name: &str) -> Profile {
-    Profiles::load(None).expect("built in").get(name).expect("a profile").clone()
-}
-
-fn written(lines: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().expect("a file");
-    file.write_all(lines.as_bytes()).expect("written");
-    file
-}
 
 fn read_as(name: &str, lines: &str) -> Transcript {
     read(&profile(name), written(lines).path()).expect("read")
@@ -22,10 +11,6 @@ fn read_as(name: &str, lines: &str) -> Transcript {
 
 fn demo(lines: &[Value]) -> Transcript {
     read_as("demo", &lines.iter().map(|line| format!("{line}\n")).collect::<String>())
-}
-
-fn user(text: &str) -> Value {
-    json!({"type":"user","message":{"content":text}})
 }
 
 fn agent(id: &str, block: &Value) -> Value {

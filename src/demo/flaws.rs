@@ -1,5 +1,7 @@
 //! Documents with a flaw, as agents write them: `flaw=WORD` of the demo agent's faults. Pure.
 
+use crate::core::check::without_front_matter;
+
 /// The longest predecessor's document that is kept to be copied, in bytes.
 pub const MAX_KEPT: usize = 64 * 1024;
 /// How long a document with the flaw `long` is, in bytes.
@@ -30,13 +32,6 @@ pub fn with_flaw(document: &str, flaw: &str, predecessor: Option<&str>) -> Strin
         }
         _ => document.to_owned(),
     }
-}
-
-/// What follows the lines between `---` at the beginning of a document.
-#[must_use]
-pub fn without_front_matter(document: &str) -> &str {
-    let rest = document.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-    rest.map_or(document, |(_, body)| body.trim_start_matches('\n'))
 }
 
 /// What looks like a credential and is none; made here, so that no file of this repository holds one.

@@ -1,8 +1,9 @@
 //! The demo agent's understanding: what a prompt asks, and what to answer. Pure. It remembers earlier prompts, so that
 //! each agent's document is different.
 
-use super::flaws::{MAX_KEPT, without_front_matter};
+use super::flaws::MAX_KEPT;
 use super::work::{NotifiedWork, notice};
+use crate::core::check::without_front_matter;
 use std::path::PathBuf;
 
 /// What a prompt asks the demo agent for.

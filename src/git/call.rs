@@ -93,13 +93,6 @@ pub struct Git {
     pub limit: Duration,
 }
 
-impl Default for Git {
-    /// The git in `PATH`, and two seconds for each call.
-    fn default() -> Git {
-        Git { program: "git".to_owned(), limit: Duration::from_secs(2) }
-    }
-}
-
 /// Where a call happens.
 #[derive(Debug, Clone)]
 pub(super) struct GitPlace {

@@ -2,14 +2,15 @@
 //! was provided.
 
 use super::Tools;
+use super::document::recorded;
 use crate::agents::profile::Profile;
 use crate::agents::transcript::{self, Role, Transcript};
 use crate::agents::{self, ToolCall, ToolKind};
 use crate::core::effect::{Composed, DocumentSource};
 use crate::core::id::{DeliveryId, Slug};
-use crate::core::text::{self, is_blank, normalise, sanitise, signature};
+use crate::core::text::{is_blank, normalise, sanitise, signature};
 use crate::files::Grade;
-use crate::spool::documents::{DocumentFolder, DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder};
+use crate::spool::documents::{DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,11 +30,6 @@ const MOST_CALLS: usize = 40;
 /// Longest path or command line in that list, in characters.
 const MAX_TARGET: usize = 160;
 
-/// Whether the file still holds the text with this hash.
-fn is_recorded(folder: &DocumentFolder, name: &OsStr, sha256: &str) -> bool {
-    folder.read(name).is_ok_and(|reading| text::sha256(&reading.bytes) == sha256)
-}
-
 /// Writes the document, unless its name is taken: an earlier run of this effect, or a person, has written it. With
 /// `replaces` it takes the place of the text with this hash.
 pub(super) async fn compose(
@@ -48,7 +44,7 @@ pub(super) async fn compose(
         Err(error) => return failed(error.to_string()),
     };
     let name = OsStr::new(file_name);
-    let replaces = replaces.filter(|sha256| is_recorded(&folder, name, sha256));
+    let replaces = replaces.filter(|sha256| recorded(&folder, file_name, sha256).is_some());
     if replaces.is_none() && folder.look(name) != DocumentLook::Missing {
         return Composed::Written;
     }

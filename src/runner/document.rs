@@ -6,7 +6,7 @@ use crate::config::Home;
 use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::id::Slug;
 use crate::core::text;
-use crate::spool::documents::{DocumentError, DocumentLook, DocumentReading, open_folder};
+use crate::spool::documents::{DocumentError, DocumentFolder, DocumentLook, DocumentReading, open_folder};
 use std::ffi::OsStr;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -79,6 +79,24 @@ fn to_document_read(reading: Result<DocumentReading, DocumentError>) -> LookResu
         Err(DocumentError::Unsafe { why, .. }) => LookResult::Answered(DocumentRead::Unsafe { why }),
         Err(DocumentError::Unread { source, .. }) => LookResult::Unavailable(format!("it can't be read: {source}")),
     }
+}
+
+/// Reads the document as it is at this moment.
+pub(super) fn read_once(home: &Home, persona: &Slug, file_name: &str) -> DocumentRead {
+    let read = match open_folder(home.root(), persona) {
+        Ok(folder) => to_document_read(folder.read(OsStr::new(file_name))),
+        Err(error) => LookResult::Unavailable(error.to_string()),
+    };
+    match read {
+        LookResult::Answered(read) => read,
+        LookResult::Unavailable(why) => DocumentRead::Unsafe { why },
+    }
+}
+
+/// A file's bytes, if they have this hash.
+pub(super) fn recorded(folder: &DocumentFolder, name: &str, sha256: &str) -> Option<Vec<u8>> {
+    let reading = folder.read(OsStr::new(name)).ok()?;
+    (text::sha256(&reading.bytes) == sha256).then_some(reading.bytes)
 }
 
 /// Whether the document is still the recorded one. A document that can't be read is tried again; if that does not help,

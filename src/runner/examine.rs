@@ -12,16 +12,14 @@ use crate::contract::{self, DocumentFault, Facts};
 use crate::core::check::{self, CheckInput, FoundSecret, Lookups};
 use crate::core::effect::{DocumentRead, Drift, Examination, ExaminePlan, Outcome};
 use crate::core::id::Slug;
-use crate::core::text;
 use crate::files::Grade;
 use crate::git::Git;
 use crate::process;
 use crate::secrets::{self, Known};
-use crate::spool::documents::{self, DocumentError};
+use crate::spool::documents;
 use chrono::{SecondsFormat, Utc};
 use regex::Regex;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -59,7 +57,7 @@ struct Looked {
 
 /// Reads the document, and looks at the work of its author.
 async fn look(tools: &Tools, plan: &ExaminePlan) -> Looked {
-    let document = read(&tools.home, plan, &plan.file_name);
+    let document = document::read_once(&tools.home, &plan.persona, &plan.file_name);
     let mut facts = Facts {
         v: 1,
         handoff_id: plan.handoff_id.to_string(),
@@ -156,26 +154,6 @@ fn with_states(mut actions: ActionFacts, plan: &ExaminePlan, facts: &Facts) -> A
     actions
 }
 
-fn read(home: &Home, plan: &ExaminePlan, name: &str) -> DocumentRead {
-    let unsafe_ = |why: String| DocumentRead::Unsafe { why };
-    let folder = match documents::open_folder(home.root(), &plan.persona) {
-        Ok(folder) => folder,
-        Err(error) => return unsafe_(error.to_string()),
-    };
-    match folder.read(OsStr::new(name)) {
-        Ok(reading) => {
-            let sha256 = text::sha256(&reading.bytes);
-            match String::from_utf8(reading.bytes) {
-                Ok(text) => DocumentRead::Whole { text, sha256 },
-                Err(_) => unsafe_("it is not UTF-8".to_owned()),
-            }
-        }
-        Err(DocumentError::Missing { .. }) => DocumentRead::Missing,
-        Err(DocumentError::Empty { .. }) => DocumentRead::Empty,
-        Err(error) => unsafe_(error.to_string()),
-    }
-}
-
 /// Reads the transcript, takes credentials out of what was seen, writes that beside the document, and finds the faults.
 /// It reads and searches files of several megabytes, so it has a thread of its own.
 fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome {
@@ -229,12 +207,12 @@ fn changed(document: DocumentRead) -> Outcome {
 fn predecessor(home: &Home, plan: &ExaminePlan, facts: &mut Facts) -> Option<String> {
     let path = Path::new(&plan.chain.earlier.last()?.file_path);
     let name = path.file_name()?.to_str()?;
-    let DocumentRead::Whole { text, .. } = read(home, plan, name) else {
+    let DocumentRead::Whole { text, .. } = document::read_once(home, &plan.persona, name) else {
         facts.not_known.push("the document of the agent's predecessor can't be read".to_owned());
         return None;
     };
     let stem = name.strip_suffix(".md").unwrap_or(name);
-    let earlier = match read(home, plan, &format!("{stem}.facts.json")) {
+    let earlier = match document::read_once(home, &plan.persona, &format!("{stem}.facts.json")) {
         DocumentRead::Whole { text, .. } => contract::read::<Facts>(text.as_bytes()).ok().flatten(),
         DocumentRead::Missing | DocumentRead::Empty | DocumentRead::Unsafe { .. } => None,
     };

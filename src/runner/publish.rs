@@ -3,6 +3,7 @@
 //! holds credentials is not copied before the operator has said how to publish it.
 
 use super::Tools;
+use super::document::recorded;
 use crate::config::Home;
 use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
 use crate::core::pane::Process;
@@ -121,12 +122,6 @@ fn not_recorded(folder: &DocumentFolder, name: &str) -> PublishFault {
     let message =
         format!("the recorded text can't be read from {} any more, and there is no copy of it", path.display());
     PublishFault { code: "document_changed".to_owned(), message, ..PublishFault::default() }
-}
-
-/// A file's bytes, if they are those that were recorded.
-fn recorded(folder: &DocumentFolder, name: &str, sha256: &str) -> Option<Vec<u8>> {
-    let reading = folder.read(OsStr::new(name)).ok()?;
-    (text::sha256(&reading.bytes) == sha256).then_some(reading.bytes)
 }
 
 /// Publishes the copy. First it searches for what an earlier attempt, or an earlier process, may have uploaded.

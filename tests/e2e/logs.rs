@@ -3,6 +3,7 @@
 
 use super::support::small_disk::{SmallDisk, has_mounts_of_its_own};
 use super::support::stage::{PATIENCE, Stage};
+use super::support::stage_checks::STEPS;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,20 +14,6 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-const STEPS: [&str; 11] = [
-    "waiting",
-    "instructing",
-    "writing",
-    "checking",
-    "recording",
-    "ending",
-    "starting",
-    "priming",
-    "briefing",
-    "reading",
-    "done",
-];
 
 /// Starts the sidecar with this standard error, and what systemd would say of it.
 fn start(stage: &Stage, args: &[&str], stderr: fs::File, stream: Option<&str>) {

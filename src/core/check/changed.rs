@@ -1,6 +1,7 @@
 //! Changed files that a document does not name.
 
 use super::lines::Document;
+use super::made::is_made;
 use super::report::{FaultReport, short};
 use crate::contract::document::{FaultCheck, FaultGrade};
 use crate::contract::facts::RepositoryFacts;
@@ -15,35 +16,8 @@ const MOST_NAMES: usize = 6;
 /// Longest name in a fault, in characters.
 const MAX_NAME: usize = 60;
 
-/// Folders that a build or a tool makes. Files in them count only if git follows them.
-const BUILT: [&str; 26] = [
-    "node_modules",
-    "target",
-    "dist",
-    "build",
-    "out",
-    "output",
-    "coverage",
-    "__pycache__",
-    "venv",
-    ".venv",
-    "tmp",
-    "temp",
-    ".cache",
-    "cache",
-    ".next",
-    ".nuxt",
-    ".turbo",
-    ".gradle",
-    "logs",
-    "log",
-    "obj",
-    ".idea",
-    ".vscode",
-    ".pytest_cache",
-    ".mypy_cache",
-    ".ruff_cache",
-];
+/// More folders that tools make. Files in made folders count only if git follows them.
+const TOOLS: [&str; 5] = [".idea", ".vscode", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
 /// Files that a tool writes beside others that a document names.
 const BY_TOOLS: [&str; 12] = [
     "Cargo.lock",
@@ -76,14 +50,14 @@ pub(super) fn changed<'a>(repository: &'a RepositoryFacts, document_path: Option
         let is_above = path.ends_with('/') && own.is_some_and(|own| own.starts_with(path));
         is_above || own == Some(path) || own_folder.as_deref().is_some_and(|folder| path.starts_with(folder))
     };
-    let is_made = |path: &str| {
+    let is_by_tools = |path: &str| {
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         BY_TOOLS.contains(&name) || name.ends_with(".log") || name.ends_with(".pyc") || name.ends_with(".swp")
     };
-    let is_built = |path: &str| path.split('/').any(|part| BUILT.contains(&part));
+    let is_built = |path: &str| path.split('/').any(|part| is_made(part, &TOOLS));
     let counts = |file: &&crate::contract::facts::ChangedFile| {
         let is_untracked = file.state == "??" || file.state == "!!";
-        !(is_own(&file.path) || is_made(&file.path) || is_untracked && is_built(&file.path))
+        !(is_own(&file.path) || is_by_tools(&file.path) || is_untracked && is_built(&file.path))
     };
     Changed { paths: repository.status.iter().filter(counts).map(|file| file.path.as_str()).collect() }
 }

@@ -28,3 +28,10 @@ fn scalar(text: &str) -> String {
     }
     text.split_once(" #").map_or(text, |(before, _)| before).trim_end().to_owned()
 }
+
+/// What follows the front matter of a document; the whole of it if it has none.
+#[must_use]
+pub fn without_front_matter(document: &str) -> &str {
+    let rest = document.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    rest.map_or(document, |(_, body)| body.trim_start_matches('\n'))
+}

@@ -2,6 +2,7 @@
 //! working directory before it.
 
 use super::lines::LineKind;
+use super::made::is_made;
 use super::places::{Place, has_phrase, has_word};
 use super::sections::is_about_next_steps;
 use super::spans::{spans, without_code};
@@ -20,39 +21,9 @@ const EXTENSIONS: [&str; 91] = [
     "proto", "ps1", "py", "pyi", "r", "rb", "rs", "rst", "sass", "scala", "scss", "sh", "sol", "sql", "svelte", "svg",
     "swift", "tf", "toml", "ts", "tsx", "txt", "vue", "xml", "yaml", "yml", "zig", "zsh",
 ];
-/// Folders whose files are made by a build, or are not in git.
-const BUILT: [&str; 30] = [
-    "node_modules",
-    "target",
-    "dist",
-    "build",
-    "out",
-    "output",
-    "outputs",
-    "coverage",
-    "__pycache__",
-    "venv",
-    ".venv",
-    "tmp",
-    "temp",
-    ".cache",
-    "cache",
-    ".next",
-    ".nuxt",
-    ".turbo",
-    ".gradle",
-    ".git",
-    "logs",
-    "log",
-    "bin",
-    "obj",
-    "vendor",
-    "generated",
-    "site-packages",
-    "scratch",
-    "scratchpad",
-    "memory",
-];
+/// More folders whose files are made by a build, or are not in git.
+const NOT_IN_GIT: [&str; 9] =
+    ["outputs", ".git", "bin", "vendor", "generated", "site-packages", "scratch", "scratchpad", "memory"];
 
 /// Words in a line that say that a file is not there: any more, yet, or at all.
 const ELSEWHERE: [&str; 84] = [
@@ -314,5 +285,5 @@ fn is_not_of_a_file(part: &str) -> bool {
     let lower = part.to_ascii_lowercase();
     let has_letters_for_digits = ["XX", "NN", "YYYY"].iter().any(|letters| part.contains(letters));
     let is_stand_in = has_letters_for_digits || has_word(&lower.replace(['-', '_', '.'], " "), &STAND_INS);
-    part.is_empty() || part == ".." || BUILT.contains(&part) || is_stand_in
+    part.is_empty() || part == ".." || is_made(part, &NOT_IN_GIT) || is_stand_in
 }

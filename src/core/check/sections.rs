@@ -1,6 +1,6 @@
 //! The sections that were asked for: which are missing, and which have nothing but a placeholder.
 
-use super::lines::{BOLD, Document, DocumentLine, LineKind, list_marker, read};
+use super::lines::{BOLD, Document, DocumentLine, LineKind, list_marker};
 use super::report::FaultReport;
 use super::spans::head;
 use crate::contract::document::FaultCheck;
@@ -97,14 +97,6 @@ fn asked(author: Author) -> &'static [Asked] {
         Author::AgentReply => &OF_REPLY,
         Author::Salvage | Author::Provided => &[],
     }
-}
-
-/// A sentence for each section without a heading.
-#[must_use]
-pub fn missing_sections(author: Author, text: &str) -> Vec<String> {
-    let lower = text.to_ascii_lowercase();
-    let document = read(text, &lower);
-    missing(&document, author).map(Asked::missing).collect()
 }
 
 /// Reports missing sections, and those in which nothing is said.

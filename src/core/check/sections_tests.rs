@@ -1,7 +1,15 @@
 //! Sections by their headings, in every form that agents write.
 
+use super::super::lines::read;
 use super::super::testing::{GOOD, judged_alone, of, with};
 use super::*;
+
+/// A sentence for each section without a heading.
+fn missing_sections(author: Author, text: &str) -> Vec<String> {
+    let lower = text.to_ascii_lowercase();
+    let document = read(text, &lower);
+    missing(&document, author).map(Asked::missing).collect()
+}
 
 #[test]
 fn missing_sections_are_named_and_present_ones_are_not() {

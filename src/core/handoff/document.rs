@@ -1,6 +1,6 @@
 //! The document's name, and what tasuki reads in its text: checkpoint and first paragraph.
 
-use crate::core::check::stated;
+use crate::core::check::{stated, without_front_matter};
 use crate::core::id::{AgentId, Slug};
 use crate::core::persona::PersonaFacts;
 use crate::core::text::{normalise, sanitise};
@@ -57,8 +57,7 @@ pub fn checkpoint(text: &str) -> Option<String> {
 /// The first paragraph after the front matter that is not a heading, on one line: task context for the briefing.
 #[must_use]
 pub fn first_paragraph(text: &str) -> Option<String> {
-    let body = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).map_or(text, |(_, body)| body);
-    let mut lines = body.lines().skip_while(|line| line.trim().is_empty() || is_heading(line));
+    let mut lines = without_front_matter(text).lines().skip_while(|line| line.trim().is_empty() || is_heading(line));
     let paragraph: Vec<&str> = lines.by_ref().take_while(|line| !line.trim().is_empty()).collect();
     let joined = normalise(&sanitise(&paragraph.join(" ")));
     if joined.is_empty() {

@@ -12,14 +12,6 @@ use crate::core::rows::handoff::Handoff;
 use crate::core::settings::DocumentRules;
 use crate::core::tx::Tx;
 
-/// What follows from an examination.
-pub(crate) enum Examined {
-    /// The document was examined; its facts and faults are in the row.
-    Document(DocumentText),
-    /// It has changed since it was read: it is to be read again.
-    ReadAgain,
-}
-
 /// Begins to examine the document that was read last.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(plan) = tx.handoff(&id).and_then(|handoff| plan(tx, handoff, None)) else { return };
@@ -61,19 +53,17 @@ fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExamineP
     })
 }
 
-/// The outcome: keeps what was found.
-pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) -> Examined {
+/// The outcome: keeps what was found. None if the document has changed since it was read, so that it is to be read again.
+pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) -> Option<DocumentText> {
     let Examination { document, facts, faults, redacted } = examination;
-    let Some(handoff) = tx.handoff_mut(&id) else { return Examined::ReadAgain };
+    let handoff = tx.handoff_mut(&id)?;
     match document {
         DocumentRead::Whole { text, sha256 } if handoff.examined.sha256.as_ref() == Some(&sha256) => {
             handoff.examined.facts = Some(facts);
             handoff.examined.faults = faults;
-            Examined::Document(DocumentText { text, sha256, redacted })
+            Some(DocumentText { text, sha256, redacted })
         }
-        DocumentRead::Whole { .. } | DocumentRead::Missing | DocumentRead::Empty | DocumentRead::Unsafe { .. } => {
-            Examined::ReadAgain
-        }
+        DocumentRead::Whole { .. } | DocumentRead::Missing | DocumentRead::Empty | DocumentRead::Unsafe { .. } => None,
     }
 }
 

@@ -22,25 +22,35 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: ReadReason) {
     }
 }
 
-/// The document could not be examined, which fails no handoff: it is recorded as it is.
-pub(crate) fn unexamined(tx: &mut Tx<'_>, id: HandoffId, why: &str) -> Next {
-    row::warn(tx, id, &format!("the document was not checked: {why}"));
-    begin(tx, id, ReadReason::Unexamined);
-    Next::Stay
-}
-
 fn read_file(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
     row::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
 }
 
-/// The outcome of writing or reading the document.
-pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+/// The outcome of writing, reading or examining the document. `examined` says what follows from a document whose facts
+/// and faults are in the row by then.
+pub(crate) fn settled(
+    tx: &mut Tx<'_>,
+    id: HandoffId,
+    outcome: Outcome,
+    examined: impl FnOnce(&mut Tx<'_>, HandoffId, DocumentText) -> Next,
+) -> Next {
     if let Outcome::Document(read) = outcome {
         after_reading(tx, id, read)
     } else if let Outcome::Composed(composed) = outcome {
         after_writing(tx, id, composed)
+    } else if let Outcome::Examined(examination) = outcome {
+        if let Some(whole) = examination::settled(tx, id, *examination) {
+            return examined(tx, id, whole);
+        }
+        begin(tx, id, ReadReason::AtStop);
+        Next::Stay
+    } else if let Outcome::Failed { why } = outcome {
+        // Only an examination ends so, and that fails no handoff: the document is recorded as it is.
+        row::warn(tx, id, &format!("the document was not checked: {why}"));
+        begin(tx, id, ReadReason::Unexamined);
+        Next::Stay
     } else {
         Next::Stay
     }

@@ -1,6 +1,6 @@
 //! What tasuki does about a document before it records it, and what it has found in it.
 
-use crate::contract::document::{DocumentCheck, FaultCheck, FaultGrade};
+use crate::contract::document::{DocumentCheck, FaultGrade};
 use crate::contract::{DocumentFault, Facts};
 use serde::{Deserialize, Serialize};
 
@@ -47,11 +47,5 @@ impl Examined {
     #[must_use]
     pub fn needs_repairing(&self) -> bool {
         self.faults.iter().any(|fault| fault.grade == FaultGrade::Fix)
-    }
-
-    /// Whether the document holds a credential.
-    #[must_use]
-    pub fn has_secrets(&self) -> bool {
-        self.faults.iter().any(|fault| fault.check == FaultCheck::Secrets)
     }
 }

@@ -1,16 +1,16 @@
 //! Holds the document against what tasuki sees itself. With faults the agent is asked once to repair it, or the handoff
 //! waits for a person. What is left becomes warnings: a gate that throws work away would be worse than none.
 
+use super::author_turn;
 use crate::contract::document::DocumentCheck;
 use crate::contract::{JournalLine, LineType};
 use crate::core::agent::typing;
 use crate::core::effect::Outcome;
 use crate::core::fact::{DeliveryEnd, Fact};
-use crate::core::handoff::examination::{self, Examined};
 use crate::core::handoff::handler::{StepHandler, ended_agent};
 use crate::core::handoff::next::{DocumentText, Entry, Next};
-use crate::core::handoff::{authors, reader, row};
-use crate::core::hook::{HookEvent, HookKind};
+use crate::core::handoff::{authors, examination, reader, row};
+use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::Refusal;
 use crate::core::prompts::Rework;
@@ -64,19 +64,7 @@ impl StepHandler for Checking {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
-        if let Outcome::Examined(examination) = outcome {
-            match examination::settled(tx, id, *examination) {
-                Examined::Document(whole) => judge(tx, id, whole),
-                Examined::ReadAgain => {
-                    reader::begin(tx, id, ReadReason::AtStop);
-                    Next::Stay
-                }
-            }
-        } else if let Outcome::Failed { why } = outcome {
-            reader::unexamined(tx, id, &why)
-        } else {
-            reader::settled(tx, id, outcome)
-        }
+        reader::settled(tx, id, outcome, judge)
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
@@ -231,40 +219,11 @@ fn asked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, ended: &DeliveryEnd
 
 /// The turn in which the agent was to repair its document has ended.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
-    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
-    let Some(event) = event else {
-        row::warn(tx, id, "stop_inferred");
+    let what = "The turn in which the agent was to repair its document";
+    author_turn::ended(tx, id, event, (what, HINT_ACCEPT)).unwrap_or_else(|| {
         read_again(tx, id);
-        return Next::Stay;
-    };
-    if handoff.author == Author::AgentReply {
-        handoff.last_text.clone_from(&event.last_text);
-    }
-    if handoff.stay.reading.is_some() {
-        handoff.stay.stopped_meanwhile = true;
-        return Next::Stay;
-    }
-    let said = event.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
-    match event.kind {
-        HookKind::StopFailure => {
-            let message = format!("The turn in which the agent was to repair its document ended in an error{said}");
-            Next::fail("agent_failed", message, HINT_ACCEPT)
-        }
-        HookKind::Interrupted => {
-            let message = "The turn in which the agent was to repair its document was interrupted";
-            Next::fail("agent_failed", message, HINT_ACCEPT)
-        }
-        HookKind::SessionStart
-        | HookKind::PromptSubmit
-        | HookKind::Stop
-        | HookKind::Blocked
-        | HookKind::Notification
-        | HookKind::Context
-        | HookKind::SessionEnd => {
-            read_again(tx, id);
-            Next::Stay
-        }
-    }
+        Next::Stay
+    })
 }
 
 fn read_again(tx: &mut Tx<'_>, id: HandoffId) {

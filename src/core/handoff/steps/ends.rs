@@ -35,6 +35,6 @@ impl StepHandler for Failed {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
-        reader::settled(tx, id, outcome)
+        reader::settled(tx, id, outcome, |_, _, whole| Next::Record(whole))
     }
 }

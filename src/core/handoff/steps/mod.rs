@@ -1,8 +1,10 @@
 //! The steps of a handoff, one file each; the three ends share `ends`. A step knows how it begins, what it waits for,
-//! and which step follows. It never calls another step. [`StepHandler`] is what each step implements. `verdict` is what
-//! several steps share: what follows from the verdict on a text.
+//! and which step follows. It never calls another step. [`StepHandler`] is what each step implements. `verdict` and
+//! `author_turn` are what several steps share: what follows from the verdict on a text, and from the end of a turn in
+//! which the author writes.
 
 mod acknowledging;
+mod author_turn;
 mod briefing;
 pub(crate) mod checking;
 mod ending;

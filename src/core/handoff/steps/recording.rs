@@ -2,10 +2,9 @@
 //! is not held against the world in the step before is looked at here, for its facts and warnings.
 
 use crate::core::effect::Outcome;
-use crate::core::handoff::examination::{self, Examined};
 use crate::core::handoff::handler::StepHandler;
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::{authors, reader};
+use crate::core::handoff::{authors, examination, reader};
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
 use crate::core::rows::handoff::{ReadReason, Step};
@@ -41,22 +40,10 @@ impl StepHandler for Recording {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
-        if let Outcome::Examined(examination) = outcome {
-            match examination::settled(tx, id, *examination) {
-                // A person is to see it: that needs the step in which they are waited for.
-                Examined::Document(whole) => match tx.handoff(&id) {
-                    Some(handoff) if examination::holds(handoff) => Next::Enter(Step::Checking),
-                    Some(_) | None => Next::Record(whole),
-                },
-                Examined::ReadAgain => {
-                    reader::begin(tx, id, ReadReason::AtStop);
-                    Next::Stay
-                }
-            }
-        } else if let Outcome::Failed { why } = outcome {
-            reader::unexamined(tx, id, &why)
-        } else {
-            reader::settled(tx, id, outcome)
-        }
+        // If a person is to see it, that needs the step in which they are waited for.
+        reader::settled(tx, id, outcome, |tx, id, whole| match tx.handoff(&id) {
+            Some(handoff) if examination::holds(handoff) => Next::Enter(Step::Checking),
+            Some(_) | None => Next::Record(whole),
+        })
     }
 }

@@ -1,14 +1,15 @@
 //! Waits for the end of the turn in which the agent writes its document, then reads the document.
 
+use super::author_turn;
 use crate::contract::{JournalLine, LineType};
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::handoff::handler::{StepHandler, without_author};
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::{reader, row};
-use crate::core::hook::{HookEvent, HookKind};
+use crate::core::handoff::reader;
+use crate::core::hook::HookEvent;
 use crate::core::id::HandoffId;
-use crate::core::request::{Assume, Author};
+use crate::core::request::Assume;
 use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
 use crate::core::rows::handoff::{DocumentSeen, ReadReason, Step};
 use crate::core::settings::Limits;
@@ -39,17 +40,14 @@ impl StepHandler for Writing {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
-        reader::settled(tx, id, outcome)
+        reader::settled(tx, id, outcome, |_, _, whole| Next::Record(whole))
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         let Fact::TurnEnded { purpose: Purpose::Instruction(_), event, .. } = fact else {
             return without_author(tx, id, fact);
         };
-        match event {
-            Some(event) => turn_ended(tx, id, event),
-            None => turn_inferred(tx, id),
-        }
+        turn_ended(tx, id, event.as_deref())
     }
 
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
@@ -76,42 +74,12 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// The turn that answers the instruction has ended, well or not.
-fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) -> Next {
-    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
-    if handoff.author == Author::AgentReply {
-        handoff.last_text.clone_from(&event.last_text);
-    }
-    if handoff.stay.reading.is_some() {
-        handoff.stay.stopped_meanwhile = true;
-        return Next::Stay;
-    }
+fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let look = "look at the agent's pane, then: tasuki retry HANDOFF";
-    match event.kind {
-        HookKind::StopFailure => {
-            let said = event.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
-            Next::fail("agent_failed", format!("The agent's turn ended in an error{said}"), look)
-        }
-        HookKind::Interrupted => Next::fail("agent_failed", "The agent's turn was interrupted", look),
-        HookKind::SessionStart
-        | HookKind::PromptSubmit
-        | HookKind::Stop
-        | HookKind::Blocked
-        | HookKind::Notification
-        | HookKind::Context
-        | HookKind::SessionEnd => {
-            reader::begin(tx, id, ReadReason::AtStop);
-            Next::Stay
-        }
-    }
-}
-
-/// The turn has ended without an event, as the screen showed: the document must exist.
-fn turn_inferred(tx: &mut Tx<'_>, id: HandoffId) -> Next {
-    if tx.handoff(&id).is_some_and(|handoff| handoff.stay.reading.is_none()) {
-        row::warn(tx, id, "stop_inferred");
+    author_turn::ended(tx, id, event, ("The agent's turn", look)).unwrap_or_else(|| {
         reader::begin(tx, id, ReadReason::AtStop);
-    }
-    Next::Stay
+        Next::Stay
+    })
 }
 
 pub(crate) fn document_grew(tx: &mut Tx<'_>, id: HandoffId, bytes: u64) {

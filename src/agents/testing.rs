@@ -1,0 +1,22 @@
+//! What tests of transcripts share.
+
+use super::profile::{Profile, Profiles};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// A built-in profile.
+pub(super) fn profile(name: &str) -> Profile {
+    Profiles::load(None).expect("built in").get(name).expect("a profile").clone()
+}
+
+/// A file with these lines.
+pub(super) fn written(lines: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(lines.as_bytes()).expect("written");
+    file
+}
+
+/// A line of the demo agent's transcript in which its user says this.
+pub(super) fn user(text: &str) -> Value {
+    json!({"type":"user","message":{"content":text}})
+}

@@ -1,0 +1,31 @@
+//! Folders whose files no document needs to account for.
+
+/// Folders that a build or a tool makes.
+const MADE: [&str; 21] = [
+    "node_modules",
+    "target",
+    "dist",
+    "build",
+    "out",
+    "output",
+    "coverage",
+    "__pycache__",
+    "venv",
+    ".venv",
+    "tmp",
+    "temp",
+    ".cache",
+    "cache",
+    ".next",
+    ".nuxt",
+    ".turbo",
+    ".gradle",
+    "logs",
+    "log",
+    "obj",
+];
+
+/// Whether a part of a path is such a folder, or one of `others`.
+pub(super) fn is_made(part: &str, others: &[&str]) -> bool {
+    MADE.contains(&part) || others.contains(&part)
+}
