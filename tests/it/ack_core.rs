@@ -311,6 +311,25 @@ fn a_better_document_takes_the_first_one_s_place_and_the_first_one_is_kept() {
     assert_eq!((&view["ack"]["checkpoint"], view["bytes"].as_u64()), (&json!("step 9"), Some(36)));
     assert!(view["injection_prompt"].as_str().is_some_and(|text| text.contains(&path)));
     assert!(world.texts("it was brought up to date")[0].contains(&path));
+    // Who comes after: another successor of this handoff, and the successor of this one.
+    assert_eq!(world.handoff().checkpoint.as_deref(), Some("step 9"));
+    let chain = &world.state.agents[&HEIR.parse().expect("an id")].chain;
+    let earlier: Vec<_> =
+        chain.earlier.iter().map(|earlier| (earlier.file_path.as_str(), earlier.checkpoint.as_deref())).collect();
+    assert_eq!(earlier, [(path.as_str(), Some("step 9"))]);
+}
+
+#[test]
+fn another_text_under_the_better_documents_name_is_refused() {
+    let mut world = AckWorld::briefed("immediate");
+    let first = world.handoff().file_path.clone();
+    world.ack(&json!({"status": "needs_clarification", "questions": ["Which?"]}));
+    world.put_there = Some("# Somebody else's\n".to_owned());
+    world.ask_as("c1", &json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
+        "clarifications": [{"question": "Which?", "answer": "This."}], "document": {"text": "# Better\n"}}));
+    assert_eq!(world.answers["c1"]["error"]["code"], "document_unsafe", "{:?}", world.answers["c1"]);
+    assert_eq!(world.handoff().file_path, first);
+    assert!(world.texts("it was brought up to date").is_empty(), "{:?}", world.typed);
 }
 
 #[test]

@@ -201,7 +201,8 @@ impl AckWorld {
             }
             Effect::ReadDocument { .. } => {
                 let text = self.put_there.clone().unwrap_or_else(|| self.document.clone());
-                Outcome::Document(DocumentRead::Whole { text, sha256: "0".repeat(64) })
+                let sha256 = tasuki::core::text::sha256(text.as_bytes());
+                Outcome::Document(DocumentRead::Whole { text, sha256 })
             }
             Effect::Examine(plan) => {
                 let text = self.put_there.clone().unwrap_or_else(|| self.document.clone());

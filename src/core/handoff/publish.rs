@@ -239,7 +239,7 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
     if fault.refused && !fault.maybe_stored && is_issue && publishing.fallback {
         publishing.as_gist = true;
         publishing.failures = 0;
-        let warning = format!("published as a secret gist, because the issue comment failed ({})", fault.code);
+        let warning = format!("the issue comment failed ({}); tasuki publishes a secret gist instead", fault.code);
         row::warn(tx, id, &warning);
         attempt(tx, id, false);
     } else if let Some(pause) = pause {
@@ -271,7 +271,7 @@ fn upload_missing(tx: &mut Tx<'_>, id: HandoffId) {
     end(tx, id, PublishState::Failed, &PublishFault { code, message, ..PublishFault::default() });
 }
 
-/// Publishing has failed, or is in doubt: writes an error file, a journal line and a warning in the view, and notifies
+/// Publishing has stopped, because it failed, is in doubt or is held: writes an error file, a journal line and a warning in the view, and notifies
 /// by every channel.
 fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault) {
     let Some(handoff) = tx.handoff(&id) else { return };

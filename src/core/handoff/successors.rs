@@ -3,6 +3,7 @@
 
 use super::in_place;
 use super::next::Next;
+use crate::contract::facts::EarlierDocument;
 use crate::core::agent::exit;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::reply::Refused;
@@ -118,5 +119,19 @@ pub(super) fn replace(tx: &mut Tx<'_>, id: HandoffId) {
         && let Some(agent) = tx.agent_mut(&outgoing)
     {
         agent.successor_id = None;
+    }
+}
+
+/// Adds the document to the successor's chain of handoffs.
+pub(crate) fn extend_chain(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let chain = handoff.chain.after(EarlierDocument {
+        handoff_id: id.to_string(),
+        file_path: handoff.file_path.clone(),
+        checkpoint: handoff.checkpoint.clone(),
+    });
+    let Some(successor_id) = handoff.successor_id else { return };
+    if let Some(agent) = tx.agent_mut(&successor_id) {
+        agent.chain = chain;
     }
 }

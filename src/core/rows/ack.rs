@@ -55,6 +55,12 @@ pub struct Clarifying {
     pub request_id: RequestId,
     pub clarifications: Vec<Clarification>,
     pub file_name: String,
+    /// The hash of the text that was given; none in a row of an earlier version.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// The document could not be checked, and is taken as it is.
+    #[serde(default)]
+    pub unchecked: bool,
 }
 
 /// One message of an acknowledgement: to whom, what, and its result.

@@ -5,13 +5,13 @@ use crate::contract::reply::HandoffReply;
 use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, Examination, Outcome};
 use crate::core::event::RequestFacts;
 use crate::core::handoff::next::DocumentText;
-use crate::core::handoff::{document, examination, publish, record, row};
+use crate::core::handoff::{document, examination, publish, record, row, successors};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Clarification, ClarifyRequest};
 use crate::core::rows::ack::{Clarifying, FormerDocument, Kind, Standing};
 use crate::core::rows::handoff::{DocumentSeen, Step};
-use crate::core::text::normalise;
+use crate::core::text::{normalise, sha256};
 use crate::core::tx::Tx;
 
 /// Most answers that are kept.
@@ -83,7 +83,13 @@ fn write(
     taken.extend(tx.handoff(&id).map(|handoff| handoff.file_name.clone()));
     let file_name = document::file_name(tx.now.wall_ms, &agent_id, &taken);
     document::promise(tx, &agent_id, &file_name);
-    let clarifying = Clarifying { request_id: request.clone(), clarifications, file_name: file_name.clone() };
+    let clarifying = Clarifying {
+        request_id: request.clone(),
+        clarifications,
+        file_name: file_name.clone(),
+        sha256: Some(sha256(text.as_bytes())),
+        unchecked: false,
+    };
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
         ack.clarifying = Some(clarifying);
     }
@@ -91,15 +97,21 @@ fn write(
     row::run(tx, id, Effect::ComposeDocument { persona: slug, file_name, source, replaces: None });
 }
 
-/// The outcome of writing or reading the updated document.
+/// The outcome of writing, reading or checking the updated document.
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(clarifying) = handoff.ack.as_ref().and_then(|ack| ack.clarifying.clone()) else { return };
     if outcome == Outcome::Composed(Composed::Written) {
-        let (persona, file_name) = (handoff.persona_slug.clone(), clarifying.file_name);
-        row::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
-    } else if let Outcome::Document(DocumentRead::Whole { sha256, .. }) = outcome {
-        examination::begin_update(tx, id, &clarifying.file_name, &sha256);
+        read(tx, id, clarifying.file_name);
+    } else if let Outcome::Document(DocumentRead::Whole { text, sha256 }) = outcome {
+        // Another file may have had that name before.
+        if clarifying.sha256.as_ref().is_some_and(|given| *given != sha256) {
+            refuse(tx, id, "the file does not hold the text that you gave");
+        } else if clarifying.unchecked {
+            take(tx, id, &clarifying, DocumentText { text, sha256, redacted: None });
+        } else {
+            examination::begin_update(tx, id, &clarifying.file_name, &sha256);
+        }
     } else if let Outcome::Examined(examination) = outcome {
         let Examination { document: DocumentRead::Whole { text, sha256 }, facts, faults, redacted } = *examination
         else {
@@ -109,19 +121,39 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
             handoff.examined.facts = Some(facts);
             handoff.examined.faults = faults;
         }
-        replace(tx, id, &clarifying.file_name, DocumentText { text, sha256, redacted });
-        answer(tx, id, &clarifying.clarifications, true);
-        let path = tx.handoff(&id).map(|handoff| handoff.file_path.clone());
-        tx.answer(&clarifying.request_id, granted(id, path));
-        publish::begin(tx, id);
-    } else if let Outcome::Document(DocumentRead::Unsafe { why })
-    | Outcome::Composed(Composed::Failed { why })
-    | Outcome::Failed { why } = outcome
+        take(tx, id, &clarifying, DocumentText { text, sha256, redacted });
+    } else if let Outcome::Failed { why } = outcome {
+        // Only a check ends so, and no document is refused because of that.
+        row::warn(tx, id, &format!("the updated document was not checked: {why}"));
+        if let Some(clarifying) = clarifying_mut(tx, id) {
+            clarifying.unchecked = true;
+        }
+        read(tx, id, clarifying.file_name);
+    } else if let Outcome::Document(DocumentRead::Unsafe { why }) | Outcome::Composed(Composed::Failed { why }) =
+        outcome
     {
         refuse(tx, id, &why);
     } else {
         refuse(tx, id, "it is missing or empty");
     }
+}
+
+fn clarifying_mut<'a>(tx: &'a mut Tx<'_>, id: HandoffId) -> Option<&'a mut Clarifying> {
+    tx.handoff_mut(&id)?.ack.as_mut()?.clarifying.as_mut()
+}
+
+fn read(tx: &mut Tx<'_>, id: HandoffId, file_name: String) {
+    let Some(persona) = tx.handoff(&id).map(|handoff| handoff.persona_slug.clone()) else { return };
+    row::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
+}
+
+/// The updated document takes the place of the recorded one, and the answers are typed.
+fn take(tx: &mut Tx<'_>, id: HandoffId, clarifying: &Clarifying, whole: DocumentText) {
+    replace(tx, id, &clarifying.file_name, whole);
+    answer(tx, id, &clarifying.clarifications, true);
+    let path = tx.handoff(&id).map(|handoff| handoff.file_path.clone());
+    tx.answer(&clarifying.request_id, granted(id, path));
+    publish::begin(tx, id);
 }
 
 fn refuse(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
@@ -140,7 +172,8 @@ pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     tx.refuse(&clarifying.request_id, Refused::new(409, "no_questions", message));
 }
 
-/// Replaces the recorded document by the updated one. The file of the first one is kept.
+/// Replaces the recorded document, its checkpoint and its entry in the successor's chain by those of the updated one.
+/// The file of the first one is kept.
 fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, whole: DocumentText) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
@@ -155,11 +188,13 @@ fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, whole: DocumentText)
     file_name.clone_into(&mut handoff.file_name);
     let bytes = whole.text.len() as u64;
     handoff.document = Some(DocumentSeen { bytes, at: timestamp.clone() });
+    handoff.checkpoint = document::checkpoint(whole.redacted.as_deref().unwrap_or(&whole.text));
     if let Some(ack) = handoff.ack.as_mut() {
         ack.former_documents.push(former);
-        ack.checkpoint = document::checkpoint(whole.redacted.as_deref().unwrap_or(&whole.text));
+        ack.checkpoint.clone_from(&handoff.checkpoint);
     }
     record::renew(tx, id, whole, timestamp);
+    successors::extend_chain(tx, id);
 }
 
 /// Types the answers, and gives the successor the whole time T again.

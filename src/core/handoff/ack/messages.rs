@@ -295,6 +295,11 @@ fn report_failed(tx: &mut Tx<'_>, id: HandoffId, message: &Message) {
         | Kind::HandoffComplete => "A message",
     };
     let code = if message.kind == Kind::Escalation { "escalation_failed" } else { "message_failed" };
+    let hint = if message.to_successor {
+        "look at the successor's pane, and tell the successor yourself"
+    } else {
+        "tell the recipient yourself, and correct [escalation] in config.toml for the next time"
+    };
     tx.notify_error(Failure {
         code: code.to_owned(),
         message: format!(
@@ -303,7 +308,7 @@ fn report_failed(tx: &mut Tx<'_>, id: HandoffId, message: &Message) {
             message.to,
             message.kind.as_str()
         ),
-        hint: "tell the recipient yourself, and correct [escalation] in config.toml for the next time".to_owned(),
+        hint: hint.to_owned(),
         handoff_id: Some(id),
         agent_id,
         step: None,

@@ -1,7 +1,6 @@
 //! Compares the document with its record, then types the briefing.
 
 use super::verdict;
-use crate::contract::facts::EarlierDocument;
 use crate::core::agent::typing;
 use crate::core::effect::{Drift, Effect, Outcome};
 use crate::core::fact::Fact;
@@ -80,24 +79,10 @@ fn drift(tx: &Tx<'_>, handoff: &Handoff) -> Option<Box<Drift>> {
     Some(Box::new(Drift { cwd, repository }))
 }
 
-/// The successor's chain of handoffs, which this document is now part of.
-fn extend_chain(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    let chain = handoff.chain.after(EarlierDocument {
-        handoff_id: id.to_string(),
-        file_path: handoff.file_path.clone(),
-        checkpoint: handoff.checkpoint.clone(),
-    });
-    let Some(successor_id) = handoff.successor_id else { return };
-    if let Some(agent) = tx.agent_mut(&successor_id) {
-        agent.chain = chain;
-    }
-}
-
 /// Types the briefing. If the document was changed after it was recorded, the view and the briefing say so. If the
 /// document is published by now, the briefing names its address.
 fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool, drift: Vec<String>) {
-    extend_chain(tx, id);
+    successors::extend_chain(tx, id);
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let (Some(record), Some(successor_id)) = (&handoff.record, handoff.successor_id) else { return };
     let mut body = record.injection_prompt.clone();

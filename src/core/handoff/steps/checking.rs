@@ -101,11 +101,14 @@ impl StepHandler for Checking {
             handoff.stay.deadline = Some(later);
             return Next::Stay;
         }
-        Next::fail(
-            "stop_never_came",
-            "The agent did not end the turn in which it was to repair its document",
-            HINT_ACCEPT,
-        )
+        let message = if handoff.stay.deferred {
+            "The agent's turn did not end in time, so tasuki could not ask it to repair its document"
+        } else if handoff.stay.checking == Some(CheckPhase::Doubt) {
+            "The agent may not have been asked to repair its document, and its turn did not end in time"
+        } else {
+            "The agent did not end the turn in which it was to repair its document"
+        };
+        Next::fail("stop_never_came", message, HINT_ACCEPT)
     }
 }
 
