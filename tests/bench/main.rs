@@ -6,6 +6,7 @@
 
 mod bare;
 mod commands;
+mod documents;
 mod drops;
 mod flood;
 mod history;
@@ -44,13 +45,14 @@ impl Length {
 
 type Figure = fn(&Place, Length) -> Vec<Row>;
 
-const FIGURES: [(&str, Figure); 11] = [
+const FIGURES: [(&str, Figure); 12] = [
     ("hook", hook::measure),
     ("latency", latency::measure),
     ("flood", flood::measure),
     ("panes", panes::measure),
     ("idle", idle::measure),
     ("start", start::measure),
+    ("documents", documents::measure),
     ("work", work::measure),
     ("commands", commands::measure),
     ("top", top::measure),
