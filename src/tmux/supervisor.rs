@@ -208,8 +208,7 @@ impl Supervisor {
         let client = PtyClient::start(command).map_err(|error| unclear(format!("could not run tmux: {error}")))?;
         let mut connection = Connection::new(client);
         let waker = ConnectionWaker { pipe: &self.pipe, inbox: None, stop: &self.shared.stop };
-        let attached = server::await_session(&mut connection, &waker, &names);
-        let prepared = attached.and_then(|()| {
+        let prepared = server::await_session(&mut connection, &waker, &names).and_then(|()| {
             // The server treats our client as a control client now: what others change is no danger any more.
             lock.share();
             server::prepare(&mut connection, &waker, &names)

@@ -2,6 +2,7 @@
 
 use super::support::stage::Stage;
 use super::support::stage_checks::STEPS;
+use super::support::stage_files::{holding_keys, planted_keys};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -225,8 +226,9 @@ fn a_credential_is_shown_to_nobody_beyond_the_document() {
     let journal = fs::read_to_string(stage.home().join("spool/journal.jsonl")).expect("readable");
     assert!(!holds(&journal), "the journal");
     assert!(!holds(&fs::read_to_string(stage.log_file()).expect("readable")), "the log");
+    assert!(planted_keys().contains(&token), "every test searches for it: {token}");
     for folder in ["view", "spool/results", "spool/errors"] {
-        assert_eq!(holding(&stage.home().join(folder), &token), [] as [&str; 0]);
+        assert_eq!(holding_keys(&stage.home().join(folder)), [] as [&str; 0]);
     }
     let beside = fs::read_to_string(view["facts_path"].as_str().expect("a path")).expect("readable");
     assert!(!holds(&beside), "the facts: {beside}");
@@ -234,19 +236,6 @@ fn a_credential_is_shown_to_nobody_beyond_the_document() {
     let prompts = stage.prompts(&agent);
     let context = prompts.iter().find(|prompt| prompt.contains("<handoff-context>")).expect("a context");
     assert!(!holds(context) && context.contains("[REDACTED:"), "{context}");
-}
-
-fn holding(folder: &Path, token: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(holding(&path, token));
-        } else if fs::read(&path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(token)) {
-            found.push(path.display().to_string());
-        }
-    }
-    found
 }
 
 #[test]
@@ -299,7 +288,7 @@ fn what_changes_after_the_record_is_said_at_the_briefing() {
 fn nobody_is_asked_to_repair_what_no_agent_has_written() {
     let stage = Stage::new();
     let agent = stage.agent("dev");
-    let token = format!("ghp_{}", "q7Zk2Vx9Lm4TcR8wYb3NfJ6sHd5GpA1eUoXi");
+    let [token, ..] = planted_keys();
     let text = format!("# Work\n\nPush with {token}.\n");
     let id = stage.hand_off_with(&agent, &json!({"author": "provided", "document": {"text": text}}));
     let view = stage.until_step(&id, "done");

@@ -1,33 +1,19 @@
 //! A document that holds a credential is not published until the operator says how.
 
 use super::publish::{ISSUE, Play};
+use super::support::stage_files::{holding_keys, planted_keys};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
 
-/// Two keys, put together here so that no file of the repository holds what looks like one.
+/// Two keys.
 fn keys() -> [String; 2] {
-    [format!("ghp_{}", "q7Zk2Vx9Lm4TcR8wYb3NfJ6sHd5GpA1eUoXi"), format!("glpat-{}", "Kt9vCnMzQj4rEyDu2gSh")]
+    let [one, other, ..] = planted_keys();
+    [one, other]
 }
 
 fn document() -> String {
     let [one, other] = keys();
     format!("# Work\n\nThe tests need {one}.\n\nPush with {other} as password.\n")
-}
-
-/// The files below a folder that hold one of the keys.
-fn holding(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(holding(&path));
-        } else if let Ok(bytes) = fs::read(&path) {
-            let text = String::from_utf8_lossy(&bytes);
-            found.extend(keys().iter().any(|key| text.contains(key)).then(|| path.display().to_string()));
-        }
-    }
-    found
 }
 
 /// A handoff whose publishing is held.
@@ -54,7 +40,7 @@ fn a_document_with_credentials_is_held_and_nobody_is_shown_more_than_their_ends(
     play.stage.until_step(&id, "done");
     let home = play.stage.home();
     for folder in ["spool/errors", "spool/results"] {
-        assert_eq!(holding(&home.join(folder)), [] as [&str; 0]);
+        assert_eq!(holding_keys(&home.join(folder)), [] as [&str; 0]);
     }
     let journal = fs::read_to_string(home.join("spool/journal.jsonl")).expect("a journal");
     let log = fs::read_to_string(play.stage.log_file()).expect("a log");
@@ -83,6 +69,7 @@ fn the_operator_publishes_it_redacted_or_as_it_is() {
 
     let Some(play) = Play::new() else { return };
     let (id, _) = held(&play);
+    play.github.may_hold_keys();
     let output = play.github.command(&play.stage, &["publish", &id, "--as-is", "--wait"]).output().expect("it runs");
     assert!(output.status.success(), "{output:?}");
     let comments = play.github.comments();
@@ -95,6 +82,7 @@ fn the_operator_publishes_it_redacted_or_as_it_is() {
 fn what_the_operator_allows_is_published_without_a_question() {
     let allow = "[publish]\nallow = [\"^ghp_\", \"^glpat-\"]\n";
     let Some(play) = Play::with_config(allow) else { return };
+    play.github.may_hold_keys();
     let id = play.hand_off(&document(), &json!({"issue": ISSUE}));
     play.until(&id, "published");
     play.never_two(1, 0);

@@ -392,5 +392,9 @@ impl Drop for Stage {
         for pid in stage_files::processes_with(&format!("TASUKI_HOME={}", self.home().display()), |_| true) {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
+        if !std::thread::panicking() {
+            let found = [stage_files::shown_keys(&self.home()), stage_files::holding_keys(&self.log_file())].concat();
+            assert!(found.is_empty(), "a planted credential is shown: {found:?}");
+        }
     }
 }

@@ -75,3 +75,37 @@ pub(crate) fn demo_agents_with(variable: &str) -> Vec<i32> {
     };
     found.iter().filter(|pid| parent(pid).is_none_or(|parent| !found.contains(&parent))).copied().collect()
 }
+
+/// The credentials that tests plant in documents, put together here so that no file of the repository holds what looks
+/// like one. The last two are those of the demo agent's flaw.
+pub(crate) fn planted_keys() -> [String; 4] {
+    [
+        format!("ghp_{}", "q7Zk2Vx9Lm4TcR8wYb3NfJ6sHd5GpA1eUoXi"),
+        format!("glpat-{}", "Kt9vCnMzQj4rEyDu2gSh"),
+        format!("ghp_{}", "4MsZaTr3xXnCH2eRwyKU8VJdovkf9QBP5mip"),
+        format!("app:{}", "4MsZaTr3xXnCH2eRwyKU"),
+    ]
+}
+
+/// The files at or below a path that hold a planted credential, byte for byte.
+pub(crate) fn holding_keys(path: &Path) -> Vec<String> {
+    if path.is_dir() {
+        return names(path).iter().flat_map(|name| holding_keys(&path.join(name))).collect();
+    }
+    let bytes = fs::read(path).unwrap_or_default();
+    let holds = |key: &String| bytes.windows(key.len()).any(|part| part == key.as_bytes());
+    if planted_keys().iter().any(holds) { vec![path.display().to_string()] } else { Vec::new() }
+}
+
+/// The same in everything of a home that others read: results, errors, journal, views, and what lies beside documents.
+pub(crate) fn shown_keys(home: &Path) -> Vec<String> {
+    let shown = ["view", "spool/results", "spool/errors", "spool/journal.jsonl", "spool/journal.1.jsonl"];
+    let mut found: Vec<String> = shown.iter().flat_map(|name| holding_keys(&home.join(name))).collect();
+    let personas = home.join("data/personas");
+    for persona in names(&personas) {
+        let folder = personas.join(persona).join("handoffs");
+        let beside = names(&folder).into_iter().filter(|name| name.contains(".facts."));
+        found.extend(beside.flat_map(|name| holding_keys(&folder.join(name))));
+    }
+    found
+}
