@@ -11,10 +11,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long to wait for others. A home that connects holds the lock for milliseconds, for a second where the machine is
-/// busy, and never longer than its own deadlines; whoever holds it longer hangs, and must delay nobody for ever.
+/// busy, and never longer than its own deadlines. A home that holds it longer hangs, and must delay nobody for ever.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a home that leaves waits at most. Its end is wanted now, but whoever leaves while another home connects ends
-/// the user's server with every agent in it.
+/// How long a home that leaves waits at most. Its end is wanted now, but a home that leaves while another one connects can
+/// end the user's server with every agent in it.
 pub(super) const LEAVES_WITHIN: Duration = Duration::from_secs(8);
 const TRY_EVERY: Duration = Duration::from_millis(5);
 

@@ -209,7 +209,7 @@ impl Supervisor {
         let mut connection = Connection::new(client);
         let waker = ConnectionWaker { pipe: &self.pipe, inbox: None, stop: &self.shared.stop };
         let prepared = server::await_session(&mut connection, &waker, &names).and_then(|()| {
-            // The server treats our client as a control client now: what others change is no danger any more.
+            // The server treats our client as a control client now: others may change what they like.
             lock.share();
             server::prepare(&mut connection, &waker, &names)
         });
