@@ -2,6 +2,7 @@
 
 use super::lines::{Document, LineKind, list_marker};
 use super::spans::head;
+use std::path::Path;
 
 /// Levels of headings, and none.
 const LEVELS: usize = 8;
@@ -90,10 +91,12 @@ pub(super) fn has_phrase(lower: &str, phrases: &[&str]) -> bool {
 pub(super) fn is_about_elsewhere(text: &str, cwd: Option<&str>) -> bool {
     let is_mark = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | '（' | '）' | '=' | ',');
     text.split(is_mark).any(|word| {
+        let word = word.trim_end_matches(['*', '.', ':', ';', '!', '?']);
         let is_below_home = word.starts_with("~/");
         let is_of_windows = word.get(1..3).is_some_and(|marks| matches!(marks, ":\\" | ":/"));
         let is_absolute = word.starts_with('/') && word.matches('/').nth(1).is_some();
-        let is_ours = cwd.is_some_and(|cwd| word.starts_with(cwd) || cwd.starts_with(word.trim_end_matches('/')));
+        let path = Path::new(word);
+        let is_ours = cwd.map(Path::new).is_some_and(|cwd| path.starts_with(cwd) || cwd.starts_with(path));
         (is_below_home || is_of_windows || is_absolute) && !is_ours
     })
 }
