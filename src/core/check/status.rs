@@ -46,7 +46,7 @@ const PUSHED: [Pair; 7] = [
     Pair { first: &["sync", "synced"], then: &["origin", "remote"] },
     Pair { first: &["date", "up-to-date"], then: &["origin", "remote"] },
 ];
-/// What says that something was pushed. It may be an earlier commit, so it is only wrong if nothing was.
+/// What says that something was pushed. That may be an earlier commit, so it is only wrong if there is no remote.
 const PUSHED_SOMETHING: [Pair; 2] = [
     Pair { first: &["committed"], then: &["pushed"] },
     Pair { first: &["pushed"], then: &["origin", "remote", "github"] },
@@ -114,8 +114,9 @@ pub(super) fn check(
     report: &mut FaultReport,
 ) {
     let unpushed = unpushed(repository);
-    let is_never_pushed = repository.upstream.is_none() && repository.head_on_remote == Some(false);
-    let never_pushed = unpushed.clone().filter(|_| is_never_pushed);
+    // Where there is a remote, an earlier commit may be there.
+    let has_remote = repository.remote.is_some() || repository.upstream.is_some();
+    let never_pushed = unpushed.clone().filter(|_| !has_remote && repository.head_on_remote == Some(false));
     let denied = [(dirty(changed), &CLEAN[..]), (unpushed, &PUSHED[..]), (never_pushed, &PUSHED_SOMETHING[..])];
     let mut named: BTreeSet<(usize, String)> = BTreeSet::new();
     for (is, pairs) in denied {

@@ -109,7 +109,7 @@ fn what_only_sounds_like_a_push_is_not_denied() {
 }
 
 #[test]
-fn a_branch_that_was_never_pushed_has_pushed_nothing() {
+fn without_a_remote_nothing_was_pushed() {
     let mut world = ahead();
     world.repository().upstream = None;
     world.repository().ahead = None;
@@ -117,6 +117,11 @@ fn a_branch_that_was_never_pushed_has_pushed_nothing() {
         let found = of("repository", &judged(&with("None.", line), &world));
         assert_eq!(found.len(), 1, "{line}");
         assert!(found[0].ends_with("HEAD 1a2b3c4d5 is not on any branch of a remote"), "{}", found[0]);
+    }
+    // After `git push origin exponents` and one more commit a repository looks so, too.
+    world.repository().remote = Some("https://example.org/a.git".to_owned());
+    for line in ["Committed and pushed: the lock.", "The commits were pushed to origin."] {
+        assert_eq!(denied(line, &world), 0, "an earlier commit may be pushed: {line}");
     }
 }
 
