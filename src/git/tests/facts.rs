@@ -162,7 +162,9 @@ async fn commits_that_are_left_to_pick() {
     let place = Place::new();
     let own = place.work().join(".git/sequencer");
     fs::create_dir(&own).expect("a folder");
-    for (todo, word) in [("pick 123 x\n", Some("cherry-pick")), ("revert 123 x\n", Some("revert")), ("odd", None)] {
+    // The last one has a letter of two bytes where the part that is read ends.
+    let picks = ["pick 123 x\n", "pick 123456789 é\n"].map(|todo| (todo, Some("cherry-pick")));
+    for (todo, word) in picks.into_iter().chain([("revert 123 x\n", Some("revert")), ("odd", None)]) {
         fs::write(own.join("todo"), todo).expect("written");
         assert_eq!(all_facts(&gits()[0], &place).await.in_progress.as_deref(), word);
     }
