@@ -269,8 +269,20 @@ fn next_steps_name_a_command_or_a_file() {
         ("Begin with this:\n```\nscripts/bench\n```\n", vec![]),
         ("Begin with this:\n~~~\nscripts/bench\n~~~\n", vec![]),
         ("None, everything is done.\n", vec![]),
+        ("- None\n", vec![]),
+        ("There is nothing left to do.\n", vec![]),
+        ("No further steps.\n", vec![]),
+        ("The task is complete and merged.\n", vec![]),
+        ("All done!\n", vec![]),
+        ("Task complete.\n", vec![]),
+        ("**Done** (see above).\n", vec![]),
+        ("1. Complete the sign handling.\n", vec![warning]),
+        ("1. Repair the sign. Measure once that is done.\n", vec![warning]),
+        ("1. Get the parser done.\n", vec![warning]),
+        ("1. None of the signs are printed. Repair them.\n", vec![warning]),
+        ("1. Abandoned states are to be repaired.\n", vec![warning]),
     ] {
-        assert_eq!(judged_alone(&with(steps, new)), expected, "{new}");
+        assert_eq!(of("next_step", &judged_alone(&with(steps, new))), expected, "{new}");
     }
 }
 
