@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fenced_is_no_rule_and_ends_no_block() {
+    fn what_is_fenced_gives_no_rule_and_ends_no_block() {
         let document = "## Rules\n```\n~~~\nnever mind\n```\n- Always sign commits.\n````\n```\n# never\n````\n\
                         **Never** push.\n**You must ask.**\n## Blockers\n- It must be Tuesday.\n";
         assert_eq!(handed_down_rules(&[], document), ["Always sign commits.", "Never** push.", "You must ask.**"]);
