@@ -9,7 +9,7 @@ use std::path::Path;
 /// cherry-pick, so the order matters.
 pub(super) fn in_progress(own: &Path) -> Option<&'static str> {
     let has = |name: &str| fs::symlink_metadata(own.join(name)).is_ok();
-    // `git am` has the same folder, and is not in the list of words.
+    // `git am` has the same folder, with the file `applying` in it. It is none of the words.
     if has("rebase-merge") || (has("rebase-apply") && !has("rebase-apply/applying")) {
         return Some("rebase");
     }
@@ -21,11 +21,12 @@ pub(super) fn in_progress(own: &Path) -> Option<&'static str> {
 /// Of several commits to pick or to revert, some are left.
 fn sequence(own: &Path) -> Option<&'static str> {
     let (file, _) = files::open(&own.join("sequencer/todo")).ok()?;
-    let mut todo = String::new();
-    file.take(16).read_to_string(&mut todo).ok()?;
-    match todo.split_whitespace().next()? {
-        "pick" | "p" => Some("cherry-pick"),
-        "revert" => Some("revert"),
+    // Bytes: the end may be inside a letter of the commit's first line.
+    let mut todo = Vec::new();
+    file.take(16).read_to_end(&mut todo).ok()?;
+    match todo.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())? {
+        b"pick" | b"p" => Some("cherry-pick"),
+        b"revert" => Some("revert"),
         _ => None,
     }
 }

@@ -15,7 +15,9 @@ use tokio::task::JoinSet;
 
 /// Most claims of a kind that are looked up.
 const MOST_CLAIMS: usize = 200;
-/// Longest name of a branch, in bytes: longer names can't be files.
+/// Length of a hash of the format `sha1`, in digits.
+const MAX_SHA1: usize = 40;
+/// Longest name of a branch that is looked up, in bytes.
 const MAX_BRANCH: usize = 250;
 /// What names of branches can't hold; git would read some of it as a pattern.
 const NOT_IN_BRANCHES: [char; 8] = [' ', '~', '^', ':', '?', '*', '[', '\\'];
@@ -28,26 +30,21 @@ pub(super) async fn look_up(caller: &GitCaller, cwd: &Path, claims: &Claims) -> 
     if *claims == Claims::default() {
         return Lookups::default();
     }
-    let opened = open(caller, cwd).await;
-    let Opened::Repository(repository) = opened else {
-        let there_is_none = matches!(opened, Opened::Nothing);
-        return Lookups { paths: paths(caller, cwd, None, there_is_none, claims).await, ..Lookups::default() };
-    };
+    // Without a repository nobody knows which files were there before.
+    let Opened::Repository(repository) = open(caller, cwd).await else { return Lookups::default() };
     let repository: Arc<Repository> = repository.into();
     let (commits, branches, paths) = tokio::join!(
         commits(caller, &repository, &claims.commits),
         branches(caller, &repository, &claims.branches),
-        paths(caller, cwd, Some(&repository), false, claims),
+        paths(caller, cwd, &repository, claims),
     );
     Lookups { commits, branches, paths }
 }
 
-/// `there_is_none`: there is certainly no repository, so that what is not on disk is nowhere.
 async fn paths(
     caller: &GitCaller,
     cwd: &Path,
-    repository: Option<&Repository>,
-    there_is_none: bool,
+    repository: &Repository,
     claims: &Claims,
 ) -> BTreeMap<String, PathLookup> {
     let named = claims.paths.iter().take(MOST_CLAIMS).filter_map(|claim| Some((claim.clone(), relative(claim)?)));
@@ -56,17 +53,13 @@ async fn paths(
         return BTreeMap::new();
     }
     let (at, named) = (cwd.to_owned(), left.clone());
-    let on_disk = caller.apart(move || on_disk(&at, &named)).await.unwrap_or_default();
+    let on_disk = caller.in_own_thread(move || on_disk(&at, &named)).await.unwrap_or_default();
     left.retain(|claim, _| on_disk.get(claim) == Some(&false));
     let there = on_disk.into_iter().filter(|(_, is_there)| *is_there);
     let mut found: BTreeMap<_, _> = there.map(|(claim, _)| (claim, PathLookup::Exists)).collect();
-    match repository {
-        // Without a work tree nobody knows to what a path is relative.
-        Some(repository) if !left.is_empty() && repository.work_tree.is_some() => {
-            found.extend(in_git(caller, repository, &left).await);
-        }
-        None if there_is_none => found.extend(left.into_keys().map(|claim| (claim, PathLookup::Missing))),
-        _ => {}
+    // Without a work tree nobody knows to what a path is relative.
+    if !left.is_empty() && repository.work_tree.is_some() {
+        found.extend(in_git(caller, repository, &left).await);
     }
     found
 }
@@ -78,7 +71,9 @@ async fn commits(
     claims: &BTreeSet<String>,
 ) -> BTreeMap<String, CommitLookup> {
     let mut asked = JoinSet::new();
-    for claim in claims.iter().take(MOST_CLAIMS).filter(|claim| may_be_hash(claim)) {
+    // What is longer than the hashes of this repository is another thing, or of another repository.
+    let longest = repository.head.as_ref().map_or(MAX_SHA1, String::len);
+    for claim in claims.iter().take(MOST_CLAIMS).filter(|claim| may_be_hash(claim) && claim.len() <= longest) {
         let (caller, repository, claim) = (caller.clone(), repository.clone(), claim.clone());
         asked.spawn(async move {
             let answer = commit(&caller, &repository, &claim).await?;
@@ -103,7 +98,7 @@ async fn commit(caller: &GitCaller, repository: &Repository, claim: &str) -> Opt
     let answer = caller.call(&place, &["rev-parse", "--verify", "--end-of-options", &named]).await;
     let hash = match answer.end {
         GitEnd::Exit(0) => hash_of(&answer.stdout)?,
-        GitEnd::Exit(_) => return is_unknown(repository, &answer.stderr).then_some(CommitLookup::Unknown),
+        GitEnd::Exit(_) => return is_missing(repository, &answer.stderr).then_some(CommitLookup::Missing),
         _ => return None,
     };
     // A tag may have such a hash and lead to a commit with another one.
@@ -115,14 +110,14 @@ async fn commit(caller: &GitCaller, repository: &Repository, claim: &str) -> Opt
     Some(CommitLookup::Known { on_remote: on_remote.ok()?, differs_from_head: differs?, hash })
 }
 
-/// Git has complained of nothing but that it has no such commit: of objects that it can't read, or that several begin
-/// so, it says more. A shallow repository lacks commits that exist.
-fn is_unknown(repository: &Repository, complaint: &str) -> bool {
+/// Whether git says for certain that it has no such commit. It says more if it can't read an object, or if the hashes
+/// of several objects begin so. A shallow repository lacks commits that exist.
+fn is_missing(repository: &Repository, stderr: &str) -> bool {
     let is_usual = |line: &str| {
         line == "fatal: Needed a single revision"
             || line.contains("expected commit type, but the object dereferences to")
     };
-    !repository.is_shallow && !complaint.is_empty() && complaint.lines().all(is_usual)
+    !repository.is_shallow && !stderr.is_empty() && stderr.lines().all(is_usual)
 }
 
 /// Whether files differ between this commit and HEAD.
@@ -140,11 +135,11 @@ async fn differs(caller: &GitCaller, repository: &Repository, hash: &str) -> Opt
 
 /// All branches are asked for at once.
 async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet<String>) -> BTreeMap<String, bool> {
-    let claims: Vec<&String> = claims.iter().take(MOST_CLAIMS).collect();
+    let claims: Vec<&String> = claims.iter().filter(|name| name.len() <= MAX_BRANCH).take(MOST_CLAIMS).collect();
     let may_exist: Vec<&&String> = claims.iter().filter(|claim| may_be_branch(claim)).collect();
     let mut arguments = ["for-each-ref", "--format=%(refname)"].map(OsString::from).to_vec();
     for name in &may_exist {
-        for folder in ["refs/heads/", "refs/remotes/", "refs/remotes/*/"] {
+        for folder in ["refs/heads/", "refs/remotes/", "refs/remotes/**/"] {
             arguments.push(os_text(format!("{folder}{name}").as_bytes()));
         }
     }
@@ -156,7 +151,9 @@ async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet
     let is_whole = answer.as_ref().is_none_or(|answer| answer.end == GitEnd::Exit(0));
     // A branch without a commit has no entry yet.
     let current = repository.branch.as_deref().and_then(|name| str::from_utf8(name).ok());
-    let exists = |name: &str| current == Some(name) || printed.lines().any(|line| is_named(line, name));
+    let remotes: Vec<&str> =
+        repository.settings.remotes.iter().filter_map(|remote| str::from_utf8(&remote.name).ok()).collect();
+    let exists = |name: &str| current == Some(name) || printed.lines().any(|line| is_named(line, name, &remotes));
     let answers = claims.into_iter().map(|name| (name.clone(), exists(name)));
     answers.filter(|(_, exists)| *exists || is_whole).collect()
 }
@@ -164,15 +161,17 @@ async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet
 /// By git's own rules for names, as far as they matter here. What can't be a branch is none.
 fn may_be_branch(name: &str) -> bool {
     let is_odd = name.chars().any(|letter| letter.is_control() || NOT_IN_BRANCHES.contains(&letter));
-    !name.is_empty() && name.len() <= MAX_BRANCH && !is_odd && !name.starts_with(['-', '/']) && !name.ends_with('/')
+    !name.is_empty() && !is_odd && !name.starts_with(['-', '/']) && !name.ends_with('/')
 }
 
 /// Whether git's full name is that of the branch, here or at a remote. A pattern finds more: `refs/heads/a` also finds
-/// `refs/heads/a/b`.
-fn is_named(full: &str, name: &str) -> bool {
+/// `refs/heads/a/b`. The name of a remote may have slashes; of a remote that is gone only the branches are known, and
+/// it is taken for one without.
+fn is_named(full: &str, name: &str, remotes: &[&str]) -> bool {
     if let Some(local) = full.strip_prefix("refs/heads/") {
         return local == name;
     }
-    let remote = full.strip_prefix("refs/remotes/");
-    remote.is_some_and(|branch| branch == name || branch.split_once('/').is_some_and(|(_, branch)| branch == name))
+    let Some(branch) = full.strip_prefix("refs/remotes/") else { return false };
+    let is_at = |remote: &str| branch.strip_prefix(remote).and_then(|rest| rest.strip_prefix('/')) == Some(name);
+    branch == name || is_at(branch.split('/').next().unwrap_or_default()) || remotes.iter().any(|remote| is_at(remote))
 }

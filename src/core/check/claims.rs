@@ -9,8 +9,8 @@ pub struct Claims {
     pub commits: BTreeSet<String>,
     /// What is called a branch, without the name of a remote before it.
     pub branches: BTreeSet<String>,
-    /// Paths of files below the working directory, relative to it, and the folders in which they begin: a path is only
-    /// a fault if its folder is there.
+    /// Paths of files below the working directory, relative to it, and the folders in which they begin. In a document
+    /// that speaks of several repositories, a path whose folder is not there is meant in another one.
     pub paths: BTreeSet<String>,
 }
 
@@ -29,7 +29,7 @@ pub struct Lookups {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitLookup {
     /// No commit has that hash.
-    Unknown,
+    Missing,
     Known {
         /// Its full hash.
         hash: String,
@@ -40,15 +40,14 @@ pub enum CommitLookup {
     },
 }
 
-/// Where a path is. Documents shorten paths: the end of a file's path counts as that file, and so does a path whose file
-/// name is found in another folder, except a usual name such as `mod.rs`.
+/// Where a path is. Documents shorten paths: the end of a file's path counts as that file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathLookup {
     /// In the working directory.
     Exists,
-    /// Only in git: in HEAD or in an earlier commit.
+    /// In HEAD or in an earlier commit; or it is the end of the path of a file there, or in the work tree.
     InGit,
-    /// Nowhere. What is in a submodule that is not checked out is not known instead.
+    /// Nowhere. A path that leads into a submodule has no answer instead.
     Missing,
 }
 

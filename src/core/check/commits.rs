@@ -4,10 +4,12 @@
 use super::lines::LineKind;
 use super::places::{Place, has_phrase, has_word, is_about_elsewhere, names_other_repository};
 
-/// Shortest and longest hash, in digits.
+/// Shortest and longest hash of the format `sha1`, in digits.
 const LENGTHS: std::ops::RangeInclusive<usize> = 7..=40;
-/// Lengths of other things: an id of a container, half an MD5, an MD5. They must be called a commit.
-const OTHER_LENGTHS: [usize; 3] = [12, 16, 32];
+/// A whole hash of the format `sha256`, in digits.
+const LONG: usize = 64;
+/// Lengths of other things: an id of a container, half an MD5, an MD5, a checksum. They must be called a commit.
+const OTHER_LENGTHS: [usize; 4] = [12, 16, 32, LONG];
 /// Most words of one line that are looked at.
 const MOST_IN_LINE: usize = 50;
 /// How many words before a hash can say what it is.
@@ -117,7 +119,7 @@ pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<Hash<'a>>
     }
     let is_topic = has_word(lower, &TOPICS) || has_word(place.table, &TOPICS) || place.is_under(&TOPICS);
     let line =
-        DocumentLine { kind: place.kind, code_before: place.code_before, is_topic, is_other: has_word(lower, &OTHERS) };
+        LineContext { kind: place.kind, code_before: place.code_before, is_topic, is_other: has_word(lower, &OTHERS) };
     let is_meant = |(start, end): &(usize, usize)| {
         is_alone(&text[..*start], &text[*end..]) && line.has_commit(lower, (*start, *end))
     };
@@ -140,7 +142,8 @@ fn candidates(text: &str) -> impl Iterator<Item = (usize, usize)> {
             }
             let word = &bytes[start..at];
             at = at.max(start + 1);
-            if LENGTHS.contains(&word.len()) && word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            let may_be_hash = LENGTHS.contains(&word.len()) || word.len() == LONG;
+            if may_be_hash && word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
                 return Some((start, start + word.len()));
             }
         }
@@ -170,7 +173,7 @@ fn has_suffix(text: &str, suffixes: &[&str]) -> bool {
 }
 
 /// What a line and what is above it say of all hashes in it.
-struct DocumentLine<'a> {
+struct LineContext<'a> {
     kind: LineKind,
     code_before: &'a str,
     /// It is about commits.
@@ -179,7 +182,7 @@ struct DocumentLine<'a> {
     is_other: bool,
 }
 
-impl DocumentLine<'_> {
+impl LineContext<'_> {
     /// Whether the words around a word of hexadecimal digits say that it is a commit.
     fn has_commit(&self, lower: &str, (start, end): (usize, usize)) -> bool {
         let hash = &lower[start..end];
@@ -193,13 +196,15 @@ impl DocumentLine<'_> {
         match self.kind {
             LineKind::FrontMatter => {
                 has_phrase(before, &["verified:", "commit:", "head:", "checkpoint:", "starting_from:"])
+                    && (hash.len() != LONG || is_named(before, after))
             }
             LineKind::Code => self.has_in_code(before, after),
             LineKind::Text | LineKind::Heading(_) => {
                 let is_marked =
                     before.is_empty() || before.ends_with(['`', '(', '[', '@', '|']) || after.starts_with('`');
                 let is_other = self.is_other || OTHER_LENGTHS.contains(&hash.len());
-                // The length to which git shortens a hash, and that of a whole one.
+                // Git shortens a hash to 7 digits, and in a large repository to 9 or more. 8 digits are more often
+                // another thing, such as the beginning of a UUID.
                 let is_usual = matches!(hash.len(), 7 | 9..=11 | 40);
                 let is_likely = is_marked && (self.is_topic || is_usual) && !is_other;
                 is_likely || is_named(before, after) || has_subject(after)

@@ -19,6 +19,9 @@ fn a_hash_counts_where_the_words_speak_of_commits() {
         ("HEAD: 0123abc (pushed)", vec!["0123abc"]),
         ("merged as `4d5e6f7a8`", vec!["4d5e6f7a8"]),
         ("main@0123abc", vec!["0123abc"]),
+        ("In `/work/project/src/a.rs:3`: commit 0123abc", vec!["0123abc"]),
+        ("In /work/project: commit 0123abc", vec!["0123abc"]),
+        ("commit 0123abc, see **/work/project/**.", vec!["0123abc"]),
         ("- `0123abc` fix(store): a lock", vec!["0123abc"]),
         ("0123abc feat: a parser", vec!["0123abc"]),
         ("landed (`0123abc`, `4d5e6f7`)", vec!["0123abc", "4d5e6f7"]),
@@ -31,6 +34,29 @@ fn a_hash_counts_where_the_words_speak_of_commits() {
         ("---\nverified: cargo test at 0123abc\n---\n", vec!["0123abc"]),
     ] {
         assert_eq!(found(text).0, expected, "{text}");
+    }
+}
+
+/// A repository with the format `sha256` has hashes of 64 digits. Most texts of that length are checksums.
+#[test]
+fn a_hash_of_64_digits_counts_where_it_is_called_a_commit() {
+    let hash = "0123456789abcdef".repeat(4);
+    for text in [
+        "commit HASH",
+        "HEAD is at `HASH`",
+        "```\ngit show HASH\n```",
+        "---\nverified: cargo test at commit HASH\n---\n",
+    ] {
+        assert_eq!(found(&text.replace("HASH", &hash)).0, [hash.as_str()], "{text}");
+    }
+    for text in [
+        "`HASH`",
+        "Git: `HASH`",
+        "commit 7 has the checksum HASH",
+        "commit HASHab",
+        "---\nverified: the archive HASH\n---\n",
+    ] {
+        assert_eq!(found(&text.replace("HASH", &hash)).0, Vec::<String>::new(), "{text}");
     }
 }
 
@@ -53,6 +79,8 @@ fn what_only_looks_like_a_hash_does_not_count() {
         "in the other repo: commit a1b2c3d",
         "commit a1b2c3d in `~/other/project`",
         "`C:\\work\\other` is at HEAD a1b2c3d",
+        "commit a1b2c3d in `/work/project-old/src`",
+        "commit a1b2c3d in `/work/proj/`",
         "```\na1b2c3d\n{\"id\": \"a1b2c3d\"}\n```",
         "commit …a1b2c3d",
         "a1b2c3 is short, and commit a1b2c3d4e5f60718293a4b5c6d7e8f9001122334455 is long",
@@ -181,8 +209,8 @@ fn the_lists_are_bounded() {
 
 #[test]
 fn a_document_may_speak_of_several_repositories() {
-    use super::super::testing::{World, judged, with};
-    let text = with("None.", "None. Commits `0123abc`, `4d5e6f7` and `8a9b0c1` are there.");
+    use super::super::testing::{World, good_with, judged};
+    let text = good_with("None.", "None. Commits `0123abc`, `4d5e6f7` and `8a9b0c1` are there.");
     let mut world = World::default();
     world.unknown_commit("0123abc");
     assert_eq!(judged(&text, &world), Vec::<String>::new(), "git knows most of them");
@@ -196,13 +224,13 @@ fn a_document_may_speak_of_several_repositories() {
 
 #[test]
 fn a_branch_that_does_not_exist_is_a_fault_where_the_work_is_said_to_be() {
-    use super::super::testing::{World, judged, with};
+    use super::super::testing::{World, good_with, judged};
     let mut world = World::default();
     world.lookups.branches.insert("gone".to_owned(), false);
-    let text = with("branch `exponents`", "branch `gone`");
+    let text = good_with("branch `exponents`", "branch `gone`");
     let fault = "repository fix: line 13: \"Committed on branch `gone` as 1a2b3c4.\"; there is no branch gone, here or at a \
         remote";
     assert_eq!(judged(&text, &world), [fault]);
-    let text = with("None.", "None; see branch `gone`.");
+    let text = good_with("None.", "None; see branch `gone`.");
     assert_eq!(judged(&text, &world), Vec::<String>::new(), "an earlier one may be gone");
 }

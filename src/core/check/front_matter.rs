@@ -4,15 +4,36 @@ use crate::core::text::{normalise, sanitise};
 
 /// Longer values are cut, in characters.
 const MAX_VALUE: usize = 600;
-/// How many lines of front matter are read.
+/// Most lines of front matter, with the lines of dashes around it.
 const MAX_LINES: usize = 200;
+
+/// The front matter with the lines of dashes around it, and what follows it. None if the document does not begin with a
+/// line of dashes, or if no other such line follows. A byte order mark before it is left out.
+fn split(document: &str) -> Option<(&str, &str)> {
+    let text = document.strip_prefix('\u{feff}').unwrap_or(document);
+    let mut end = 0;
+    for (at, line) in text.split_inclusive('\n').take(MAX_LINES).enumerate() {
+        end += line.len();
+        let is_dashes = line.trim_end() == "---";
+        if at == 0 && !is_dashes {
+            return None;
+        }
+        if at > 0 && is_dashes {
+            return Some(text.split_at(end));
+        }
+    }
+    None
+}
+
+/// How many lines the front matter has, with the lines of dashes around it.
+pub(super) fn front_matter_lines(document: &str) -> usize {
+    split(document).map_or(0, |(front, _)| front.lines().count())
+}
 
 /// The value of a key, on one line. Other YAML is not read.
 #[must_use]
 pub fn stated(text: &str, key: &str) -> Option<String> {
-    let mut lines = text.trim_start_matches('\u{feff}').lines();
-    lines.next().filter(|line| line.trim_end() == "---")?;
-    let mut front = lines.take(MAX_LINES).take_while(|line| line.trim_end() != "---");
+    let mut front = split(text)?.0.lines();
     let line = front.find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':'))?;
     let scalar = normalise(&sanitise(&scalar(line.trim())));
     let is_plain = !scalar.is_empty() && !matches!(scalar.as_str(), "|" | ">" | "|-" | ">-" | "~" | "null");
@@ -32,6 +53,39 @@ fn scalar(text: &str) -> String {
 /// What follows the front matter of a document; the whole of it if it has none.
 #[must_use]
 pub fn without_front_matter(document: &str) -> &str {
-    let rest = document.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-    rest.map_or(document, |(_, body)| body.trim_start_matches('\n'))
+    split(document).map_or(document, |(_, body)| body.trim_start_matches(['\r', '\n']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::check::lines::{LineKind, read};
+
+    fn lines_of_front_matter(text: &str) -> usize {
+        read(text, text).lines.iter().filter(|line| line.kind == LineKind::FrontMatter).count()
+    }
+
+    #[test]
+    fn all_readers_find_the_same_front_matter() {
+        let plain = "---\nverified: none\ncheckpoint: x\n---\n\nBody.\n";
+        let with_blanks = plain.replace("---\n", "---  \n");
+        for text in [plain, &plain.replace('\n', "\r\n"), &format!("\u{feff}{plain}"), &with_blanks] {
+            assert_eq!(stated(text, "checkpoint").as_deref(), Some("x"), "{text:?}");
+            assert_eq!(without_front_matter(text).trim_end(), "Body.", "{text:?}");
+            assert_eq!(lines_of_front_matter(text), 4, "{text:?}");
+        }
+        assert_eq!(without_front_matter("---\ncheckpoint: x\n---"), "");
+    }
+
+    #[test]
+    fn without_an_end_there_is_no_front_matter() {
+        let open = "---\ncheckpoint: x\n\nBody.\n";
+        let late = format!("---\ncheckpoint: x\n{}---\nBody.\n", "a: b\n".repeat(MAX_LINES));
+        let later = "Body.\n---\ncheckpoint: x\n---\n";
+        for text in [open, &late, later, "", "---", "---\n"] {
+            assert_eq!(stated(text, "checkpoint"), None, "{text:?}");
+            assert_eq!(without_front_matter(text), text);
+            assert_eq!(lines_of_front_matter(text), 0, "{text:?}");
+        }
+    }
 }

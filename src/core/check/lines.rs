@@ -1,9 +1,9 @@
 //! A document, taken apart line by line: front matter, headings, fences and what is between them.
 
+use super::front_matter::front_matter_lines;
+
 /// More lines are not read: no document has so many, and the work is bounded.
 const MOST_LINES: usize = 20_000;
-/// Most lines of front matter.
-const MAX_FRONT_MATTER: usize = 200;
 /// Longest heading that is only bold or underlined, in bytes. A longer one is a sentence.
 const MAX_HEADING: usize = 100;
 /// The level of a heading that is only bold: below all others.
@@ -66,20 +66,11 @@ pub(super) fn read<'a>(text: &'a str, lower: &'a str) -> Document<'a> {
     let mut both = text.lines().zip(lower.lines()).enumerate();
     let line = |(at, (text, lower))| DocumentLine { number: at + 1, text, lower, kind: LineKind::Text };
     let mut lines: Vec<DocumentLine<'a>> = both.by_ref().take(MOST_LINES).map(line).collect();
-    let front = front_matter(&lines);
+    let front = front_matter_lines(text);
     lines[..front].iter_mut().for_each(|line| line.kind = LineKind::FrontMatter);
     let is_cut = both.next().is_some();
     let open_fence = classify(&mut lines[front..]).filter(|_| !is_cut);
     Document { lines, open_fence, is_cut }
-}
-
-/// How many lines the front matter has, with the lines of dashes around it.
-fn front_matter(lines: &[DocumentLine<'_>]) -> usize {
-    if lines.first().is_none_or(|line| line.text.trim_end() != "---") {
-        return 0;
-    }
-    let mut inside = lines.iter().take(MAX_FRONT_MATTER).skip(1);
-    inside.position(|line| line.text.trim_end() == "---").map_or(0, |at| at + 2)
 }
 
 /// Finds out what each line is. Returns the line with a fence that never closes.
@@ -165,7 +156,7 @@ struct Comments {
 }
 
 impl Comments {
-    /// Whether a comment begins in this line, which ends and has no other text beside it.
+    /// Whether a comment begins in this line that has an end, and no text before it or after it.
     fn begin(&mut self, lines: &[DocumentLine<'_>], at: usize) -> bool {
         if !lines[at].text.trim_start().starts_with("<!--") {
             return false;

@@ -6,8 +6,14 @@ use super::sections::next_steps;
 use super::{lines::Document, spans::spans};
 use crate::contract::document::FaultCheck;
 
-/// A section that says this in few characters says that nothing is left to do.
-const NOTHING_LEFT: [&str; 6] = ["none", "nothing", "no next", "no further", "complete", "done"];
+/// Words after "no" with which a sentence says that nothing is left to do.
+const NO_MORE: [&str; 5] = ["next", "further", "more", "remaining", "open"];
+/// Words that say so after one of [`ALL`].
+const DONE: [&str; 4] = ["done", "complete", "completed", "finished"];
+/// Words that make "done" a report, not an order.
+const ALL: [&str; 8] = ["all", "everything", "is", "are", "task", "tasks", "work", "now"];
+/// Words that make it a condition.
+const IF: [&str; 8] = ["when", "once", "until", "if", "after", "before", "not", "make"];
 /// Longest section that may say only that, in bytes.
 const MAX_SHORT: usize = 200;
 
@@ -37,6 +43,21 @@ fn names_a_place(line: &DocumentLine<'_>) -> bool {
 fn says_nothing_is_left(lines: &&[DocumentLine<'_>]) -> bool {
     let length: usize = lines.iter().map(|line| line.text.len()).sum();
     let is_empty = lines.iter().all(|line| line.text.trim().is_empty());
-    let says = |line: &DocumentLine<'_>| NOTHING_LEFT.iter().any(|word| line.lower.contains(word));
+    let says = |line: &DocumentLine<'_>| line.lower.split(['.', ';', ',', '!', '(']).any(says_so);
     is_empty || (length < MAX_SHORT && lines.iter().any(says))
+}
+
+/// Whether a part of a sentence says that nothing is left to do. "Complete the parser" does not.
+fn says_so(part: &str) -> bool {
+    let words: Vec<&str> = part.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let has = |list: &[&str], words: &[&str]| words.iter().any(|word| list.contains(word));
+    let says_none = |(at, word): (usize, &&str)| {
+        let next = words.get(at + 1);
+        let is_report = || words.len() == 1 || has(&ALL, &words[..at]);
+        *word == "nothing"
+            || (*word == "none" && next != Some(&"of"))
+            || (*word == "no" && next.is_some_and(|next| NO_MORE.contains(next)))
+            || (DONE.contains(word) && is_report() && !has(&IF, &words[..at]))
+    };
+    words.iter().enumerate().any(says_none)
 }

@@ -2,17 +2,18 @@
 
 use super::lines::{Document, LineKind, list_marker};
 use super::spans::head;
+use std::path::Path;
 
 /// Levels of headings, and none.
 const LEVELS: usize = 8;
 
-/// A line with what is above it, in lower case as far as it has ASCII letters.
+/// A line, and what stands above it. What stands above has its ASCII letters in lower case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     /// From 1.
     pub(super) number: usize,
     pub(super) kind: LineKind,
-    /// The beginning of a long line.
+    /// The line, or the beginning of a long one.
     pub(super) text: &'a str,
     /// The same with ASCII letters in lower case.
     pub(super) lower: &'a str,
@@ -27,7 +28,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Whether a heading above the line has one of the words, or the line that introduces it.
+    /// Whether one of the words is in a heading above the line, or in the line that introduces it.
     pub(super) fn is_under(&self, words: &[&str]) -> bool {
         self.headings.iter().any(|heading| has_word(heading, words)) || has_word(self.intro, words)
     }
@@ -90,10 +91,12 @@ pub(super) fn has_phrase(lower: &str, phrases: &[&str]) -> bool {
 pub(super) fn is_about_elsewhere(text: &str, cwd: Option<&str>) -> bool {
     let is_mark = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | '（' | '）' | '=' | ',');
     text.split(is_mark).any(|word| {
+        let word = word.trim_end_matches(['*', '.', ':', ';', '!', '?']);
         let is_below_home = word.starts_with("~/");
         let is_of_windows = word.get(1..3).is_some_and(|marks| matches!(marks, ":\\" | ":/"));
         let is_absolute = word.starts_with('/') && word.matches('/').nth(1).is_some();
-        let is_ours = cwd.is_some_and(|cwd| word.starts_with(cwd) || cwd.starts_with(word.trim_end_matches('/')));
+        let path = Path::new(word);
+        let is_ours = cwd.map(Path::new).is_some_and(|cwd| path.starts_with(cwd) || cwd.starts_with(path));
         (is_below_home || is_of_windows || is_absolute) && !is_ours
     })
 }

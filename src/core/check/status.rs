@@ -1,4 +1,4 @@
-//! Sentences that say that everything is committed or pushed, held against the state of the repository.
+//! Checks sentences that say that everything is committed or pushed against the state of the repository.
 
 use super::branches::looks_like_a_branch;
 use super::changed::Changed;
@@ -46,7 +46,7 @@ const PUSHED: [Pair; 7] = [
     Pair { first: &["sync", "synced"], then: &["origin", "remote"] },
     Pair { first: &["date", "up-to-date"], then: &["origin", "remote"] },
 ];
-/// What says that something was pushed. It may be an earlier commit, so it is only wrong if nothing was.
+/// What says that something was pushed. That may be an earlier commit, so it is only wrong if there is no remote.
 const PUSHED_SOMETHING: [Pair; 2] = [
     Pair { first: &["committed"], then: &["pushed"] },
     Pair { first: &["pushed"], then: &["origin", "remote", "github"] },
@@ -93,17 +93,19 @@ const BETWEEN: [&str; 36] = [
     "left",
     "feature",
 ];
-/// Words before "clean" with which it describes a tree that is meant.
-const MEANT: [&str; 8] = ["a", "the", "from", "with", "on", "in", "into", "any"];
-/// Words after "committed" with which it says what all has been committed, and where.
+/// Words before "clean" that make a tree one to work in, as in "from a clean tree". They do not say that this one is
+/// clean.
+const BEFORE_A_TREE: [&str; 8] = ["a", "the", "from", "with", "on", "in", "into", "any"];
+/// Words after "committed" with which the sentence still says that all is committed. Before another word, as in "all
+/// committed records", it only describes that.
 const AFTER: [&str; 14] =
     ["and", "&", "+", "at", "to", "in", "as", "on", "with", "now", "already", "by", "everything", "all"];
 /// Words in the same sentence that make it a wish, a condition, a question or the opposite.
-const NOT_SO: [&str; 47] = [
+const NOT_SO: [&str; 48] = [
     "not", "never", "don't", "isn't", "aren't", "wasn't", "hasn't", "haven't", "cannot", "can't", "will", "would",
     "should", "must", "need", "needs", "require", "requires", "required", "ensure", "verify", "check", "confirm",
     "make", "until", "unless", "before", "when", "once", "if", "after", "from", "start", "starts", "except", "but",
-    "only", "apart", "besides", "please", "want", "tag", "tagged", "other", "another", "his", "their",
+    "only", "apart", "besides", "please", "want", "tag", "tagged", "other", "another", "his", "her", "their",
 ];
 
 /// Reports sentences that the state of the repository denies.
@@ -114,8 +116,9 @@ pub(super) fn check(
     report: &mut FaultReport,
 ) {
     let unpushed = unpushed(repository);
-    let is_never_pushed = repository.upstream.is_none() && repository.head_on_remote == Some(false);
-    let never_pushed = unpushed.clone().filter(|_| is_never_pushed);
+    // Where there is a remote, an earlier commit may be there.
+    let has_remote = repository.remote.is_some() || repository.upstream.is_some();
+    let never_pushed = unpushed.clone().filter(|_| !has_remote && repository.head_on_remote == Some(false));
     let denied = [(dirty(changed), &CLEAN[..]), (unpushed, &PUSHED[..]), (never_pushed, &PUSHED_SOMETHING[..])];
     let mut named: BTreeSet<(usize, String)> = BTreeSet::new();
     for (is, pairs) in denied {
@@ -236,9 +239,9 @@ fn has_pair(words: &[&str], pair: &Pair) -> bool {
         let before = words[..at].last();
         let after = rest.get(gap + 1);
         let is_denied = words[at.saturating_sub(3)..at].iter().any(|word| matches!(*word, "no" | "nothing" | "none"));
-        let is_meant = *first == "clean" && before.is_some_and(|word| MEANT.contains(word));
+        let is_any_tree = *first == "clean" && before.is_some_and(|word| BEFORE_A_TREE.contains(word));
         let is_part = rest[gap] == "committed" && after.is_some_and(|word| !AFTER.contains(word));
-        !is_denied && !is_meant && !is_part
+        !is_denied && !is_any_tree && !is_part
     })
 }
 

@@ -162,7 +162,9 @@ async fn commits_that_are_left_to_pick() {
     let place = Place::new();
     let own = place.work().join(".git/sequencer");
     fs::create_dir(&own).expect("a folder");
-    for (todo, word) in [("pick 123 x\n", Some("cherry-pick")), ("revert 123 x\n", Some("revert")), ("odd", None)] {
+    // The last one has a letter of two bytes where the part that is read ends.
+    let picks = ["pick 123 x\n", "pick 123456789 é\n"].map(|todo| (todo, Some("cherry-pick")));
+    for (todo, word) in picks.into_iter().chain([("revert 123 x\n", Some("revert")), ("odd", None)]) {
         fs::write(own.join("todo"), todo).expect("written");
         assert_eq!(all_facts(&gits()[0], &place).await.in_progress.as_deref(), word);
     }
@@ -235,7 +237,7 @@ async fn harmless_settings_are_taken_over() {
 
 /// Agent CLIs add their own files to this list.
 #[tokio::test]
-async fn files_that_the_user_ignores_everywhere_are_not_changes() {
+async fn a_file_in_the_users_own_list_of_ignored_files_is_no_change() {
     let place = Place::new();
     place.write("mine", "x");
     place.write("also mine", "x");
@@ -248,5 +250,31 @@ async fn files_that_the_user_ignores_everywhere_are_not_changes() {
         let script = format!("[ \"$HOME\" = /nonexistent ] || HOME='{home}'\nexec '{}' \"$@\"", own.program);
         let git = git(&place.program("home-git", &script));
         assert_eq!(states(&all_facts(&git, &place).await), [("??", "also mine")]);
+    }
+}
+
+/// Git reads both files of the user, and the files that these include.
+#[tokio::test]
+async fn the_list_may_be_named_in_any_file_that_git_reads() {
+    let place = Place::new();
+    place.write("mine", "x");
+    place.write("also mine", "x");
+    let home = place.outside().join("home");
+    fs::create_dir_all(home.join(".config/git")).expect("a folder");
+    fs::write(home.join("list"), "mine\n").expect("written");
+    let script = |own: &str| {
+        let home = home.display();
+        format!("unset XDG_CONFIG_HOME\n[ \"$HOME\" = /nonexistent ] || HOME='{home}'\nexec '{own}' \"$@\"")
+    };
+    let set = "[core]\nexcludesFile = ~/list\n";
+    for (file, first) in [(".config/git/config", "[user]\nname = Kai\n"), ("included", "[include]\npath = included\n")]
+    {
+        fs::write(home.join(".gitconfig"), first).expect("written");
+        fs::write(home.join(file), set).expect("written");
+        for own in gits() {
+            let git = git(&place.program("home-git", &script(&own.program)));
+            assert_eq!(states(&all_facts(&git, &place).await), [("??", "also mine")], "{file}");
+        }
+        fs::remove_file(home.join(file)).expect("removed");
     }
 }

@@ -3,7 +3,7 @@
 use super::support::{Place, facts, git, gits};
 use crate::core::check::{Claims, Lookups, PathLookup};
 use crate::git::Git;
-use crate::git::call::{GitCaller, GitEnd, GitPlace};
+use crate::git::call::{GitCaller, GitPlace};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -66,10 +66,13 @@ async fn all_calls_together_have_a_limit() {
     let calls = place.outside().join("calls");
     let program = place.program("slow-git", &format!("echo x >>'{}'\nexec sleep 600", calls.display()));
     let caller = GitCaller::new(&Git { program, limit: Duration::from_millis(300) });
+    let mut reasons = Vec::new();
     for _ in 0..6 {
         let at = GitPlace { cwd: place.work(), variables: Vec::new() };
-        assert_eq!(caller.call(&at, &["status"]).await.end, GitEnd::Late);
+        reasons.push(caller.call(&at, &["status"]).await.reason(caller.limit()));
     }
+    assert_eq!(reasons[0], "git took longer than 0.3 s");
+    assert_eq!(reasons[3..], ["no time was left for git: all calls together may take 0.9 s"; 3]);
     let calls = std::fs::read_to_string(calls).expect("it ran").lines().count();
     assert!(calls <= 3, "{calls} calls");
 }
@@ -98,7 +101,7 @@ async fn what_is_known_is_kept_if_the_rest_hangs() {
 }
 
 #[tokio::test]
-async fn a_git_that_is_missing_fails_or_says_nonsense() {
+async fn a_missing_git_a_failing_git_and_one_with_odd_answers_are_told() {
     let place = Place::new();
     let (facts, not_known) = facts(&git("/no/such/git"), &place, &place.work()).await;
     assert_eq!((facts, not_known), (None, vec!["git is not installed".to_owned()]));
@@ -145,10 +148,11 @@ async fn claims_that_git_does_not_answer_have_no_answer() {
     let only_disk = Lookups { paths: [("a".to_owned(), PathLookup::Exists)].into(), ..Lookups::default() };
     let hangs = place.program("slow-git", "exec sleep 600");
     let hangs_later = place.program("later-git", "[ -z \"$GIT_DIR\" ] && exec git \"$@\"\nexec sleep 600");
-    for program in [hangs, hangs_later, "/no/such/git".to_owned()] {
+    let nothing = Lookups::default();
+    for (program, expected) in [(hangs, &nothing), (hangs_later, &only_disk), ("/no/such/git".to_owned(), &nothing)] {
         let git = Git { program, limit: Duration::from_secs(3) };
         let begun = Instant::now();
-        assert_eq!(git.lookups(&place.work(), &claims).await, only_disk);
+        assert_eq!(git.lookups(&place.work(), &claims).await, *expected);
         assert!(begun.elapsed() < Duration::from_secs(10));
     }
 }

@@ -56,8 +56,8 @@ async fn commits_are_known_pushed_and_different_or_not() {
             (upper.clone(), known(&first, true, true)),
             (second.clone(), known(&second, false, false)),
             (third.clone(), known(&third, false, false)),
-            ("deadbeef".to_owned(), CommitLookup::Unknown),
-            (none.to_owned(), CommitLookup::Unknown),
+            ("deadbeef".to_owned(), CommitLookup::Missing),
+            (none.to_owned(), CommitLookup::Missing),
         ];
         assert_eq!(found, expected.into());
     }
@@ -66,8 +66,10 @@ async fn commits_are_known_pushed_and_different_or_not() {
 #[tokio::test]
 async fn only_hashes_are_asked_for() {
     let place = Place::new();
-    let long = "a".repeat(65);
-    let odd = ["HEAD", "main", "--all", "-1", "abc", "", "deadbeef^{tree}", "@{1}", "dead beef", "ａｂｃｄ", &long];
+    // No commit of this repository has such a hash: it is another thing, or of another repository.
+    let (longer, long) = ("a".repeat(64), "a".repeat(65));
+    let odd =
+        [&longer, "HEAD", "main", "--all", "-1", "abc", "", "deadbeef^{tree}", "@{1}", "dead beef", "ａｂｃｄ", &long];
     for git in gits() {
         assert_eq!(commits(&git, &place, &odd).await, BTreeMap::new());
     }
@@ -92,7 +94,7 @@ async fn other_objects_than_commits_and_hashes_that_fit_several() {
     assert!(other.starts_with(&twice) && one != other, "{one} {other}");
     for git in gits() {
         let found = commits(&git, &place, &[&blob, &tag, &twice]).await;
-        assert_eq!(found, [(blob.clone(), CommitLookup::Unknown)].into(), "{twice}");
+        assert_eq!(found, [(blob.clone(), CommitLookup::Missing)].into(), "{twice}");
     }
 }
 
@@ -105,11 +107,26 @@ async fn branches_are_local_or_of_a_remote() {
     place.git(&["tag", "v1"]);
     let claims = ["main", "feat/one", "far", "origin/far", "deep/far", "feat", "deep", "v1", "nowhere", "fe*", "m?in"];
     let odd = ["", "-x", "a b", "../main", "heads/main", "/main", "main/", "\u{1b}[2J"];
+    let long = "x/".repeat(150) + "y";
     for git in gits() {
+        assert_eq!(branches(&git, &place, &[&long]).await, BTreeMap::new(), "too long to be looked up");
         let found = branches(&git, &place, &[&claims[..], &odd].concat()).await;
         let exist: Vec<&str> = found.iter().filter(|(_, exists)| **exists).map(|(name, _)| name.as_str()).collect();
         assert_eq!(exist, ["deep/far", "far", "feat/one", "main", "origin/far"]);
         assert_eq!(found.len(), claims.len() + odd.len());
+    }
+}
+
+#[tokio::test]
+async fn the_name_of_a_remote_may_have_a_slash() {
+    let place = Place::new();
+    place.git(&["remote", "add", "team/origin", "/nowhere"]);
+    place.git(&["update-ref", "refs/remotes/team/origin/feat/far", "HEAD"]);
+    place.git(&["update-ref", "refs/remotes/gone/near", "HEAD"]);
+    for git in gits() {
+        let found = branches(&git, &place, &["feat/far", "team/origin/feat/far", "far", "near"]).await;
+        let exist: Vec<&str> = found.iter().filter(|(_, exists)| **exists).map(|(name, _)| name.as_str()).collect();
+        assert_eq!((exist, found.len()), (vec!["feat/far", "near", "team/origin/feat/far"], 4));
     }
 }
 
@@ -165,6 +182,58 @@ async fn paths_are_on_disk_in_head_in_an_earlier_commit_or_nowhere() {
 }
 
 #[tokio::test]
+async fn a_file_that_only_a_merge_has_added() {
+    let place = Place::new();
+    place.git(&["checkout", "-q", "-b", "side"]);
+    place.commit("On the side");
+    place.git(&["checkout", "-q", "main"]);
+    place.commit("On main");
+    place.git(&["merge", "-q", "--no-ff", "--no-commit", "side"]);
+    place.write("sub/merged", "x\n");
+    place.commit("Merge");
+    place.git(&["rm", "-q", "sub/merged"]);
+    place.commit("Gone");
+    for git in gits() {
+        let found = paths(&git, &place.work(), &["sub/merged", "sub/never"]).await;
+        let expected = [("sub/merged".to_owned(), PathLookup::InGit), ("sub/never".to_owned(), PathLookup::Missing)];
+        assert_eq!(found, expected.into());
+    }
+}
+
+/// Documents shorten paths.
+#[tokio::test]
+async fn the_end_of_a_path_counts_as_the_file() {
+    let place = Place::new();
+    place.write("src/core/handoff/driver.rs", "x\n");
+    place.write("src/core/gone/driver.rs", "x\n");
+    place.write("src/[a]/b*.rs", "x\n");
+    place.write(".gitignore", "*.log\n");
+    place.commit("More files");
+    place.git(&["rm", "-q", "-r", "src/core/gone"]);
+    place.commit("Fewer files");
+    place.write("src/core/new.rs", "not in git yet\n");
+    place.write("src/core/run/x.log", "never in git\n");
+    place.git(&["add", "-N", "src/core/new.rs"]);
+    let in_git =
+        ["handoff/driver.rs", "gone/driver.rs", "core/new.rs", "run/x.log", "[a]/b*.rs", "core/handoff/driver.rs"];
+    let missing =
+        ["off/driver.rs", "core/driver.rs", "[a]/bc.rs", "?a]/b*.rs", "**/driver.rs", "handoff/driver", "core"];
+    for git in gits() {
+        for cwd in [place.work(), place.work().join("sub")] {
+            let found = paths(&git, &cwd, &[&in_git[..], &missing].concat()).await;
+            for path in in_git {
+                assert_eq!(found.get(path), Some(&PathLookup::InGit), "{path} from {cwd:?}");
+            }
+            for path in missing {
+                assert_eq!(found.get(path), Some(&PathLookup::Missing), "{path} from {cwd:?}");
+            }
+        }
+        let whole = paths(&git, &place.work().join("sub"), &["src/core/handoff/driver.rs", "sub/b"]).await;
+        assert!(whole.values().all(|answer| *answer == PathLookup::InGit), "from the top of the repository: {whole:?}");
+    }
+}
+
+#[tokio::test]
 async fn no_path_leads_out_of_the_working_directory() {
     let place = Place::new();
     symlink("/", place.work().join("root")).expect("a link");
@@ -182,6 +251,26 @@ async fn no_path_leads_out_of_the_working_directory() {
             ("link/x".to_owned(), PathLookup::Missing),
         ];
         assert_eq!(found, expected.into());
+    }
+}
+
+/// A submodule is a repository of its own, with a history of its own.
+#[tokio::test]
+async fn what_is_in_a_submodule_is_not_known() {
+    let place = Place::new();
+    place.write("mods/a", "x\n");
+    place.commit("A folder");
+    let entry = format!("160000,{},mods/module", place.head());
+    place.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    place.git(&["commit", "-q", "-m", "A submodule"]);
+    for git in gits() {
+        for (cwd, names) in [
+            (place.work(), ["mods/module/a", "mods/module/in/b", "mods/b"]),
+            (place.work().join("mods"), ["module/a", "module/in/b", "b/c"]),
+        ] {
+            let found = paths(&git, &cwd, &names).await;
+            assert_eq!(found, [(names[2].to_owned(), PathLookup::Missing)].into(), "{cwd:?}");
+        }
     }
 }
 
