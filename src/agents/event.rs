@@ -6,6 +6,7 @@ use super::rules::Extract;
 use crate::core::hook::{ContextUsage, HookEvent, HookKind, SessionReason};
 use crate::core::id::{AgentId, Slug};
 use crate::core::text::{quotable, sanitise};
+use crate::secrets::{self, Known};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -169,7 +170,10 @@ fn build(file: EventFile, found: Extract, profile: Option<&Profile>) -> Result<H
         cwd: path(file.cwd.or(found.cwd)),
         reason: file.reason.or(found.reason),
         paused: file.paused.unwrap_or(found.paused),
-        message: file.message.or(found.message).map(|text| one_line(&text, MAX_MESSAGE)),
+        message: file
+            .message
+            .or(found.message)
+            .map(|text| one_line(&secrets::without(&text, &Known::default()), MAX_MESSAGE)),
         ancestors,
         clis: Vec::new(),
         context: file.context.or(found.context),
@@ -274,6 +278,14 @@ mod tests {
         assert!(message.len() <= 500 && !message.contains(['\n', '\u{1b}']));
         assert_eq!(event.session_id.map(|id| id.len()), Some(200));
         assert_eq!(event.ancestors.len(), 8);
+    }
+
+    #[test]
+    fn a_credential_in_a_clis_message_goes_no_further() {
+        let token = format!("ghp_{}", "q7Zk2Vx9Lm4TcR8wYb3NfJ6sHd5GpA1eUoXi");
+        let message = format!("401 with {token}");
+        let event = read(&json!({"v":1,"event":"stop_failure","message":message,"session_id":"s"})).expect("right");
+        assert_eq!(event.message.as_deref(), Some("401 with [REDACTED:github-pat]"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::prune::{digest, prune, tail};
 use super::rules::Extract;
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, Slug};
+use crate::secrets::{self, Known};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -278,7 +279,14 @@ pub(super) fn assemble(
         ("persona_slug", json!(slug)),
         ("reason", json!(found.reason)),
         ("paused", json!(found.paused.then_some(true))),
-        ("message", json!(found.message.map(|text| text.chars().take(500).collect::<String>()))),
+        (
+            "message",
+            json!(
+                found
+                    .message
+                    .map(|text| secrets::without(&text, &Known::default()).chars().take(500).collect::<String>())
+            ),
+        ),
         ("context", json!(found.context)),
     ];
     if let Some(map) = event.as_object_mut() {

@@ -2,11 +2,11 @@
 //! was provided.
 
 use super::Tools;
-use super::document::recorded;
+use super::document::{self, recorded};
 use crate::agents::profile::Profile;
 use crate::agents::transcript::{self, Role, Transcript};
 use crate::agents::{self, ToolCall, ToolKind};
-use crate::core::effect::{Composed, DocumentSource};
+use crate::core::effect::{Composed, DocumentRead, DocumentSource};
 use crate::core::id::{DeliveryId, Slug};
 use crate::core::text::{is_blank, normalise, sanitise, signature};
 use crate::files::Grade;
@@ -45,7 +45,9 @@ pub(super) async fn compose(
     };
     let name = OsStr::new(file_name);
     let replaces = replaces.filter(|sha256| recorded(&folder, file_name, sha256).is_some());
-    if replaces.is_none() && folder.look(name) != DocumentLook::Missing {
+    let is_restored = matches!(source, DocumentSource::Before(_))
+        && document::read_once(&tools.home, persona, file_name) == DocumentRead::Empty;
+    if replaces.is_none() && !is_restored && folder.look(name) != DocumentLook::Missing {
         return Composed::Written;
     }
     let text = match text_of(tools, source).await {
@@ -58,9 +60,9 @@ pub(super) async fn compose(
     if text.len() as u64 > MAX_DOCUMENT_BYTES {
         return failed(format!("the text is longer than {MAX_DOCUMENT_BYTES} bytes"));
     }
-    let written = match replaces {
-        Some(_) => folder.replace(file_name, &text, Grade::Durable),
-        None => folder.write_new(name, text.as_bytes()).map(|_| ()),
+    let written = match replaces.is_some() || is_restored {
+        true => folder.replace(file_name, &text, Grade::Durable),
+        false => folder.write_new(name, text.as_bytes()).map(|_| ()),
     };
     match written {
         Ok(()) => Composed::Written,
@@ -71,7 +73,7 @@ pub(super) async fn compose(
 /// The document's text; empty if there is none.
 async fn text_of(tools: &Tools, source: &DocumentSource) -> Result<String, String> {
     match source {
-        DocumentSource::Text(text) => Ok(text.clone()),
+        DocumentSource::Text(text) | DocumentSource::Before(text) => Ok(text.clone()),
         DocumentSource::Reply { profile, transcript, delivery_id, last_text } => {
             let profile = tools.profiles.get(profile).cloned();
             let file = profile.zip(transcript.as_ref().map(PathBuf::from));

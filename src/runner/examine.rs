@@ -1,13 +1,13 @@
 //! Looks at an agent's work, writes what was seen beside the document, and holds the document against it. All of it is
 //! best effort: what can't be found out is said, and fails nothing.
 
-use super::publish::environment_of;
+use super::environment::environment_of;
 use super::{Tools, document, fault};
 use crate::agents::profile::Profile;
 use crate::agents::{self, actions};
 use crate::config::Home;
 use crate::contract::document::DocumentCheck;
-use crate::contract::facts::{ActionFacts, ConversationFacts, UserFacts};
+use crate::contract::facts::{ActionFacts, ConversationFacts, RepositoryFacts, UserFacts};
 use crate::contract::{self, DocumentFault, Facts};
 use crate::core::check::{self, CheckInput, FoundSecret, Lookups};
 use crate::core::effect::{DocumentRead, Drift, Examination, ExaminePlan, Outcome};
@@ -21,21 +21,28 @@ use chrono::{SecondsFormat, Utc};
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// What stands for a text from which not every credential can be taken.
-const WITHHELD: &str = "(left out: it holds a credential)";
+/// How long tasuki reads the transcript, and looks at the files that it names: one of them may be on a disk that hangs.
+const ACTIONS_WITHIN: Duration = Duration::from_secs(10);
+/// How many threads may do that at once. A thread that hangs keeps its place until its disk answers.
+static THREADS: Semaphore = Semaphore::const_new(8);
 
 /// Examines the document, if it still has the hash of the plan.
 pub(super) async fn examine(tools: &Tools, plan: &ExaminePlan) -> Outcome {
-    let looked = look(tools, plan).await;
-    let with = Blocking {
+    let mut looked = look(tools, plan).await;
+    let with = Arc::new(Blocking {
         home: tools.home.clone(),
         allow: tools.allow.clone(),
         profile: tools.profiles.get(&plan.profile).filter(|_| tools.facts.transcript).cloned(),
         tests: tools.facts.tests.clone(),
-    };
-    let plan = plan.clone();
+    });
+    let plan = Arc::new(plan.clone());
+    actions(&with, &plan, &mut looked.facts).await;
     let held = fault::blocking(move || hold_against(&with, &plan, looked)).await;
     held.unwrap_or_else(|error| Outcome::Failed { why: error.to_string() })
 }
@@ -46,6 +53,29 @@ struct Blocking {
     allow: Vec<String>,
     profile: Option<Profile>,
     tests: Vec<String>,
+}
+
+/// Adds what the transcript says, if that can be read in time.
+async fn actions(with: &Arc<Blocking>, plan: &Arc<ExaminePlan>, facts: &mut Facts) {
+    let (with, plan) = (Arc::clone(with), Arc::clone(plan));
+    let mut seen = Facts { repository: facts.repository.clone(), ..Facts::default() };
+    let reading = async {
+        let room = THREADS.acquire().await.ok()?;
+        let read = fault::blocking(move || {
+            transcript(with.profile.as_ref(), &with.tests, &plan, &mut seen);
+            drop(room);
+            seen
+        });
+        read.await.ok()
+    };
+    let Ok(Some(seen)) = timeout(ACTIONS_WITHIN, reading).await else {
+        let seconds = ACTIONS_WITHIN.as_secs();
+        return facts.not_known.push(format!(
+            "the agent's transcript, and the files that it names, could not be read within {seconds} s"
+        ));
+    };
+    (facts.conversation, facts.user, facts.actions) = (seen.conversation, seen.user, seen.actions);
+    facts.not_known.extend(seen.not_known);
 }
 
 /// What was seen, and what git says of what the document names.
@@ -154,25 +184,29 @@ fn with_states(mut actions: ActionFacts, plan: &ExaminePlan, facts: &Facts) -> A
     actions
 }
 
-/// Reads the transcript, takes credentials out of what was seen, writes that beside the document, and finds the faults.
-/// It reads and searches files of several megabytes, so it has a thread of its own.
+/// Takes credentials out of what was seen, writes that beside the document, and finds the faults.
+/// It searches texts of several megabytes, so it has a thread of its own.
 fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome {
-    let Blocking { home, allow, profile, tests } = with;
+    let Blocking { home, allow, .. } = with;
     let Looked { document, mut facts, lookups } = looked;
     let is_same = matches!(&document, DocumentRead::Whole { sha256, .. } if *sha256 == plan.sha256);
     let DocumentRead::Whole { text, .. } = &document else { return changed(document) };
     if !is_same {
         return changed(document);
     }
-    let environment = plan.process.and_then(|process| environment_of(&process)).unwrap_or_default();
+    let environment = plan.process.map(|process| environment_of(&process));
+    if environment == Some(None) {
+        let why = "the agent's environment could not be read: the document was not searched for the values in it";
+        facts.not_known.push(why.to_owned());
+    }
+    let environment = environment.flatten().unwrap_or_default();
     let allowed: Vec<Regex> = allow.iter().filter_map(|expression| Regex::new(expression).ok()).collect();
     let known = Known { environment: &environment, allowed: &allowed };
-    transcript(profile.as_ref(), tests, plan, &mut facts);
     let predecessor = predecessor(home, plan, &mut facts);
     without_credentials(&mut facts, &known);
     write_beside(home, plan, &mut facts);
     let found = secrets::find(text, &known);
-    let redacted = (!found.is_empty()).then(|| secrets::redact(text, &known).unwrap_or_else(|| WITHHELD.to_owned()));
+    let redacted = (!found.is_empty()).then(|| secrets::without(text, &known));
     let secrets: Vec<FoundSecret> =
         found.into_iter().map(|found| FoundSecret { kind: found.kind, line: found.line, last: found.last }).collect();
     let folder = home.personas().join(plan.persona.as_str()).join("handoffs");
@@ -223,9 +257,7 @@ fn predecessor(home: &Home, plan: &ExaminePlan, facts: &mut Facts) -> Option<Str
 
 /// Takes credentials out of everything that others have written into the facts.
 fn without_credentials(facts: &mut Facts, known: &Known<'_>) {
-    let clean = |text: &mut String| {
-        *text = secrets::redact(text, known).unwrap_or_else(|| WITHHELD.to_owned());
-    };
+    let clean = |text: &mut String| *text = secrets::without(text, known);
     if let Some(UserFacts { first, last }) = &mut facts.user {
         first.iter_mut().chain(last).for_each(clean);
     }
@@ -237,10 +269,12 @@ fn without_credentials(facts: &mut Facts, known: &Known<'_>) {
         files.iter_mut().for_each(|file| clean(&mut file.path));
     }
     if let Some(repository) = &mut facts.repository {
-        repository.subject.iter_mut().chain(&mut repository.remote).for_each(clean);
+        let RepositoryFacts { subject, remote, branch, upstream, .. } = repository;
+        subject.iter_mut().chain(remote).chain(branch).chain(upstream).for_each(clean);
         repository.commits.iter_mut().for_each(|commit| clean(&mut commit.subject));
         repository.status.iter_mut().for_each(|file| clean(&mut file.path));
     }
+    facts.not_known.iter_mut().for_each(clean);
     facts.running.iter_mut().flatten().for_each(|process| clean(&mut process.command));
     facts.chain.rules.iter_mut().for_each(clean);
     facts.chain.earlier.iter_mut().filter_map(|earlier| earlier.checkpoint.as_mut()).for_each(clean);
@@ -248,8 +282,7 @@ fn without_credentials(facts: &mut Facts, known: &Known<'_>) {
 
 /// A check quotes the document: what it quotes must not be a credential.
 fn without_credential(fault: DocumentFault, known: &Known<'_>) -> DocumentFault {
-    let clean = |text: String| secrets::redact(&text, known).unwrap_or_else(|| WITHHELD.to_owned());
-    DocumentFault { said: clean(fault.said), is: clean(fault.is), ..fault }
+    DocumentFault { said: secrets::without(&fault.said, known), is: secrets::without(&fault.is, known), ..fault }
 }
 
 /// Writes the facts beside the document, as JSON and, for the successor, as Markdown.
@@ -287,5 +320,7 @@ pub(super) async fn compare(
     let now = git(tools).facts(Path::new(&drift.cwd), None, &mut not_known).await;
     let is_told = now.is_some() || not_known.is_empty();
     let drift = if is_told { check::drift(&drift.repository, now.as_ref()) } else { Vec::new() };
+    let known = Known::default();
+    let drift = drift.iter().map(|said| secrets::without(said, &known)).collect();
     Outcome::Compared { is_same: *is_same, drift }
 }

@@ -5,7 +5,7 @@
 //! repeats a look that gave no answer. `late` gives up effects that do not end, and `fault` provides the outcome of an
 //! effect that panicked or was given up. `action` names an effect in words. Each other file is one effect or a few:
 //! `document` reads documents, `compose` writes them, `examine` looks at an agent's work and holds its document against
-//! it, `publish` copies and publishes documents; `start` starts an agent, `kill` kills one, `identify` finds out which
+//! it, `publish` copies and publishes documents, `environment` keeps what they are searched for; `start` starts an agent, `kill` kills one, `identify` finds out which
 //! agent is in a pane; `persona` reads a persona's folder; `transcript` waits until the transcript shows a prompt, or
 //! that the document was read; `context_usage` reads how full a context is, and what must be known before an automatic
 //! handoff. `version` asks a CLI for its version, for the message about a CLI that does not become ready.
@@ -15,6 +15,7 @@ mod action;
 mod compose;
 mod context_usage;
 mod document;
+mod environment;
 mod examine;
 mod fault;
 mod identify;
@@ -28,6 +29,7 @@ mod tools;
 mod transcript;
 pub mod version;
 
+pub(crate) use environment::keep_environment;
 pub use fault::catches_panics;
 pub use late::Late;
 pub(crate) use persona::facts as persona_facts;

@@ -4,13 +4,12 @@
 
 use super::Tools;
 use super::document::recorded;
+use super::environment::environment_of;
 use crate::config::Home;
 use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
-use crate::core::pane::Process;
 use crate::core::request::{PublishAs, PublishTarget};
 use crate::core::text;
 use crate::core::time::date;
-use crate::process::{self, ProcessState};
 use crate::publish::{self, Gh, GhError, MAX_COMMENT_CHARS, Upload, UploadState};
 use crate::secrets::{self, Credential, Known};
 use crate::spool::documents::{self, DocumentFolder};
@@ -89,12 +88,6 @@ fn with_known<T>(text: &[u8], plan: &CopyPlan, work: impl FnOnce(&str, &Known<'_
     let allowed: Result<Vec<Regex>, _> = plan.allow.iter().map(|expression| Regex::new(expression)).collect();
     let allowed = allowed.map_err(|error| format!("publish.allow in config.toml: {error}"))?;
     Ok(work(&text, &Known { environment: &environment, allowed: &allowed }))
-}
-
-/// The environment of an agent that still runs; none if it has ended, because another process may have its id by now.
-pub(super) fn environment_of(process: &Process) -> Option<Vec<(String, String)>> {
-    let environment = process::environment_all(process.pid).ok()?;
-    (process::life(process) == ProcessState::Alive).then_some(environment)
 }
 
 /// Describes the first [`MOST_FOUND`] credentials that were found. Of the others it describes only the first of each

@@ -18,6 +18,8 @@ const MOST_SEARCHES: usize = 8;
 const SHORTEST_VALUE: usize = 8;
 /// What stands for a credential, such as `<your token>`, is shorter than this, in bytes.
 const LONG_KEY: usize = 100;
+/// What stands for a text from which not every credential can be taken.
+const WITHHELD: &str = "(left out: it holds a credential)";
 /// A credential of at least this many characters is told apart from others by its last four.
 const LONG: usize = 16;
 
@@ -105,6 +107,12 @@ pub fn redact(text: &str, known: &Known<'_>) -> Option<String> {
         text = take_out(&text, &secrets);
     }
     None
+}
+
+/// The same; a text from which not every credential can be taken is left out as a whole.
+#[must_use]
+pub fn without(text: &str, known: &Known<'_>) -> String {
+    redact(text, known).unwrap_or_else(|| WITHHELD.to_owned())
 }
 
 fn take_out(text: &str, secrets: &[Credential]) -> String {

@@ -9,6 +9,7 @@ use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::state::State;
 use crate::process::{self, ExitWatch};
+use crate::runner;
 use crate::spool::documents::{DocumentLook, open_folder};
 use crate::spool::{Spool, SpoolWatch};
 use crate::tmux::{PaneRow, Tmux};
@@ -134,6 +135,7 @@ impl Watches {
     pub(super) fn follow_process(&mut self, agent: &Agent, state: &State) {
         let Some(process) = agent.process else { return };
         if agent.state.is_live() {
+            runner::keep_environment(&process);
             if !self.exits.watch(process) {
                 self.panes_wanted = true;
             }

@@ -303,3 +303,66 @@ fn nobody_is_asked_to_repair_what_no_agent_has_written() {
     stage.granted(&json!({"kind": "handoff_accept", "handoff_id": id}));
     stage.until_step(&id, "done");
 }
+
+/// The agent is asked to repair its document, and leaves an empty one: what it wrote before is not lost.
+#[test]
+fn a_document_that_is_emptied_when_it_is_to_be_repaired_is_put_back() {
+    for author in ["agent_file", "agent_reply"] {
+        let stage = Stage::new();
+        let agent = stage.agent("dev");
+        let id = stage.hand_off_with(&agent, &json!({"review": true, "author": author}));
+        stage.until("it waits for a person", || stage.handoff_view(&id)["held_since"].is_string());
+        let path = stage.handoff_view(&id)["file_path"].as_str().expect("a path").to_owned();
+        let first = fs::read_to_string(&path).expect("readable");
+        stage.faults(if author == "agent_file" { "write_empty" } else { "empty_answer" });
+        stage.granted(&json!({"kind": "handoff_rework", "handoff_id": id, "note": "say more"}));
+        stage.until("it waits again", || {
+            let view = stage.handoff_view(&id);
+            view["reworks"] == 1 && view["held_since"].is_string() || view["step"] == "failed"
+        });
+        let view = stage.handoff_view(&id);
+        assert_eq!(
+            (&view["step"], fs::read_to_string(&path).expect("readable")),
+            (&json!("checking"), first),
+            "{view:#}"
+        );
+        assert!(view["warnings"].to_string().contains("tasuki kept the one before"), "{view:#}");
+        stage.granted(&json!({"kind": "handoff_accept", "handoff_id": id}));
+        stage.until_step(&id, "done");
+    }
+}
+
+/// The limit of the step is the agent's: it begins when the agent is asked. What was not typed is not counted.
+#[test]
+fn a_rework_that_waits_for_the_agents_turn_has_asked_nobody() {
+    let stage = Stage::with_config("[limits]\nchecking = \"2s\"\n");
+    let agent = stage.agent("dev");
+    let id = stage.hand_off_with(&agent, &json!({"review": true}));
+    stage.until("it waits for a person", || stage.handoff_view(&id)["held_since"].is_string());
+    stage.faults("never_stops");
+    let pane = stage.agent_view(&agent)["pane"].as_str().expect("a pane").to_owned();
+    stage.tmux(&["send-keys", "-t", &pane, "Think about it.", "Enter"]);
+    stage.until("the agent is busy", || stage.agent_view(&agent)["state"] == "busy");
+    stage.granted(&json!({"kind": "handoff_rework", "handoff_id": id, "note": "say more"}));
+    let view = stage.until_step(&id, "failed");
+    assert_eq!((&view["error"]["code"], &view["reworks"]), (&json!("stop_never_came"), &json!(0)), "{view:#}");
+    assert!(view["error"]["message"].as_str().is_some_and(|said| said.contains("could not ask it")), "{view:#}");
+}
+
+/// An agent that has ended takes its environment with it; what is a credential there stays one.
+#[test]
+fn a_value_of_the_environment_is_found_also_after_the_agent_has_ended() {
+    let stage = Stage::new();
+    let value = "corr3ct-Horse_77x";
+    stage.tmux(&["set-environment", "-g", "MY_API_KEY", value]);
+    let agent = stage.agent("dev");
+    for pid in stage.processes(&agent) {
+        kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
+    }
+    stage.until("it has ended", || stage.agent_view(&agent)["ended_at"].is_string());
+    let text = format!("Used {value} here.\n");
+    let id = stage.hand_off_with(&agent, &json!({"author": "provided", "document": {"text": text}}));
+    let view = stage.until_step(&id, "done");
+    assert_eq!(faults(&view), ["secrets"], "{view:#}");
+    assert!(!view.to_string().contains(value), "{view:#}");
+}

@@ -96,3 +96,30 @@ fn another_text_than_the_provided_one_is_recorded_only_when_a_person_says_so() {
     world.ask(&retry);
     assert!(world.handoff().record.is_some(), "a retry takes what a person left there: {}", world.view());
 }
+
+/// What was not searched for credentials is shown to nobody: neither to the successor nor in a view.
+#[test]
+fn a_document_that_could_not_be_examined_is_recorded_and_not_quoted() {
+    let mut world = AckWorld::new();
+    world.is_blind = true;
+    world.begin("immediate", "---\ncheckpoint: the key is hunter2\n---\nThe key is hunter2.\n");
+    let view = world.view();
+    assert_eq!(view["step"], "acknowledging", "{view}");
+    assert!(view["record"].is_object() || view["recorded_at"].is_string(), "{view}");
+    assert!(view["warnings"].to_string().contains("was not checked"), "{view}");
+    assert!(!view.to_string().contains("hunter2") && !format!("{:?}", world.typed).contains("hunter2"), "{view}");
+}
+
+#[test]
+fn a_document_that_could_not_be_examined_waits_for_the_person_who_wants_to_see_it() {
+    let mut world = AckWorld::new();
+    world.is_blind = true;
+    world.begin_with("immediate", "# Work\n", true);
+    let view = world.view();
+    assert_eq!((&view["step"], view["held_since"].is_string()), (&json!("checking"), true), "{view}");
+    assert!(world.told.iter().any(|json| json["code"] == "document_held"), "{:?}", world.told);
+    assert!(world.typed.is_empty(), "{:?}", world.typed);
+    let accept = json!({"v": 1, "kind": "handoff_accept", "handoff_id": world.id});
+    world.ask(&accept);
+    assert_eq!(world.step(), "acknowledging", "{}", world.view());
+}

@@ -42,6 +42,8 @@ pub(crate) struct AckWorld {
     document: String,
     /// What somebody else has put under the document's name meanwhile.
     pub(crate) put_there: Option<String>,
+    /// Documents can't be examined.
+    pub(crate) is_blind: bool,
     pub(crate) id: HandoffId,
 }
 
@@ -82,6 +84,7 @@ impl AckWorld {
             notify: Outcome::Done,
             document: String::new(),
             put_there: None,
+            is_blind: false,
             id: HandoffId(uuid::Uuid::nil()),
         }
     }
@@ -101,10 +104,14 @@ impl AckWorld {
     }
 
     pub(crate) fn begin(&mut self, urgency: &str, document: &str) {
+        self.begin_with(urgency, document, false);
+    }
+
+    pub(crate) fn begin_with(&mut self, urgency: &str, document: &str, review: bool) {
         let asked = json!({
             "v": 1, "kind": "handoff", "agent_id": DEAD, "reason": "context_loss", "author": "provided",
             "document": {"text": document}, "successor": {"agent_id": HEIR}, "tasks": ["task-1", "task-2"],
-            "urgency": urgency,
+            "urgency": urgency, "review": review,
         });
         let answer = self.ask(&asked);
         self.id = answer["result"]["handoff_id"].as_str().expect("it begins").parse().expect("an id");
@@ -204,6 +211,7 @@ impl AckWorld {
                 let sha256 = tasuki::core::text::sha256(text.as_bytes());
                 Outcome::Document(DocumentRead::Whole { text, sha256 })
             }
+            Effect::Examine(_) if self.is_blind => Outcome::Failed { why: "a disk hangs".to_owned() },
             Effect::Examine(plan) => {
                 let text = self.put_there.clone().unwrap_or_else(|| self.document.clone());
                 let document = DocumentRead::Whole { text, sha256: plan.sha256 };

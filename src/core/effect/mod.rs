@@ -81,6 +81,9 @@ pub enum DocumentSource {
         head: String,
     },
     Text(String),
+    /// The document as it was before the agent was asked to repair it. It takes the place of an empty file, and of no
+    /// other.
+    Before(String),
 }
 
 /// The start of a new agent.

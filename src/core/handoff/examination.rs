@@ -75,6 +75,17 @@ pub(crate) fn is_gated(handoff: &Handoff) -> bool {
     checks && !examined.accepted && !authors::needs_no_agent(handoff.author)
 }
 
+/// Whether a person is to see a document that could not be examined.
+pub(crate) fn holds_unexamined(handoff: &Handoff) -> bool {
+    let examined = &handoff.examined;
+    !examined.accepted && (examined.review || examined.check == DocumentCheck::Hold)
+}
+
+/// What the successor is told, and what views show, of a document that could not be searched for credentials.
+pub(crate) fn unsearched(file_path: &str) -> String {
+    format!("(left out: tasuki could not search the document for credentials in time. Read it there: `{file_path}`)\n")
+}
+
 /// Whether a person is to accept the document as it was examined.
 pub(crate) fn holds(handoff: &Handoff) -> bool {
     let examined = &handoff.examined;

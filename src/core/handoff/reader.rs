@@ -3,7 +3,7 @@
 use super::next::{DocumentText, Next};
 use super::{agents, authors, examination, row};
 use crate::contract::reply::HandoffReply;
-use crate::core::effect::{Composed, DocumentRead, Effect, Outcome};
+use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, Outcome};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::Author;
@@ -47,13 +47,18 @@ pub(crate) fn settled(
         begin(tx, id, ReadReason::AtStop);
         Next::Stay
     } else if let Outcome::Failed { why } = outcome {
-        // Only an examination ends so, and that fails no handoff: the document is recorded as it is.
-        row::warn(tx, id, &format!("the document was not checked: {why}"));
+        // Only an examination ends so, and that fails no handoff: the document is recorded, and shown to nobody.
+        row::warn(tx, id, &not_checked(&why));
         begin(tx, id, ReadReason::Unexamined);
         Next::Stay
     } else {
         Next::Stay
     }
+}
+
+/// The warning about a document that could not be examined.
+pub(crate) fn not_checked(why: &str) -> String {
+    format!("the document was not checked: {why}")
 }
 
 fn after_writing(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) -> Next {
@@ -85,6 +90,9 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
         DocumentRead::Empty => "document_empty",
         DocumentRead::Unsafe { why } => return refuse(tx, id, &reading, &why, stopped),
     };
+    if restore(tx, id, &reading, problem) {
+        return Next::Stay;
+    }
     match reading {
         ReadReason::AtStop | ReadReason::Unexamined | ReadReason::Retry { instruct_again: false } => {
             authors::no_document(tx, id, problem)
@@ -95,6 +103,23 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
             if stopped { authors::no_document(tx, id, problem) } else { as_before(tx, id) }
         }
     }
+}
+
+/// Puts the document back as it was before the agent was asked to repair it, and left nothing: false if nothing was
+/// read before. What was there is read once more for the same reason.
+fn restore(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, problem: &str) -> bool {
+    let Some(handoff) = tx.handoff_mut(&id).filter(|handoff| handoff.examined.reworks > 0) else { return false };
+    let Some(text) = handoff.examined.before.take() else { return false };
+    handoff.stay.reading = Some(reading.clone());
+    let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
+    let source = DocumentSource::Before(text);
+    row::warn(
+        tx,
+        id,
+        &format!("asked to repair its document, the agent left none ({problem}); tasuki kept the one before"),
+    );
+    row::run(tx, id, Effect::ComposeDocument { persona, file_name, source, replaces: None });
+    true
 }
 
 fn refuse(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopped: bool) -> Next {
@@ -151,10 +176,12 @@ fn accept(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentT
     }
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     handoff.examined.sha256 = Some(whole.sha256.clone());
+    handoff.examined.before = Some(whole.text.clone());
     handoff.examined.accepted |= matches!(reading, ReadReason::Accepted(_));
     let step = handoff.step;
     if matches!(reading, ReadReason::Unexamined) {
-        return Next::Record(whole);
+        let redacted = Some(examination::unsearched(&handoff.file_path));
+        return Next::Record(DocumentText { redacted, ..whole });
     }
     let next = if examination::is_gated(handoff) { Step::Checking } else { Step::Recording };
     if step == next {

@@ -31,6 +31,7 @@ pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
         handoff.document = Some(DocumentSeen { bytes, at: timestamp });
         handoff.warnings.extend(warnings);
         handoff.examined.sha256 = None;
+        handoff.examined.before = None;
         handoff.examined.note = None;
         handoff.provided = None;
         handoff.last_text = None;

@@ -32,6 +32,9 @@ pub struct Examined {
     pub sha256: Option<String>,
     pub facts: Option<Box<Facts>>,
     pub faults: Vec<DocumentFault>,
+    /// The text of the document that was read last and is not recorded. It is recorded if the agent leaves nothing of it
+    /// when it is asked to repair it.
+    pub before: Option<String>,
     /// How often the agent was asked to repair the document.
     pub reworks: u64,
     /// The operator's words for the next rework.

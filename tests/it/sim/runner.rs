@@ -246,7 +246,7 @@ fn compose(
         return Composed::Failed { why: "no space left".to_owned() };
     }
     let text = match source {
-        DocumentSource::Text(text) => text.clone(),
+        DocumentSource::Text(text) | DocumentSource::Before(text) => text.clone(),
         DocumentSource::Reply { last_text, .. } => last_text.clone().unwrap_or_default(),
         DocumentSource::Transcript { head, .. } => head.clone(),
     };

@@ -108,7 +108,8 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
         if clarifying.sha256.as_ref().is_some_and(|given| *given != sha256) {
             refuse(tx, id, "the file does not hold the text that you gave");
         } else if clarifying.unchecked {
-            take(tx, id, &clarifying, DocumentText { text, sha256, redacted: None });
+            let redacted = Some(examination::unsearched(&clarifying.file_name));
+            take(tx, id, &clarifying, DocumentText { text, sha256, redacted });
         } else {
             examination::begin_update(tx, id, &clarifying.file_name, &sha256);
         }

@@ -64,6 +64,12 @@ impl StepHandler for Checking {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        if let Outcome::Failed { why } = &outcome
+            && tx.handoff(&id).is_some_and(examination::holds_unexamined)
+        {
+            row::warn(tx, id, &reader::not_checked(why));
+            return hold(tx, id, false);
+        }
         reader::settled(tx, id, outcome, judge)
     }
 
@@ -117,7 +123,7 @@ fn judge(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let examined = &handoff.examined;
     if examination::holds(handoff) {
-        return hold(tx, id);
+        return hold(tx, id, true);
     }
     let asks = !examined.accepted
         && examined.check == DocumentCheck::Fix
@@ -128,7 +134,7 @@ fn judge(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) -> Next {
 }
 
 /// Waits for a person, however long that takes, and notifies the operator.
-fn hold(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+fn hold(tx: &mut Tx<'_>, id: HandoffId, is_checked: bool) -> Next {
     let now = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     handoff.stay.checking = Some(CheckPhase::Held);
@@ -141,6 +147,7 @@ fn hold(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     }
     let short = id.short();
     let found = match count {
+        _ if !is_checked => "tasuki could not check it".to_owned(),
         0 => "the checks found no fault".to_owned(),
         1 => "the checks found 1 fault".to_owned(),
         count => format!("the checks found {count} faults"),
@@ -165,7 +172,6 @@ pub(crate) fn rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     let limit = tx.state.settings.limits.checking_ms;
     let deadline = Deadline::after(&tx.now, limit);
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
-    handoff.examined.reworks += 1;
     handoff.examined.held_since = None;
     handoff.stay.checking = Some(CheckPhase::Reworking);
     handoff.stay.deadline = Some(deadline);
@@ -188,9 +194,15 @@ fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
         false => "Please repair your handoff document.",
     };
     let text = typing::Text { first_line: first_line.to_owned(), body, allow_busy: false };
-    let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
+    let agent_id = handoff.agent_id;
     if tx.agent(&agent_id).is_some_and(|agent| agent.typing.is_some() || agent.state.is_in_a_turn()) {
         return Next::Defer;
+    }
+    // The limit is the agent's: it begins when the agent is asked. A text that waits for its turn has asked nothing.
+    let deadline = Some(Deadline::after(&tx.now, tx.state.settings.limits.checking_ms));
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.examined.reworks += 1;
+        handoff.stay.deadline = deadline;
     }
     typing::begin(tx, &agent_id, Purpose::Rework(id), text, deadline);
     Next::Stay
@@ -207,6 +219,9 @@ fn asked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, ended: &DeliveryEnd
         }
         DeliveryEnd::Refused(Refusal::Busy) => {
             tx.set_state(agent_id, AgentState::Busy);
+            if let Some(handoff) = tx.handoff_mut(&id) {
+                handoff.examined.reworks = handoff.examined.reworks.saturating_sub(1);
+            }
             return Next::Defer;
         }
         DeliveryEnd::Refused(reason) => format!("it could not be asked ({})", wire_name(reason)),

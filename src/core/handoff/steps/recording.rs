@@ -4,7 +4,7 @@
 use crate::core::effect::Outcome;
 use crate::core::handoff::handler::StepHandler;
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::{authors, examination, reader};
+use crate::core::handoff::{authors, examination, reader, row};
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
 use crate::core::rows::handoff::{ReadReason, Step};
@@ -40,6 +40,12 @@ impl StepHandler for Recording {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        if let Outcome::Failed { why } = &outcome
+            && tx.handoff(&id).is_some_and(examination::holds_unexamined)
+        {
+            row::warn(tx, id, &reader::not_checked(why));
+            return Next::Enter(Step::Checking);
+        }
         // If a person is to see it, that needs the step in which they are waited for.
         reader::settled(tx, id, outcome, |tx, id, whole| match tx.handoff(&id) {
             Some(handoff) if examination::holds(handoff) => Next::Enter(Step::Checking),
