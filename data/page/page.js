@@ -717,12 +717,12 @@ function runOf(text, at) {
 /** The span that begins there, and where it ends. */
 function spanAt(text, at, depth, alone) {
   const letter = text[at];
-  const run = runOf(text, at);
+  const run = "`*_~".includes(letter) ? runOf(text, at) : 1;
   if (letter === "\\" && /[!-/:-@[-`{-~]/.test(text[at + 1] ?? "")) return [text[at + 1], at + 2];
   if (letter === "`") return codeAt(text, at, run, alone);
   if (letter === "*" || letter === "_" || (letter === "~" && run === 2)) return emphasisAt(text, at, run, depth, alone);
-  if (letter === "!" && text[at + 1] === "[") return linkAt(text, at + 1, depth, true) ?? [letter, at + 1];
-  if (letter === "[") return linkAt(text, at, depth, false) ?? [letter, at + 1];
+  if (letter === "!" && text[at + 1] === "[") return linkAt(text, at + 1, alone, true) ?? [letter, at + 1];
+  if (letter === "[") return linkAt(text, at, alone, false) ?? [letter, at + 1];
   if (letter === "h" && !isWord(text[at - 1])) return addressAt(text, at) ?? [letter, at + 1];
   return [letter, at + 1];
 }
@@ -753,7 +753,8 @@ function emphasisAt(text, at, run, depth, alone) {
 const DESTINATION = /\([ \t]*(?:<([^<>\n]*)>|([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*))(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'))?[ \t]*\)/y;
 
 /** A link, or what stands for an image or for an address that is not of the web: its words and the address as text. */
-function linkAt(text, at, depth, isImage) {
+function linkAt(text, at, alone, isImage) {
+  if (alone.has("[[")) return null;
   let open = 0;
   let end = at;
   for (; end < Math.min(text.length, at + MOST_LINK); end += 1) {
@@ -762,6 +763,8 @@ function linkAt(text, at, depth, isImage) {
     else if (text[end] === "]") open -= 1;
     if (open === 0) break;
   }
+  // After two brackets that do not close, no link is searched for: each search would read all of these letters again.
+  if (open > 0) alone.add(alone.has("[") ? "[[" : "[");
   DESTINATION.lastIndex = end + 1;
   const found = open === 0 && text[end + 1] === "(" ? DESTINATION.exec(text) : null;
   if (!found) return null;
