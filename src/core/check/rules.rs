@@ -1,5 +1,6 @@
 //! The rules that a document passes on, for the documents after it: what is left out once in a chain of agents is lost.
 
+use super::lines::{LineKind, read};
 use crate::core::text::{normalise, sanitise};
 use regex::Regex;
 use std::sync::LazyLock;
@@ -23,14 +24,17 @@ static RULE: LazyLock<Regex> = LazyLock::new(|| {
 #[must_use]
 pub fn rules(earlier: &[String], document: &str) -> Vec<String> {
     let mut found: Vec<String> = earlier.iter().take(MOST_RULES).cloned().collect();
-    let (mut is_under, mut is_fenced) = (false, false);
-    for line in document.lines() {
-        let text = line.trim();
-        if text.starts_with("```") || text.starts_with("~~~") {
-            is_fenced = !is_fenced;
-        } else if !is_fenced && text.starts_with('#') {
+    let mut is_under = false;
+    for line in read(document, &document.to_ascii_lowercase()).lines {
+        let text = line.text.trim();
+        let is_text = match line.kind {
+            LineKind::Text | LineKind::Heading(_) => true,
+            LineKind::FrontMatter | LineKind::Fence | LineKind::Code | LineKind::Unseen | LineKind::Blank => false,
+        };
+        // A rule may be a line in bold letters.
+        if is_text && text.starts_with('#') {
             is_under = HEADING.is_match(text);
-        } else if !is_fenced && is_under && RULE.is_match(text) && found.len() < MOST_RULES {
+        } else if is_text && is_under && RULE.is_match(text) && found.len() < MOST_RULES {
             let rule: String = normalise(&sanitise(text.trim_start_matches(['-', '*', '+', '>', ' '])))
                 .chars()
                 .take(LONGEST)
@@ -57,5 +61,12 @@ mod tests {
         let later = rules(&first, "## Rules\n- Always sign commits.\n");
         assert_eq!(later.last().map(String::as_str), Some("Always sign commits."));
         assert_eq!(later.len(), 3);
+    }
+
+    #[test]
+    fn what_is_fenced_gives_no_rule_and_ends_no_block() {
+        let document = "## Rules\n```\n~~~\nnever mind\n```\n- Always sign commits.\n````\n```\n# never\n````\n\
+                        **Never** push.\n**You must ask.**\n## Blockers\n- It must be Tuesday.\n";
+        assert_eq!(rules(&[], document), ["Always sign commits.", "Never** push.", "You must ask.**"]);
     }
 }
