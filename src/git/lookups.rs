@@ -15,6 +15,8 @@ use tokio::task::JoinSet;
 
 /// Most claims of a kind that are looked up.
 const MOST_CLAIMS: usize = 200;
+/// Length of a hash of the format `sha1`, in digits.
+const MAX_SHA1: usize = 40;
 /// Longest name of a branch, in bytes: longer names can't be files.
 const MAX_BRANCH: usize = 250;
 /// What names of branches can't hold; git would read some of it as a pattern.
@@ -78,7 +80,9 @@ async fn commits(
     claims: &BTreeSet<String>,
 ) -> BTreeMap<String, CommitLookup> {
     let mut asked = JoinSet::new();
-    for claim in claims.iter().take(MOST_CLAIMS).filter(|claim| may_be_hash(claim)) {
+    // What is longer than the hashes of this repository is another thing, or of another repository.
+    let longest = repository.head.as_ref().map_or(MAX_SHA1, String::len);
+    for claim in claims.iter().take(MOST_CLAIMS).filter(|claim| may_be_hash(claim) && claim.len() <= longest) {
         let (caller, repository, claim) = (caller.clone(), repository.clone(), claim.clone());
         asked.spawn(async move {
             let answer = commit(&caller, &repository, &claim).await?;

@@ -4,10 +4,12 @@
 use super::lines::LineKind;
 use super::places::{Place, has_phrase, has_word, is_about_elsewhere, names_other_repository};
 
-/// Shortest and longest hash, in digits.
+/// Shortest and longest hash of the format `sha1`, in digits.
 const LENGTHS: std::ops::RangeInclusive<usize> = 7..=40;
-/// Lengths of other things: an id of a container, half an MD5, an MD5. They must be called a commit.
-const OTHER_LENGTHS: [usize; 3] = [12, 16, 32];
+/// A whole hash of the format `sha256`, in digits.
+const LONG: usize = 64;
+/// Lengths of other things: an id of a container, half an MD5, an MD5, a checksum. They must be called a commit.
+const OTHER_LENGTHS: [usize; 4] = [12, 16, 32, LONG];
 /// Most words of one line that are looked at.
 const MOST_IN_LINE: usize = 50;
 /// How many words before a hash can say what it is.
@@ -140,7 +142,8 @@ fn candidates(text: &str) -> impl Iterator<Item = (usize, usize)> {
             }
             let word = &bytes[start..at];
             at = at.max(start + 1);
-            if LENGTHS.contains(&word.len()) && word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            let may_be_hash = LENGTHS.contains(&word.len()) || word.len() == LONG;
+            if may_be_hash && word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
                 return Some((start, start + word.len()));
             }
         }
@@ -193,6 +196,7 @@ impl DocumentLine<'_> {
         match self.kind {
             LineKind::FrontMatter => {
                 has_phrase(before, &["verified:", "commit:", "head:", "checkpoint:", "starting_from:"])
+                    && (hash.len() != LONG || is_named(before, after))
             }
             LineKind::Code => self.has_in_code(before, after),
             LineKind::Text | LineKind::Heading(_) => {

@@ -37,6 +37,29 @@ fn a_hash_counts_where_the_words_speak_of_commits() {
     }
 }
 
+/// A repository with the format `sha256` has hashes of 64 digits. Most texts of that length are checksums.
+#[test]
+fn a_hash_of_64_digits_counts_where_it_is_called_a_commit() {
+    let hash = "0123456789abcdef".repeat(4);
+    for text in [
+        "commit HASH",
+        "HEAD is at `HASH`",
+        "```\ngit show HASH\n```",
+        "---\nverified: cargo test at commit HASH\n---\n",
+    ] {
+        assert_eq!(found(&text.replace("HASH", &hash)).0, [hash.as_str()], "{text}");
+    }
+    for text in [
+        "`HASH`",
+        "Git: `HASH`",
+        "commit 7 has the checksum HASH",
+        "commit HASHab",
+        "---\nverified: the archive HASH\n---\n",
+    ] {
+        assert_eq!(found(&text.replace("HASH", &hash)).0, Vec::<String>::new(), "{text}");
+    }
+}
+
 #[test]
 fn what_only_looks_like_a_hash_does_not_count() {
     for text in [
