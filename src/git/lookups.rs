@@ -148,7 +148,7 @@ async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet
     let may_exist: Vec<&&String> = claims.iter().filter(|claim| may_be_branch(claim)).collect();
     let mut arguments = ["for-each-ref", "--format=%(refname)"].map(OsString::from).to_vec();
     for name in &may_exist {
-        for folder in ["refs/heads/", "refs/remotes/", "refs/remotes/*/"] {
+        for folder in ["refs/heads/", "refs/remotes/", "refs/remotes/**/"] {
             arguments.push(os_text(format!("{folder}{name}").as_bytes()));
         }
     }
@@ -160,7 +160,9 @@ async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet
     let is_whole = answer.as_ref().is_none_or(|answer| answer.end == GitEnd::Exit(0));
     // A branch without a commit has no entry yet.
     let current = repository.branch.as_deref().and_then(|name| str::from_utf8(name).ok());
-    let exists = |name: &str| current == Some(name) || printed.lines().any(|line| is_named(line, name));
+    let remotes: Vec<&str> =
+        repository.settings.remotes.iter().filter_map(|remote| str::from_utf8(&remote.name).ok()).collect();
+    let exists = |name: &str| current == Some(name) || printed.lines().any(|line| is_named(line, name, &remotes));
     let answers = claims.into_iter().map(|name| (name.clone(), exists(name)));
     answers.filter(|(_, exists)| *exists || is_whole).collect()
 }
@@ -172,11 +174,13 @@ fn may_be_branch(name: &str) -> bool {
 }
 
 /// Whether git's full name is that of the branch, here or at a remote. A pattern finds more: `refs/heads/a` also finds
-/// `refs/heads/a/b`.
-fn is_named(full: &str, name: &str) -> bool {
+/// `refs/heads/a/b`. The name of a remote may have slashes; of a remote that is gone only the branches are known, and it
+/// is taken for one without.
+fn is_named(full: &str, name: &str, remotes: &[&str]) -> bool {
     if let Some(local) = full.strip_prefix("refs/heads/") {
         return local == name;
     }
-    let remote = full.strip_prefix("refs/remotes/");
-    remote.is_some_and(|branch| branch == name || branch.split_once('/').is_some_and(|(_, branch)| branch == name))
+    let Some(branch) = full.strip_prefix("refs/remotes/") else { return false };
+    let is_at = |remote: &str| branch.strip_prefix(remote).and_then(|rest| rest.strip_prefix('/')) == Some(name);
+    branch == name || is_at(branch.split('/').next().unwrap_or_default()) || remotes.iter().any(|remote| is_at(remote))
 }

@@ -116,6 +116,19 @@ async fn branches_are_local_or_of_a_remote() {
 }
 
 #[tokio::test]
+async fn the_name_of_a_remote_may_have_a_slash() {
+    let place = Place::new();
+    place.git(&["remote", "add", "team/origin", "/nowhere"]);
+    place.git(&["update-ref", "refs/remotes/team/origin/feat/far", "HEAD"]);
+    place.git(&["update-ref", "refs/remotes/gone/near", "HEAD"]);
+    for git in gits() {
+        let found = branches(&git, &place, &["feat/far", "team/origin/feat/far", "far", "near"]).await;
+        let exist: Vec<&str> = found.iter().filter(|(_, exists)| **exists).map(|(name, _)| name.as_str()).collect();
+        assert_eq!((exist, found.len()), (vec!["feat/far", "near", "team/origin/feat/far"], 4));
+    }
+}
+
+#[tokio::test]
 async fn a_branch_without_a_commit_exists() {
     let place = Place::empty();
     for git in gits() {
