@@ -13,9 +13,11 @@ use std::path::{Component, Path, PathBuf};
 /// The entries of a commit that have exactly these names. The commit and the paths follow.
 const IN_COMMIT: [&str; 3] = ["ls-tree", "-z", "--name-only"];
 /// Where files were added, in the whole history of all branches: a file that was there at some time was added once.
-/// `--full-history`: git would skip a branch on which a file came and went before it was merged.
-const ADDED: [&str; 9] = [
+/// `--full-history`: git would skip a branch on which a file came and went before it was merged. `-m`: git would not
+/// compare a merge with its parents, and a merge may add a file too.
+const ADDED: [&str; 10] = [
     "log",
+    "-m",
     "-z",
     "--all",
     "--full-history",

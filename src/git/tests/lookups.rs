@@ -180,6 +180,25 @@ async fn paths_are_on_disk_in_head_in_an_earlier_commit_or_nowhere() {
 }
 
 #[tokio::test]
+async fn a_file_that_only_a_merge_has_added() {
+    let place = Place::new();
+    place.git(&["checkout", "-q", "-b", "side"]);
+    place.commit("On the side");
+    place.git(&["checkout", "-q", "main"]);
+    place.commit("On main");
+    place.git(&["merge", "-q", "--no-ff", "--no-commit", "side"]);
+    place.write("sub/merged", "x\n");
+    place.commit("Merge");
+    place.git(&["rm", "-q", "sub/merged"]);
+    place.commit("Gone");
+    for git in gits() {
+        let found = paths(&git, &place.work(), &["sub/merged", "sub/never"]).await;
+        let expected = [("sub/merged".to_owned(), PathLookup::InGit), ("sub/never".to_owned(), PathLookup::Missing)];
+        assert_eq!(found, expected.into());
+    }
+}
+
+#[tokio::test]
 async fn no_path_leads_out_of_the_working_directory() {
     let place = Place::new();
     symlink("/", place.work().join("root")).expect("a link");
