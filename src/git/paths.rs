@@ -8,10 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// The entries of a commit that have exactly these names. The commit and the paths follow.
 const IN_COMMIT: [&str; 3] = ["ls-tree", "-z", "--name-only"];
+/// The folders and submodules of a commit that have exactly these names. The commit and the paths follow.
+const FOLDERS: [&str; 3] = ["ls-tree", "-z", "-d"];
+/// What git prints before the hash of a submodule.
+const SUBMODULE: &[u8] = b"160000 ";
 /// Where files were added, in the whole history of all branches: a file that was there at some time was added once.
 /// `--full-history`: git would skip a branch on which a file came and went before it was merged. `-m`: git would not
 /// compare a merge with its parents, and a merge may add a file too.
@@ -72,40 +77,61 @@ fn is_there(cwd: &Path, path: &Path) -> Option<bool> {
     }
 }
 
-/// Where paths are that are not on disk. A path is left out if git can't tell.
+/// Where paths are that are not on disk. A path is left out if git can't tell, and if it leads into a submodule, which is
+/// a repository of its own.
 pub(super) async fn in_git(
     caller: &GitCaller,
     repository: &Repository,
     paths: &Relative,
 ) -> BTreeMap<String, PathLookup> {
-    let head = repository.head.as_deref();
-    let arguments = |options: &[&str]| -> Vec<OsString> {
-        let words = options.iter().copied().chain(head).chain(["--"]).map(OsString::from);
-        words.chain(paths.values().map(|path| path.as_os_str().to_owned())).collect()
-    };
-    let (files, branches) = (repository.files_here(), repository.branches());
-    let (in_head, added) = (arguments(&IN_COMMIT), arguments(&ADDED));
-    let in_head = async {
-        match head {
-            Some(_) => Some(caller.call(&files, &in_head).await),
-            None => None,
-        }
-    };
-    let (in_head, added) = tokio::join!(in_head, caller.call(&branches, &added));
-    let answers: Vec<GitAnswer> = in_head.into_iter().chain([added]).collect();
-    let known: BTreeSet<&Path> = answers.iter().flat_map(|answer| names(&answer.stdout)).collect();
+    let all: Vec<&Path> = paths.values().map(PathBuf::as_path).collect();
+    let above: BTreeSet<&Path> = all.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    let folders: Vec<&Path> = above.into_iter().filter(|folder| !folder.as_os_str().is_empty()).collect();
+    let (in_head, folders) = (arguments(&IN_COMMIT, repository, &all), arguments(&FOLDERS, repository, &folders));
+    let (branches, added) = (repository.branches(), arguments(&ADDED, repository, &all));
+    let (in_head, folders, added) = tokio::join!(
+        in_commit(caller, repository, &in_head),
+        in_commit(caller, repository, &folders),
+        caller.call(&branches, &added),
+    );
+    let submodules: BTreeSet<&Path> = folders.iter().flat_map(|answer| submodules(&answer.stdout)).collect();
+    let known: BTreeSet<&Path> =
+        in_head.iter().chain([&added]).flat_map(|answer| names(&answer.stdout)).flat_map(Path::ancestors).collect();
+    let answers: Vec<&GitAnswer> = in_head.iter().chain(&folders).chain([&added]).collect();
     // A shallow repository does not have its whole history.
     let is_whole = !repository.is_shallow && answers.iter().all(|answer| answer.end == GitEnd::Exit(0));
     let found = paths.iter().filter_map(|(claim, path)| {
         let is_known = known.contains(path.as_path());
+        let may_be_missing = is_whole && !path.ancestors().any(|folder| submodules.contains(folder));
         let answer = if is_known { PathLookup::InGit } else { PathLookup::Missing };
-        (is_known || is_whole).then(|| (claim.clone(), answer))
+        (is_known || may_be_missing).then(|| (claim.clone(), answer))
     });
     found.collect()
 }
 
-/// The names that were printed and the folders in which they are. The last one counts only if it has its end.
+/// Asks for entries of HEAD. None if there is no commit.
+async fn in_commit(caller: &GitCaller, repository: &Repository, arguments: &[OsString]) -> Option<GitAnswer> {
+    repository.head.as_ref()?;
+    Some(caller.call(&repository.files_here(), arguments).await)
+}
+
+/// The options, HEAD, and the names.
+fn arguments(options: &[&str], repository: &Repository, names: &[&Path]) -> Vec<OsString> {
+    let words = options.iter().copied().chain(repository.head.as_deref()).chain(["--"]).map(OsString::from);
+    words.chain(names.iter().map(|name| name.as_os_str().to_owned())).collect()
+}
+
+/// The submodules among the entries that were printed: mode, kind and hash, a tab, and the name.
+fn submodules(printed: &[u8]) -> impl Iterator<Item = &Path> {
+    names(printed).filter_map(|entry| {
+        let entry = entry.as_os_str().as_bytes();
+        let tab = entry.iter().position(|byte| *byte == b'\t').filter(|_| entry.starts_with(SUBMODULE))?;
+        Some(path_of(&entry[tab + 1..]))
+    })
+}
+
+/// The names that were printed. The last one counts only if it has its end.
 fn names(printed: &[u8]) -> impl Iterator<Item = &Path> {
     let end = printed.iter().rposition(|byte| *byte == 0).unwrap_or(0);
-    printed[..end].split(|byte| *byte == 0).flat_map(|name| path_of(name).ancestors())
+    printed[..end].split(|byte| *byte == 0).map(path_of)
 }

@@ -219,6 +219,26 @@ async fn no_path_leads_out_of_the_working_directory() {
     }
 }
 
+/// A submodule is a repository of its own, with a history of its own.
+#[tokio::test]
+async fn what_is_in_a_submodule_is_not_known() {
+    let place = Place::new();
+    place.write("mods/a", "x\n");
+    place.commit("A folder");
+    let entry = format!("160000,{},mods/module", place.head());
+    place.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    place.git(&["commit", "-q", "-m", "A submodule"]);
+    for git in gits() {
+        for (cwd, names) in [
+            (place.work(), ["mods/module/a", "mods/module/in/b", "mods/b"]),
+            (place.work().join("mods"), ["module/a", "module/in/b", "b/c"]),
+        ] {
+            let found = paths(&git, &cwd, &names).await;
+            assert_eq!(found, [(names[2].to_owned(), PathLookup::Missing)].into(), "{cwd:?}");
+        }
+    }
+}
+
 /// What is beyond the end of its history nobody knows.
 #[tokio::test]
 async fn a_shallow_repository_denies_nothing() {
