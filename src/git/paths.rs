@@ -1,8 +1,8 @@
-//! Paths that a document names: on disk, in HEAD, or in any earlier commit.
+//! Paths that a document names: on disk, in HEAD, or in any earlier commit, whole or as the end of a longer path.
 
-use super::call::{GitAnswer, GitCaller, GitEnd};
+use super::call::{GitAnswer, GitCaller, GitEnd, GitPlace};
 use super::repository::Repository;
-use super::words::path_of;
+use super::words::{os_text, path_of};
 use crate::core::check::PathLookup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -32,6 +32,11 @@ const ADDED: [&str; 10] = [
     "--relative",
     "--format=",
 ];
+/// The same files, by patterns for the ends of their paths.
+const ADDED_BY_END: [&str; 9] =
+    ["log", "-m", "-z", "--all", "--full-history", "--no-renames", "--diff-filter=A", "--name-only", "--format="];
+/// Files of the work tree, whether git follows them, ignores them, or neither. Patterns follow.
+const FILES: [&str; 5] = ["ls-files", "-z", "--cached", "--others", "--"];
 /// Longest path that is looked up, in bytes.
 const MAX_PATH: usize = 4_096;
 
@@ -100,13 +105,51 @@ pub(super) async fn in_git(
     let answers: Vec<&GitAnswer> = in_head.iter().chain(&folders).chain([&added]).collect();
     // A shallow repository does not have its whole history.
     let is_whole = !repository.is_shallow && answers.iter().all(|answer| answer.end == GitEnd::Exit(0));
+    let is_known = |path: &Path| known.contains(path);
+    let (known, mut left): (Relative, Relative) = paths.clone().into_iter().partition(|(_, path)| is_known(path));
+    let mut found: BTreeMap<String, PathLookup> = known.into_keys().map(|claim| (claim, PathLookup::InGit)).collect();
+    left.retain(|_, path| !path.ancestors().any(|it| submodules.contains(it)));
+    if is_whole && !left.is_empty() {
+        found.extend(by_end(caller, repository, &left).await);
+    }
+    found
+}
+
+/// Which paths are the end of the path of a file, in the work tree or in the history. A path is left out if git can't
+/// tell.
+async fn by_end(caller: &GitCaller, repository: &Repository, paths: &Relative) -> BTreeMap<String, PathLookup> {
+    let patterns: Vec<OsString> = paths.values().map(|path| os_text(&pattern(path))).collect();
+    let added = [arguments(&ADDED_BY_END, repository, &[]), patterns.clone()].concat();
+    let files = [FILES.map(OsString::from).to_vec(), patterns].concat();
+    let (on_disk, in_history) = (with_patterns(repository.files()), with_patterns(repository.branches()));
+    let (files, added) = tokio::join!(caller.call(&on_disk, &files), caller.call(&in_history, &added));
+    let answers = [files, added];
+    let is_whole = answers.iter().all(|answer| answer.end == GitEnd::Exit(0));
+    let named: Vec<&Path> = answers.iter().flat_map(|answer| names(&answer.stdout)).collect();
     let found = paths.iter().filter_map(|(claim, path)| {
-        let is_known = known.contains(path.as_path());
-        let may_be_missing = is_whole && !path.ancestors().any(|folder| submodules.contains(folder));
-        let answer = if is_known { PathLookup::InGit } else { PathLookup::Missing };
-        (is_known || may_be_missing).then(|| (claim.clone(), answer))
+        let is_end = named.iter().any(|name| name.ends_with(path));
+        let answer = if is_end { PathLookup::InGit } else { PathLookup::Missing };
+        (is_end || is_whole).then(|| (claim.clone(), answer))
     });
     found.collect()
+}
+
+/// A pattern for files at the top of the work tree, or anywhere below, whose path ends with this one.
+fn pattern(path: &Path) -> Vec<u8> {
+    let mut pattern = b":(top,glob)**/".to_vec();
+    for byte in path.as_os_str().as_bytes() {
+        if b"*?[\\".contains(byte) {
+            pattern.push(b'\\');
+        }
+        pattern.push(*byte);
+    }
+    pattern
+}
+
+/// Elsewhere git takes every path as it is.
+fn with_patterns(mut place: GitPlace) -> GitPlace {
+    place.variables.push(("GIT_LITERAL_PATHSPECS", None));
+    place
 }
 
 /// Asks for entries of HEAD. None if there is no commit.

@@ -40,15 +40,14 @@ pub enum CommitLookup {
     },
 }
 
-/// Where a path is. Documents shorten paths: the end of a file's path counts as that file, and so does a path whose file
-/// name is found in another folder, except a usual name such as `mod.rs`.
+/// Where a path is. Documents shorten paths: the end of a file's path counts as that file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathLookup {
     /// In the working directory.
     Exists,
-    /// Only in git: in HEAD or in an earlier commit.
+    /// In HEAD or in an earlier commit; or it is the end of the path of a file there, or in the work tree.
     InGit,
-    /// Nowhere. What is in a submodule that is not checked out is not known instead.
+    /// Nowhere. A path that leads into a submodule has no answer instead.
     Missing,
 }
 

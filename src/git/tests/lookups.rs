@@ -198,6 +198,39 @@ async fn a_file_that_only_a_merge_has_added() {
     }
 }
 
+/// Documents shorten paths.
+#[tokio::test]
+async fn the_end_of_a_path_counts_as_the_file() {
+    let place = Place::new();
+    place.write("src/core/handoff/driver.rs", "x\n");
+    place.write("src/core/gone/driver.rs", "x\n");
+    place.write("src/[a]/b*.rs", "x\n");
+    place.write(".gitignore", "*.log\n");
+    place.commit("More files");
+    place.git(&["rm", "-q", "-r", "src/core/gone"]);
+    place.commit("Fewer files");
+    place.write("src/core/new.rs", "not in git yet\n");
+    place.write("src/core/run/x.log", "never in git\n");
+    place.git(&["add", "-N", "src/core/new.rs"]);
+    let in_git =
+        ["handoff/driver.rs", "gone/driver.rs", "core/new.rs", "run/x.log", "[a]/b*.rs", "core/handoff/driver.rs"];
+    let missing =
+        ["off/driver.rs", "core/driver.rs", "[a]/bc.rs", "?a]/b*.rs", "**/driver.rs", "handoff/driver", "core"];
+    for git in gits() {
+        for cwd in [place.work(), place.work().join("sub")] {
+            let found = paths(&git, &cwd, &[&in_git[..], &missing].concat()).await;
+            for path in in_git {
+                assert_eq!(found.get(path), Some(&PathLookup::InGit), "{path} from {cwd:?}");
+            }
+            for path in missing {
+                assert_eq!(found.get(path), Some(&PathLookup::Missing), "{path} from {cwd:?}");
+            }
+        }
+        let whole = paths(&git, &place.work().join("sub"), &["src/core/handoff/driver.rs", "sub/b"]).await;
+        assert!(whole.values().all(|answer| *answer == PathLookup::InGit), "from the top of the repository: {whole:?}");
+    }
+}
+
 #[tokio::test]
 async fn no_path_leads_out_of_the_working_directory() {
     let place = Place::new();
