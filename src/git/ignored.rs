@@ -7,15 +7,18 @@ use std::env::var_os;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Asks for the user's setting, far from any repository, and takes git's own default if there is none. None if that
-/// can't be told in time.
+/// Asks git for the setting where it finds no repository: git then reads the files of the user and of the machine, and
+/// the files that these include. Takes git's own default if there is none. None if git does not answer in time.
 pub(super) async fn ignored_everywhere(caller: &GitCaller) -> Option<PathBuf> {
     let home = var_os("HOME").filter(|home| !home.is_empty())?;
     let config = var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
     let default = default_file(&home, config.as_deref());
-    let variables = vec![("HOME", Some(home)), ("XDG_CONFIG_HOME", config), ("GIT_CONFIG_GLOBAL", None)];
+    let hidden = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"].map(|name| (name, None));
+    let nowhere = ("GIT_DIR", Some("/nonexistent".into()));
+    let mut variables = vec![("HOME", Some(home)), ("XDG_CONFIG_HOME", config), nowhere];
+    variables.extend(hidden);
     let place = GitPlace { cwd: PathBuf::from("/"), variables };
-    let answer = caller.call(&place, &["config", "--global", "--type=path", "--get", "core.excludesFile"]).await;
+    let answer = caller.call(&place, &["config", "--type=path", "--get", "core.excludesFile"]).await;
     match answer.end {
         GitEnd::Exit(0) => Some(path_of(without_break(&answer.stdout)).to_owned()),
         GitEnd::Exit(_) => Some(default),

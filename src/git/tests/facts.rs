@@ -252,3 +252,29 @@ async fn files_that_the_user_ignores_everywhere_are_not_changes() {
         assert_eq!(states(&all_facts(&git, &place).await), [("??", "also mine")]);
     }
 }
+
+/// Git reads both files of the user, and the files that these include.
+#[tokio::test]
+async fn the_list_may_be_named_in_any_file_that_git_reads() {
+    let place = Place::new();
+    place.write("mine", "x");
+    place.write("also mine", "x");
+    let home = place.outside().join("home");
+    fs::create_dir_all(home.join(".config/git")).expect("a folder");
+    fs::write(home.join("list"), "mine\n").expect("written");
+    let script = |own: &str| {
+        let home = home.display();
+        format!("unset XDG_CONFIG_HOME\n[ \"$HOME\" = /nonexistent ] || HOME='{home}'\nexec '{own}' \"$@\"")
+    };
+    let set = "[core]\nexcludesFile = ~/list\n";
+    for (file, first) in [(".config/git/config", "[user]\nname = Kai\n"), ("included", "[include]\npath = included\n")]
+    {
+        fs::write(home.join(".gitconfig"), first).expect("written");
+        fs::write(home.join(file), set).expect("written");
+        for own in gits() {
+            let git = git(&place.program("home-git", &script(&own.program)));
+            assert_eq!(states(&all_facts(&git, &place).await), [("??", "also mine")], "{file}");
+        }
+        fs::remove_file(home.join(file)).expect("removed");
+    }
+}
