@@ -119,6 +119,8 @@ pub(super) enum GitEnd {
     Cut,
     /// It took longer than its limit and was killed.
     Late,
+    /// The time for all calls together was over before it began, or before it ended; then it was killed.
+    OutOfTime,
     /// It did not begin, or a signal ended it; the sentence says what happened.
     Broken(String),
 }
@@ -128,6 +130,10 @@ impl GitAnswer {
     pub(super) fn reason(&self, limit: Duration) -> String {
         match &self.end {
             GitEnd::Late => format!("git took longer than {} s", limit.as_secs_f32()),
+            GitEnd::OutOfTime => {
+                let all = limit * CALLS_IN_A_ROW;
+                format!("no time was left for git: all calls together may take {} s", all.as_secs_f32())
+            }
             GitEnd::Cut => format!("git printed more than {} KiB", MAX_PRINTED / 1024),
             GitEnd::Broken(reason) => reason.clone(),
             GitEnd::Exit(code) => {
@@ -159,19 +165,20 @@ impl GitCaller {
     /// Runs git with these arguments when there is room for one more process. Whatever is left of it at the end of its
     /// time is killed, with the processes that it started.
     pub(super) async fn call<S: AsRef<OsStr>>(&self, place: &GitPlace, arguments: &[S]) -> GitAnswer {
-        let mut answer = GitAnswer { stdout: Vec::new(), stderr: String::new(), end: GitEnd::Late };
+        let mut answer = GitAnswer { stdout: Vec::new(), stderr: String::new(), end: GitEnd::OutOfTime };
         // The room is never closed; were it, the call would be made all the same.
         let Ok(_turn) = timeout_at(self.until, ROOM.acquire()).await else { return answer };
         // Where there is room at once, nothing has looked at the time yet.
         if Instant::now() >= self.until {
             return answer;
         }
-        let until = self.until.min(Instant::now() + self.git.limit);
+        let its_limit = Instant::now() + self.git.limit;
+        let until = self.until.min(its_limit);
         let mut command = self.command(place);
         command.args(arguments);
-        if let Ok(end) = timeout_at(until, self.talk(command, &mut answer.stdout, &mut answer.stderr)).await {
-            answer.end = end;
-        }
+        let ended = timeout_at(until, self.talk(command, &mut answer.stdout, &mut answer.stderr)).await;
+        let too_late = if until == its_limit { GitEnd::Late } else { GitEnd::OutOfTime };
+        answer.end = ended.unwrap_or(too_late);
         answer.stdout.truncate(MAX_PRINTED);
         answer
     }

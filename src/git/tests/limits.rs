@@ -3,7 +3,7 @@
 use super::support::{Place, facts, git, gits};
 use crate::core::check::{Claims, Lookups, PathLookup};
 use crate::git::Git;
-use crate::git::call::{GitCaller, GitEnd, GitPlace};
+use crate::git::call::{GitCaller, GitPlace};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -66,10 +66,13 @@ async fn all_calls_together_have_a_limit() {
     let calls = place.outside().join("calls");
     let program = place.program("slow-git", &format!("echo x >>'{}'\nexec sleep 600", calls.display()));
     let caller = GitCaller::new(&Git { program, limit: Duration::from_millis(300) });
+    let mut reasons = Vec::new();
     for _ in 0..6 {
         let at = GitPlace { cwd: place.work(), variables: Vec::new() };
-        assert_eq!(caller.call(&at, &["status"]).await.end, GitEnd::Late);
+        reasons.push(caller.call(&at, &["status"]).await.reason(caller.limit()));
     }
+    assert_eq!(reasons[0], "git took longer than 0.3 s");
+    assert_eq!(reasons[3..], ["no time was left for git: all calls together may take 0.9 s"; 3]);
     let calls = std::fs::read_to_string(calls).expect("it ran").lines().count();
     assert!(calls <= 3, "{calls} calls");
 }
