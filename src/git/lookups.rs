@@ -30,26 +30,21 @@ pub(super) async fn look_up(caller: &GitCaller, cwd: &Path, claims: &Claims) -> 
     if *claims == Claims::default() {
         return Lookups::default();
     }
-    let opened = open(caller, cwd).await;
-    let Opened::Repository(repository) = opened else {
-        let there_is_none = matches!(opened, Opened::Nothing);
-        return Lookups { paths: paths(caller, cwd, None, there_is_none, claims).await, ..Lookups::default() };
-    };
+    // Without a repository nobody knows which files were there before.
+    let Opened::Repository(repository) = open(caller, cwd).await else { return Lookups::default() };
     let repository: Arc<Repository> = repository.into();
     let (commits, branches, paths) = tokio::join!(
         commits(caller, &repository, &claims.commits),
         branches(caller, &repository, &claims.branches),
-        paths(caller, cwd, Some(&repository), false, claims),
+        paths(caller, cwd, &repository, claims),
     );
     Lookups { commits, branches, paths }
 }
 
-/// `there_is_none`: there is certainly no repository, so that what is not on disk is nowhere.
 async fn paths(
     caller: &GitCaller,
     cwd: &Path,
-    repository: Option<&Repository>,
-    there_is_none: bool,
+    repository: &Repository,
     claims: &Claims,
 ) -> BTreeMap<String, PathLookup> {
     let named = claims.paths.iter().take(MOST_CLAIMS).filter_map(|claim| Some((claim.clone(), relative(claim)?)));
@@ -62,13 +57,9 @@ async fn paths(
     left.retain(|claim, _| on_disk.get(claim) == Some(&false));
     let there = on_disk.into_iter().filter(|(_, is_there)| *is_there);
     let mut found: BTreeMap<_, _> = there.map(|(claim, _)| (claim, PathLookup::Exists)).collect();
-    match repository {
-        // Without a work tree nobody knows to what a path is relative.
-        Some(repository) if !left.is_empty() && repository.work_tree.is_some() => {
-            found.extend(in_git(caller, repository, &left).await);
-        }
-        None if there_is_none => found.extend(left.into_keys().map(|claim| (claim, PathLookup::Missing))),
-        _ => {}
+    // Without a work tree nobody knows to what a path is relative.
+    if !left.is_empty() && repository.work_tree.is_some() {
+        found.extend(in_git(caller, repository, &left).await);
     }
     found
 }

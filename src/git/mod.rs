@@ -51,7 +51,7 @@ impl Git {
     }
 
     /// What the folder and its repository say of the claims. A claim that could not be looked up for certain within
-    /// three times [`Git::limit`] is left out.
+    /// three times [`Git::limit`] is left out; so is every claim if the folder is in no repository.
     pub async fn lookups(&self, cwd: &Path, claims: &Claims) -> Lookups {
         lookups::look_up(&GitCaller::new(self), cwd, claims).await
     }
