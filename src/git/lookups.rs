@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 const MOST_CLAIMS: usize = 200;
 /// Length of a hash of the format `sha1`, in digits.
 const MAX_SHA1: usize = 40;
-/// Longest name of a branch, in bytes: longer names can't be files.
+/// Longest name of a branch that is looked up, in bytes.
 const MAX_BRANCH: usize = 250;
 /// What names of branches can't hold; git would read some of it as a pattern.
 const NOT_IN_BRANCHES: [char; 8] = [' ', '~', '^', ':', '?', '*', '[', '\\'];
@@ -135,7 +135,7 @@ async fn differs(caller: &GitCaller, repository: &Repository, hash: &str) -> Opt
 
 /// All branches are asked for at once.
 async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet<String>) -> BTreeMap<String, bool> {
-    let claims: Vec<&String> = claims.iter().take(MOST_CLAIMS).collect();
+    let claims: Vec<&String> = claims.iter().filter(|name| name.len() <= MAX_BRANCH).take(MOST_CLAIMS).collect();
     let may_exist: Vec<&&String> = claims.iter().filter(|claim| may_be_branch(claim)).collect();
     let mut arguments = ["for-each-ref", "--format=%(refname)"].map(OsString::from).to_vec();
     for name in &may_exist {
@@ -161,7 +161,7 @@ async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet
 /// By git's own rules for names, as far as they matter here. What can't be a branch is none.
 fn may_be_branch(name: &str) -> bool {
     let is_odd = name.chars().any(|letter| letter.is_control() || NOT_IN_BRANCHES.contains(&letter));
-    !name.is_empty() && name.len() <= MAX_BRANCH && !is_odd && !name.starts_with(['-', '/']) && !name.ends_with('/')
+    !name.is_empty() && !is_odd && !name.starts_with(['-', '/']) && !name.ends_with('/')
 }
 
 /// Whether git's full name is that of the branch, here or at a remote. A pattern finds more: `refs/heads/a` also finds

@@ -107,7 +107,9 @@ async fn branches_are_local_or_of_a_remote() {
     place.git(&["tag", "v1"]);
     let claims = ["main", "feat/one", "far", "origin/far", "deep/far", "feat", "deep", "v1", "nowhere", "fe*", "m?in"];
     let odd = ["", "-x", "a b", "../main", "heads/main", "/main", "main/", "\u{1b}[2J"];
+    let long = "x/".repeat(150) + "y";
     for git in gits() {
+        assert_eq!(branches(&git, &place, &[&long]).await, BTreeMap::new(), "too long to be looked up");
         let found = branches(&git, &place, &[&claims[..], &odd].concat()).await;
         let exist: Vec<&str> = found.iter().filter(|(_, exists)| **exists).map(|(name, _)| name.as_str()).collect();
         assert_eq!(exist, ["deep/far", "far", "feat/one", "main", "origin/far"]);
