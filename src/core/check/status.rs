@@ -99,11 +99,11 @@ const MEANT: [&str; 8] = ["a", "the", "from", "with", "on", "in", "into", "any"]
 const AFTER: [&str; 14] =
     ["and", "&", "+", "at", "to", "in", "as", "on", "with", "now", "already", "by", "everything", "all"];
 /// Words in the same sentence that make it a wish, a condition, a question or the opposite.
-const NOT_SO: [&str; 47] = [
+const NOT_SO: [&str; 48] = [
     "not", "never", "don't", "isn't", "aren't", "wasn't", "hasn't", "haven't", "cannot", "can't", "will", "would",
     "should", "must", "need", "needs", "require", "requires", "required", "ensure", "verify", "check", "confirm",
     "make", "until", "unless", "before", "when", "once", "if", "after", "from", "start", "starts", "except", "but",
-    "only", "apart", "besides", "please", "want", "tag", "tagged", "other", "another", "his", "their",
+    "only", "apart", "besides", "please", "want", "tag", "tagged", "other", "another", "his", "her", "their",
 ];
 
 /// Reports sentences that the state of the repository denies.

@@ -94,6 +94,7 @@ fn what_only_sounds_like_a_push_is_not_denied() {
         "Nothing is pushed.",
         "The branch is not pushed yet.",
         "Branch `other` is pushed.",
+        "Her branch is pushed to origin.",
         "The tag v1.0.0 is pushed to origin",
         "All values are pushed onto the stack",
         "Push the branch",
