@@ -1,4 +1,5 @@
-//! One call of git: nothing that it could ask or be told from outside, a limit on its time and on its output.
+//! One call of git. Git can ask nobody, gets only the environment that tasuki makes, and has a limit on its time and on
+//! its output.
 
 use super::words::plain_line;
 use crate::child::{self, Grouped};
@@ -14,20 +15,21 @@ use tokio::time::{Instant, timeout_at};
 
 /// Most that is read of what one call prints, in bytes.
 pub(super) const MAX_PRINTED: usize = 64 * 1024;
-/// Most that is kept of its complaints, in bytes; the rest is read and dropped, so that git does not wait for a reader.
-const MAX_COMPLAINT: u64 = 4 * 1024;
-/// How many limits all calls together may take.
-const CALLS_IN_A_ROW: u32 = 3;
-/// The longest limit, however much longer the one that is set.
+/// Most that is kept of its standard error, in bytes; the rest is read and dropped, so that git does not wait for a
+/// reader.
+const MAX_STDERR: u64 = 4 * 1024;
+/// All calls for one question together may take this many times as long as one call.
+const LIMITS_OF_ALL_CALLS: u32 = 3;
+/// Longest limit of one call. A longer setting counts as this.
 const MAX_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// Longest text of an error that is passed on, in characters.
 const MAX_REASON: usize = 200;
 
 /// How many calls may run at once: each is a process, and a repository that hangs must not fill the machine with them.
 const AT_ONCE: usize = 8;
-static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
+static PERMITS: Semaphore = Semaphore::const_new(AT_ONCE);
 /// How many threads may look at files at once. A thread that hangs keeps its place until its file system answers.
-static THREADS: Semaphore = Semaphore::const_new(AT_ONCE);
+static THREAD_PERMITS: Semaphore = Semaphore::const_new(AT_ONCE);
 
 /// What every call gets beside `PATH`. A repository can't override a variable. `HOME` and the empty files hide the
 /// user's own settings, which may name programs too.
@@ -42,7 +44,8 @@ const ENVIRONMENT: [(&str, &str); 21] = [
     // A replaced commit has the hash of another one.
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_LITERAL_PATHSPECS", "1"),
-    // No transport is called so. Unlike `protocol.allow`, `protocol.ext.allow` in a repository does not override it.
+    // This allows one transport, `none`, which does not exist. A repository can set `protocol.ext.allow`, which
+    // overrides `protocol.allow`, but not this variable.
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_PROTOCOL_FROM_USER", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
@@ -59,7 +62,7 @@ const ENVIRONMENT: [(&str, &str); 21] = [
 ];
 
 /// What every call begins with. These win over the settings of a repository.
-const BEFORE: [&str; 22] = [
+const GLOBAL_OPTIONS: [&str; 22] = [
     "--no-pager",
     "--no-optional-locks",
     "-c",
@@ -131,7 +134,7 @@ impl GitAnswer {
         match &self.end {
             GitEnd::Late => format!("git took longer than {} s", limit.as_secs_f32()),
             GitEnd::OutOfTime => {
-                let all = limit * CALLS_IN_A_ROW;
+                let all = limit * LIMITS_OF_ALL_CALLS;
                 format!("no time was left for git: all calls together may take {} s", all.as_secs_f32())
             }
             GitEnd::Cut => format!("git printed more than {} KiB", MAX_PRINTED / 1024),
@@ -155,20 +158,20 @@ pub(super) struct GitCaller {
 impl GitCaller {
     pub(super) fn new(git: &Git) -> GitCaller {
         let git = Git { limit: git.limit.min(MAX_LIMIT), ..git.clone() };
-        GitCaller { until: Instant::now() + git.limit * CALLS_IN_A_ROW, git }
+        GitCaller { until: Instant::now() + git.limit * LIMITS_OF_ALL_CALLS, git }
     }
 
     pub(super) fn limit(&self) -> Duration {
         self.git.limit
     }
 
-    /// Runs git with these arguments when there is room for one more process. Whatever is left of it at the end of its
-    /// time is killed, with the processes that it started.
+    /// Runs git with these arguments as soon as one more process may run. At the end of its time tasuki kills it, with
+    /// the processes that it has started.
     pub(super) async fn call<S: AsRef<OsStr>>(&self, place: &GitPlace, arguments: &[S]) -> GitAnswer {
         let mut answer = GitAnswer { stdout: Vec::new(), stderr: String::new(), end: GitEnd::OutOfTime };
-        // The room is never closed; were it, the call would be made all the same.
-        let Ok(_turn) = timeout_at(self.until, ROOM.acquire()).await else { return answer };
-        // Where there is room at once, nothing has looked at the time yet.
+        // tasuki never closes the semaphore; if it did, git would run without a permit.
+        let Ok(_permit) = timeout_at(self.until, PERMITS.acquire()).await else { return answer };
+        // A permit that is free at once comes without a look at the time.
         if Instant::now() >= self.until {
             return answer;
         }
@@ -176,27 +179,27 @@ impl GitCaller {
         let until = self.until.min(its_limit);
         let mut command = self.command(place);
         command.args(arguments);
-        let ended = timeout_at(until, self.talk(command, &mut answer.stdout, &mut answer.stderr)).await;
+        let ended = timeout_at(until, self.run(command, &mut answer.stdout, &mut answer.stderr)).await;
         let too_late = if until == its_limit { GitEnd::Late } else { GitEnd::OutOfTime };
         answer.end = ended.unwrap_or(too_late);
         answer.stdout.truncate(MAX_PRINTED);
         answer
     }
 
-    async fn talk(&self, mut command: Command, stdout: &mut Vec<u8>, stderr: &mut String) -> GitEnd {
+    async fn run(&self, mut command: Command, stdout: &mut Vec<u8>, stderr: &mut String) -> GitEnd {
         let mut group = match Grouped::start(&mut command).await {
             Ok(group) => group,
             Err(error) => return GitEnd::Broken(self.not_started(&error)),
         };
         let child = group.child();
-        let (printed, complaint) = (child.stdout.take(), child.stderr.take());
-        let listen = async { if read(printed, stdout).await { Ok(()) } else { Err(GitEnd::Cut) } };
-        let hear = async {
-            *stderr = hear(complaint).await;
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let read_stdout = async { if read_stdout(out, stdout).await { Ok(()) } else { Err(GitEnd::Cut) } };
+        let read_stderr = async {
+            *stderr = read_stderr(err).await;
             Ok(())
         };
-        // Too much on one side ends the wait for the other one.
-        if let Err(end) = tokio::try_join!(listen, hear) {
+        // Too much standard output ends the wait for standard error.
+        if let Err(end) = tokio::try_join!(read_stdout, read_stderr) {
             return end;
         }
         match child.wait().await {
@@ -219,7 +222,7 @@ impl GitCaller {
                 None => command.env_remove(name),
             };
         }
-        command.args(BEFORE).arg("-C").arg(&place.cwd);
+        command.args(GLOBAL_OPTIONS).arg("-C").arg(&place.cwd);
         command
     }
 
@@ -230,16 +233,20 @@ impl GitCaller {
         format!("could not start {}: {error}", plain_line(self.git.program.as_bytes(), MAX_REASON))
     }
 
-    /// Looks at files in a thread of its own: their file system may hang, and then neither the caller nor the end of
-    /// the program waits for it. None if that took too long, or if there is no thread left.
-    pub(super) async fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    /// Looks at files in a thread of its own, for their file system may hang. The caller waits no longer than the
+    /// limit, and the end of the program does not wait for the thread. None if that took too long, or if there is no
+    /// thread left.
+    pub(super) async fn in_own_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
         let until = self.until.min(Instant::now() + self.git.limit);
-        let turn = timeout_at(until, THREADS.acquire()).await.ok()?;
+        let permit = timeout_at(until, THREAD_PERMITS.acquire()).await.ok()?;
         let work = move || {
             // Nobody is left to be told if the time is over.
             drop(sender.send(work()));
-            drop(turn);
+            drop(permit);
         };
         std::thread::Builder::new().name("git".to_owned()).spawn(work).ok()?;
         timeout_at(until, receiver).await.ok()?.ok()
@@ -247,7 +254,7 @@ impl GitCaller {
 }
 
 /// Reads all that is printed; false if that is more than [`MAX_PRINTED`].
-async fn read(output: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) -> bool {
+async fn read_stdout(output: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) -> bool {
     let Some(mut output) = output else { return true };
     while into.len() <= MAX_PRINTED {
         // A pipe that can't be read says no more than a closed one.
@@ -258,12 +265,12 @@ async fn read(output: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) -> boo
     false
 }
 
-/// The beginning of what is complained. All of it is read.
-async fn hear(output: Option<impl AsyncRead + Unpin>) -> String {
+/// The beginning of standard error. All of it is read.
+async fn read_stderr(output: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut output) = output else { return String::new() };
     let mut said = Vec::new();
     // What could not be read was not said.
-    let _ = (&mut output).take(MAX_COMPLAINT).read_to_end(&mut said).await;
+    let _ = (&mut output).take(MAX_STDERR).read_to_end(&mut said).await;
     let _ = tokio::io::copy(&mut output, &mut tokio::io::sink()).await;
     String::from_utf8_lossy(&said).into_owned()
 }

@@ -26,9 +26,9 @@ const UPSTREAM: &str = "--format=%(upstream:short)%00%(upstream:track,nobracket)
 /// A value, or a sentence that says why it is not known.
 type Told<T> = Result<T, String>;
 
-/// What the current branch follows.
+/// The upstream of the current branch, and how far the two are apart.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Upstream {
+struct UpstreamState {
     name: Option<String>,
     ahead: Option<u64>,
     behind: Option<u64>,
@@ -74,7 +74,7 @@ pub(super) async fn take(
     }
     facts.diff_stat = note(not_known, "size of the changes", stat).flatten();
     let upstream = note(not_known, "commits ahead of the upstream and behind it", upstream).unwrap_or_default();
-    Upstream { name: facts.upstream, ahead: facts.ahead, behind: facts.behind } = upstream;
+    UpstreamState { name: facts.upstream, ahead: facts.ahead, behind: facts.behind } = upstream;
     facts.head_on_remote = note(not_known, "whether HEAD is on a branch of a remote", on_remote).flatten();
     facts.stashes = note(not_known, "stashes", stashes);
     facts.in_progress = note(not_known, "what is under way", in_progress).flatten().map(str::to_owned);
@@ -95,7 +95,7 @@ fn note<T>(not_known: &mut Vec<String>, what: &str, told: Told<T>) -> Option<T> 
 /// What was known when the repository was found.
 fn basics(repository: &Repository) -> RepositoryFacts {
     let dirs = &repository.dirs;
-    let remote = repository.settings.remote(&repository.follows).and_then(|remote| remote.url.as_deref());
+    let remote = repository.settings.remote(&repository.upstream).and_then(|remote| remote.url.as_deref());
     RepositoryFacts {
         root: plain_path(repository.work_tree.as_deref().unwrap_or(&dirs.own)),
         bare: repository.is_bare,
@@ -123,8 +123,8 @@ async fn files(caller: &GitCaller, repository: &Repository) -> (Told<Option<Chan
     (changes.map(Some), stat)
 }
 
-async fn upstream(caller: &GitCaller, repository: &Repository) -> Told<Upstream> {
-    let Some(branch) = repository.branch.as_deref() else { return Ok(Upstream::default()) };
+async fn upstream(caller: &GitCaller, repository: &Repository) -> Told<UpstreamState> {
+    let Some(branch) = repository.branch.as_deref() else { return Ok(UpstreamState::default()) };
     let pattern = os_text(&[b"refs/heads/", branch].concat());
     let words = ["for-each-ref", "--count=1", UPSTREAM].map(Into::into);
     let answer = caller.call(&repository.branches(), &[&words[..], &[pattern]].concat()).await;
@@ -135,22 +135,22 @@ async fn upstream(caller: &GitCaller, repository: &Repository) -> Told<Upstream>
 }
 
 /// Reads `origin/main`, a NUL, and `ahead 1, behind 2`, `gone`, or nothing if both are at the same commit.
-fn read_upstream(printed: &[u8]) -> Upstream {
+fn read_upstream(printed: &[u8]) -> UpstreamState {
     let line = printed.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let end = line.iter().position(|byte| *byte == 0).unwrap_or(line.len());
     if end == 0 {
-        return Upstream::default();
+        return UpstreamState::default();
     }
     let name = Some(plain_name(&line[..end]));
     let track = String::from_utf8_lossy(line.get(end + 1..).unwrap_or_default()).into_owned();
     if track == "gone" {
-        return Upstream { name, ..Upstream::default() };
+        return UpstreamState { name, ..UpstreamState::default() };
     }
     let count = |word: &str| {
         let said = track.split(", ").find_map(|part| part.strip_prefix(word));
         said.map_or(Some(0), |count| count.trim().parse().ok())
     };
-    Upstream { name, ahead: count("ahead "), behind: count("behind ") }
+    UpstreamState { name, ahead: count("ahead "), behind: count("behind ") }
 }
 
 /// By the branches of remotes that this repository knows; nothing is fetched. None without a commit.
@@ -211,13 +211,13 @@ async fn stashes(caller: &GitCaller, repository: &Repository) -> Told<u64> {
     }
 }
 
-/// In the format `reftable` two of the marks are not files.
+/// In the format `reftable` two of the state files are entries of a table instead.
 async fn in_progress(caller: &GitCaller, repository: &Repository) -> Told<Option<&'static str>> {
     if repository.in_progress.is_some() || !repository.settings.reftable {
         return Ok(repository.in_progress);
     }
     for (name, word) in [("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")] {
-        let answer = caller.call(&repository.found_from(), &["rev-parse", "-q", "--verify", name]).await;
+        let answer = caller.call(&repository.with_its_configuration(), &["rev-parse", "-q", "--verify", name]).await;
         match answer.end {
             GitEnd::Exit(0) => return Ok(Some(word)),
             GitEnd::Exit(1) => {}

@@ -9,7 +9,7 @@ use std::path::Path;
 /// cherry-pick, so the order matters.
 pub(super) fn in_progress(own: &Path) -> Option<&'static str> {
     let has = |name: &str| fs::symlink_metadata(own.join(name)).is_ok();
-    // `git am` has the same folder, and is not in the list of words.
+    // `git am` has the same folder, with the file `applying` in it. It is none of the words.
     if has("rebase-merge") || (has("rebase-apply") && !has("rebase-apply/applying")) {
         return Some("rebase");
     }

@@ -1,4 +1,4 @@
-//! What of an index has to be known, or copied, before git reads it.
+//! Looks at an index before git reads it: whether it is sparse, and which file it shares with later ones.
 
 use crate::files;
 use std::fs::{self, DirEntry, File};
@@ -11,7 +11,7 @@ const MOST_NAMES: usize = 1_000;
 const MAX_PART: u64 = 64 * 1024 * 1024;
 /// By this an index says that some of its entries are folders. It has no content.
 const SPARSE: &[u8] = b"sdir\0\0\0\0";
-/// Where that is: before the last extension and the checksum, in bytes from the end.
+/// How much of the end is searched for it, in bytes: it stands before the last extension and the checksum.
 const END: u64 = 128;
 
 /// Whether the index is a sparse one. Git reads it as it is only if a setting says the same; otherwise it makes a full
@@ -30,8 +30,9 @@ pub(super) fn is_sparse(own: &Path) -> bool {
     end().unwrap_or_default().windows(SPARSE.len()).any(|bytes| bytes == SPARSE)
 }
 
-/// Copies the part that a split index shares with later ones. Git sets the time of that file whenever it reads it, so
-/// that a link would not do, and so that the newest one is in use. What can't be copied git will not find, and say so.
+/// Copies the file that a split index shares with later ones. Git sets the time of that file whenever it reads it. So
+/// the newest one is in use, and a link would let git change the repository. If tasuki can't copy it, git says that it
+/// is missing.
 pub(super) fn copy_shared_part(own: &Path, to: &Path) {
     let is_part = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b"sharedindex.");
     let entries = fs::read_dir(own).into_iter().flatten().take(MOST_NAMES).filter_map(Result::ok).filter(is_part);

@@ -53,7 +53,7 @@ async fn paths(
         return BTreeMap::new();
     }
     let (at, named) = (cwd.to_owned(), left.clone());
-    let on_disk = caller.apart(move || on_disk(&at, &named)).await.unwrap_or_default();
+    let on_disk = caller.in_own_thread(move || on_disk(&at, &named)).await.unwrap_or_default();
     left.retain(|claim, _| on_disk.get(claim) == Some(&false));
     let there = on_disk.into_iter().filter(|(_, is_there)| *is_there);
     let mut found: BTreeMap<_, _> = there.map(|(claim, _)| (claim, PathLookup::Exists)).collect();
@@ -98,7 +98,7 @@ async fn commit(caller: &GitCaller, repository: &Repository, claim: &str) -> Opt
     let answer = caller.call(&place, &["rev-parse", "--verify", "--end-of-options", &named]).await;
     let hash = match answer.end {
         GitEnd::Exit(0) => hash_of(&answer.stdout)?,
-        GitEnd::Exit(_) => return is_unknown(repository, &answer.stderr).then_some(CommitLookup::Unknown),
+        GitEnd::Exit(_) => return is_missing(repository, &answer.stderr).then_some(CommitLookup::Unknown),
         _ => return None,
     };
     // A tag may have such a hash and lead to a commit with another one.
@@ -110,14 +110,14 @@ async fn commit(caller: &GitCaller, repository: &Repository, claim: &str) -> Opt
     Some(CommitLookup::Known { on_remote: on_remote.ok()?, differs_from_head: differs?, hash })
 }
 
-/// Git has complained of nothing but that it has no such commit: of objects that it can't read, or that several begin
-/// so, it says more. A shallow repository lacks commits that exist.
-fn is_unknown(repository: &Repository, complaint: &str) -> bool {
+/// Whether git says for certain that it has no such commit. It says more if it can't read an object, or if the hashes
+/// of several objects begin so. A shallow repository lacks commits that exist.
+fn is_missing(repository: &Repository, stderr: &str) -> bool {
     let is_usual = |line: &str| {
         line == "fatal: Needed a single revision"
             || line.contains("expected commit type, but the object dereferences to")
     };
-    !repository.is_shallow && !complaint.is_empty() && complaint.lines().all(is_usual)
+    !repository.is_shallow && !stderr.is_empty() && stderr.lines().all(is_usual)
 }
 
 /// Whether files differ between this commit and HEAD.
@@ -165,8 +165,8 @@ fn may_be_branch(name: &str) -> bool {
 }
 
 /// Whether git's full name is that of the branch, here or at a remote. A pattern finds more: `refs/heads/a` also finds
-/// `refs/heads/a/b`. The name of a remote may have slashes; of a remote that is gone only the branches are known, and it
-/// is taken for one without.
+/// `refs/heads/a/b`. The name of a remote may have slashes; of a remote that is gone only the branches are known, and
+/// it is taken for one without.
 fn is_named(full: &str, name: &str, remotes: &[&str]) -> bool {
     if let Some(local) = full.strip_prefix("refs/heads/") {
         return local == name;

@@ -7,11 +7,15 @@
 //! - The git that looks at files and objects reads a configuration of tasuki's (`stand_in`). The repository's own one is
 //!   read by calls that only print names and settings (`repository`), and few of its settings are taken over
 //!   (`settings`).
-//! - Of the user's own settings only the list of files that are ignored everywhere counts (`ignored`).
-//! - Each call has a limit on its time and its output, no terminal, an empty environment and a process group, which is
-//!   killed as a whole (`call`).
+//! - Of the settings of the user and of the machine only the list of files that are ignored everywhere counts
+//!   (`ignored`).
+//! - Each call has a limit on its time and its output, no terminal, an environment that tasuki makes, and a process
+//!   group,
+//!   which is killed as a whole (`call`).
 //! - Nothing is written into the repository and nothing is fetched.
-//! - Git's own check of who owns the repository stays: a repository of another user is not read.
+//! - Git's own check of who owns the repository stays: git does not read a repository of another user. The exceptions
+//!   that
+//!   the user has set (`safe.directory`) do not count.
 //! - What goes into facts is one line without control characters (`words`), and an address without what gives access
 //!   (`address`).
 //!

@@ -82,8 +82,8 @@ fn is_there(cwd: &Path, path: &Path) -> Option<bool> {
     }
 }
 
-/// Where paths are that are not on disk. A path is left out if git can't tell, and if it leads into a submodule, which is
-/// a repository of its own.
+/// Looks in git for paths that are not on disk. A path has no answer if git can't tell. Neither has a path that leads
+/// into a submodule, which is a repository of its own.
 pub(super) async fn in_git(
     caller: &GitCaller,
     repository: &Repository,

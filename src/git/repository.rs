@@ -1,11 +1,11 @@
-//! Finds the repository of a folder. Git itself does this, with its own check of who owns the repository. These are the
-//! only calls that read the repository's configuration, and they print names and settings: none of them looks at a file
-//! of the work tree, at the index or at an object, and so none has a reason to run another program.
+//! Finds the repository of a folder. Git itself does this, with its own check of who owns the repository. These calls
+//! read the repository's configuration, and so does one in `facts`. They print names and settings. None of them looks
+//! at a file of the work tree, at the index or at an object, and so none has a reason to run another program.
 
 use super::call::{GitAnswer, GitCaller, GitEnd, GitPlace};
 use super::ignored::ignored_everywhere;
 use super::in_progress::in_progress;
-use super::settings::{Follows, TakenOver, WANTED};
+use super::settings::{ConfiguredUpstream, CopiedSettings, WANTED};
 use super::stand_in::{GitDirs, StandIn, StandInPlan};
 use super::words::{hash_of, os_text, path_of, without_break};
 use std::ffi::OsString;
@@ -50,8 +50,8 @@ pub(super) struct Repository {
     pub branch: Option<Vec<u8>>,
     /// The hash of HEAD; none in a repository without a commit.
     pub head: Option<String>,
-    pub settings: TakenOver,
-    pub follows: Follows,
+    pub settings: CopiedSettings,
+    pub upstream: ConfiguredUpstream,
     pub in_progress: Option<&'static str>,
     cwd: PathBuf,
     stand_in: StandIn,
@@ -83,7 +83,7 @@ impl Repository {
     }
 
     /// Where git reads the repository's own configuration, and so must not look at files or objects.
-    pub(super) fn found_from(&self) -> GitPlace {
+    pub(super) fn with_its_configuration(&self) -> GitPlace {
         GitPlace { cwd: self.cwd.clone(), variables: Vec::new() }
     }
 
@@ -101,9 +101,9 @@ pub(super) async fn open(caller: &GitCaller, cwd: &Path) -> Opened {
     }
     let place = GitPlace { cwd: cwd.to_owned(), variables: Vec::new() };
     let settings = ["config", "--no-includes", "-z", "--get-regexp", WANTED];
-    let (found, follows, head, settings, ignored) = tokio::join!(
+    let (found, upstream, head, settings, ignored) = tokio::join!(
         caller.call(&place, &ASKED),
-        follows(caller, &place),
+        configured_upstream(caller, &place),
         caller.call(&place, &["rev-parse", "-q", "--verify", "HEAD"]),
         caller.call(&place, &settings),
         ignored_everywhere(caller),
@@ -113,12 +113,12 @@ pub(super) async fn open(caller: &GitCaller, cwd: &Path) -> Opened {
         Ok(None) => return Opened::Nothing,
         Err(reason) => return Opened::Unreadable(reason),
     };
-    let settings = told(caller, &settings).and_then(|printed| TakenOver::read(printed.unwrap_or_default()));
-    let head = told(caller, &head).map(|printed| printed.and_then(hash_of));
-    match (follows, head, settings) {
-        (Ok(follows), Ok(head), Ok(mut settings)) => {
+    let settings = printed(caller, &settings).and_then(|printed| CopiedSettings::read(printed.unwrap_or_default()));
+    let head = printed(caller, &head).map(|printed| printed.and_then(hash_of));
+    match (upstream, head, settings) {
+        (Ok(upstream), Ok(head), Ok(mut settings)) => {
             settings.ignored = ignored;
-            finish(caller, cwd, found, follows, head, settings).await
+            finish(caller, cwd, found, upstream, head, settings).await
         }
         (Err(reason), _, _) | (_, Err(reason), _) | (_, _, Err(reason)) => Opened::Unreadable(reason),
     }
@@ -129,9 +129,9 @@ async fn finish(
     caller: &GitCaller,
     cwd: &Path,
     found: Found,
-    (branch, follows): (Option<Vec<u8>>, Follows),
+    (branch, upstream): (Option<Vec<u8>>, ConfiguredUpstream),
     head: Option<String>,
-    settings: TakenOver,
+    settings: CopiedSettings,
 ) -> Opened {
     let Found { is_bare, is_shallow, object_format, dirs, top } = found;
     let without_commit = || [b"ref: ", HEADS, branch.as_deref().unwrap_or(b"main")].concat();
@@ -141,10 +141,10 @@ async fn finish(
         object_format,
         has_work_tree: false,
         settings: settings.clone(),
-        follows: follows.clone(),
+        upstream: upstream.clone(),
     };
     let at = cwd.to_owned();
-    let looked = caller.apart(move || {
+    let looked = caller.in_own_thread(move || {
         let work_tree = if is_bare { Ok(None) } else { work_tree(&at, top).map(Some) };
         plan.has_work_tree = matches!(work_tree, Ok(Some(_)));
         (work_tree, in_progress(&plan.dirs.own), StandIn::make(&plan))
@@ -168,32 +168,35 @@ async fn finish(
         branch,
         head,
         settings,
-        follows,
+        upstream,
         in_progress,
         cwd,
         stand_in,
     }))
 }
 
-/// The branch and what it follows, as far as the configuration says.
-async fn follows(caller: &GitCaller, place: &GitPlace) -> Result<(Option<Vec<u8>>, Follows), String> {
+/// The branch, and its upstream as far as the configuration names one.
+async fn configured_upstream(
+    caller: &GitCaller,
+    place: &GitPlace,
+) -> Result<(Option<Vec<u8>>, ConfiguredUpstream), String> {
     let answer = caller.call(place, &["symbolic-ref", "-q", "HEAD"]).await;
-    let Some(branch) = told(caller, &answer)?.and_then(|name| without_break(name).strip_prefix(HEADS)) else {
-        return Ok((None, Follows::default()));
+    let Some(branch) = printed(caller, &answer)?.and_then(|name| without_break(name).strip_prefix(HEADS)) else {
+        return Ok((None, ConfiguredUpstream::default()));
     };
     let key = |variable: &str| os_text(&[b"branch.", branch, b".", variable.as_bytes()].concat());
     let ask = async |variable: &str| {
         let words = ["config", "--no-includes", "-z", "--get"].map(OsString::from);
         let answer = caller.call(place, &[&words[..], &[key(variable)]].concat()).await;
-        let printed = told(caller, &answer)?;
+        let printed = printed(caller, &answer)?;
         Ok::<_, String>(printed.map(|value| value.strip_suffix(b"\0").unwrap_or(value).to_vec()))
     };
     let (remote, merge) = tokio::join!(ask("remote"), ask("merge"));
-    Ok((Some(branch.to_vec()), Follows { branch: branch.to_vec(), remote: remote?, merge: merge? }))
+    Ok((Some(branch.to_vec()), ConfiguredUpstream { branch: branch.to_vec(), remote: remote?, merge: merge? }))
 }
 
 /// What a call has printed; none if it ended with 1, by which these commands say that there is no such thing.
-fn told<'a>(caller: &GitCaller, answer: &'a GitAnswer) -> Result<Option<&'a [u8]>, String> {
+fn printed<'a>(caller: &GitCaller, answer: &'a GitAnswer) -> Result<Option<&'a [u8]>, String> {
     match answer.end {
         GitEnd::Exit(0) => Ok(Some(&answer.stdout)),
         GitEnd::Exit(1) => Ok(None),
@@ -208,7 +211,7 @@ fn read_found(caller: &GitCaller, answer: &GitAnswer) -> Result<Option<Found>, S
         GitEnd::Exit(0) => {}
         // Without a work tree it ends with an error after it has said the rest.
         GitEnd::Exit(_) if !lines.is_empty() => {}
-        GitEnd::Exit(_) => return refused(caller, answer),
+        GitEnd::Exit(_) => return why_not_found(caller, answer),
         _ => return Err(answer.reason(caller.limit())),
     }
     let [bare, shallow, format, common, own, top @ ..] = &lines[..] else {
@@ -236,7 +239,7 @@ fn read_found(caller: &GitCaller, answer: &GitAnswer) -> Result<Option<Found>, S
 }
 
 /// Why git has found no repository, in words of our own where the reason is a usual one.
-fn refused(caller: &GitCaller, answer: &GitAnswer) -> Result<Option<Found>, String> {
+fn why_not_found(caller: &GitCaller, answer: &GitAnswer) -> Result<Option<Found>, String> {
     let said = |words: &str| answer.stderr.contains(words);
     if said("not a git repository (or any") {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! The few settings of a repository that tasuki takes over, and the configuration file made of them. None of them can
-//! name a program, a file or an address to call, and each value is checked: what is not in this file does not reach a
-//! git that looks at files.
+//! The few settings of a repository that tasuki copies, and the configuration file that it makes of them. Nothing in
+//! this file names a program or an address to call, and the only file that it names is the user's own. tasuki checks
+//! each value. A git that looks at files reads no other setting of the repository.
 
 use super::words::plain_line;
 use std::os::unix::ffi::OsStrExt as _;
@@ -37,9 +37,9 @@ pub(super) struct Remote {
     pub fetch: Vec<Vec<u8>>,
 }
 
-/// What is taken over.
+/// The settings that tasuki copies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct TakenOver {
+pub(super) struct CopiedSettings {
     /// Names and values in the section `core`.
     core: Vec<(String, String)>,
     /// Branches are kept in the format `reftable`.
@@ -49,9 +49,9 @@ pub(super) struct TakenOver {
     pub ignored: Option<PathBuf>,
 }
 
-/// What the current branch follows.
+/// The upstream of the current branch, as the configuration names it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Follows {
+pub(super) struct ConfiguredUpstream {
     pub branch: Vec<u8>,
     /// The name of a remote, or `.` for this repository.
     pub remote: Option<Vec<u8>>,
@@ -59,26 +59,26 @@ pub(super) struct Follows {
     pub merge: Option<Vec<u8>>,
 }
 
-impl TakenOver {
+impl CopiedSettings {
     /// Reads the output of `git config -z --get-regexp`.
     ///
     /// # Errors
     /// A sentence, if the repository has a format that tasuki does not know.
-    pub(super) fn read(printed: &[u8]) -> Result<TakenOver, String> {
-        let mut taken = TakenOver::default();
+    pub(super) fn read(printed: &[u8]) -> Result<CopiedSettings, String> {
+        let mut copied = CopiedSettings::default();
         for entry in printed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
             let end = entry.iter().position(|byte| *byte == b'\n');
             // A name alone means true.
             let (key, value) = end.map_or((entry, &b"true"[..]), |end| (&entry[..end], &entry[end + 1..]));
             if let Some(name) = key.strip_prefix(b"core.") {
-                taken.note_core(name, value);
+                copied.note_core(name, value);
             } else if let Some(name) = key.strip_prefix(b"extensions.") {
-                taken.note_extension(name, value)?;
+                copied.note_extension(name, value)?;
             } else if let Some(rest) = key.strip_prefix(b"remote.") {
-                taken.note_remote(rest, value);
+                copied.note_remote(rest, value);
             }
         }
-        Ok(taken)
+        Ok(copied)
     }
 
     fn note_core(&mut self, name: &[u8], value: &[u8]) {
@@ -121,14 +121,14 @@ impl TakenOver {
     }
 
     /// The remote that the branch follows, else `origin`, else the first.
-    pub(super) fn remote(&self, follows: &Follows) -> Option<&Remote> {
+    pub(super) fn remote(&self, upstream: &ConfiguredUpstream) -> Option<&Remote> {
         let named = |name: &[u8]| self.remotes.iter().find(|remote| remote.name == name);
-        let followed = follows.remote.as_deref().and_then(named);
+        let followed = upstream.remote.as_deref().and_then(named);
         followed.or_else(|| named(b"origin")).or_else(|| self.remotes.first())
     }
 
     /// The text of a configuration file. `object_format`: as git names it.
-    pub(super) fn text(&self, has_work_tree: bool, object_format: &str, follows: &Follows) -> Vec<u8> {
+    pub(super) fn text(&self, has_work_tree: bool, object_format: &str, upstream: &ConfiguredUpstream) -> Vec<u8> {
         let mut lines = Vec::new();
         let mut line = |parts: &[&[u8]]| {
             lines.extend(parts.concat());
@@ -143,14 +143,14 @@ impl TakenOver {
             line(&[b"excludesFile = ", &path]);
         }
         line(&[b"[extensions]\nobjectFormat = ", object_format.as_bytes()]);
-        let section = [(&b"remote"[..], &follows.remote), (&b"merge"[..], &follows.merge)];
-        if let Some(branch) = quoted(&follows.branch) {
+        let section = [(&b"remote"[..], &upstream.remote), (&b"merge"[..], &upstream.merge)];
+        if let Some(branch) = quoted(&upstream.branch) {
             line(&[b"[branch ", &branch, b"]"]);
             for (name, value) in section.iter().filter_map(|(name, value)| Some((name, quoted(value.as_deref()?)?))) {
                 line(&[name, b" = ", &value]);
             }
         }
-        let followed = self.remotes.iter().find(|remote| follows.remote.as_ref() == Some(&remote.name));
+        let followed = self.remotes.iter().find(|remote| upstream.remote.as_ref() == Some(&remote.name));
         if let Some((remote, name)) = followed.and_then(|remote| Some((remote, quoted(&remote.name)?))) {
             line(&[b"[remote ", &name, b"]"]);
             remote.fetch.iter().filter_map(|rule| quoted(rule)).for_each(|rule| line(&[b"fetch = ", &rule]));
@@ -158,7 +158,7 @@ impl TakenOver {
         lines
     }
 
-    /// The line that such a file needs in addition if it stands beside the branches themselves.
+    /// What the configuration file beside the branches needs in addition: the format in which branches are kept.
     pub(super) fn ref_storage(&self) -> &'static str {
         if self.reftable { "[extensions]\nrefStorage = reftable\n" } else { "" }
     }

@@ -8,7 +8,7 @@
 //! effect: an attribute may name a filter, but nothing says what the filter is.
 
 use super::index::{copy_shared_part, is_sparse};
-use super::settings::{Follows, TakenOver};
+use super::settings::{ConfiguredUpstream, CopiedSettings};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -37,8 +37,8 @@ pub(super) struct StandInPlan {
     /// As git names it: `sha1` or `sha256`.
     pub object_format: &'static str,
     pub has_work_tree: bool,
-    pub settings: TakenOver,
-    pub follows: Follows,
+    pub settings: CopiedSettings,
+    pub upstream: ConfiguredUpstream,
 }
 
 /// Two git directories of links in a temporary folder, which is removed when this is dropped.
@@ -60,13 +60,13 @@ impl StandIn {
         Ok(made)
     }
 
-    /// Knows index and objects, and HEAD as a hash. It has no branches, so that a hash can't be taken for one, and so
-    /// that the format of branches does not matter.
+    /// Knows index and objects, and HEAD as a hash, or as the branch that has no commit yet. It has no branches, so
+    /// that a hash can't be taken for one, and so that the format of branches does not matter.
     pub(super) fn files(&self) -> PathBuf {
         self.folder.path().join("files")
     }
 
-    /// Knows branches, their logs and objects. Its HEAD may be that of another work tree.
+    /// Knows branches, their logs and objects. The log of HEAD is that of the main work tree.
     pub(super) fn branches(&self) -> PathBuf {
         self.folder.path().join("branches")
     }
@@ -98,7 +98,7 @@ impl StandInPlan {
 
     fn make_common(&self, at: &Path, more: &str) -> io::Result<()> {
         fs::create_dir(at)?;
-        let mut config = self.settings.text(self.has_work_tree, self.object_format, &self.follows);
+        let mut config = self.settings.text(self.has_work_tree, self.object_format, &self.upstream);
         config.extend(more.as_bytes());
         fs::write(at.join("config"), config)?;
         fs::write(at.join("HEAD"), [&self.head[..], b"\n"].concat())?;

@@ -9,7 +9,8 @@ use std::ffi::OsString;
 /// Most changed files that facts hold.
 const MOST_FILES: usize = 200;
 
-/// Renames are not searched for: that reads files. Submodules have a configuration of their own.
+/// `--no-renames`: git would read whole files to find renames. `--ignore-submodules`: git would read the configuration
+/// of each submodule.
 const STATUS: [&str; 6] =
     ["status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames", "--ignore-submodules=all"];
 /// The last line of `git diff --stat`. The hash of HEAD and the files follow.
@@ -24,8 +25,8 @@ pub(super) struct Changes {
     pub is_cut: bool,
     /// The first of them.
     pub files: Vec<ChangedFile>,
-    /// The paths of all files in git that have changed, as git names them: only these must be compared again to tell
-    /// how much they differ. None if they are more than are listed.
+    /// The paths of all changed files that git follows, as git names them: git must compare only these again to tell
+    /// how much they differ. None if they are more than [`MOST_FILES`], or if git's list was cut.
     in_git: Option<Vec<OsString>>,
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Longest path that facts hold, in characters: as long as the system lets one be.
 const MAX_PATH: usize = 4_096;
-/// Longest name of a branch or remote, in characters: longer names can't be files.
+/// Longest name of a branch or remote that facts hold, in characters. A longer one is cut.
 const MAX_NAME: usize = 255;
 
 /// A text in one line, cut after `max` characters. Bytes that are not UTF-8 are replaced.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Otherwise the tests of this file would prove nothing.
 #[tokio::test]
-async fn without_tasuki_the_programs_run() {
+async fn git_without_tasuki_runs_the_programs() {
     for Git { program, .. } in gits() {
         let trap = Trap::new();
         let work = trap.place.work();

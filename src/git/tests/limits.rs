@@ -101,7 +101,7 @@ async fn what_is_known_is_kept_if_the_rest_hangs() {
 }
 
 #[tokio::test]
-async fn a_git_that_is_missing_fails_or_says_nonsense() {
+async fn a_missing_git_a_failing_git_and_one_with_odd_answers_are_told() {
     let place = Place::new();
     let (facts, not_known) = facts(&git("/no/such/git"), &place, &place.work()).await;
     assert_eq!((facts, not_known), (None, vec!["git is not installed".to_owned()]));
