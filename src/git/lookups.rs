@@ -98,7 +98,7 @@ async fn commit(caller: &GitCaller, repository: &Repository, claim: &str) -> Opt
     let answer = caller.call(&place, &["rev-parse", "--verify", "--end-of-options", &named]).await;
     let hash = match answer.end {
         GitEnd::Exit(0) => hash_of(&answer.stdout)?,
-        GitEnd::Exit(_) => return is_missing(repository, &answer.stderr).then_some(CommitLookup::Unknown),
+        GitEnd::Exit(_) => return is_missing(repository, &answer.stderr).then_some(CommitLookup::Missing),
         _ => return None,
     };
     // A tag may have such a hash and lead to a commit with another one.

@@ -217,7 +217,7 @@ fn predecessor(home: &Home, plan: &ExaminePlan, facts: &mut Facts) -> Option<Str
         DocumentRead::Missing | DocumentRead::Empty | DocumentRead::Unsafe { .. } => None,
     };
     let rules = earlier.map(|facts| facts.chain.rules).unwrap_or_default();
-    facts.chain.rules = check::rules(&rules, &text);
+    facts.chain.rules = check::handed_down_rules(&rules, &text);
     Some(text)
 }
 

@@ -2,7 +2,7 @@
 
 use super::lines::LineKind;
 use super::places::{Place, has_phrase, has_word, is_about_elsewhere, names_other_repository};
-use super::spans::{Span, spans, without_code};
+use super::spans::{InlineCode, spans, without_code};
 
 /// Longest name that is looked up, in bytes.
 const MAX_NAME: usize = 100;
@@ -14,7 +14,7 @@ const MAX_LABEL: usize = 40;
 const BRANCH: [&str; 6] = ["branch", "ブランチ", "分支", "브랜치", "ветка", "Ветка"];
 
 /// Words in a line that say that a branch is gone, is not there yet, or is only an example.
-const ELSEWHERE: [&str; 50] = [
+const NOT_THERE: [&str; 50] = [
     "delete",
     "deleted",
     "deleting",
@@ -83,7 +83,7 @@ pub(super) fn may_name(place: &Place<'_>) -> bool {
 pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<(usize, &'a str)> {
     let (text, lower) = (place.text, place.lower);
     let is_example = has_phrase(lower, &["git checkout -b", "git switch -c", "e.g.", "pull request", "gelöscht"]);
-    let is_elsewhere = has_word(&without_code(lower), &ELSEWHERE) || names_other_repository(lower);
+    let is_elsewhere = has_word(&without_code(lower), &NOT_THERE) || names_other_repository(lower);
     if is_example || is_elsewhere || is_about_elsewhere(text, cwd) {
         return Vec::new();
     }
@@ -100,7 +100,7 @@ pub(super) fn is_current(place: &Place<'_>) -> bool {
 }
 
 /// Whether the word before a name in backticks is "branch", or the word after it if the name looks like one.
-fn is_called_branch(lower: &str, span: &Span<'_>) -> bool {
+fn is_called_branch(lower: &str, span: &InlineCode<'_>) -> bool {
     let before = lower[..span.start].trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '('));
     let before = [" is", " named", " called"].iter().find_map(|word| before.strip_suffix(word)).unwrap_or(before);
     let after = lower[span.end..].trim_start_matches([' ', '*']);

@@ -1,7 +1,7 @@
 //! Changed files that a document does not name.
 
 use super::lines::Document;
-use super::made::is_made;
+use super::made::is_tool_folder;
 use super::report::{FaultReport, short};
 use crate::contract::document::{FaultCheck, FaultGrade};
 use crate::contract::facts::RepositoryFacts;
@@ -15,6 +15,8 @@ const MOST_FOLDERS: usize = 50;
 const MOST_NAMES: usize = 6;
 /// Longest name in a fault, in characters.
 const MAX_NAME: usize = 60;
+/// All names in one fault with the commas between them, in characters.
+const MAX_NAMES: usize = 170;
 
 /// More folders that tools make. Files in made folders count only if git follows them.
 const TOOLS: [&str; 5] = [".idea", ".vscode", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
@@ -54,7 +56,7 @@ pub(super) fn changed<'a>(repository: &'a RepositoryFacts, document_path: Option
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         BY_TOOLS.contains(&name) || name.ends_with(".log") || name.ends_with(".pyc") || name.ends_with(".swp")
     };
-    let is_built = |path: &str| path.split('/').any(|part| is_made(part, &TOOLS));
+    let is_built = |path: &str| path.split('/').any(|part| is_tool_folder(part, &TOOLS));
     let counts = |file: &&crate::contract::facts::ChangedFile| {
         let is_untracked = file.state == "??" || file.state == "!!";
         !(is_own(&file.path) || is_by_tools(&file.path) || is_untracked && is_built(&file.path))
@@ -69,7 +71,7 @@ pub(super) fn check(document: &Document<'_>, changed: &Changed<'_>, report: &mut
         return;
     }
     let mut names: Vec<String> = Vec::new();
-    let mut left = 170_usize;
+    let mut left = MAX_NAMES;
     for path in unnamed.iter().take(MOST_NAMES) {
         let name = short(path, MAX_NAME);
         let Some(rest) = left.checked_sub(name.chars().count() + 2) else { break };
@@ -90,12 +92,12 @@ pub(super) fn check(document: &Document<'_>, changed: &Changed<'_>, report: &mut
 /// folder in which it is.
 fn unnamed<'p>(document: &Document<'_>, paths: &[&'p str]) -> Vec<&'p str> {
     let mut wanted: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    // Most words are not even like a name.
+    // Most words are not a name, and most of them do not even share a hash with one.
     let mut may_be_wanted = [false; 1 << 16];
     for (at, path) in paths.iter().enumerate() {
         for name in names(path) {
             wanted.entry(name).or_default().push(at);
-            may_be_wanted[likeness(name)] = true;
+            may_be_wanted[short_hash(name)] = true;
         }
     }
     let mut named = vec![false; paths.len()];
@@ -103,7 +105,7 @@ fn unnamed<'p>(document: &Document<'_>, paths: &[&'p str]) -> Vec<&'p str> {
         for word in words(line.text) {
             let word = word.trim_matches(['.', '/', '-']);
             let base = word.contains('/').then(|| base_name(word));
-            for form in [Some(word), base].into_iter().flatten().filter(|form| may_be_wanted[likeness(form)]) {
+            for form in [Some(word), base].into_iter().flatten().filter(|form| may_be_wanted[short_hash(form)]) {
                 for at in wanted.get(form).into_iter().flatten() {
                     named[*at] |= is_one_word(paths[*at]) || line.text.contains(base_name(paths[*at]));
                 }
@@ -113,8 +115,9 @@ fn unnamed<'p>(document: &Document<'_>, paths: &[&'p str]) -> Vec<&'p str> {
     paths.iter().zip(named).filter(|(_, named)| !named).map(|(path, _)| *path).collect()
 }
 
-/// A number below 65,536 that is the same for the same word, and seldom for different ones.
-fn likeness(word: &str) -> usize {
+/// A number below 65,536, made of a word's length, first byte and last byte. Many words share one: it only spares a
+/// search for most words that are none of the names.
+fn short_hash(word: &str) -> usize {
     let bytes = word.as_bytes();
     let (first, last) = (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
     (bytes.len() % 64) << 10 | usize::from(first % 32) << 5 | usize::from(last % 32)

@@ -32,7 +32,7 @@ pub(super) fn check_stale(
     let words = line.text.split(|c: char| !c.is_ascii_alphanumeric());
     let stale = words.filter(|word| word.len() >= 7).find(|word| match lookups.commits.get(*word) {
         Some(CommitLookup::Known { hash, differs_from_head, .. }) => *differs_from_head && hash != head,
-        Some(CommitLookup::Unknown) | None => false,
+        Some(CommitLookup::Missing) | None => false,
     });
     if let Some(stale) = stale.filter(|_| !report.hides(line.number)) {
         let head: String = head.chars().take(9).collect();

@@ -9,8 +9,8 @@ pub struct Claims {
     pub commits: BTreeSet<String>,
     /// What is called a branch, without the name of a remote before it.
     pub branches: BTreeSet<String>,
-    /// Paths of files below the working directory, relative to it, and the folders in which they begin: a path is only
-    /// a fault if its folder is there.
+    /// Paths of files below the working directory, relative to it, and the folders in which they begin. In a document
+    /// that speaks of several repositories, a path whose folder is not there is meant in another one.
     pub paths: BTreeSet<String>,
 }
 
@@ -29,7 +29,7 @@ pub struct Lookups {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitLookup {
     /// No commit has that hash.
-    Unknown,
+    Missing,
     Known {
         /// Its full hash.
         hash: String,

@@ -119,7 +119,7 @@ pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<Hash<'a>>
     }
     let is_topic = has_word(lower, &TOPICS) || has_word(place.table, &TOPICS) || place.is_under(&TOPICS);
     let line =
-        DocumentLine { kind: place.kind, code_before: place.code_before, is_topic, is_other: has_word(lower, &OTHERS) };
+        LineContext { kind: place.kind, code_before: place.code_before, is_topic, is_other: has_word(lower, &OTHERS) };
     let is_meant = |(start, end): &(usize, usize)| {
         is_alone(&text[..*start], &text[*end..]) && line.has_commit(lower, (*start, *end))
     };
@@ -173,7 +173,7 @@ fn has_suffix(text: &str, suffixes: &[&str]) -> bool {
 }
 
 /// What a line and what is above it say of all hashes in it.
-struct DocumentLine<'a> {
+struct LineContext<'a> {
     kind: LineKind,
     code_before: &'a str,
     /// It is about commits.
@@ -182,7 +182,7 @@ struct DocumentLine<'a> {
     is_other: bool,
 }
 
-impl DocumentLine<'_> {
+impl LineContext<'_> {
     /// Whether the words around a word of hexadecimal digits say that it is a commit.
     fn has_commit(&self, lower: &str, (start, end): (usize, usize)) -> bool {
         let hash = &lower[start..end];
@@ -203,7 +203,8 @@ impl DocumentLine<'_> {
                 let is_marked =
                     before.is_empty() || before.ends_with(['`', '(', '[', '@', '|']) || after.starts_with('`');
                 let is_other = self.is_other || OTHER_LENGTHS.contains(&hash.len());
-                // The length to which git shortens a hash, and that of a whole one.
+                // Git shortens a hash to 7 digits, and in a large repository to 9 or more. 8 digits are more often
+                // another thing, such as the beginning of a UUID.
                 let is_usual = matches!(hash.len(), 7 | 9..=11 | 40);
                 let is_likely = is_marked && (self.is_topic || is_usual) && !is_other;
                 is_likely || is_named(before, after) || has_subject(after)

@@ -3,13 +3,11 @@
 use crate::contract::facts::RepositoryFacts;
 use std::collections::BTreeSet;
 
-/// Most sentences.
-const MOST: usize = 20;
 /// Digits of a hash that are shown.
 const SHORT: usize = 7;
 
-/// Sentences that say what has changed in the repository, the most important first, at most 20. What was not known at
-/// one of the two times is left out. `now`: none if there is no repository any more; if that can't be told, there is
+/// Sentences that say what has changed in the repository, the most important first. What tasuki did not know at one of
+/// the two times is left out. `now` is none if the repository is gone. A caller that can't tell whether it is gone has
 /// nothing to compare.
 #[must_use]
 pub fn drift(before: &RepositoryFacts, now: Option<&RepositoryFacts>) -> Vec<String> {
@@ -30,7 +28,6 @@ pub fn drift(before: &RepositoryFacts, now: Option<&RepositoryFacts>) -> Vec<Str
     }
     let stashes = |count: u64| counted(count, "stash", "stashes");
     said.extend(instead(before.stashes, now.stashes, stashes));
-    said.truncate(MOST);
     said
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Mentions<'a> {
     pub(super) branches: BTreeMap<&'a str, Mention<'a>>,
     pub(super) paths: BTreeMap<&'a str, Mention<'a>>,
     /// The document speaks of several repositories.
-    pub(super) are_repositories: bool,
+    pub(super) names_several_repositories: bool,
 }
 
 /// What the document names that git can be asked about. `cwd`: the agent's working directory.
@@ -58,7 +58,8 @@ pub(super) fn mentions<'a>(document: &Document<'a>, cwd: Option<&str>) -> Mentio
     let (mut lines_with_hashes, mut lines_with_branches, mut lines_with_paths) = (0, 0, 0);
     for place in places(document) {
         let speaks_of_several = |lower| has_word(lower, &["repos", "repositories", "submodule", "submodules"]);
-        found.are_repositories |= has_phrase(place.lower, &["repos", "submodule"]) && speaks_of_several(place.lower);
+        found.names_several_repositories |=
+            has_phrase(place.lower, &["repos", "submodule"]) && speaks_of_several(place.lower);
         if lines_with_hashes < MOST_LINES && commits::may_name(&place) {
             lines_with_hashes += 1;
             add_commits(&place, cwd, &mut found.commits);
@@ -84,6 +85,7 @@ fn add_commits<'a>(place: &Place<'a>, cwd: Option<&str>, named: &mut BTreeMap<&'
 
 fn add_branches<'a>(place: &Place<'a>, cwd: Option<&str>, named: &mut BTreeMap<&'a str, Mention<'a>>) {
     for (at, name) in branches::in_line(place, cwd) {
+        // The first branch that a document names counts as the present one.
         let is_current = named.is_empty() || branches::is_current(place);
         add(named, MOST_BRANCHES, name, Mention::new(place, at, is_current));
     }

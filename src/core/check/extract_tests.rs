@@ -209,8 +209,8 @@ fn the_lists_are_bounded() {
 
 #[test]
 fn a_document_may_speak_of_several_repositories() {
-    use super::super::testing::{World, judged, with};
-    let text = with("None.", "None. Commits `0123abc`, `4d5e6f7` and `8a9b0c1` are there.");
+    use super::super::testing::{World, good_with, judged};
+    let text = good_with("None.", "None. Commits `0123abc`, `4d5e6f7` and `8a9b0c1` are there.");
     let mut world = World::default();
     world.unknown_commit("0123abc");
     assert_eq!(judged(&text, &world), Vec::<String>::new(), "git knows most of them");
@@ -224,13 +224,13 @@ fn a_document_may_speak_of_several_repositories() {
 
 #[test]
 fn a_branch_that_does_not_exist_is_a_fault_where_the_work_is_said_to_be() {
-    use super::super::testing::{World, judged, with};
+    use super::super::testing::{World, good_with, judged};
     let mut world = World::default();
     world.lookups.branches.insert("gone".to_owned(), false);
-    let text = with("branch `exponents`", "branch `gone`");
+    let text = good_with("branch `exponents`", "branch `gone`");
     let fault = "repository fix: line 13: \"Committed on branch `gone` as 1a2b3c4.\"; there is no branch gone, here or at a \
         remote";
     assert_eq!(judged(&text, &world), [fault]);
-    let text = with("None.", "None; see branch `gone`.");
+    let text = good_with("None.", "None; see branch `gone`.");
     assert_eq!(judged(&text, &world), Vec::<String>::new(), "an earlier one may be gone");
 }

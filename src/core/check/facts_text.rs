@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// How many changed files are named.
 const MOST_FILES: usize = 60;
 
-/// The whole of it: `<document>.facts.md`.
+/// The text of the file `<document>.facts.md`.
 #[must_use]
 pub fn markdown(facts: &Facts) -> String {
     let mut page = format!("# What tasuki saw at {}\n\n", facts.taken_at);

@@ -15,7 +15,7 @@ fn much(text: &str) -> String {
 fn hostile(text: &str) -> World {
     let found = claims(text, Some("/work/project"));
     let mut world = World { is_urgent: true, predecessor: Some(text.to_owned()), ..World::default() };
-    world.lookups.commits = found.commits.into_iter().map(|hash| (hash, CommitLookup::Unknown)).collect();
+    world.lookups.commits = found.commits.into_iter().map(|hash| (hash, CommitLookup::Missing)).collect();
     world.lookups.branches = found.branches.into_iter().map(|name| (name, false)).collect();
     world.lookups.paths = found.paths.into_iter().map(|path| (path, PathLookup::Missing)).collect();
     let changed: Vec<String> =

@@ -1,4 +1,4 @@
-//! The checks: which of them hold for a document, and in which order.
+//! Runs the checks that a document of this author is to pass.
 
 use super::claims::{FoundSecret, Lookups};
 use super::extract::mentions;
@@ -9,7 +9,7 @@ use crate::contract::document::FaultCheck;
 use crate::contract::handoff::Author;
 use crate::contract::{DocumentFault, Facts};
 
-/// All that a document is held against.
+/// All that a document is checked against.
 #[derive(Debug)]
 pub struct CheckInput<'a> {
     pub text: &'a str,
@@ -33,8 +33,8 @@ pub struct CheckInput<'a> {
     pub max_bytes: usize,
 }
 
-/// The faults of a document, in the order of its lines. A salvaged document is only searched for credentials, for nobody
-/// wrote it. The caller's document need not have the form that agents are asked for.
+/// The faults of a document, in the order of its lines. tasuki only searches a salvaged document for credentials,
+/// because no agent wrote it. A document that the caller provides need not have the form that tasuki asks of agents.
 #[must_use]
 pub fn faults(input: &CheckInput<'_>) -> Vec<DocumentFault> {
     let lower = input.text.to_ascii_lowercase();
@@ -44,9 +44,9 @@ pub fn faults(input: &CheckInput<'_>) -> Vec<DocumentFault> {
     match input.author {
         Author::AgentFile | Author::AgentReply => {
             form(input, &document, &mut report);
-            claims(input, &document, &mut report);
+            check_claims(input, &document, &mut report);
         }
-        Author::Provided => claims(input, &document, &mut report),
+        Author::Provided => check_claims(input, &document, &mut report),
         Author::Salvage => {}
     }
     report.finish()
@@ -61,7 +61,7 @@ fn secrets(found: &[FoundSecret], report: &mut FaultReport) {
     }
 }
 
-/// What is asked of a document that an agent writes for its successor.
+/// Checks what tasuki asks of a document that an agent writes for its successor.
 fn form(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultReport) {
     sections::check(document, input.author, report);
     size::check(document, input.text, (input.min_chars, input.max_bytes), report);
@@ -77,8 +77,8 @@ fn form(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultRepor
     }
 }
 
-/// What the document says of its repository.
-fn claims(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultReport) {
+/// Checks what the document says of its repository.
+fn check_claims(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultReport) {
     let mentions = mentions(document, input.cwd);
     repository::check(&mentions, input.lookups, report);
     if let Some(repository) = &input.facts.repository {

@@ -1,6 +1,6 @@
 //! Whole documents: a good one, bad ones, and what holds for all faults.
 
-use super::super::testing::{GOOD, HEAD, World, judged, judged_alone, of, with};
+use super::super::testing::{GOOD, HEAD, World, faults_in_default_world, good_with, judged, only_check};
 use super::super::{CheckInput, CommitLookup, Lookups, faults};
 use crate::contract::Facts;
 use crate::contract::handoff::Author;
@@ -11,7 +11,7 @@ fn nothing() -> Vec<String> {
 
 #[test]
 fn a_good_document_has_no_fault() {
-    assert_eq!(judged_alone(GOOD), nothing());
+    assert_eq!(faults_in_default_world(GOOD), nothing());
     let mut world = World { is_urgent: true, ..World::default() };
     world.changes(" M", &["src/parser.rs", "src/print.rs"]);
     assert_eq!(judged(GOOD, &world), nothing(), "urgent, with changed files");
@@ -25,7 +25,7 @@ fn six_headings_without_text_are_six_faults_and_a_short_document() {
     let text = "# Handoff\n\n## What I was working on\n## Current progress\n\n## Key decisions and why\n## Blockers\n\n\
         ## Files modified\n## Next steps\n";
     assert_eq!(
-        judged_alone(text),
+        faults_in_default_world(text),
         [
             "size fix: the document has 0 characters of text; fewer than 400 say too little",
             "sections fix: line 3: the section about what was being worked on is empty",
@@ -41,7 +41,7 @@ fn six_headings_without_text_are_six_faults_and_a_short_document() {
 
 #[test]
 fn what_is_said_of_the_repository_is_held_against_git() {
-    let text = with(
+    let text = good_with(
         "Committed on branch `exponents` as 1a2b3c4.",
         "All committed at deadbee, tree clean, 412 tests pass, branch pushed.",
     );
@@ -67,13 +67,13 @@ fn what_is_said_of_the_repository_is_held_against_git() {
 fn a_missing_file_is_named() {
     let mut world = World::default();
     world.missing("src/gone.rs");
-    let text = with("`src/parser.rs`: the new states", "`src/gone.rs`: the new states, and `src/parser.rs`");
+    let text = good_with("`src/parser.rs`: the new states", "`src/gone.rs`: the new states, and `src/parser.rs`");
     let fault = "paths fix: line 22: \"- `src/gone.rs`: the new states, and `src/parser.rs`\"; src/gone.rs exists neither \
         here nor in git";
     assert_eq!(judged(&text, &world), [fault]);
-    let text = with("`src/parser.rs`: the new states", "`src/gone.rs`: deleted");
+    let text = good_with("`src/parser.rs`: the new states", "`src/gone.rs`: deleted");
     assert_eq!(judged(&text, &world), nothing(), "the document says so");
-    let text = with("`src/parser.rs`: the new states", "`src/gone.rs:88`, and `/work/project/src/gone.rs`");
+    let text = good_with("`src/parser.rs`: the new states", "`src/gone.rs:88`, and `/work/project/src/gone.rs`");
     assert_eq!(judged(&text, &world).len(), 1, "once, however it is written");
     world.missing("src");
     assert_eq!(judged(&text, &world).len(), 1, "also if its folder is gone");
@@ -85,7 +85,7 @@ fn at_most_ten_missing_files_are_named() {
     let names: Vec<String> = (0..25).map(|number| format!("src/gone{number:02}.rs")).collect();
     names.iter().for_each(|name| world.missing(name));
     let lines: String = names.iter().map(|name| format!("- `{name}`\n")).collect();
-    let found = judged(&with("- `src/parser.rs`: the new states\n", &lines), &world);
+    let found = judged(&good_with("- `src/parser.rs`: the new states\n", &lines), &world);
     assert_eq!(found.len(), 11, "{found:#?}");
     assert!(found[9].contains("src/gone09.rs"), "{}", found[9]);
     assert_eq!(found[10], "paths fix: line 32: and 15 more files that do not exist");
@@ -93,14 +93,17 @@ fn at_most_ten_missing_files_are_named() {
 
 #[test]
 fn an_open_fence_is_a_fault() {
-    let text = with("2. Then measure", "```sh\nscripts/bench\n\n2. Then measure");
-    assert_eq!(judged_alone(&text), ["whole fix: line 27: a code block begins here; its fence never closes"]);
+    let text = good_with("2. Then measure", "```sh\nscripts/bench\n\n2. Then measure");
+    assert_eq!(
+        faults_in_default_world(&text),
+        ["whole fix: line 27: a code block begins here; its fence never closes"]
+    );
 }
 
 #[test]
 fn credentials_are_named_by_kind_line_and_last_characters() {
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
-    let text = with("None.", &format!("The token is {token}.\nAnd password=hunter2hunter2 in `src/gone.rs`."));
+    let text = good_with("None.", &format!("The token is {token}.\nAnd password=hunter2hunter2 in `src/gone.rs`."));
     let mut world = World { is_urgent: true, ..World::default() };
     world.secret("GitHub token", 20, "xxxx6789");
     world.secret("password", 21, "");
@@ -155,7 +158,7 @@ fn nothing_is_quoted_from_a_private_key() {
     world.unknown_commit("0f1e2d3c4b");
     world.unknown_commit("5a69788796");
     world.unknown_commit("1a2b3c4");
-    let found = of("repository", &judged(&with("None.", key), &world)).join("\n");
+    let found = only_check("repository", &judged(&good_with("None.", key), &world)).join("\n");
     assert!(!found.contains("0f1e2d3c4b") && found.contains("5a69788796"), "{found}");
 }
 
@@ -178,8 +181,8 @@ fn a_copy_of_the_predecessors_document_is_a_fault() {
 
 #[test]
 fn a_copy_of_the_instruction_is_a_fault() {
-    let found = judged_alone(include_str!("../../../data/prompts/instruction.md"));
-    assert_eq!(of("copy", &found).len(), 1, "{found:#?}");
+    let found = faults_in_default_world(include_str!("../../../data/prompts/instruction.md"));
+    assert_eq!(only_check("copy", &found).len(), 1, "{found:#?}");
 }
 
 #[test]
@@ -192,7 +195,7 @@ fn an_urgent_document_states_checkpoint_and_verification() {
     assert_eq!(checks(body), ["checkpoint fix", "verified fix"]);
     assert_eq!(checks(&format!("---\nstarting_from: x\n---\n{body}")), ["verified fix"]);
     assert_eq!(checks(&format!("---\ncheckpoint: x\nverified: none\n---\n{body}")), nothing());
-    assert_eq!(judged_alone(body), nothing(), "only if it is urgent");
+    assert_eq!(faults_in_default_world(body), nothing(), "only if it is urgent");
 }
 
 #[test]
@@ -213,9 +216,9 @@ fn a_verification_at_another_commit_is_stale_if_files_differ_since() {
 fn a_long_document_is_told_or_refused() {
     let long = format!("{GOOD}{}", "One more line of text.\n".repeat(300));
     let fault = "size warn: the document has 327 lines; what is after the first 300 may not be read";
-    assert_eq!(judged_alone(&long), [fault]);
+    assert_eq!(faults_in_default_world(&long), [fault]);
     let longer = format!("{GOOD}{}", "One more line of text.\n".repeat(9_000));
-    let found = judged_alone(&longer);
+    let found = faults_in_default_world(&longer);
     assert_eq!(found, ["size fix: the document has 207765 bytes; what is after the first 65536 may not be read"]);
 }
 
@@ -232,7 +235,7 @@ fn changed_files_are_to_be_named() {
     let fault = "dirty_files fix: the document does not name 3 changed files; git status lists src/new name.rs, \
         src/other.rs, docs/form.md";
     assert_eq!(found, [fault]);
-    let all = with("- `src/parser.rs`", "- src/new name.rs, other.rs, the form\n- `src/parser.rs`");
+    let all = good_with("- `src/parser.rs`", "- src/new name.rs, other.rs, the form\n- `src/parser.rs`");
     assert_eq!(judged(&all, &world), nothing(), "by path, by base name, and without the extension");
     let many: Vec<String> = (0..150).map(|number| format!("lib/a-long-name-of-a-file-{number}.rs")).collect();
     world.changes(" M", &many.iter().map(String::as_str).collect::<Vec<_>>());
@@ -253,7 +256,7 @@ fn the_folder_of_the_document_is_not_the_agents_work() {
     world.changes("??", &["data/", folder, &format!("{folder}20260220T143025-6f1c3a52.md")]);
     world.changes("??", &[&format!("{folder}20260219T093000-aaaaaaaa.facts.json")]);
     assert_eq!(judged(GOOD, &world), nothing());
-    let clean = with("None.", "None. The working tree is clean.");
+    let clean = good_with("None.", "None. The working tree is clean.");
     assert_eq!(judged(&clean, &world), nothing());
 }
 
@@ -282,7 +285,7 @@ fn next_steps_name_a_command_or_a_file() {
         ("1. None of the signs are printed. Repair them.\n", vec![warning]),
         ("1. Abandoned states are to be repaired.\n", vec![warning]),
     ] {
-        assert_eq!(of("next_step", &judged_alone(&with(steps, new))), expected, "{new}");
+        assert_eq!(only_check("next_step", &faults_in_default_world(&good_with(steps, new))), expected, "{new}");
     }
 }
 
@@ -296,7 +299,7 @@ fn a_salvaged_document_is_only_searched_for_credentials() {
 
 #[test]
 fn what_is_not_known_is_not_a_fault() {
-    let text = with("None.", "None. All is committed at deadbee and pushed; `src/gone.rs` is on branch `other`.");
+    let text = good_with("None.", "None. All is committed at deadbee and pushed; `src/gone.rs` is on branch `other`.");
     let empty = Facts::default();
     let found = faults(&CheckInput {
         text: &text,

@@ -156,7 +156,7 @@ struct Comments {
 }
 
 impl Comments {
-    /// Whether a comment begins in this line, which ends and has no other text beside it.
+    /// Whether a comment begins in this line that has an end, and no text before it or after it.
     fn begin(&mut self, lines: &[DocumentLine<'_>], at: usize) -> bool {
         if !lines[at].text.trim_start().starts_with("<!--") {
             return false;

@@ -1,4 +1,4 @@
-//! Folders whose files no document needs to account for.
+//! Folders that builds and tools make: no document needs to account for their files.
 
 /// Folders that a build or a tool makes.
 const MADE: [&str; 21] = [
@@ -26,6 +26,6 @@ const MADE: [&str; 21] = [
 ];
 
 /// Whether a part of a path is such a folder, or one of `others`.
-pub(super) fn is_made(part: &str, others: &[&str]) -> bool {
+pub(super) fn is_tool_folder(part: &str, others: &[&str]) -> bool {
     MADE.contains(&part) || others.contains(&part)
 }

@@ -1,7 +1,7 @@
-//! Holds a document against the world: pure functions over its text, what it was asked for, and what was found out.
-//! [`claims()`] says what can be looked up, and [`faults`] judges. Each check has a file of its own. [`drift()`] compares
-//! a repository with its earlier facts, [`rules()`] are what a chain of documents passes on, and [`markdown`] shows facts
-//! to people and to the successor.
+//! Checks a document against the repository and the other facts: pure functions over its text, what it was asked for,
+//! and what was found out. [`claims()`] says what can be looked up, and [`faults`] judges. Each check has a file of its
+//! own. [`drift()`] compares a repository with its earlier facts. [`handed_down_rules`] are what a chain of documents
+//! passes on. [`markdown`] shows facts to people and to the successor.
 
 mod branches;
 mod changed;
@@ -36,4 +36,4 @@ pub use extract::claims;
 pub use facts_text::markdown;
 pub use front_matter::{stated, without_front_matter};
 pub use judge::{CheckInput, faults};
-pub use rules::rules;
+pub use rules::handed_down_rules;

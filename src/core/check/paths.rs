@@ -1,8 +1,8 @@
-//! Paths in a document. A path is a single word in backticks with a slash and with the extension of a file, or with the
-//! working directory before it.
+//! Paths in a document. A path is a single word in backticks with the extension of a file. It has a slash in it, or
+//! `./` or the working directory before it.
 
 use super::lines::LineKind;
-use super::made::is_made;
+use super::made::is_tool_folder;
 use super::places::{Place, has_phrase, has_word};
 use super::sections::is_about_next_steps;
 use super::spans::{spans, without_code};
@@ -26,7 +26,7 @@ const NOT_IN_GIT: [&str; 9] =
     ["outputs", ".git", "bin", "vendor", "generated", "site-packages", "scratch", "scratchpad", "memory"];
 
 /// Words in a line that say that a file is not there: any more, yet, or at all.
-const ELSEWHERE: [&str; 84] = [
+const NOT_THERE: [&str; 84] = [
     "created",
     "creates",
     "create",
@@ -113,12 +113,12 @@ const ELSEWHERE: [&str; 84] = [
     "submodule",
 ];
 /// Words in a heading, in the head of a table or above a list that say so of everything below.
-const ELSEWHERE_ABOVE: [&str; 15] = [
+const NOT_THERE_ABOVE: [&str; 15] = [
     "deleted", "delete", "removed", "remove", "renamed", "moved", "planned", "plan", "proposed", "proposal", "future",
     "create", "missing", "example", "template",
 ];
-/// The same as in a line, in other languages, and phrases.
-const ELSEWHERE_PHRASES: [&str; 33] = [
+/// Phrases in a line that say the same, and parts of words in other languages.
+const NOT_THERE_PHRASES: [&str; 33] = [
     "to be ",
     "e.g.",
     "[ ]",
@@ -175,8 +175,8 @@ const ANNOUNCES: [&str; 19] = [
     "save",
     "design",
 ];
-/// Parts of a path that stand for another name.
-const STAND_INS: [&str; 20] = [
+/// Parts of a path that are only an example of a name.
+const EXAMPLE_NAMES: [&str; 20] = [
     "path",
     "your",
     "foo",
@@ -220,11 +220,11 @@ pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<Path<'a>>
 pub(super) fn are_elsewhere(place: &Place<'_>) -> bool {
     // The words of a name such as `old/missing.rs` say nothing.
     let lower = &without_code(place.lower);
-    let says_so = has_word(lower, &ELSEWHERE) || has_phrase(place.lower, &ELSEWHERE_PHRASES);
+    let says_so = has_word(lower, &NOT_THERE) || has_phrase(place.lower, &NOT_THERE_PHRASES);
     let is_announced = || has_word(lower, &ANNOUNCES) && place.headings_below_title().any(is_about_next_steps);
     let mut above = [place.table, place.intro].into_iter().chain(place.headings_below_title());
     says_so
-        || above.any(|text| has_word(text, &ELSEWHERE_ABOVE))
+        || above.any(|text| has_word(text, &NOT_THERE_ABOVE))
         || has_word(place.table, &["repo", "repos", "repository"])
         || is_announced()
 }
@@ -280,10 +280,10 @@ fn has_extension(path: &str) -> bool {
 }
 
 /// Whether a part of a path says that the path leads out of the working directory, to a file that a build makes, or
-/// nowhere, because the part stands for another name.
+/// nowhere, because the part is only an example of a name.
 fn is_not_of_a_file(part: &str) -> bool {
     let lower = part.to_ascii_lowercase();
     let has_letters_for_digits = ["XX", "NN", "YYYY"].iter().any(|letters| part.contains(letters));
-    let is_stand_in = has_letters_for_digits || has_word(&lower.replace(['-', '_', '.'], " "), &STAND_INS);
-    part.is_empty() || part == ".." || is_made(part, &NOT_IN_GIT) || is_stand_in
+    let is_example = has_letters_for_digits || has_word(&lower.replace(['-', '_', '.'], " "), &EXAMPLE_NAMES);
+    part.is_empty() || part == ".." || is_tool_folder(part, &NOT_IN_GIT) || is_example
 }

@@ -7,13 +7,13 @@ use std::path::Path;
 /// Levels of headings, and none.
 const LEVELS: usize = 8;
 
-/// A line with what is above it, in lower case as far as it has ASCII letters.
+/// A line, and what stands above it. What stands above has its ASCII letters in lower case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     /// From 1.
     pub(super) number: usize,
     pub(super) kind: LineKind,
-    /// The beginning of a long line.
+    /// The line, or the beginning of a long one.
     pub(super) text: &'a str,
     /// The same with ASCII letters in lower case.
     pub(super) lower: &'a str,
@@ -28,7 +28,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Whether a heading above the line has one of the words, or the line that introduces it.
+    /// Whether one of the words is in a heading above the line, or in the line that introduces it.
     pub(super) fn is_under(&self, words: &[&str]) -> bool {
         self.headings.iter().any(|heading| has_word(heading, words)) || has_word(self.intro, words)
     }

@@ -41,41 +41,49 @@ impl FaultReport {
         self.hidden.contains(&line)
     }
 
-    /// Whether a name is also in a line that holds a credential, and may be that.
+    /// Whether a line that holds a credential has the name in it: the name may be the credential.
     pub(super) fn hides_name(&self, name: &str) -> bool {
         self.hidden_text.contains(name)
     }
 
-    /// A fault that the agent is asked to repair.
-    pub(super) fn fix(&mut self, check: FaultCheck, line: Option<usize>, said: &str, is: &str) {
-        self.add(check, FaultGrade::Fix, line, said, is);
+    /// Adds a fault that tasuki asks the agent to repair. `statement`: what the document says or lacks. `finding`: what
+    /// tasuki has found instead, or what to do.
+    pub(super) fn fix(&mut self, check: FaultCheck, line: Option<usize>, statement: &str, finding: &str) {
+        self.add(check, FaultGrade::Fix, line, statement, finding);
     }
 
-    /// A fault that is only told.
-    pub(super) fn warn(&mut self, check: FaultCheck, line: Option<usize>, said: &str, is: &str) {
-        self.add(check, FaultGrade::Warn, line, said, is);
+    /// Adds a fault that the agent need not repair.
+    pub(super) fn warn(&mut self, check: FaultCheck, line: Option<usize>, statement: &str, finding: &str) {
+        self.add(check, FaultGrade::Warn, line, statement, finding);
     }
 
-    pub(super) fn add(&mut self, check: FaultCheck, grade: FaultGrade, line: Option<usize>, said: &str, is: &str) {
+    pub(super) fn add(
+        &mut self,
+        check: FaultCheck,
+        grade: FaultGrade,
+        line: Option<usize>,
+        statement: &str,
+        finding: &str,
+    ) {
         self.faults.push(DocumentFault {
             check: check.into(),
             grade: grade.into(),
             line: line.map(|line| line as u64),
-            said: short(said, MAX_TEXT),
-            is: short(is, MAX_TEXT),
+            said: short(statement, MAX_TEXT),
+            is: short(finding, MAX_TEXT),
         });
     }
 
-    /// Faults of one kind, in the order of their lines: the first ones are named, the others only counted. `others` says
-    /// what they are.
+    /// Adds faults of one kind in the order of their lines, each as line, statement and finding. The first ones are
+    /// named, the others only counted. `others` is their kind, such as "files that do not exist".
     pub(super) fn alike(&mut self, check: FaultCheck, others: &'static str, found: Vec<(usize, String, String)>) {
         let more = found.len().saturating_sub(MOST_ALIKE);
-        for (number, (line, said, is)) in found.into_iter().enumerate() {
+        for (number, (line, statement, finding)) in found.into_iter().enumerate() {
             if number == MOST_ALIKE {
                 self.fix(check, Some(line), &format!("and {more} more {others}"), "");
                 break;
             }
-            self.fix(check, Some(line), &said, &is);
+            self.fix(check, Some(line), &statement, &finding);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Holds what a document says of its repository against what git says: commits, branches and files that do not exist.
+//! Checks what a document says of its repository against what git says: commits, branches and files that do not exist.
 
 use super::claims::{CommitLookup, Lookups, PathLookup};
 use super::extract::{Mention, Mentions};
@@ -27,13 +27,13 @@ pub(super) fn check(mentions: &Mentions<'_>, lookups: &Lookups, report: &mut Fau
     report.alike(FaultCheck::Paths, "files that do not exist", found);
 }
 
-/// Which commits are a fault. A document may speak of several repositories, and of commits that were rebased since. So a
-/// hash that git does not know is a fault if it is said to be where the work stands, or if git knows less than half of
-/// the hashes in the document.
+/// Which commits are a fault. A document may speak of several repositories, and of commits that were rebased since. So
+/// a hash that git does not know is a fault if the document says that the work stands there. All of them are faults if
+/// they are at least half of the hashes in a document that speaks of one repository.
 fn unknown_commits(mentions: &Mentions<'_>, lookups: &Lookups) -> impl Fn(&str, &Mention<'_>) -> bool {
-    let is_unknown = |hash: &str| lookups.commits.get(hash) == Some(&CommitLookup::Unknown);
+    let is_unknown = |hash: &str| lookups.commits.get(hash) == Some(&CommitLookup::Missing);
     let unknown = mentions.commits.keys().filter(|hash| is_unknown(hash)).count();
-    let are_most = !mentions.are_repositories && 2 * unknown >= mentions.commits.len();
+    let are_most = !mentions.names_several_repositories && 2 * unknown >= mentions.commits.len();
     move |hash, mention| is_unknown(hash) && (are_most || mention.is_current)
 }
 
@@ -41,7 +41,7 @@ fn unknown_commits(mentions: &Mentions<'_>, lookups: &Lookups) -> impl Fn(&str, 
 /// is meant in another one.
 fn is_missing(path: &str, mentions: &Mentions<'_>, lookups: &Lookups) -> bool {
     let is = |path: &str| lookups.paths.get(path) == Some(&PathLookup::Missing);
-    is(path) && !(mentions.are_repositories && first_folder(path).is_some_and(is))
+    is(path) && !(mentions.names_several_repositories && first_folder(path).is_some_and(is))
 }
 
 /// The names that are wrong, in the order of their lines. What is in a line with a credential is named nowhere.

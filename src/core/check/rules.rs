@@ -19,10 +19,10 @@ static RULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i)\b(?:{words})\b")).expect("an expression")
 });
 
-/// The rules of a document, word for word: the lines that say what must be or must not be, under the headings that ask
-/// for them. `earlier` are those of the documents before it.
+/// The rules that a document hands down: those of the documents before it, which are `earlier`, and its own. Its own
+/// are the lines that say what must or must not be, word for word, under headings such as "Constraints" or "Goal".
 #[must_use]
-pub fn rules(earlier: &[String], document: &str) -> Vec<String> {
+pub fn handed_down_rules(earlier: &[String], document: &str) -> Vec<String> {
     let mut found: Vec<String> = earlier.iter().take(MOST_RULES).cloned().collect();
     let mut is_under = false;
     for line in read(document, &document.to_ascii_lowercase()).lines {
@@ -55,10 +55,10 @@ mod tests {
     fn rules_are_taken_word_for_word_and_each_once() {
         let document = "# Handoff\n## What I was working on\nFix the parser.\n- Never force-push (Mia; it breaks the release).\n\
                         ```\nnever mind\n```\n## Blockers\nIt must be Tuesday.\n## Constraints\n* You must ask before you deploy.\n";
-        let first = rules(&[], document);
+        let first = handed_down_rules(&[], document);
         assert_eq!(first, ["Never force-push (Mia; it breaks the release).", "You must ask before you deploy."]);
-        assert_eq!(rules(&first, document), first);
-        let later = rules(&first, "## Rules\n- Always sign commits.\n");
+        assert_eq!(handed_down_rules(&first, document), first);
+        let later = handed_down_rules(&first, "## Rules\n- Always sign commits.\n");
         assert_eq!(later.last().map(String::as_str), Some("Always sign commits."));
         assert_eq!(later.len(), 3);
     }
@@ -67,6 +67,6 @@ mod tests {
     fn what_is_fenced_gives_no_rule_and_ends_no_block() {
         let document = "## Rules\n```\n~~~\nnever mind\n```\n- Always sign commits.\n````\n```\n# never\n````\n\
                         **Never** push.\n**You must ask.**\n## Blockers\n- It must be Tuesday.\n";
-        assert_eq!(rules(&[], document), ["Always sign commits.", "Never** push.", "You must ask.**"]);
+        assert_eq!(handed_down_rules(&[], document), ["Always sign commits.", "Never** push.", "You must ask.**"]);
     }
 }

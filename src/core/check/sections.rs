@@ -197,14 +197,14 @@ impl Asked {
             || (is_bracketed('<', '>') && !text.contains("://"))
             || is_bracketed('{', '}');
         text.chars().all(|c| c.is_ascii_punctuation() || c.is_whitespace() || c == '…' || c == '—' || c == '–')
-            || PLACEHOLDERS.contains(&text)
+            || UNFILLED.contains(&text)
             || is_template
             || (!self.may_be_none && NOT_APPLICABLE.contains(&text))
     }
 }
 
 /// What stands where nobody has written anything yet.
-const PLACEHOLDERS: [&str; 26] = [
+const UNFILLED: [&str; 26] = [
     "todo",
     "tbd",
     "tba",

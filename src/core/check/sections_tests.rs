@@ -1,7 +1,7 @@
 //! Sections by their headings, in every form that agents write.
 
 use super::super::lines::read;
-use super::super::testing::{GOOD, judged_alone, of, with};
+use super::super::testing::{GOOD, faults_in_default_world, good_with, only_check};
 use super::*;
 
 /// A sentence for each section without a heading.
@@ -41,7 +41,7 @@ fn a_heading_has_many_forms() {
         "## What remains to be done",
         "## To do",
     ] {
-        let found = of("sections", &judged_alone(&with("## Next steps", heading)));
+        let found = only_check("sections", &faults_in_default_world(&good_with("## Next steps", heading)));
         assert_eq!(found, Vec::<String>::new(), "{heading}");
     }
 }
@@ -57,7 +57,7 @@ fn what_looks_like_a_heading_is_not_always_one() {
         "The blockers are gone, as I said in the last of the many long texts that were written about it",
     ] {
         let text = GOOD.replace("## Blockers\nNone.", text);
-        assert_eq!(of("sections", &judged_alone(&text)), [missing], "{text}");
+        assert_eq!(only_check("sections", &faults_in_default_world(&text)), [missing], "{text}");
     }
 }
 
@@ -85,7 +85,7 @@ fn a_placeholder_is_not_a_text_but_none_is() {
         "```\n```".to_owned(),
     ];
     for text in &placeholders {
-        let found = of("sections", &judged_alone(&with("None.", text)));
+        let found = only_check("sections", &faults_in_default_world(&good_with("None.", text)));
         assert_eq!(found, empty("blockers", 18), "{text:?}");
     }
     for text in [
@@ -101,15 +101,19 @@ fn a_placeholder_is_not_a_text_but_none_is() {
         "なし",
         "keine",
     ] {
-        assert_eq!(of("sections", &judged_alone(&with("None.", text))), Vec::<String>::new(), "{text}");
+        assert_eq!(
+            only_check("sections", &faults_in_default_world(&good_with("None.", text))),
+            Vec::<String>::new(),
+            "{text}"
+        );
     }
-    let progress = with(
+    let progress = good_with(
         "Reading works and is checked. Printing is half made: `src/print.rs` still drops the sign of the exponent.\n\
          Committed on branch `exponents` as 1a2b3c4.",
         "N/A",
     );
     assert_eq!(
-        of("sections", &judged_alone(&progress)),
+        only_check("sections", &faults_in_default_world(&progress)),
         empty("current progress", 11),
         "there is always progress to tell"
     );
@@ -121,7 +125,7 @@ fn a_heading_may_say_it_all_and_headings_below_it_too() {
         ["## Blockers: none", "## Blockers — nothing", "## Blockers (none)", "## Blockers\n### The network is slow"]
     {
         let text = GOOD.replace("## Blockers\nNone.", text);
-        assert_eq!(of("sections", &judged_alone(&text)), Vec::<String>::new(), "{text}");
+        assert_eq!(only_check("sections", &faults_in_default_world(&text)), Vec::<String>::new(), "{text}");
     }
 }
 
@@ -129,9 +133,20 @@ fn a_heading_may_say_it_all_and_headings_below_it_too() {
 fn the_title_is_not_a_section_and_another_heading_may_have_the_text() {
     let text = GOOD.replace("# Handoff", "# Work on the next steps of the blocked task\n\nIt goes well.");
     let text = text.replace("None.", "");
-    assert_eq!(of("sections", &judged_alone(&text)), ["sections fix: line 20: the section about blockers is empty"]);
+    assert_eq!(
+        only_check("sections", &faults_in_default_world(&text)),
+        ["sections fix: line 20: the section about blockers is empty"]
+    );
     let text = text.replace("## Files modified", "## Known problems\nThe network is slow.\n\n## Files modified");
-    assert_eq!(of("sections", &judged_alone(&text)).len(), 1, "but the heading that was asked for stays empty");
+    assert_eq!(
+        only_check("sections", &faults_in_default_world(&text)).len(),
+        1,
+        "but the heading that was asked for stays empty"
+    );
     let text = text.replace("## Blockers\n", "## Risks\n");
-    assert_eq!(of("sections", &judged_alone(&text)), Vec::<String>::new(), "one of two that are like it");
+    assert_eq!(
+        only_check("sections", &faults_in_default_world(&text)),
+        Vec::<String>::new(),
+        "one of two that are like it"
+    );
 }

@@ -3,11 +3,11 @@
 /// Lines are looked at up to here, in bytes. No sentence is longer.
 const MAX_LINE: usize = 8 * 1024;
 /// Longest run of backticks around a text.
-const MAX_MARKS: usize = 3;
+const MAX_BACKTICKS: usize = 3;
 
 /// A text between backticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span<'a> {
+pub(super) struct InlineCode<'a> {
     /// Where the first backtick is, in bytes from the line's beginning.
     pub(super) start: usize,
     /// After the last backtick.
@@ -25,24 +25,24 @@ pub(super) fn head(line: &str) -> &str {
 }
 
 /// The texts between backticks. As many backticks as begin a text end it.
-pub(super) fn spans(line: &str) -> impl Iterator<Item = Span<'_>> {
+pub(super) fn spans(line: &str) -> impl Iterator<Item = InlineCode<'_>> {
     let line = head(line);
     let mut at = 0;
-    // From here on no run of that many backticks is left.
-    let mut none_from = [usize::MAX; MAX_MARKS + 1];
+    // For each number of backticks: from where on the line has no run of exactly that many.
+    let mut none_from = [usize::MAX; MAX_BACKTICKS + 1];
     std::iter::from_fn(move || {
         loop {
             let start = at + line[at..].find('`')?;
             let marks = run(line, start);
             let inside = start + marks;
             at = inside;
-            if marks > MAX_MARKS || none_from[marks] <= inside {
+            if marks > MAX_BACKTICKS || none_from[marks] <= inside {
                 continue;
             }
             match end_of(line, inside, marks) {
                 Some(end) => {
                     at = end + marks;
-                    return Some(Span { start, end: at, code: line[inside..end].trim() });
+                    return Some(InlineCode { start, end: at, code: line[inside..end].trim() });
                 }
                 None => none_from[marks] = inside,
             }

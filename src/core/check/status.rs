@@ -1,4 +1,4 @@
-//! Sentences that say that everything is committed or pushed, held against the state of the repository.
+//! Checks sentences that say that everything is committed or pushed against the state of the repository.
 
 use super::branches::looks_like_a_branch;
 use super::changed::Changed;
@@ -93,9 +93,11 @@ const BETWEEN: [&str; 36] = [
     "left",
     "feature",
 ];
-/// Words before "clean" with which it describes a tree that is meant.
-const MEANT: [&str; 8] = ["a", "the", "from", "with", "on", "in", "into", "any"];
-/// Words after "committed" with which it says what all has been committed, and where.
+/// Words before "clean" that make a tree one to work in, as in "from a clean tree". They do not say that this one is
+/// clean.
+const BEFORE_A_TREE: [&str; 8] = ["a", "the", "from", "with", "on", "in", "into", "any"];
+/// Words after "committed" with which the sentence still says that all is committed. Before another word, as in "all
+/// committed records", it only describes that.
 const AFTER: [&str; 14] =
     ["and", "&", "+", "at", "to", "in", "as", "on", "with", "now", "already", "by", "everything", "all"];
 /// Words in the same sentence that make it a wish, a condition, a question or the opposite.
@@ -237,9 +239,9 @@ fn has_pair(words: &[&str], pair: &Pair) -> bool {
         let before = words[..at].last();
         let after = rest.get(gap + 1);
         let is_denied = words[at.saturating_sub(3)..at].iter().any(|word| matches!(*word, "no" | "nothing" | "none"));
-        let is_meant = *first == "clean" && before.is_some_and(|word| MEANT.contains(word));
+        let is_any_tree = *first == "clean" && before.is_some_and(|word| BEFORE_A_TREE.contains(word));
         let is_part = rest[gap] == "committed" && after.is_some_and(|word| !AFTER.contains(word));
-        !is_denied && !is_meant && !is_part
+        !is_denied && !is_any_tree && !is_part
     })
 }
 

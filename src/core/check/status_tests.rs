@@ -1,10 +1,10 @@
 //! Sentences that say that all is committed or pushed, and sentences that only sound like it.
 
-use super::super::testing::{World, judged, of, with};
+use super::super::testing::{World, good_with, judged, only_check};
 
 /// How many faults a line has in such a world.
 fn denied(line: &str, world: &World) -> usize {
-    of("repository", &judged(&with("None.", line), world)).len()
+    only_check("repository", &judged(&good_with("None.", line), world)).len()
 }
 
 fn dirty() -> World {
@@ -115,7 +115,7 @@ fn without_a_remote_nothing_was_pushed() {
     world.repository().upstream = None;
     world.repository().ahead = None;
     for line in ["Committed and pushed: the lock.", "The commits were pushed to origin."] {
-        let found = of("repository", &judged(&with("None.", line), &world));
+        let found = only_check("repository", &judged(&good_with("None.", line), &world));
         assert_eq!(found.len(), 1, "{line}");
         assert!(found[0].ends_with("HEAD 1a2b3c4d5 is not on any branch of a remote"), "{}", found[0]);
     }
@@ -133,7 +133,7 @@ fn what_the_remote_has_may_not_be_known() {
     world.repository().ahead = None;
     assert_eq!(denied("Everything is pushed.", &world), 0);
     world.repository().ahead = Some(1);
-    let found = judged(&with("None.", "Everything is pushed."), &world);
+    let found = judged(&good_with("None.", "Everything is pushed."), &world);
     assert!(found[0].ends_with("HEAD 1a2b3c4d5 is 1 commit ahead of origin/exponents"), "{found:?}");
     world.repository().head_on_remote = Some(true);
     assert_eq!(denied("Everything is pushed.", &world), 0, "under another name");

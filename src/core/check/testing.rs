@@ -39,7 +39,7 @@ None.
 2. Then measure with `scripts/bench`.
 ";
 
-/// All that a document is held against.
+/// All that a document is checked against.
 pub(super) struct World {
     pub(super) author: Author,
     pub(super) is_urgent: bool,
@@ -83,7 +83,7 @@ impl World {
     }
 
     pub(super) fn unknown_commit(&mut self, hash: &str) {
-        self.lookups.commits.insert(hash.to_owned(), CommitLookup::Unknown);
+        self.lookups.commits.insert(hash.to_owned(), CommitLookup::Missing);
     }
 
     pub(super) fn missing(&mut self, path: &str) {
@@ -131,17 +131,17 @@ pub(super) fn judged(text: &str, world: &World) -> Vec<String> {
 }
 
 /// The faults of a document in the world in which the good one has none.
-pub(super) fn judged_alone(text: &str) -> Vec<String> {
+pub(super) fn faults_in_default_world(text: &str) -> Vec<String> {
     judged(text, &World::default())
 }
 
 /// The good document with one text in the place of another one.
-pub(super) fn with(old: &str, new: &str) -> String {
+pub(super) fn good_with(old: &str, new: &str) -> String {
     assert!(GOOD.contains(old), "{old}");
     GOOD.replacen(old, new, 1)
 }
 
-/// The faults of one check.
-pub(super) fn of(check: &str, found: &[String]) -> Vec<String> {
+/// Those faults that one check has found.
+pub(super) fn only_check(check: &str, found: &[String]) -> Vec<String> {
     found.iter().filter(|fault| fault.starts_with(&format!("{check} "))).cloned().collect()
 }

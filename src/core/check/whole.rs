@@ -18,9 +18,9 @@ const CONTINUES: [&str; 20] = [
 const FEWEST_WORDS: usize = 4;
 /// A line with more words is a sentence.
 const WORDS_OF_A_SENTENCE: usize = 8;
-/// From so many sentences it can be said whether they have ends.
+/// With fewer paragraphs and items, nobody can tell whether the author ends sentences.
 const FEWEST_ENDS: usize = 5;
-/// At most one in so many may have none.
+/// The author ends sentences if at most one in so many paragraphs and items has no end.
 const OPEN_ONE_IN: usize = 10;
 /// As many lines of the last paragraph are looked at.
 const MOST_LINES: usize = 20;

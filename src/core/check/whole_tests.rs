@@ -1,9 +1,9 @@
 //! Documents that end where they should, and documents that were cut.
 
-use super::super::testing::{GOOD, judged_alone, of, with};
+use super::super::testing::{GOOD, faults_in_default_world, good_with, only_check};
 
 fn cut(text: &str) -> Vec<String> {
-    of("whole", &judged_alone(text))
+    only_check("whole", &faults_in_default_world(text))
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_note_that_something_is_left_out_is_a_fault() {
         "[rest of the document unchanged]",
         "[remaining sections omitted]",
     ] {
-        let found = cut(&with("None.", line));
+        let found = cut(&good_with("None.", line));
         assert!(found.len() == 1 && found[0].ends_with("; a part of the document is left out"), "{line}: {found:?}");
     }
     for line in [
@@ -59,7 +59,7 @@ fn a_note_that_something_is_left_out_is_a_fault() {
         "[the parser](truncated.md)",
         "Names are truncated to 20 letters (as before).",
     ] {
-        assert_eq!(cut(&with("None.", line)), Vec::<String>::new(), "{line}");
+        assert_eq!(cut(&good_with("None.", line)), Vec::<String>::new(), "{line}");
     }
 }
 

@@ -56,8 +56,8 @@ async fn commits_are_known_pushed_and_different_or_not() {
             (upper.clone(), known(&first, true, true)),
             (second.clone(), known(&second, false, false)),
             (third.clone(), known(&third, false, false)),
-            ("deadbeef".to_owned(), CommitLookup::Unknown),
-            (none.to_owned(), CommitLookup::Unknown),
+            ("deadbeef".to_owned(), CommitLookup::Missing),
+            (none.to_owned(), CommitLookup::Missing),
         ];
         assert_eq!(found, expected.into());
     }
@@ -94,7 +94,7 @@ async fn other_objects_than_commits_and_hashes_that_fit_several() {
     assert!(other.starts_with(&twice) && one != other, "{one} {other}");
     for git in gits() {
         let found = commits(&git, &place, &[&blob, &tag, &twice]).await;
-        assert_eq!(found, [(blob.clone(), CommitLookup::Unknown)].into(), "{twice}");
+        assert_eq!(found, [(blob.clone(), CommitLookup::Missing)].into(), "{twice}");
     }
 }
 
