@@ -128,6 +128,7 @@ fn what_is_not_meant_as_a_branch_of_now_does_not_count() {
         "git checkout -b feat/z  # branch `feat/z`",
         "branch naming: branch `feat/<name>`",
         "the last tag before the branch: `v1.1.5`",
+        "- **Branch reality:** prod serves `origin/main`",
         "branch `feat/x` in `/other/project`",
         "branches `a` and `b`",
         "```\nbranch: main\n```",
