@@ -26,6 +26,7 @@ mod sections;
 mod size;
 mod spans;
 mod status;
+mod status_claims;
 #[cfg(test)]
 mod testing;
 mod whole;
