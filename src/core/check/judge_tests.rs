@@ -290,6 +290,20 @@ fn next_steps_name_a_command_or_a_file() {
 }
 
 #[test]
+fn steps_may_stand_under_another_heading() {
+    let steps =
+        "## Next steps\n1. Run `cargo test print` and repair the sign.\n2. Then measure with `scripts/bench`.\n";
+    for new in [
+        "## Notes for next agent\nBe kind.\n\n## Tasks breakdown\n1. Repair `src/print.rs`.\n",
+        "## Next session\nRepair the sign.\n\n## First action\n`cargo test print`\n",
+    ] {
+        assert_eq!(only_check("next_step", &faults_in_default_world(&good_with(steps, new))), nothing(), "{new}");
+    }
+    let new = "## Notes for next agent\nBe kind.\n";
+    assert_eq!(only_check("next_step", &faults_in_default_world(&good_with(steps, new))).len(), 1);
+}
+
+#[test]
 fn a_salvaged_document_is_only_searched_for_credentials() {
     let mut world = World { author: Author::Salvage, is_urgent: true, ..World::default() };
     world.unknown_commit("deadbee");
