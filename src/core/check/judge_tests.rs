@@ -247,6 +247,31 @@ fn changed_files_are_to_be_named() {
 }
 
 #[test]
+fn a_folder_or_a_pattern_names_the_files_in_it() {
+    let mut world = World::default();
+    world.changes("??", &["plugins/x/commands/a.md", "plugins/x/commands/b.md", "plugins/x/commands/in/c.md"]);
+    assert_eq!(only_check("dirty_files", &judged(GOOD, &world)).len(), 1);
+    for name in [
+        "`/work/project/plugins`",
+        "/work/project/plugins/x/commands/",
+        "`plugins/x/commands`",
+        "`commands/*.md`",
+        "**commands/**.md**",
+        "`x/commands/*`",
+        "`/work/project/plugins/x/*/*.md`",
+        "plugins/**/*.md",
+        "`commands/{a,b,c}.md`.",
+    ] {
+        let text = good_with("- `src/parser.rs`", &format!("- {name}\n- `src/parser.rs`"));
+        assert_eq!(only_check("dirty_files", &judged(&text, &world)), nothing(), "{name}");
+    }
+    for name in ["`commands/*.rs`", "`mands/*.md`", "**commands**", "*.md", "`/other/plugins`"] {
+        let text = good_with("- `src/parser.rs`", &format!("- {name}\n- `src/parser.rs`"));
+        assert_eq!(only_check("dirty_files", &judged(&text, &world)).len(), 1, "{name}");
+    }
+}
+
+#[test]
 fn the_folder_of_the_document_is_not_the_agents_work() {
     let folder = "data/personas/reviewer/handoffs/";
     let mut world = World {
