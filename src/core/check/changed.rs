@@ -126,8 +126,7 @@ fn unnamed<'p>(document: &Document<'_>, changed: &Changed<'p>) -> Vec<&'p str> {
     paths.iter().zip(named).filter(is_unnamed).map(|(path, _)| *path).collect()
 }
 
-/// A pattern such as `src/commands/*.md`, of which only the folder and the end of the name count; or the absolute path of
-/// a folder.
+/// A pattern such as `src/commands/*.md`: only its folder and the end of the name count. Or the absolute path of a folder.
 #[derive(Debug)]
 struct FilePattern<'a> {
     folder: &'a str,
@@ -135,7 +134,7 @@ struct FilePattern<'a> {
 }
 
 impl FilePattern<'_> {
-    /// Whether a path is in the folder, or in one that ends so, and ends as the pattern does.
+    /// Whether a path is in the folder, or in a folder whose path ends so, and ends as the pattern does.
     fn fits(&self, path: &str) -> bool {
         let starts_there = |(at, _): (usize, &str)| {
             let is_first = at == 0 || path.as_bytes()[at - 1] == b'/';

@@ -335,7 +335,7 @@ fn is_not_of_a_file(part: &str) -> bool {
     part.is_empty() || part == ".." || is_tool_folder(part, &NOT_IN_GIT) || is_example || is_built(part)
 }
 
-/// Whether a name is one that a build gives to a part of a page: it ends with eight characters of a hash, as in
+/// Whether a build has given such a name to a part of a page: it ends with eight characters of a hash, as in
 /// `index-BbMHCdJ9.js` and `main.8f3a2b1c.css`.
 fn is_built(name: &str) -> bool {
     const HASH: usize = 8;

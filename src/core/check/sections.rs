@@ -71,7 +71,7 @@ impl Asked {
         format!("the document has no section about {}", self.about)
     }
 
-    /// Whether a heading may be that of this section. One that was asked for another section is that section's.
+    /// Whether a heading may be that of this section. A heading that was asked for belongs to its own section.
     fn is_headed_by(&self, lower: &str) -> bool {
         let bare = bare(lower);
         let is_of_file = OF_FILE.iter().any(|it| it.heading == self.heading);

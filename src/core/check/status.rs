@@ -88,7 +88,7 @@ fn sentences<'a>(
     found.take(MOST_SENTENCES).collect()
 }
 
-/// Whether a heading is about an earlier session, of which the present state may differ.
+/// Whether a heading is about an earlier session: what was so then may have changed.
 fn is_about_the_past(heading: &str) -> bool {
     const PARTS: [&str; 11] = [
         "previous",

@@ -3,7 +3,7 @@
 
 use super::places::has_phrase;
 
-/// Parts of words, of which every such sentence has one.
+/// Parts of words. Every such sentence has at least one.
 pub(super) const PARTS: [&str; 18] = [
     "clean",
     "commit",
@@ -234,7 +234,7 @@ const NOT_SO: [&str; 66] = [
     "nur",
     "außer",
 ];
-/// The same in scripts without blanks, and what is pushed that is no commit.
+/// The same in scripts without blanks, and what is pushed and is not a commit.
 const NOT_SO_PARTS: [&str; 38] = [
     "未",
     "没",
