@@ -20,7 +20,7 @@ pub(super) const MAX_PRINTED: usize = 64 * 1024;
 const MAX_STDERR: u64 = 4 * 1024;
 /// All calls for one question together may take this many times as long as one call.
 const LIMITS_OF_ALL_CALLS: u32 = 3;
-/// Longest limit of one call. A longer one that is set counts as this.
+/// Longest limit of one call. A longer setting counts as this.
 const MAX_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// Longest text of an error that is passed on, in characters.
 const MAX_REASON: usize = 200;

@@ -199,8 +199,10 @@ fn read_log(printed: &[u8]) -> Vec<Logged> {
 async fn stashes(caller: &GitCaller, repository: &Repository) -> Told<u64> {
     let place = repository.branches();
     let last = caller.call(&place, &["rev-parse", "-q", "--verify", "refs/stash"]).await;
-    if last.end == GitEnd::Exit(1) {
-        return Ok(0);
+    match last.end {
+        GitEnd::Exit(0) => {}
+        GitEnd::Exit(1) => return Ok(0),
+        _ => return Err(last.reason(caller.limit())),
     }
     let answer = caller.call(&place, &["rev-list", "--walk-reflogs", "--count", "refs/stash", "--"]).await;
     let count = String::from_utf8_lossy(&answer.stdout).trim().parse();
@@ -211,7 +213,7 @@ async fn stashes(caller: &GitCaller, repository: &Repository) -> Told<u64> {
     }
 }
 
-/// In the format `reftable` two of the state files are no files, but entries of a table.
+/// In the format `reftable` two of the state files are entries of a table instead.
 async fn in_progress(caller: &GitCaller, repository: &Repository) -> Told<Option<&'static str>> {
     if repository.in_progress.is_some() || !repository.settings.reftable {
         return Ok(repository.in_progress);

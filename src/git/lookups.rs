@@ -52,8 +52,8 @@ async fn paths(
     if left.is_empty() {
         return BTreeMap::new();
     }
-    let (at, named) = (cwd.to_owned(), left.clone());
-    let on_disk = caller.in_own_thread(move || on_disk(&at, &named)).await.unwrap_or_default();
+    let (at, top, named) = (cwd.to_owned(), repository.work_tree.clone(), left.clone());
+    let on_disk = caller.in_own_thread(move || on_disk(&at, top.as_deref(), &named)).await.unwrap_or_default();
     left.retain(|claim, _| on_disk.get(claim) == Some(&false));
     let there = on_disk.into_iter().filter(|(_, is_there)| *is_there);
     let mut found: BTreeMap<_, _> = there.map(|(claim, _)| (claim, PathLookup::Exists)).collect();

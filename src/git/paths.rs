@@ -35,6 +35,8 @@ const ADDED: [&str; 10] = [
 /// The same files, by patterns for the ends of their paths.
 const ADDED_BY_END: [&str; 9] =
     ["log", "-m", "-z", "--all", "--full-history", "--no-renames", "--diff-filter=A", "--name-only", "--format="];
+/// The entries of the index: mode, hash and stage, a tab, and the path. Patterns follow.
+const ENTRIES: [&str; 4] = ["ls-files", "-z", "--stage", "--"];
 /// Files of the work tree, whether git follows them, ignores them, or neither. Patterns follow.
 const FILES: [&str; 5] = ["ls-files", "-z", "--cached", "--others", "--"];
 /// Longest path that is looked up, in bytes.
@@ -60,11 +62,19 @@ pub(super) fn relative(claim: &str) -> Option<PathBuf> {
     (!path.as_os_str().is_empty()).then_some(path)
 }
 
-/// Whether each path is in the directory. A path is left out if that can't be told, or if a link on its way leads
-/// out of the directory.
-pub(super) fn on_disk(cwd: &Path, paths: &Relative) -> BTreeMap<String, bool> {
+/// Whether each path is in the working directory or below the top of the work tree. Git names files from there, and so
+/// do documents. A path is left out if that can't be told, or if a link on its way leads out of the directory.
+pub(super) fn on_disk(cwd: &Path, top: Option<&Path>, paths: &Relative) -> BTreeMap<String, bool> {
     let Ok(cwd) = fs::canonicalize(cwd) else { return BTreeMap::new() };
-    let found = paths.iter().filter_map(|(claim, path)| Some((claim.clone(), is_there(&cwd, path)?)));
+    let is_in_one = |path: &Path| {
+        let here = is_there(&cwd, path);
+        let Some(top) = top.filter(|_| here != Some(true)) else { return here };
+        match is_there(top, path) {
+            Some(false) => here,
+            at_top => at_top,
+        }
+    };
+    let found = paths.iter().filter_map(|(claim, path)| Some((claim.clone(), is_in_one(path)?)));
     found.collect()
 }
 
@@ -116,22 +126,34 @@ pub(super) async fn in_git(
 }
 
 /// Which paths are the end of the path of a file, in the work tree or in the history. A path is left out if git can't
-/// tell.
+/// tell, or if it may lead into a submodule anywhere.
 async fn by_end(caller: &GitCaller, repository: &Repository, paths: &Relative) -> BTreeMap<String, PathLookup> {
-    let patterns: Vec<OsString> = paths.values().map(|path| os_text(&pattern(path))).collect();
-    let added = [arguments(&ADDED_BY_END, repository, &[]), patterns.clone()].concat();
-    let files = [FILES.map(OsString::from).to_vec(), patterns].concat();
+    let files: BTreeSet<&Path> = paths.values().map(PathBuf::as_path).collect();
+    let above = files.iter().flat_map(|path| path.ancestors()).filter(|path| !path.as_os_str().is_empty()).collect();
+    let added = [arguments(&ADDED_BY_END, repository, &[]), patterns(&files)].concat();
+    let with_options = |options: &[&str], paths: &BTreeSet<&Path>| -> Vec<OsString> {
+        options.iter().map(OsString::from).chain(patterns(paths)).collect()
+    };
+    let (files, entries) = (with_options(&FILES, &files), with_options(&ENTRIES, &above));
     let (on_disk, in_history) = (with_patterns(repository.files()), with_patterns(repository.branches()));
-    let (files, added) = tokio::join!(caller.call(&on_disk, &files), caller.call(&in_history, &added));
-    let answers = [files, added];
-    let is_whole = answers.iter().all(|answer| answer.end == GitEnd::Exit(0));
-    let named: Vec<&Path> = answers.iter().flat_map(|answer| names(&answer.stdout)).collect();
+    let (files, added, entries) =
+        tokio::join!(caller.call(&on_disk, &files), caller.call(&in_history, &added), caller.call(&on_disk, &entries),);
+    let is_whole = [&files, &added, &entries].iter().all(|answer| answer.end == GitEnd::Exit(0));
+    let named: Vec<&Path> = names(&files.stdout).chain(names(&added.stdout)).collect();
+    let submodules: Vec<&Path> = submodules(&entries.stdout).collect();
     let found = paths.iter().filter_map(|(claim, path)| {
         let is_end = named.iter().any(|name| name.ends_with(path));
+        let may_be_in_one = path.ancestors().skip(1).any(|folder| {
+            !folder.as_os_str().is_empty() && submodules.iter().any(|submodule| submodule.ends_with(folder))
+        });
         let answer = if is_end { PathLookup::InGit } else { PathLookup::Missing };
-        (is_end || is_whole).then(|| (claim.clone(), answer))
+        (is_end || (is_whole && !may_be_in_one)).then(|| (claim.clone(), answer))
     });
     found.collect()
+}
+
+fn patterns(paths: &BTreeSet<&Path>) -> Vec<OsString> {
+    paths.iter().map(|path| os_text(&pattern(path))).collect()
 }
 
 /// A pattern for files at the top of the work tree, or anywhere below, whose path ends with this one.

@@ -62,7 +62,7 @@ mod tests {
         }
         keep_environment(&process);
         child.kill().expect("killed");
-        child.wait().expect("reaped");
+        child.wait().expect("collected");
         assert_eq!(read(&process), None);
         assert!(has_it(environment_of(&process)));
         let other = Process { start_ticks: process.start_ticks + 1, ..process };

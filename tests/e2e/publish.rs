@@ -222,7 +222,7 @@ fn characters_are_counted_and_what_is_too_long_becomes_a_gist_if_that_was_allowe
     );
     assert_eq!(codes(&views[2]), [Some("gh_too_large"), None]);
     assert_eq!(views[2]["publish"]["to"], "gist");
-    assert!(views[2]["warnings"].to_string().contains("as a secret gist"), "{}", views[2]["warnings"]);
+    assert!(views[2]["warnings"].to_string().contains("publishes a secret gist instead"), "{}", views[2]["warnings"]);
     play.never_two(1, 1);
     // Refused by the server, the same is done.
     play.github.uploads(&[Does::Status(403)]);

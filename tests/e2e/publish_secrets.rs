@@ -82,8 +82,12 @@ fn the_operator_publishes_it_redacted_or_as_it_is() {
 fn what_the_operator_allows_is_published_without_a_question() {
     let allow = "[publish]\nallow = [\"^ghp_\", \"^glpat-\"]\n";
     let Some(play) = Play::with_config(allow) else { return };
-    play.github.may_hold_keys();
-    let id = play.hand_off(&document(), &json!({"issue": ISSUE}));
+    // Keys of its own, because those that every test searches for may be shown here too.
+    let allowed = keys().iter().fold(document(), |text, key| {
+        let (prefix, rest) = key.split_at(if key.starts_with("ghp_") { 4 } else { 6 });
+        text.replace(key, &format!("{prefix}{}", rest.chars().rev().collect::<String>()))
+    });
+    let id = play.hand_off(&allowed, &json!({"issue": ISSUE}));
     play.until(&id, "published");
     play.never_two(1, 0);
 }

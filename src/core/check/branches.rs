@@ -122,14 +122,15 @@ fn labelled<'a>(text: &'a str, lower: &str) -> Option<(usize, &'a str)> {
     }
     let rest = &text[at + mark.len_utf8()..];
     let value = rest.trim_start_matches(['*', ' ', '\t', '`', '"', '\'']);
+    // Another word of the line may be in backticks.
+    let is_code = rest[..rest.len() - value.len()].ends_with('`');
     let is_end =
         |c: char| c.is_whitespace() || matches!(c, '`' | ',' | '(' | '|' | '*' | '@' | '"' | '\'' | '（' | '，');
     let end = value.find(is_end).unwrap_or(value.len());
     let name = &value[..end];
     let after = value[end..].trim_start_matches(['`', '*', '"', '\'', ' ']);
-    let is_whole = after.is_empty() || after.starts_with(|c: char| !c.is_alphanumeric()) || rest.contains('`');
-    (is_whole && is_name(name) && (rest.contains('`') || looks_like_a_branch(name)))
-        .then(|| (text.len() - value.len(), name))
+    let is_whole = after.is_empty() || after.starts_with(|c: char| !c.is_alphanumeric()) || is_code;
+    (is_whole && is_name(name) && (is_code || looks_like_a_branch(name))).then(|| (text.len() - value.len(), name))
 }
 
 /// Whether git allows the name, and nothing else is meant by it.

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 const MANY: usize = 3;
 /// Most names of folders by which one file can be named.
 const MOST_FOLDERS: usize = 50;
+/// Most patterns and absolute paths of a document that are looked at.
+const MOST_PATTERNS: usize = 200;
 /// Names in one fault.
 const MOST_NAMES: usize = 6;
 /// Longest name in a fault, in characters.
@@ -41,6 +43,8 @@ const BY_TOOLS: [&str; 12] = [
 pub(super) struct Changed<'a> {
     /// From the root of the repository.
     pub(super) paths: Vec<&'a str>,
+    /// The root without the slashes around it.
+    root: &'a str,
 }
 
 /// The changed files without those that tools make, and without the folder of the document.
@@ -61,12 +65,15 @@ pub(super) fn changed<'a>(repository: &'a RepositoryFacts, document_path: Option
         let is_untracked = file.state == "??" || file.state == "!!";
         !(is_own(&file.path) || is_by_tools(&file.path) || is_untracked && is_built(&file.path))
     };
-    Changed { paths: repository.status.iter().filter(counts).map(|file| file.path.as_str()).collect() }
+    Changed {
+        paths: repository.status.iter().filter(counts).map(|file| file.path.as_str()).collect(),
+        root: repository.root.trim_matches('/'),
+    }
 }
 
 /// Reports the files that the document does not name.
 pub(super) fn check(document: &Document<'_>, changed: &Changed<'_>, report: &mut FaultReport) {
-    let unnamed = unnamed(document, &changed.paths);
+    let unnamed = unnamed(document, changed);
     if unnamed.is_empty() {
         return;
     }
@@ -88,11 +95,12 @@ pub(super) fn check(document: &Document<'_>, changed: &Changed<'_>, report: &mut
     report.add(FaultCheck::DirtyFiles, grade, None, &said, &format!("git status lists {}{more}", names.join(", ")));
 }
 
-/// The paths that no word of the document names: by the path, its base name, that name without its extension, or a
-/// folder in which it is.
-fn unnamed<'p>(document: &Document<'_>, paths: &[&'p str]) -> Vec<&'p str> {
+/// The paths that no word of the document names: by the path, its base name, that name without its extension, a folder in
+/// which it is, or a pattern with such a folder.
+fn unnamed<'p>(document: &Document<'_>, changed: &Changed<'p>) -> Vec<&'p str> {
+    let paths = &changed.paths;
     let mut wanted: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    // Most words are no name, and most of them do not even share a hash with one.
+    // Most words are not a name, and most of them do not even share a hash with one.
     let mut may_be_wanted = [false; 1 << 16];
     for (at, path) in paths.iter().enumerate() {
         for name in names(path) {
@@ -112,7 +120,49 @@ fn unnamed<'p>(document: &Document<'_>, paths: &[&'p str]) -> Vec<&'p str> {
             }
         }
     }
-    paths.iter().zip(named).filter(|(_, named)| !named).map(|(path, _)| *path).collect()
+    let all = document.lines.iter().flat_map(|line| patterns(line.text, changed.root));
+    let patterns: Vec<FilePattern<'_>> = all.take(MOST_PATTERNS).collect();
+    let is_unnamed = |(path, named): &(&&str, bool)| !named && !patterns.iter().any(|pattern| pattern.fits(path));
+    paths.iter().zip(named).filter(is_unnamed).map(|(path, _)| *path).collect()
+}
+
+/// A pattern such as `src/commands/*.md`: only its folder and the end of the name count. Or the absolute path of a folder.
+#[derive(Debug)]
+struct FilePattern<'a> {
+    folder: &'a str,
+    end: &'a str,
+}
+
+impl FilePattern<'_> {
+    /// Whether a path is in the folder, or in a folder whose path ends so, and ends as the pattern does.
+    fn fits(&self, path: &str) -> bool {
+        let starts_there = |(at, _): (usize, &str)| {
+            let is_first = at == 0 || path.as_bytes()[at - 1] == b'/';
+            is_first && path.as_bytes().get(at + self.folder.len()) == Some(&b'/')
+        };
+        path.ends_with(self.end) && path.match_indices(self.folder).any(starts_there)
+    }
+}
+
+/// The patterns in a text that begin with a folder, and the absolute paths below the root.
+fn patterns<'a>(text: &'a str, root: &'a str) -> impl Iterator<Item = FilePattern<'a>> {
+    let is_in_a_pattern = |c: char| u8::try_from(c).is_ok_and(is_in_a_word) || matches!(c, '*' | '{' | '}' | ',');
+    let may_have = text.contains(['*', '{']) || text.contains(root);
+    let words = may_have.then(|| text.split(move |c: char| !is_in_a_pattern(c)));
+    words.into_iter().flatten().filter_map(move |word| {
+        // Stars around a word are emphasis.
+        let is_bold = word.strip_prefix("**").filter(|rest| !rest.starts_with('/'));
+        let word = is_bold.map_or(word, |rest| rest.trim_end_matches('*')).trim_end_matches([',', '.']);
+        let word = word.strip_prefix("**/").unwrap_or(word).trim_start_matches(['.', '/']);
+        let below = word.strip_prefix(root).and_then(|rest| rest.strip_prefix('/'));
+        let folder = match word.find(['*', '{']) {
+            Some(at) => word[..at].rsplit_once('/')?.0,
+            None => below?.trim_end_matches('/'),
+        };
+        let folder = folder.strip_prefix(root).map_or(folder, |rest| rest.trim_start_matches('/'));
+        let end = word.rfind(['*', '}']).map_or("", |at| &word[at + 1..]);
+        (!folder.is_empty()).then_some(FilePattern { folder, end })
+    })
 }
 
 /// A number below 65,536, made of a word's length, first byte and last byte. Many words share one: it only spares a

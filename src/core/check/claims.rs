@@ -9,8 +9,8 @@ pub struct Claims {
     pub commits: BTreeSet<String>,
     /// What is called a branch, without the name of a remote before it.
     pub branches: BTreeSet<String>,
-    /// Paths of files below the working directory, relative to it, and the folders in which they begin. In a document
-    /// that speaks of several repositories, a path whose folder is not there is meant in another one.
+    /// Paths of files, relative to the working directory or to the top of its repository, and the folders in which they
+    /// begin. In a document that speaks of several repositories, a path whose folder is not there is meant in another one.
     pub paths: BTreeSet<String>,
 }
 
@@ -43,7 +43,7 @@ pub enum CommitLookup {
 /// Where a path is. Documents shorten paths: the end of a file's path counts as that file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathLookup {
-    /// In the working directory.
+    /// In the working directory, or below the top of the work tree.
     Exists,
     /// In HEAD or in an earlier commit; or it is the end of the path of a file there, or in the work tree.
     InGit,

@@ -128,6 +128,7 @@ fn what_is_not_meant_as_a_branch_of_now_does_not_count() {
         "git checkout -b feat/z  # branch `feat/z`",
         "branch naming: branch `feat/<name>`",
         "the last tag before the branch: `v1.1.5`",
+        "- **Branch reality:** prod serves `origin/main`",
         "branch `feat/x` in `/other/project`",
         "branches `a` and `b`",
         "```\nbranch: main\n```",
@@ -183,10 +184,36 @@ fn what_only_looks_like_a_path_does_not_count() {
         "`src/a.rs` entfernt",
         "`src/a.rs` を削除",
         "`src/a.rs` is here.\n`src/a.rs` was removed later.",
+        "1. **Create the schema**\n   - File: `src/a.rs`",
+        "1. **Create the schema**\n\n   - The file:\n     - `src/a.rs`",
+        "1. **Create the schema**\n   in `src/a.rs`",
+        "## What remains for next session\nFixture F1 (write-first):\n- the bytes match `src/a.rs`",
+        "## What remains\n### Fixture F1 (write-first)\n- the bytes match `src/a.rs`",
+        "## Tasks\n- Implement the lock\n  - `src/a.rs`",
+        "The spec calls for `src/a.rs`; extract it when needed.",
+        "The issue asks for\n`src/a.rs`.",
+        "The lock should live in `src/a.rs`.",
+        "The file `src/a.rs` is\nnot written yet.",
+        "A later step will write the file\n`src/a.rs`.",
+        "`assets/index-BbMHCdJ9.js`, `assets/Page-D1SJlYMS.mjs`, `assets/index-CRSe8Nl6.css`",
+        "`static/js/main.8f3a2b1c.js`, `static/js/2.8f3a2b1c.chunk.js`",
     ] {
         assert_eq!(found(text).2, Vec::<String>::new(), "{text}");
     }
     assert_eq!(found("## Next steps\n1. Repair `src/a.rs`").2, ["src/a.rs"]);
+    for text in [
+        "1. Create the schema\n2. Repair\n   - `src/a.rs`",
+        "1. Create the schema\n\nAnother text.\n\n   `src/a.rs`",
+        "A plan was made. It works now.\n`src/a.rs` has it.",
+        "It is in `src/a.rs`.\nThe plan was another one.",
+    ] {
+        assert_eq!(found(text).2, ["src/a.rs"], "{text}");
+    }
+    for name in
+        ["assets/user-settings.js", "assets/user-Settings.js", "assets/route-handler1.css", "assets/20240101.js"]
+    {
+        assert_eq!(found(&format!("`{name}`")).2, [name]);
+    }
     assert_eq!(found("- `src/old/missing.rs`: half made").2, ["src/old/missing.rs"], "a name says nothing");
     assert_eq!(claims("`/work/project/src/a.rs`", None), Claims::default(), "the working directory is not known");
 }

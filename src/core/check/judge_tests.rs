@@ -247,6 +247,31 @@ fn changed_files_are_to_be_named() {
 }
 
 #[test]
+fn a_folder_or_a_pattern_names_the_files_in_it() {
+    let mut world = World::default();
+    world.changes("??", &["plugins/x/commands/a.md", "plugins/x/commands/b.md", "plugins/x/commands/in/c.md"]);
+    assert_eq!(only_check("dirty_files", &judged(GOOD, &world)).len(), 1);
+    for name in [
+        "`/work/project/plugins`",
+        "/work/project/plugins/x/commands/",
+        "`plugins/x/commands`",
+        "`commands/*.md`",
+        "**commands/**.md**",
+        "`x/commands/*`",
+        "`/work/project/plugins/x/*/*.md`",
+        "plugins/**/*.md",
+        "`commands/{a,b,c}.md`.",
+    ] {
+        let text = good_with("- `src/parser.rs`", &format!("- {name}\n- `src/parser.rs`"));
+        assert_eq!(only_check("dirty_files", &judged(&text, &world)), nothing(), "{name}");
+    }
+    for name in ["`commands/*.rs`", "`mands/*.md`", "**commands**", "*.md", "`/other/plugins`"] {
+        let text = good_with("- `src/parser.rs`", &format!("- {name}\n- `src/parser.rs`"));
+        assert_eq!(only_check("dirty_files", &judged(&text, &world)).len(), 1, "{name}");
+    }
+}
+
+#[test]
 fn the_folder_of_the_document_is_not_the_agents_work() {
     let folder = "data/personas/reviewer/handoffs/";
     let mut world = World {
@@ -287,6 +312,20 @@ fn next_steps_name_a_command_or_a_file() {
     ] {
         assert_eq!(only_check("next_step", &faults_in_default_world(&good_with(steps, new))), expected, "{new}");
     }
+}
+
+#[test]
+fn steps_may_stand_under_another_heading() {
+    let steps =
+        "## Next steps\n1. Run `cargo test print` and repair the sign.\n2. Then measure with `scripts/bench`.\n";
+    for new in [
+        "## Notes for next agent\nBe kind.\n\n## Tasks breakdown\n1. Repair `src/print.rs`.\n",
+        "## Next session\nRepair the sign.\n\n## First action\n`cargo test print`\n",
+    ] {
+        assert_eq!(only_check("next_step", &faults_in_default_world(&good_with(steps, new))), nothing(), "{new}");
+    }
+    let new = "## Notes for next agent\nBe kind.\n";
+    assert_eq!(only_check("next_step", &faults_in_default_world(&good_with(steps, new))).len(), 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! own. [`drift()`] compares a repository with its earlier facts. [`handed_down_rules`] are what a chain of documents
 //! passes on. [`markdown`] shows facts to people and to the successor.
 
+mod asked;
 mod branches;
 mod changed;
 mod checkpoint;
@@ -26,6 +27,7 @@ mod sections;
 mod size;
 mod spans;
 mod status;
+mod status_claims;
 #[cfg(test)]
 mod testing;
 mod whole;

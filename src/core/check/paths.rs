@@ -26,7 +26,7 @@ const NOT_IN_GIT: [&str; 9] =
     ["outputs", ".git", "bin", "vendor", "generated", "site-packages", "scratch", "scratchpad", "memory"];
 
 /// Words in a line that say that a file is not there: any more, yet, or at all.
-const NOT_THERE: [&str; 84] = [
+const NOT_THERE: [&str; 86] = [
     "created",
     "creates",
     "create",
@@ -111,15 +111,23 @@ const NOT_THERE: [&str; 84] = [
     "emits",
     "upstream",
     "submodule",
+    "wants",
+    "wanted",
 ];
 /// Words in a heading, in the head of a table or above a list that say so of everything below.
-const NOT_THERE_ABOVE: [&str; 15] = [
+const NOT_THERE_ABOVE: [&str; 17] = [
     "deleted", "delete", "removed", "remove", "renamed", "moved", "planned", "plan", "proposed", "proposal", "future",
-    "create", "missing", "example", "template",
+    "create", "creating", "creation", "missing", "example", "template",
 ];
 /// Phrases in a line that say the same, and parts of words in other languages.
-const NOT_THERE_PHRASES: [&str; 33] = [
+const NOT_THERE_PHRASES: [&str; 39] = [
     "to be ",
+    "calls for",
+    "call for",
+    "called for",
+    "asks for",
+    "ask for",
+    "asked for",
     "e.g.",
     "[ ]",
     "->",
@@ -154,8 +162,13 @@ const NOT_THERE_PHRASES: [&str; 33] = [
     "http",
 ];
 /// Verbs that in a list of next steps announce a file.
-const ANNOUNCES: [&str; 19] = [
+const ANNOUNCES: [&str; 24] = [
     "add",
+    "adds",
+    "adding",
+    "creation",
+    "writing",
+    "implementing",
     "new",
     "write",
     "implement",
@@ -175,6 +188,28 @@ const ANNOUNCES: [&str; 19] = [
     "save",
     "design",
 ];
+/// Those that in a heading or above a list announce the files below it.
+const ANNOUNCES_ABOVE: [&str; 16] = [
+    "add",
+    "adding",
+    "write",
+    "writing",
+    "implement",
+    "implementing",
+    "introduce",
+    "extract",
+    "generate",
+    "draft",
+    "scaffold",
+    "port",
+    "split",
+    "produce",
+    "save",
+    "design",
+];
+/// Words in a heading of work that is not done yet.
+const AHEAD: [&str; 10] =
+    ["task", "tasks", "backlog", "roadmap", "phase", "pending", "upcoming", "deferred", "spec", "criteria"];
 /// Parts of a path that are only an example of a name.
 const EXAMPLE_NAMES: [&str; 20] = [
     "path",
@@ -220,13 +255,25 @@ pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<Path<'a>>
 pub(super) fn are_elsewhere(place: &Place<'_>) -> bool {
     // The words of a name such as `old/missing.rs` say nothing.
     let lower = &without_code(place.lower);
-    let says_so = has_word(lower, &NOT_THERE) || has_phrase(place.lower, &NOT_THERE_PHRASES);
-    let is_announced = || has_word(lower, &ANNOUNCES) && place.headings_below_title().any(is_about_next_steps);
-    let mut above = [place.table, place.intro].into_iter().chain(place.headings_below_title());
-    says_so
-        || above.any(|text| has_word(text, &NOT_THERE_ABOVE))
-        || has_word(place.table, &["repo", "repos", "repository"])
-        || is_announced()
+    let says_so = |text: &str| has_word(&without_code(text), &NOT_THERE) || has_phrase(text, &NOT_THERE_PHRASES);
+    let is_table_of_repositories = has_word(place.table, &["repo", "repos", "repository"]);
+    says_so(place.lower)
+        || says_so(place.begun)
+        || says_so(place.continued)
+        || place.above().any(|text| has_word(text, &NOT_THERE_ABOVE))
+        || is_table_of_repositories
+        || is_announced(place, lower)
+}
+
+/// Whether a line is about work that is not done yet, and it, or what is above it, says that files are made there.
+fn is_announced(place: &Place<'_>, lower: &str) -> bool {
+    place.headings_below_title().any(is_ahead)
+        && (has_word(lower, &ANNOUNCES) || place.above().any(|text| has_word(text, &ANNOUNCES_ABOVE)))
+}
+
+/// Whether a heading is about work that is not done yet.
+fn is_ahead(heading: &str) -> bool {
+    is_about_next_steps(heading) || has_word(heading, &AHEAD)
 }
 
 /// Whether a word without backticks is the name of a file, alone or with its folder, or a link to one.
@@ -285,5 +332,23 @@ fn is_not_of_a_file(part: &str) -> bool {
     let lower = part.to_ascii_lowercase();
     let has_letters_for_digits = ["XX", "NN", "YYYY"].iter().any(|letters| part.contains(letters));
     let is_example = has_letters_for_digits || has_word(&lower.replace(['-', '_', '.'], " "), &EXAMPLE_NAMES);
-    part.is_empty() || part == ".." || is_tool_folder(part, &NOT_IN_GIT) || is_example
+    part.is_empty() || part == ".." || is_tool_folder(part, &NOT_IN_GIT) || is_example || is_built(part)
+}
+
+/// Whether a build has given such a name to a part of a page: it ends with eight characters of a hash, as in
+/// `index-BbMHCdJ9.js` and `main.8f3a2b1c.css`.
+fn is_built(name: &str) -> bool {
+    const HASH: usize = 8;
+    let stem = [".js", ".mjs", ".css"].iter().find_map(|extension| name.strip_suffix(extension));
+    let Some(stem) = stem.map(|stem| stem.strip_suffix(".chunk").unwrap_or(stem)) else { return false };
+    let Some((rest, hash)) = stem.len().checked_sub(HASH).and_then(|at| stem.split_at_checked(at)) else {
+        return false;
+    };
+    let has = |of: fn(&u8) -> bool| hash.bytes().any(|byte| of(&byte));
+    let is_hash = hash.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    // A word may begin with a capital letter and have a number after it.
+    let word = hash.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_word = word.bytes().skip(1).all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-'));
+    let is_mixed = has(u8::is_ascii_digit) || has(u8::is_ascii_uppercase);
+    rest.len() > 1 && rest.ends_with(['-', '.']) && is_hash && is_mixed && !is_word
 }

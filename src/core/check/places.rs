@@ -1,11 +1,13 @@
 //! Where a line stands in its document: under which headings, in which table or list, in which block of code.
 
-use super::lines::{Document, LineKind, list_marker};
+use super::lines::{Document, DocumentLine, LineKind, list_marker};
 use super::spans::head;
 use std::path::Path;
 
 /// Levels of headings, and none.
 const LEVELS: usize = 8;
+/// Most list items above a line, each less indented than the next one.
+const MOST_ITEMS: usize = 4;
 
 /// A line, and what stands above it. What stands above has its ASCII letters in lower case.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +25,12 @@ pub(super) struct Place<'a> {
     pub(super) table: &'a str,
     /// The line that introduces a list or a block, such as `Commits:`.
     pub(super) intro: &'a str,
+    /// The list items in which the line is, without itself; empty where there is none.
+    items: [&'a str; MOST_ITEMS],
+    /// The beginning of the sentence that the line continues.
+    pub(super) begun: &'a str,
+    /// The end of the sentence that the line begins, as far as the next line has it.
+    pub(super) continued: &'a str,
     /// The line before, if both are code of one block.
     pub(super) code_before: &'a str,
 }
@@ -37,23 +45,54 @@ impl<'a> Place<'a> {
     pub(super) fn headings_below_title(&self) -> impl Iterator<Item = &'a str> {
         self.headings.into_iter().skip(2).filter(|heading| !heading.is_empty())
     }
+
+    /// What announces the line: the head of its table, the line before its list, the list items in which it is, and the
+    /// headings above it.
+    pub(super) fn above(&self) -> impl Iterator<Item = &'a str> {
+        [self.table, self.intro].into_iter().chain(self.items).chain(self.headings_below_title())
+    }
+}
+
+/// The list items above a line.
+#[derive(Debug, Default)]
+struct Items<'a> {
+    open: Vec<(usize, &'a str)>,
+}
+
+impl<'a> Items<'a> {
+    /// Takes a line; the items in which it is.
+    fn take(&mut self, line: &'a str) -> [&'a str; MOST_ITEMS] {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        self.open.retain(|(other, _)| *other < indent);
+        let mut items = [""; MOST_ITEMS];
+        items.iter_mut().zip(&self.open).for_each(|(item, (_, text))| *item = text);
+        if list_marker(text).is_some() && self.open.len() < MOST_ITEMS {
+            self.open.push((indent, line));
+        }
+        items
+    }
 }
 
 /// The lines of a document that can say something, with what is above them.
 pub(super) fn places<'d, 'a>(document: &'d Document<'a>) -> impl Iterator<Item = Place<'a>> + use<'d, 'a> {
     let mut headings = [""; LEVELS];
     let (mut table, mut intro, mut code_before) = ("", "", "");
-    document.lines.iter().filter_map(move |line| {
+    let mut open = Items::default();
+    document.lines.iter().enumerate().filter_map(move |(at, line)| {
         let (number, kind, lower) = (line.number, line.kind, head(line.lower));
+        let mut items = [""; MOST_ITEMS];
         let before = std::mem::take(&mut code_before);
         match kind {
             LineKind::Heading(level) => {
                 headings[usize::from(level).min(LEVELS - 1)..].fill("");
                 headings[usize::from(level).min(LEVELS - 1)] = lower;
                 (table, intro) = ("", "");
+                open.open.clear();
             }
             LineKind::Text => {
                 let text = lower.trim();
+                items = open.take(lower);
                 table = match text.starts_with('|') {
                     true if table.is_empty() => lower,
                     true => table,
@@ -68,7 +107,62 @@ pub(super) fn places<'d, 'a>(document: &'d Document<'a>) -> impl Iterator<Item =
             LineKind::FrontMatter | LineKind::Fence | LineKind::Unseen => {}
         }
         let says = !matches!(kind, LineKind::Blank | LineKind::Fence | LineKind::Unseen);
-        says.then(|| Place { number, kind, text: head(line.text), lower, headings, table, intro, code_before: before })
+        says.then(|| Place {
+            number,
+            kind,
+            text: head(line.text),
+            lower,
+            headings,
+            table,
+            intro,
+            items,
+            begun: begun(document, at),
+            continued: continued(document, at),
+            code_before: before,
+        })
+    })
+}
+
+/// The beginning of a sentence that the line continues.
+pub(super) fn begun<'a>(document: &Document<'a>, at: usize) -> &'a str {
+    let before = at.checked_sub(1).and_then(|before| document.lines.get(before));
+    let Some(before) = before.filter(|before| are_one_text(before, &document.lines[at])) else { return "" };
+    let lower = head(before.lower);
+    let last = sentence_ranges(lower).last().map_or("", |(from, to)| &lower[from..to]);
+    if is_ended(last) { "" } else { last }
+}
+
+/// The end of a sentence that the line begins.
+fn continued<'a>(document: &Document<'a>, at: usize) -> &'a str {
+    let (line, next) = (&document.lines[at], document.lines.get(at + 1));
+    let Some(next) = next.filter(|next| are_one_text(line, next) && !is_ended(head(line.lower))) else { return "" };
+    let lower = head(next.lower);
+    sentence_ranges(lower).next().map_or("", |(from, to)| &lower[from..to])
+}
+
+/// Whether the second line continues the text of the first one.
+fn are_one_text(first: &DocumentLine<'_>, second: &DocumentLine<'_>) -> bool {
+    let is_text = |line: &DocumentLine<'_>| line.kind == LineKind::Text && !line.text.trim_start().starts_with('|');
+    is_text(first) && is_text(second) && list_marker(second.text.trim_start()).is_none()
+}
+
+fn is_ended(sentence: &str) -> bool {
+    sentence.trim_end().ends_with(['.', '!', '?', ':', ';', '|', '。'])
+}
+
+/// Where the sentences of a line begin and end.
+pub(super) fn sentence_ranges(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let rest = text.get(from..).filter(|rest| !rest.is_empty())?;
+        let is_end = |(at, c): &(usize, char)| {
+            let next = rest[at + c.len_utf8()..].chars().next();
+            matches!(c, ';' | '—' | '。') || (matches!(c, '.' | '!' | '?') && next.is_none_or(char::is_whitespace))
+        };
+        let length = rest.char_indices().find(is_end).map_or(rest.len(), |(at, c)| at + c.len_utf8());
+        let range = (from, from + length);
+        from += length;
+        Some(range)
     })
 }
 

@@ -1,5 +1,6 @@
 //! The sections that were asked for: which are missing, and which have nothing but a placeholder.
 
+use super::asked::{Asked, NEXT, OF_FILE, OF_REPLY, STEPS, asked, has_stem};
 use super::lines::{BOLD, Document, DocumentLine, LineKind, list_marker};
 use super::report::FaultReport;
 use super::spans::head;
@@ -8,96 +9,9 @@ use crate::contract::handoff::Author;
 
 /// Most headings of one section.
 const MOST_HEADINGS: usize = 100;
-
-/// A section that an instruction asks for.
-#[derive(Debug)]
-pub(super) struct Asked {
-    /// What it is about.
-    about: &'static str,
-    /// Its heading as the instruction has it, in lower case.
-    heading: &'static str,
-    /// A heading belongs to the section if it contains one of these.
-    stems: &'static [&'static str],
-    /// That there is nothing to say may be the truth, so "N/A" says something.
-    may_be_none: bool,
-}
-
-const NEXT: Asked = Asked {
-    about: "next steps",
-    heading: "next steps",
-    stems: &["next", "remain", "todo", "to do", "to-do"],
-    may_be_none: false,
-};
-const DECISIONS: Asked = Asked {
-    about: "key decisions",
-    heading: "key decisions",
-    stems: &["decision", "decided", "rationale"],
-    may_be_none: true,
-};
-
-/// What `instruction.md` asks for.
-const OF_FILE: [Asked; 6] = [
-    Asked {
-        about: "what was being worked on",
-        heading: "what i was working on",
-        stems: &["work", "task", "goal", "context", "overview", "summary"],
-        may_be_none: false,
-    },
-    Asked {
-        about: "current progress",
-        heading: "current progress",
-        stems: &["progress", "status", "state", "done"],
-        may_be_none: false,
-    },
-    DECISIONS,
-    Asked {
-        about: "blockers",
-        heading: "blockers",
-        stems: &["blocker", "blocked", "obstacle", "problem", "issue", "risk"],
-        may_be_none: true,
-    },
-    Asked {
-        about: "files modified",
-        heading: "files modified",
-        stems: &["file", "changes", "modified"],
-        may_be_none: true,
-    },
-    NEXT,
-];
-
-/// What `reply.md` asks for.
-const OF_REPLY: [Asked; 6] = [
-    Asked { about: "the goal", heading: "goal", stems: &["goal", "task", "work"], may_be_none: false },
-    Asked {
-        about: "constraints and preferences",
-        heading: "constraints & preferences",
-        stems: &["constraint", "preference"],
-        may_be_none: true,
-    },
-    Asked {
-        about: "progress",
-        heading: "progress",
-        stems: &["progress", "status", "state", "done"],
-        may_be_none: false,
-    },
-    DECISIONS,
-    Asked {
-        about: "critical context",
-        heading: "critical context",
-        stems: &["context", "critical"],
-        may_be_none: true,
-    },
-    NEXT,
-];
-
-/// The sections that were asked of such an author. Salvaged and provided documents have no required sections.
-fn asked(author: Author) -> &'static [Asked] {
-    match author {
-        Author::AgentFile => &OF_FILE,
-        Author::AgentReply => &OF_REPLY,
-        Author::Salvage | Author::Provided => &[],
-    }
-}
+/// Longest label before a text in the same line, in bytes, and its most words.
+const MAX_LABEL: usize = 60;
+const MOST_WORDS: usize = 5;
 
 /// Reports missing sections, and those in which nothing is said.
 pub(super) fn check(document: &Document<'_>, author: Author, report: &mut FaultReport) {
@@ -127,19 +41,29 @@ fn missing(document: &Document<'_>, author: Author) -> impl Iterator<Item = &'st
             break;
         }
         let bare = if is_like_a_heading { line.lower } else { bare(head(line.lower)) };
-        missing.retain(|asked| !(bare.starts_with(asked.heading) || (is_like_a_heading && asked.has_stem(bare))));
+        let label = if is_like_a_heading { Some(line.lower) } else { label(bare) };
+        missing.retain(|asked| {
+            let is_it = bare.starts_with(asked.heading) || label.is_some_and(|label| asked.is_headed_by(label));
+            !is_it
+        });
     }
     missing.into_iter()
 }
 
-/// The lines of the section about the next steps, without its heading; of each one if there are several.
+/// The lines of the section about the next steps, without its heading; of each one if there are several. If none has the
+/// heading that was asked for, the steps may stand under another one, such as "Tasks".
 pub(super) fn next_steps<'d, 'a>(document: &'d Document<'a>) -> Vec<&'d [DocumentLine<'a>]> {
-    NEXT.headings(document).into_iter().map(|at| below(document, at)).collect()
+    let mut headings = NEXT.headings(document);
+    let is_asked = |at: &usize| bare(document.lines[*at].lower).starts_with(NEXT.heading);
+    if !headings.is_empty() && !headings.iter().any(is_asked) {
+        headings.extend(STEPS.headings(document));
+    }
+    headings.into_iter().map(|at| below(document, at)).collect()
 }
 
 /// Whether a heading announces work that is not done yet.
 pub(super) fn is_about_next_steps(lower: &str) -> bool {
-    NEXT.has_stem(lower)
+    has_stem(lower, NEXT.stems)
 }
 
 impl Asked {
@@ -147,8 +71,16 @@ impl Asked {
         format!("the document has no section about {}", self.about)
     }
 
-    fn has_stem(&self, lower: &str) -> bool {
-        self.stems.iter().any(|stem| lower.contains(stem))
+    /// Whether a heading may be that of this section. A heading that was asked for belongs to its own section.
+    fn is_headed_by(&self, lower: &str) -> bool {
+        let bare = bare(lower);
+        let is_of_file = OF_FILE.iter().any(|it| it.heading == self.heading);
+        let all = if is_of_file { &OF_FILE } else { &OF_REPLY };
+        let other = all.iter().map(|it| it.heading).find(|it| *it != self.heading && bare.starts_with(it));
+        match other {
+            Some(other) if !bare.starts_with(self.heading) => has_stem(&bare[other.len()..], self.stems),
+            _ => has_stem(bare, self.stems),
+        }
     }
 
     /// The indices of its headings: those that were asked for, or else those with one of the stems, except the title of
@@ -162,7 +94,7 @@ impl Asked {
         }
         let title = title(document);
         let is_like_it = |(at, line): &(usize, &DocumentLine<'_>)| {
-            Some(*at) != title && line.level() != Some(BOLD) && self.has_stem(line.lower)
+            Some(*at) != title && line.level() != Some(BOLD) && self.is_headed_by(line.lower)
         };
         headings().filter(is_like_it).map(|(at, _)| at).take(MOST_HEADINGS).collect()
     }
@@ -257,6 +189,16 @@ fn is_label(lower: &str) -> bool {
     let lower = lower.trim();
     let lower = list_marker(lower).map_or(lower, str::trim_start);
     lower.len() < 100 && (lower.starts_with("**") || lower.ends_with(':') || lower.starts_with('#'))
+}
+
+/// What stands before the colon of a line that says something after it, such as "state" in `State: it works`.
+fn label(bare: &str) -> Option<&str> {
+    let at = bare.find([':', '：']).filter(|at| (1..=MAX_LABEL).contains(at))?;
+    let (label, rest) = (&bare[..at], bare[at..].trim_start_matches([':', '：', '*']));
+    let is_label = !label.contains(['`', '/', '(', '"']) && label.split_whitespace().count() <= MOST_WORDS;
+    let says_something = rest.starts_with(char::is_whitespace) || bare[at..].starts_with('：');
+    let is_placeholder = || UNFILLED.contains(&self::bare(rest)) || self::bare(rest).is_empty();
+    (is_label && says_something && !is_placeholder()).then_some(label)
 }
 
 /// A text without the marks of headings, lists, tasks, quotations and emphasis around it.

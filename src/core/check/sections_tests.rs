@@ -47,6 +47,55 @@ fn a_heading_has_many_forms() {
 }
 
 #[test]
+fn a_label_with_its_text_and_other_words_stand_for_a_section() {
+    for (heading, others) in [
+        (
+            "## Current progress",
+            "State: it works.|- **Done:** the parser|## Shipped|## Where we are|## Verified|## Stand|## 当前进度|\
+             ## 進捗|## 진행 상황|## État actuel|## Estado|## Kemajuan",
+        ),
+        (
+            "## Blockers",
+            "Known gaps: none.|## Known limitations|## Gotchas|## Deferred|## Open questions|## Bugs|\
+             ## Offene Fragen|## 问题|## 課題|## 이슈|## Problèmes|## Riesgos|## Hambatan",
+        ),
+        (
+            "## Next steps",
+            "Next: run `cargo test`.|## First action|## Follow-up|## Nächste Schritte|## 下一步|## 次のステップ|\
+             ## 다음 단계|## Prochaines étapes|## Próximos pasos|## Langkah selanjutnya",
+        ),
+        (
+            "## Files modified",
+            "## What changed|## Touched|## What was built|## Dateien|## 修改的文件|## 変更したファイル|## 수정된 파일|\
+             ## Fichiers modifiés|## Archivos|## Arquivos|## Berkas",
+        ),
+        (
+            "## Key decisions and why",
+            "## Invariants|## Locked|Why: it is three times slower.|## Entscheidungen|## 关键决策|## 決定事項|\
+             ## 주요 결정|## Décisions|## Decisiones|## Decisões|## Keputusan",
+        ),
+        (
+            "## What I was working on",
+            "Purpose: numbers with exponents.|## This session|## Project|## Ziel|## 任务|## 目的|## 작업 내용|\
+             ## Objectif|## Objetivo|## Tujuan",
+        ),
+    ] {
+        for other in others.split('|') {
+            let found = only_check("sections", &faults_in_default_world(&good_with(heading, other)));
+            assert_eq!(found, Vec::<String>::new(), "{other}");
+        }
+        let without = only_check("sections", &faults_in_default_world(&good_with(heading, "## Other things")));
+        assert_eq!(without.len(), 1, "{heading}");
+    }
+    for label in ["Next:", "Next: tbd", "`next`: x", "src/next: x", "The one that I would like to do next: x", "Next:x"]
+    {
+        let found =
+            only_check("sections", &faults_in_default_world(&good_with("## Next steps", &format!("\n{label}\n"))));
+        assert_eq!(found.len(), usize::from(label != "Next:"), "{label}");
+    }
+}
+
+#[test]
 fn what_looks_like_a_heading_is_not_always_one() {
     let missing = "sections fix: the document has no section about blockers";
     for text in [

@@ -38,6 +38,14 @@ fn a_clean_tree_is_denied_if_files_are_changed() {
         "There are no uncommitted files.",
         "There is nothing to commit.",
         "## State: all committed",
+        "HEAD is 1a2b3c4, clean worktree",
+        "No local changes remain.",
+        "Alles ist committet und gepusht.",
+        "Das Arbeitsverzeichnis ist sauber.",
+        "所有更改都已提交并推送。",
+        "工作区干净。",
+        "変更はすべてコミット済みです。",
+        "모든 변경 사항이 커밋되었습니다.",
     ] {
         assert_eq!(denied(line, &dirty()), 1, "{line}");
         assert_eq!(denied(line, &World::default()), 0, "{line}");
@@ -63,6 +71,21 @@ fn what_only_sounds_like_a_clean_tree_is_not_denied() {
         "Work from\na clean worktree.",
         "| Tree | Clean | Committed | All |",
         "```\nnothing to commit, working tree clean\n```",
+        "- base checks (process-group kill, clean worktree);",
+        "Clean worktree checks are written.",
+        "### Previous session\nThe working tree is clean.",
+        "### History\n- all committed",
+        "### What was done in an earlier session\nEverything is committed.",
+        "No local changes are needed.",
+        "No local server remains.",
+        "No local changes were lost.",
+        "Noch nicht alles ist committet.",
+        "Wenn alles committet ist, weiter.",
+        "所有更改尚未提交。",
+        "请先提交所有更改。",
+        "所有订单都已提交。",
+        "コミットはすべて完了していません。",
+        "모든 변경을 아직 커밋하지 않았습니다.",
     ] {
         assert_eq!(denied(line, &dirty()), 0, "{line}");
     }
@@ -82,6 +105,13 @@ fn a_push_is_denied_if_the_remote_lacks_commits() {
         "The branch is up to date with origin/exponents.",
         "No unpushed commits",
         "fully pushed",
+        "My commits are on the remote.",
+        "All commits are now on origin.",
+        "Pushed: yes",
+        "| Pushed | yes |",
+        "Alles ist committet und gepusht.",
+        "所有更改都已提交并推送。",
+        "すべてプッシュしました。",
     ] {
         assert_eq!(denied(line, &ahead()), 1, "{line}");
         assert_eq!(denied(line, &World::default()), 0, "{line}");
@@ -104,6 +134,15 @@ fn what_only_sounds_like_a_push_is_not_denied() {
         "| Repo | Branch | Pushed | State |",
         "The first 3 commits were pushed to origin.",
         "Committed and pushed: the lock.",
+        "Pushed: yes, up to 0123abc",
+        "Pushed: no",
+        "All commits to origin go through a review.",
+        "All my notes are on the remote server.",
+        "Everything is on the remote machine.",
+        "The branch is on origin.",
+        "I ran `git push` and it succeeded.",
+        "所有通知都已推送。",
+        "プッシュ通知をすべて実装しました。",
     ] {
         assert_eq!(denied(line, &ahead()), 0, "{line}");
     }
@@ -114,7 +153,12 @@ fn without_a_remote_nothing_was_pushed() {
     let mut world = ahead();
     world.repository().upstream = None;
     world.repository().ahead = None;
-    for line in ["Committed and pushed: the lock.", "The commits were pushed to origin."] {
+    for line in [
+        "Committed and pushed: the lock.",
+        "The commits were pushed to origin.",
+        "The branch feature/login is on origin.",
+        "I ran `git push` and it succeeded.",
+    ] {
         let found = only_check("repository", &judged(&good_with("None.", line), &world));
         assert_eq!(found.len(), 1, "{line}");
         assert!(found[0].ends_with("HEAD 1a2b3c4d5 is not on any branch of a remote"), "{}", found[0]);
@@ -123,6 +167,10 @@ fn without_a_remote_nothing_was_pushed() {
     world.repository().remote = Some("https://example.org/a.git".to_owned());
     for line in ["Committed and pushed: the lock.", "The commits were pushed to origin."] {
         assert_eq!(denied(line, &world), 0, "an earlier commit may be pushed: {line}");
+    }
+    world.repository().remote = None;
+    for line in ["The branch is based on origin/main.", "The branch is on hold.", "Push notifications worked."] {
+        assert_eq!(denied(line, &world), 0, "{line}");
     }
 }
 

@@ -237,7 +237,7 @@ async fn harmless_settings_are_taken_over() {
 
 /// Agent CLIs add their own files to this list.
 #[tokio::test]
-async fn a_file_in_the_users_own_list_of_ignored_files_is_no_change() {
+async fn a_file_in_the_users_own_list_of_ignored_files_does_not_count_as_changed() {
     let place = Place::new();
     place.write("mine", "x");
     place.write("also mine", "x");

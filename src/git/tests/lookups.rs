@@ -163,11 +163,12 @@ async fn paths_are_on_disk_in_head_in_an_earlier_commit_or_nowhere() {
     place.commit("Far");
     place.git(&["checkout", "-q", "main"]);
     fs::remove_file(place.work().join("sub/b")).expect("removed");
-    let in_git = ["b", "old", "old/c", "./old//c", "came", "far", "[x]*"];
-    let missing = ["a", "c", "old/d", "x", "*", "other/x", ":(top)a", "-x", "sub/b"];
+    // The last two are the ends of paths of other files.
+    let in_git = ["b", "old", "old/c", "./old//c", "came", "far", "[x]*", "c", "sub/b"];
+    let missing = ["old/d", "x", "*", "other/x", ":(top)a", "-x", "top/sub/b"];
     for git in gits() {
         let cwd = place.work().join("sub");
-        let found = paths(&git, &cwd, &[&["other"][..], &in_git, &missing].concat()).await;
+        let found = paths(&git, &cwd, &[&["a", "other"][..], &in_git, &missing].concat()).await;
         let of = |wanted: PathLookup| -> Vec<&str> {
             found.iter().filter(|(_, answer)| **answer == wanted).map(|(path, _)| path.as_str()).collect()
         };
@@ -175,7 +176,7 @@ async fn paths_are_on_disk_in_head_in_an_earlier_commit_or_nowhere() {
             names.sort_unstable();
             names
         };
-        assert_eq!(of(PathLookup::Exists), ["other"]);
+        assert_eq!(of(PathLookup::Exists), ["a", "other"]);
         assert_eq!(of(PathLookup::InGit), sorted(in_git.to_vec()));
         assert_eq!(of(PathLookup::Missing), sorted(missing.to_vec()));
     }
@@ -228,8 +229,33 @@ async fn the_end_of_a_path_counts_as_the_file() {
                 assert_eq!(found.get(path), Some(&PathLookup::Missing), "{path} from {cwd:?}");
             }
         }
-        let whole = paths(&git, &place.work().join("sub"), &["src/core/handoff/driver.rs", "sub/b"]).await;
-        assert!(whole.values().all(|answer| *answer == PathLookup::InGit), "from the top of the repository: {whole:?}");
+    }
+}
+
+/// Git and tasuki's own facts name files from there.
+#[tokio::test]
+async fn a_path_may_begin_at_the_top_of_the_repository() {
+    let place = Place::new();
+    place.write("src/main.rs", "x\n");
+    place.write("docs/gone.md", "x\n");
+    place.commit("More files");
+    place.git(&["rm", "-q", "docs/gone.md"]);
+    place.commit("Fewer files");
+    place.write("docs/new.md", "not in git yet\n");
+    place.write("inner/src/deep.rs", "in a repository that this one does not know\n");
+    place.try_git("git", &place.work().join("inner"), &["init", "-q"]);
+    symlink("/", place.work().join("root")).expect("a link");
+    place.write("src/only/c", "x\n");
+    for git in gits() {
+        let there = ["src/main.rs", "docs/new.md", "inner/src/deep.rs", "sub/b", "b", "a"];
+        let claims = [&there[..], &["docs/gone.md", "docs/never.md", "root/etc/passwd", "src"]].concat();
+        let found = paths(&git, &place.work().join("sub"), &claims).await;
+        for path in there.into_iter().chain(["src"]) {
+            assert_eq!(found.get(path), Some(&PathLookup::Exists), "{path}");
+        }
+        assert_eq!(found.get("docs/gone.md"), Some(&PathLookup::InGit));
+        assert_eq!(found.get("docs/never.md"), Some(&PathLookup::Missing));
+        assert_eq!(found.get("root/etc/passwd"), None, "it leads out of the repository");
     }
 }
 
@@ -259,6 +285,7 @@ async fn no_path_leads_out_of_the_working_directory() {
 async fn what_is_in_a_submodule_is_not_known() {
     let place = Place::new();
     place.write("mods/a", "x\n");
+    place.write("src/c", "x\n");
     place.commit("A folder");
     let entry = format!("160000,{},mods/module", place.head());
     place.git(&["update-index", "--add", "--cacheinfo", &entry]);
@@ -267,6 +294,8 @@ async fn what_is_in_a_submodule_is_not_known() {
         for (cwd, names) in [
             (place.work(), ["mods/module/a", "mods/module/in/b", "mods/b"]),
             (place.work().join("mods"), ["module/a", "module/in/b", "b/c"]),
+            (place.work().join("src"), ["mods/module/a", "mods/module/in/b", "mods/b"]),
+            (place.work(), ["module/a", "module/in/b", "in/module"]),
         ] {
             let found = paths(&git, &cwd, &names).await;
             assert_eq!(found, [(names[2].to_owned(), PathLookup::Missing)].into(), "{cwd:?}");

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 #[tokio::test]
-async fn a_folder_without_a_repository_and_what_is_no_folder_have_no_facts() {
+async fn a_folder_without_a_repository_and_a_path_without_a_folder_have_no_facts() {
     let place = Place::new();
     let file = place.work().join("a");
     let missing = place.work().join("missing");

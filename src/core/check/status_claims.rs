@@ -1,0 +1,360 @@
+//! Sentences that say that everything is committed or pushed: pairs of words, and parts of words in scripts that put no
+//! blanks between them.
+
+use super::places::has_phrase;
+
+/// Parts of words. Every such sentence has at least one.
+pub(super) const PARTS: [&str; 18] = [
+    "clean",
+    "commit",
+    "push",
+    "sync",
+    "date",
+    "remote",
+    "origin",
+    "local",
+    "sauber",
+    "eingecheckt",
+    "提交",
+    "推送",
+    "干净",
+    "コミット",
+    "プッシュ",
+    "クリーン",
+    "커밋",
+    "푸시",
+];
+
+/// What a sentence can say of a repository.
+#[derive(Debug)]
+pub(super) struct StatusClaim {
+    pairs: &'static [Pair],
+    /// What is done, in scripts without blanks.
+    done: &'static [&'static str],
+    /// What is clean, in such scripts.
+    clean: &'static [&'static str],
+}
+
+/// Two words of a sentence, with nothing between them but words that change nothing.
+#[derive(Debug)]
+struct Pair {
+    first: &'static [&'static str],
+    then: &'static [&'static str],
+}
+
+const TREE: [&str; 9] =
+    ["tree", "worktree", "directory", "copy", "checkout", "workspace", "status", "repo", "repository"];
+const ALL: [&str; 3] = ["all", "everything", "fully"];
+
+/// What says that the work tree has no changes.
+pub(super) const CLEAN: StatusClaim =
+    StatusClaim {
+        pairs: &CLEAN_PAIRS, done: &["提交", "コミット", "커밋"], clean: &["干净", "クリーン"]
+    };
+/// What says that the remote has everything.
+pub(super) const PUSHED: StatusClaim =
+    StatusClaim { pairs: &PUSHED_PAIRS, done: &["推送", "プッシュ", "푸시"], clean: &[] };
+/// What says that something was pushed. That may be an earlier commit, so it is only wrong if there is no remote.
+pub(super) const PUSHED_SOMETHING: StatusClaim = StatusClaim { pairs: &PUSHED_SOMETHING_PAIRS, done: &[], clean: &[] };
+
+const CLEAN_PAIRS: [Pair; 11] = [
+    Pair { first: &["branch"], then: &["clean"] },
+    Pair { first: &TREE, then: &["clean"] },
+    Pair { first: &["clean"], then: &TREE },
+    Pair { first: &ALL, then: &["committed"] },
+    Pair { first: &["committed"], then: &["everything", "all"] },
+    Pair { first: &["no", "nothing", "zero"], then: &["uncommitted", "unstaged"] },
+    Pair { first: &["nothing"], then: &["commit"] },
+    Pair { first: &["uncommitted"], then: &["none", "nothing"] },
+    Pair { first: &["no", "zero"], then: &["local"] },
+    Pair { first: &["alles"], then: &["committet", "commitet", "committed", "eingecheckt"] },
+    Pair { first: &["arbeitsverzeichnis", "arbeitsbaum"], then: &["sauber"] },
+];
+const PUSHED_PAIRS: [Pair; 11] = [
+    Pair { first: &ALL, then: &["pushed"] },
+    Pair { first: &["pushed"], then: &["everything", "all", "branch"] },
+    Pair { first: &["branch", "head"], then: &["pushed"] },
+    Pair { first: &["no", "nothing"], then: &["unpushed"] },
+    Pair { first: &["unpushed"], then: &["none", "nothing"] },
+    Pair { first: &["sync", "synced"], then: &["origin", "remote"] },
+    Pair { first: &["date", "up-to-date"], then: &["origin", "remote"] },
+    Pair { first: &["my", "all", "everything"], then: &["on"] },
+    Pair { first: &["pushed"], then: &["yes", "✅", "✓"] },
+    Pair { first: &["alles"], then: &["gepusht", "gepushed"] },
+    Pair { first: &["committet"], then: &["gepusht", "gepushed"] },
+];
+const PUSHED_SOMETHING_PAIRS: [Pair; 4] = [
+    Pair { first: &["committed"], then: &["pushed"] },
+    Pair { first: &["pushed"], then: &["origin", "remote", "github"] },
+    Pair { first: &["branch"], then: &["on"] },
+    Pair { first: &["push"], then: &["succeeded", "successful", "worked"] },
+];
+
+/// Most words between the two of a pair.
+const MOST_BETWEEN: usize = 8;
+/// Words between the two of a pair that change nothing.
+const BETWEEN: [&str; 42] = [
+    "is",
+    "are",
+    "has",
+    "have",
+    "been",
+    "now",
+    "all",
+    "fully",
+    "completely",
+    "already",
+    "still",
+    "again",
+    "and",
+    "&",
+    "+",
+    "the",
+    "my",
+    "of",
+    "this",
+    "it",
+    "working",
+    "work",
+    "git",
+    "changes",
+    "files",
+    "edits",
+    "code",
+    "commits",
+    "commit",
+    "tags",
+    "local",
+    "committed",
+    "to",
+    "with",
+    "left",
+    "feature",
+    "ist",
+    "sind",
+    "und",
+    "wurde",
+    "bereits",
+    "jetzt",
+];
+/// Words before "clean" that make a tree one to work in, as in "from a clean tree". They do not say that this one is
+/// clean.
+const BEFORE_A_TREE: [&str; 8] = ["a", "the", "from", "with", "on", "in", "into", "any"];
+/// Words after "committed" with which the sentence still says that all is committed. Before another word, as in "all
+/// committed records", it only describes that.
+const AFTER: [&str; 14] =
+    ["and", "&", "+", "at", "to", "in", "as", "on", "with", "now", "already", "by", "everything", "all"];
+/// Words before "clean" and a tree with which a sentence that does not begin there says how the work stands. In a list of
+/// nouns, as in "checks (build, clean worktree)", it says nothing.
+const OF_A_STATE: [&str; 14] = [
+    "head",
+    "branch",
+    "status",
+    "state",
+    "git",
+    "is",
+    "are",
+    "has",
+    "have",
+    "left",
+    "commit",
+    "commits",
+    "committed",
+    "pushed",
+];
+/// Words after a clean tree that make it the name of something.
+const KINDS: [&str; 10] =
+    ["check", "checks", "requirement", "gate", "test", "tests", "validation", "guard", "policy", "enforcement"];
+/// Words in the same sentence that make it a wish, a condition, a question or the opposite.
+const NOT_SO: [&str; 66] = [
+    "not",
+    "never",
+    "don't",
+    "isn't",
+    "aren't",
+    "wasn't",
+    "hasn't",
+    "haven't",
+    "cannot",
+    "can't",
+    "will",
+    "would",
+    "should",
+    "must",
+    "need",
+    "needs",
+    "require",
+    "requires",
+    "required",
+    "ensure",
+    "verify",
+    "check",
+    "confirm",
+    "make",
+    "until",
+    "unless",
+    "before",
+    "when",
+    "once",
+    "if",
+    "after",
+    "from",
+    "start",
+    "starts",
+    "except",
+    "but",
+    "only",
+    "apart",
+    "besides",
+    "please",
+    "want",
+    "tag",
+    "tagged",
+    "other",
+    "another",
+    "his",
+    "her",
+    "their",
+    "needed",
+    "necessary",
+    "lost",
+    "nicht",
+    "noch",
+    "muss",
+    "wenn",
+    "bevor",
+    "sobald",
+    "falls",
+    "kein",
+    "keine",
+    "sollte",
+    "soll",
+    "wird",
+    "werden",
+    "nur",
+    "außer",
+];
+/// The same in scripts without blanks, and what is pushed and is not a commit.
+const NOT_SO_PARTS: [&str; 38] = [
+    "未",
+    "没",
+    "尚",
+    "需",
+    "请",
+    "除",
+    "如果",
+    "若",
+    "之前",
+    "以前",
+    "不",
+    "待",
+    "将",
+    "后",
+    "吗",
+    "通知",
+    "消息",
+    "ない",
+    "ません",
+    "前に",
+    "たら",
+    "れば",
+    "必要",
+    "予定",
+    "以外",
+    "ください",
+    "あと",
+    "않",
+    "안 ",
+    "아직",
+    "하면",
+    "전에",
+    "필요",
+    "제외",
+    "주세요",
+    "예정",
+    "알림",
+    "？",
+];
+
+impl StatusClaim {
+    /// Whether a sentence says so, and has no word that denies it.
+    pub(super) fn is_in(&self, sentence: &str) -> bool {
+        let words = words(sentence);
+        let is_part = words.windows(3).any(|three| three[..2] == ["up", "to"] && three[2] != "date");
+        let is_denied = || is_part || sentence.ends_with('?') || words.iter().any(|word| NOT_SO.contains(word));
+        (self.pairs.iter().any(|pair| has_pair(&words, pair)) && !is_denied()) || self.is_in_other_script(sentence)
+    }
+
+    fn is_in_other_script(&self, sentence: &str) -> bool {
+        const ALL: [&str; 8] = ["所有", "全部", "都已", "均已", "すべて", "全て", "모든", "모두"];
+        const IS_DONE: [&str; 9] = ["已", "完成", "済", "しました", "されて", "되었", "됐", "했습", "완료"];
+        // Forms and orders are submitted by the same word.
+        const WORK: [&str; 10] =
+            ["更改", "改动", "修改", "变更", "代码", "変更", "コミット", "プッシュ", "커밋", "푸시"];
+        const TREE: [&str; 6] = ["工作区", "工作树", "工作目录", "作業ツリー", "ワーキングツリー", "ワークツリー"];
+        if sentence.is_ascii() || has_phrase(sentence, &NOT_SO_PARTS) {
+            return false;
+        }
+        let is_done = has_phrase(sentence, self.done) && has_phrase(sentence, &ALL) && has_phrase(sentence, &IS_DONE);
+        (is_done && has_phrase(sentence, &WORK)) || (has_phrase(sentence, self.clean) && has_phrase(sentence, &TREE))
+    }
+}
+
+/// The words of a sentence. The name of a branch stays whole.
+fn words(sentence: &str) -> Vec<&str> {
+    let is_between = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '|' | '[' | ']');
+    let mut words: Vec<&str> = Vec::new();
+    for word in sentence.split(is_between) {
+        let is_name = words.last() == Some(&"branch") && !word.starts_with("origin/");
+        let parts = word.split(|c: char| c == '/' && !is_name);
+        let trimmed = parts.map(|part| part.trim_matches(|c: char| c.is_ascii_punctuation() && c != '&' && c != '+'));
+        words.extend(trimmed.filter(|part| !part.is_empty()));
+    }
+    words
+}
+
+fn has_pair(words: &[&str], pair: &Pair) -> bool {
+    let firsts = words.iter().enumerate().filter(|(_, word)| pair.first.contains(word));
+    firsts.into_iter().any(|(at, first)| {
+        // A name or a hash may be between, such as in "branch feature/login pushed".
+        let most_names = usize::from(matches!(*first, "branch" | "head"));
+        let rest = &words[at + 1..];
+        let is_between = |word: &&str, then: &str| {
+            // What was clean may have changed since, but what was pushed stays so.
+            BETWEEN.contains(word) || (then != "clean" && matches!(*word, "was" | "were"))
+        };
+        let names = |gap: usize| rest[..gap].iter().filter(|word| !is_between(word, rest[gap])).count();
+        let gap = rest.iter().take(MOST_BETWEEN).position(|word| pair.then.contains(word));
+        let Some(gap) = gap.filter(|gap| names(*gap) <= most_names) else { return false };
+        let before = words[..at].last();
+        let after = rest.get(gap + 1);
+        let is_denied = words[at.saturating_sub(3)..at].iter().any(|word| matches!(*word, "no" | "nothing" | "none"));
+        let is_any_tree = *first == "clean" && before.is_some_and(|word| BEFORE_A_TREE.contains(word));
+        let is_part = rest[gap] == "committed" && after.is_some_and(|word| !AFTER.contains(word));
+        let says_how_it_is = *first != "clean"
+            || (at == 0 || words[..at].iter().any(|word| OF_A_STATE.contains(word)))
+                && after.is_none_or(|word| !KINDS.contains(word));
+        !is_denied && !is_any_tree && !is_part && says_how_it_is && is_as_meant(&rest[..=gap], &rest[gap + 1..])
+    })
+}
+
+/// Whether the words after the second one of a pair are those that are meant with it.
+fn is_as_meant(until: &[&str], after: &[&str]) -> bool {
+    const REMAIN: [&str; 9] = ["remain", "remaining", "left", "exist", "outstanding", "pending", "and", "or", "are"];
+    const MACHINES: [&str; 7] = ["server", "machine", "host", "box", "desktop", "device", "side"];
+    let word = |at: usize| after.get(at).copied();
+    match until {
+        [.., "local"] => {
+            matches!(word(0), Some("changes" | "edits" | "modifications"))
+                && word(1).is_none_or(|it| REMAIN.contains(&it))
+        }
+        [.., before, "on"] => {
+            let at = usize::from(word(0) == Some("the"));
+            matches!(*before, "is" | "are" | "now" | "already" | "also" | "all" | "exists" | "lives")
+                && matches!(word(at), Some("remote" | "origin" | "github"))
+                && word(at + 1).is_none_or(|it| !MACHINES.contains(&it))
+        }
+        [.., "on"] => false,
+        _ => true,
+    }
+}
