@@ -81,11 +81,13 @@
 //! 2. [`core`]: the pure part. Begin with [`core::decide`], then read [`core::agent`], [`core::work`] and
 //!    [`core::handoff`], [`core::state`], and [`core::rows`], which is what the store keeps. Requests, which others
 //!    write, are in [`core::request`] with their checks. Beside `core`: [`files`], [`child`], [`exit`], [`limits`]
-//!    and [`secrets`] (finds credentials in a text), which use only `contract`. `limits` knows when the machine has no file descriptors, threads or memory left.
+//!    and [`secrets`] (finds credentials in a text), which use only `contract`. `limits` knows when the machine has no
+//!    file descriptors, threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
-//!    [`notify`], [`publish`], [`git`] (facts of a repository, which is hostile input, and what a document claims of it), [`process`], [`clock`], [`service`] (systemd and launchd). Also
-//!    [`demo`]: an agent for demonstrations and tests, which is a terminal program with a composer, hooks and faults.
+//!    [`notify`], [`publish`], [`git`] (facts of a repository, which is hostile input, and what a document claims of
+//!    it), [`process`], [`clock`], [`service`] (systemd and launchd). Also [`demo`]: an agent for demonstrations and
+//!    tests, which is a terminal program with a composer, hooks and faults.
 //! 4. [`runner`] carries out effects. An agent's start and the texts that are typed to it run one after the other.
 //! 5. [`sidecar`], the process `tasuki run`, is the loop: the only caller of `decide` and of `Store::commit`.
 //! 6. [`cli`] has one file or folder for each command. Commands write requests to the spool and read the views.
