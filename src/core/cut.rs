@@ -25,12 +25,12 @@ pub fn end(text: &str, max: usize) -> &str {
     }
     let mut places = text.len() - max..text.len();
     let line = places.clone().find(|at| text.as_bytes()[at.saturating_sub(1)] == b'\n');
-    let from = line.or_else(|| places.find(|at| is_gap(text, *at) && begins_anew(&text[..*at])));
+    let from = line.or_else(|| places.find(|at| is_gap(text, *at) && ends_sentence(&text[..*at])));
     &text[from.unwrap_or(text.len())..]
 }
 
-/// Whether nothing of what follows this belongs to its last word.
-fn begins_anew(before: &str) -> bool {
+/// Whether a sentence ends here, or a word of a script without blanks: what follows does not belong to it.
+fn ends_sentence(before: &str) -> bool {
     let last = before.trim_end();
     last.ends_with(['.', '!', '?']) || (last.len() == before.len() && !last.ends_with(|last: char| last.is_ascii()))
 }
