@@ -4,7 +4,8 @@
 use super::command_line::runs;
 use super::tool_calls::{ToolCall, ToolKind};
 use crate::contract::facts::{ActionFacts, CommandFacts, WrittenFile};
-use crate::core::text::{normalise, quotable, sanitise};
+use crate::core::cut::{self, quotable};
+use crate::core::text::{normalise, sanitise};
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -145,12 +146,13 @@ fn last_lines(printed: &str) -> Option<String> {
         return Some(whole);
     }
     let last = text.trim_end().lines().next_back().filter(|line| !line.trim().is_empty())?;
-    let from = last.chars().count().saturating_sub(MAX_TEXT - 1);
-    Some(format!("…{}", last.chars().skip(from).collect::<String>()))
+    let from = last.char_indices().nth_back(MAX_TEXT - 2).map_or(0, |(at, _)| at);
+    Some(format!("…{}", cut::end(last, last.len() - from)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{is_whole_or_gone, token};
     use super::*;
 
     fn call(kind: ToolKind, target: &str, failed: Option<bool>) -> ToolCall {
@@ -209,6 +211,18 @@ mod tests {
         assert_eq!(printed.chars().count(), MAX_TEXT);
         assert_eq!((last_lines(" \n\n"), last_lines("")), (None, None));
         assert_eq!(last_lines("10 %\r20 %\rdone").as_deref(), Some("10 %\n20 %\ndone"));
+    }
+
+    #[test]
+    fn no_token_is_cut_in_two() {
+        let token = token();
+        for before in 0..MAX_TEXT + 10 {
+            let line = |before: usize| format!("{} {token} {}", "x ".repeat(before / 2), "y ".repeat(MAX_TEXT / 3));
+            let ran = fact(&command(&line(before)));
+            assert!(is_whole_or_gone(&ran.command), "{before}: {}", ran.command);
+            let printed = last_lines(&format!("{}{}", "y ".repeat(before), line(before))).expect("a line");
+            assert!(is_whole_or_gone(&printed), "{before}: {printed}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The end of a conversation as Markdown, for the successor of an agent that could not write its document.
 
 use super::transcript::{Role, Transcript, TranscriptMessage};
+use crate::core::cut;
 use crate::core::text::sanitise;
 
 impl Transcript {
@@ -52,9 +53,8 @@ fn shorten(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
-    let head = (0..=most / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let tail = (text.len() - most / 2..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    format!("{}\n[… {} bytes are left out here …]\n{}", &text[..head], tail - head, &text[tail..])
+    let (head, tail) = (cut::beginning(text, most / 2), cut::end(text, most / 2));
+    format!("{head}\n[… {} bytes are left out here …]\n{tail}", text.len() - head.len() - tail.len())
 }
 
 /// A fence that the text can't close: longer than any run of its character in the text. Of the two fence characters it

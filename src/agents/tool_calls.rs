@@ -3,6 +3,7 @@
 use super::condition::{Pointer, When};
 use super::rules::{all_fit, fits, text_at};
 use super::tool_format::{CallRule, ResultRule, ToolsSection, UseRule};
+use crate::core::cut;
 use crate::core::time::{millis, rfc3339};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -120,7 +121,8 @@ impl Outcome {
         let by_rule = (!rule.failed.is_empty()).then(|| rule.failed.iter().any(|when| fits(Some(when), block)));
         let is_failure = exit.is_some_and(|exit| exit != 0) || group("failed").is_some_and(|text| !text.is_empty());
         let failed = if is_failure { Some(true) } else { by_rule.or(exit.map(|_| false)) };
-        let printed = group("printed").or(text.as_deref()).filter(|text| !text.trim().is_empty()).map(end);
+        let printed = group("printed").or(text.as_deref()).filter(|text| !text.trim().is_empty());
+        let printed = printed.map(|text| cut::end(text, MAX_PRINTED).to_owned()).filter(|end| !end.is_empty());
         Outcome { exit, failed, printed }
     }
 
@@ -132,13 +134,6 @@ impl Outcome {
             call.printed = call.printed.take().or_else(|| self.printed.clone());
         }
     }
-}
-
-/// The end of a text.
-fn end(text: &str) -> String {
-    let from = text.len().saturating_sub(MAX_PRINTED);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    text[from..].to_owned()
 }
 
 /// The calls of a line that do something that a rule of the profile names.

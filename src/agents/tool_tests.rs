@@ -2,7 +2,7 @@
 
 use super::super::actions::{TESTS, actions};
 use super::super::reading::has_read;
-use super::super::testing::{profile, user, written};
+use super::super::testing::{is_whole_or_gone, profile, token, user, written};
 use super::super::tool_calls::ToolKind;
 use super::*;
 use serde_json::json;
@@ -217,6 +217,29 @@ fn a_result_belongs_to_the_call_with_its_id() {
     ]);
     assert_eq!(told(&found), ["run one | ok | first", "run two | failed | second", "run four | ? | "]);
     assert_eq!((found.first.as_deref(), found.last.len()), (Some("go"), 1));
+}
+
+#[test]
+fn no_token_is_cut_in_two() {
+    let token = token();
+    for before in (MAX_REQUEST - 60 - token.len())..MAX_REQUEST {
+        let request = format!("{}{token} {}", " x".repeat(before).split_at(before).0, "y ".repeat(100));
+        let printed =
+            format!("{}{token} {}", "z ".repeat(100), " x".repeat(before).split_at(before).0).replace(' ', "\n");
+        let lines = [
+            user(&format!("go {request}")),
+            call("a", "Bash", &json!({"command": "one"})),
+            result("a", &printed, false),
+        ];
+        let found = demo(&lines);
+        let printed = found.calls.as_ref().and_then(|calls| calls[0].printed.as_deref()).expect("printed");
+        for text in [&found.last[0], printed] {
+            assert!(
+                text.len() > MAX_REQUEST / 2 && text.len() <= MAX_REQUEST && is_whole_or_gone(text),
+                "{before}: {text}"
+            );
+        }
+    }
 }
 
 #[test]

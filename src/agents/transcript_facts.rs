@@ -8,6 +8,7 @@ use super::transcript::{MAX_READ, Role, TranscriptError, TranscriptMessage, Tran
 use super::transcript_file::{TranscriptFile, lines};
 use super::transcript_format::TranscriptSection;
 use crate::contract::facts::{ConversationFacts, UserFacts};
+use crate::core::cut;
 use crate::core::hook::ContextUsage;
 use crate::core::text::{bears_signature, quotable, sanitise};
 use serde_json::Value;
@@ -167,9 +168,8 @@ fn shortened(text: &str) -> String {
         return text.to_owned();
     }
     // That leaves room for the longest note.
-    let room = MAX_REQUEST - 48;
-    let end = (0..=room).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}… ({} bytes left out)", &text[..end], text.len() - end)
+    let beginning = cut::beginning(text, MAX_REQUEST - 48);
+    format!("{beginning}… ({} bytes left out)", text.len() - beginning.len())
 }
 
 #[cfg(test)]

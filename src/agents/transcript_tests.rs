@@ -1,6 +1,6 @@
 //! Transcripts as each CLI writes them, and broken ones.
 
-use super::super::testing::{profile, user, written};
+use super::super::testing::{is_whole_or_gone, profile, token, user, written};
 use super::super::transcript_file::MAX_LINE;
 use super::*;
 use serde_json::json;
@@ -162,6 +162,15 @@ fn the_middle_of_a_long_message_is_left_out() {
     assert!(salvage.len() <= 1000 && salvage.contains("begin é") && salvage.contains("é end"), "{}", salvage.len());
     assert!(salvage.contains("are left out here") && salvage.contains("a question"));
     assert_eq!(demo(&[]).salvage(1000), "");
+}
+
+#[test]
+fn no_token_is_cut_in_two_where_the_middle_is_left_out() {
+    for before in 0..300 {
+        let long = format!("{} {} {}", "x ".repeat(before), token(), "y ".repeat(300 - before));
+        let salvage = demo(&[agent("m", &text(&long))]).salvage(1000);
+        assert!(is_whole_or_gone(&salvage) && salvage.contains("left out here"), "{before}: {salvage}");
+    }
 }
 
 /// As JavaScript writes a text that it has cut inside an emoji.

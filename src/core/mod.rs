@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod check;
+pub mod cut;
 pub mod decision;
 mod due;
 pub mod effect;

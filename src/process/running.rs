@@ -1,6 +1,7 @@
 //! What an agent has started and what still runs, with the ports on which it listens.
 
 use crate::contract::facts::RunningProcess;
+use crate::core::cut::quotable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -10,7 +11,7 @@ const MOST: usize = 30;
 const MOST_LOOKED_AT: usize = 20_000;
 /// The most open files of one process that are looked at.
 const MOST_FILES: usize = 1_000;
-/// Longest command line, in characters.
+/// Longest command line, in characters with the `…`.
 const LONGEST: usize = 200;
 /// The state of a listening socket in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
@@ -33,8 +34,7 @@ pub fn below(pid: u32) -> Option<Vec<RunningProcess>> {
     }
     let listening = listening();
     let about = |pid: &u32| {
-        let command = super::argv(*pid)?.join(" ");
-        let command: String = command.chars().take(LONGEST).collect();
+        let command = quotable(&super::argv(*pid)?.join(" "), LONGEST - 1);
         Some(RunningProcess { pid: *pid, command, ports: ports(*pid, &listening) })
     };
     Some(found.iter().skip(1).take(MOST).filter_map(about).collect())

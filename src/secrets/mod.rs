@@ -16,6 +16,10 @@ pub const ENVIRONMENT: &str = "environment:";
 const MOST_SEARCHES: usize = 8;
 /// The shortest value of an environment variable that counts as a credential, in bytes.
 const SHORTEST_VALUE: usize = 8;
+/// What the names of variables end in whose value, whatever it is, is a credential.
+const ENDINGS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "PWD"];
+/// Names with such an ending that mean something else; `PWD` is the working directory.
+const OTHERS: [&str; 4] = ["ASKPASS", "BYPASS", "COMPASS", "OLDPWD"];
 /// What stands for a credential, such as `<your token>`, is shorter than this, in bytes.
 const LONG_KEY: usize = 100;
 /// What stands for a text from which not every credential can be taken.
@@ -138,19 +142,28 @@ fn whole(text: &str, bytes: Range<usize>) -> Range<usize> {
     let is_key = |letter: char| letter.is_ascii_alphanumeric() || "+/_=-".contains(letter);
     let word = rest.find(|letter| !is_key(letter)).unwrap_or(rest.len());
     let quote = text[..bytes.start].chars().next_back().filter(|letter| "\"'".contains(*letter));
-    let quoted = quote.and_then(|quote| rest.find([quote, '\n'])).filter(|end| *end <= LONGEST_QUOTED);
+    // Of a text that was cut the closing one may be gone.
+    let closing = |quote| rest.find([quote, '\n']).unwrap_or(rest.len());
+    let quoted = quote.map(closing).filter(|end| *end <= LONGEST_QUOTED);
     bytes.start..bytes.end + quoted.unwrap_or(0).max(word)
 }
 
 /// Whether a variable's name says that its value is a credential, and the value could be one.
 fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    let says_so = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL"].iter().any(|word| name.contains(word));
-    // A path to a key file, a number or one word is in many documents, and gives nothing away.
-    let is_plain = Path::new(value).is_absolute() && Path::new(value).exists()
-        || value.bytes().all(|byte| byte.is_ascii_digit())
-        || value.bytes().all(|byte| byte.is_ascii_lowercase());
-    says_so && value.len() >= SHORTEST_VALUE && !is_plain
+    let ends_so = name != "PWD"
+        && ENDINGS.iter().any(|ending| name.ends_with(ending))
+        && !OTHERS.iter().any(|other| name.ends_with(other));
+    let says_so = ends_so
+        || ["KEY", "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL"].iter().any(|word| name.contains(word));
+    if !says_so || value.len() < SHORTEST_VALUE {
+        return false;
+    }
+    // A number or one word, as in `TOKEN_LIMIT` or `KEY_LAYOUT`, is in many documents, unless it is what the name says.
+    let is_word =
+        value.bytes().all(|byte| byte.is_ascii_digit()) || value.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_path = Path::new(value).is_absolute() && Path::new(value).exists();
+    !is_path && (!is_word || ends_so)
 }
 
 /// Whether this stands where a credential will be, such as `<token>`, `${TOKEN}` or `****`.
@@ -159,18 +172,24 @@ fn is_placeholder(secret: &str) -> bool {
     let first = letters.next();
     let is_variable = secret.starts_with('$') && !secret.contains(|letter: char| letter.is_ascii_lowercase());
     let is_short = secret.len() < LONG_KEY && !secret.contains('\n');
+    // A key whose middle is left out, and no password with dots in it.
+    let has_gap =
+        secret.contains("...") && secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
+    let is_gap = has_gap || secret.ends_with("...") || secret.starts_with("...");
     is_variable
         || secret.starts_with("[REDACTED:")
-        || (is_short && (secret.starts_with(['<', '{']) || secret.starts_with("${") || secret.contains("...")))
+        || (is_short && (secret.starts_with(['<', '{']) || secret.starts_with("${") || is_gap))
         || letters.all(|letter| Some(letter) == first)
 }
 
 fn last(secret: &str) -> String {
     let count = secret.chars().count();
+    // Several lines are a private key, whose last one tells nothing.
     let last: String = secret.chars().skip(count.saturating_sub(4)).collect();
-    // The last line of a private key tells nothing.
-    if count < LONG || last == "----" { String::new() } else { last }
+    if count < LONG || secret.contains('\n') || last == "----" { String::new() } else { last }
 }
 
+#[cfg(test)]
+mod shape_tests;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 use serde::Deserialize;
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// The rules, read once.
 pub(super) static RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| {
@@ -28,8 +28,20 @@ pub(super) struct SecretRule {
     /// What a credential of this shape must not match.
     #[serde(default)]
     allow: Vec<String>,
+    /// What the whole match must not match.
+    #[serde(default)]
+    unless: Vec<String>,
     /// Which group of the expression is the credential; the first that matched unless set.
     group: Option<usize>,
+    #[serde(skip)]
+    compiled: OnceLock<Compiled>,
+}
+
+/// The expressions of a rule, ready for use.
+struct Compiled {
+    secret: Regex,
+    allowed: Vec<Regex>,
+    unless: Vec<Regex>,
 }
 
 impl SecretRule {
@@ -42,18 +54,28 @@ impl SecretRule {
         self.keywords.iter().any(|keyword| lower.contains(keyword))
     }
 
-    /// Where this rule finds credentials in a text, in bytes. The expression is compiled each time: documents are published
-    /// a few times a day, and compiled expressions would need memory for months.
+    /// Where this rule finds credentials in a text, in bytes. The expressions are compiled when a text first holds a keyword
+    /// of the rule: to compile all of them at the start would take half a second, and few are ever tried.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
-        let expression = compile(&self.regex);
-        let allowed: Vec<Regex> = self.allow.iter().map(|expression| compile(expression)).collect();
-        let secrets = expression.captures_iter(text.as_bytes()).filter_map(|found| self.secret(&found));
+        let Compiled { secret, allowed, unless } = self.compiled();
+        let found = secret.captures_iter(text.as_bytes());
+        let found = found.filter(|found| !unless.iter().any(|unless| unless.is_match(&found[0])));
+        let secrets = found.filter_map(|found| self.secret(&found));
         let secrets = secrets.map(|secret| secret.start()..secret.start() + without_end(secret.as_bytes()).len());
         let counts = |bytes: &Range<usize>| {
             let secret = &text.as_bytes()[bytes.clone()];
             !allowed.iter().any(|allowed| allowed.is_match(secret)) && entropy(secret) >= self.entropy
         };
         secrets.filter(counts).map(|bytes| whole_letters(text, bytes)).collect()
+    }
+
+    fn compiled(&self) -> &Compiled {
+        let all = |expressions: &[String]| expressions.iter().map(|expression| compile(expression)).collect();
+        self.compiled.get_or_init(|| Compiled {
+            secret: compile(&self.regex),
+            allowed: all(&self.allow),
+            unless: all(&self.unless),
+        })
     }
 
     fn secret<'t>(&self, found: &Captures<'t>) -> Option<Match<'t>> {

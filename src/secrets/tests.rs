@@ -6,7 +6,7 @@ use super::*;
 /// so that no file of the repository holds anything that looks like a key.
 const NOISE: &str = "q7Zk2Vx9Lm4TcR8wYb3NfJ6sHd5GpA1eUoXiKtBvCnMzQjWrEyDuFgShLaPO0I7k9x2m4c8w3n6d5p1e";
 
-fn noise(count: usize) -> &'static str {
+pub(super) fn noise(count: usize) -> &'static str {
     &NOISE[..count]
 }
 
@@ -137,6 +137,17 @@ fn letters_of_many_bytes_and_overlaps_are_taken_out_whole() {
     let redacted = redact(&text, &Known::default()).expect("all of it");
     assert!(!redacted.contains(noise(12)), "{redacted}");
     assert!(redacted.starts_with("é→[REDACTED:"), "{redacted}");
+}
+
+/// Facts hold hundreds of paths and command lines, each of which is searched.
+#[test]
+fn many_short_texts_are_searched_in_time() {
+    let texts: Vec<String> =
+        (0..1_000).map(|n| format!("curl -s http://localhost:{n}/api-key; cat src/token_{n}.rs # secret")).collect();
+    let start = std::time::Instant::now();
+    assert!(texts.iter().all(|text| redact(text, &Known::default()).is_some_and(|redacted| redacted == *text)));
+    // It takes a tenth of a second; if each search compiled its expressions, it would take longer than this.
+    assert!(start.elapsed() < std::time::Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]

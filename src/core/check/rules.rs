@@ -1,13 +1,14 @@
 //! The rules that a document passes on, for the documents after it: what is left out once in a chain of agents is lost.
 
 use super::lines::{LineKind, read};
-use crate::core::text::{normalise, sanitise};
+use crate::core::cut::quotable;
+use crate::core::text::normalise;
 use regex::Regex;
 use std::sync::LazyLock;
 
 /// The most rules that are passed on.
 const MOST_RULES: usize = 30;
-/// Longer rules are cut, in characters.
+/// Longer rules are cut, in characters with the `…`.
 const LONGEST: usize = 400;
 
 /// Headings under which rules are written.
@@ -35,10 +36,8 @@ pub fn handed_down_rules(earlier: &[String], document: &str) -> Vec<String> {
         if is_text && text.starts_with('#') {
             is_under = HEADING.is_match(text);
         } else if is_text && is_under && RULE.is_match(text) && found.len() < MOST_RULES {
-            let rule: String = normalise(&sanitise(text.trim_start_matches(['-', '*', '+', '>', ' '])))
-                .chars()
-                .take(LONGEST)
-                .collect();
+            let rule = normalise(text.trim_start_matches(['-', '*', '+', '>', ' ']));
+            let rule = quotable(&rule, LONGEST - 1);
             if !found.contains(&rule) {
                 found.push(rule);
             }
@@ -61,6 +60,13 @@ mod tests {
         let later = handed_down_rules(&first, "## Rules\n- Always sign commits.\n");
         assert_eq!(later.last().map(String::as_str), Some("Always sign commits."));
         assert_eq!(later.len(), 3);
+    }
+
+    #[test]
+    fn a_long_rule_is_cut_between_two_words() {
+        let rule = format!("Never show {}{}", "it, ".repeat(97), "0123456789abcdef".repeat(3));
+        let rules = handed_down_rules(&[], &format!("## Rules\n- {rule}\n"));
+        assert_eq!(rules, [format!("Never show {}…", "it, ".repeat(97))]);
     }
 
     #[test]

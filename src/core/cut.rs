@@ -1,0 +1,101 @@
+//! Cuts a text that is too long so that no credential is cut: half of one would no longer be found, and shown.
+//!
+//! A credential is one ASCII word, or lines of them, behind a word that says what it is. So a beginning ends between two
+//! words, and an end begins with a line or a sentence: within one it could begin between that word and the credential. A
+//! key of several lines whose first lines are cut off is still known by the line that ends it.
+
+use super::text::sanitise;
+
+/// The beginning of a text, as far as whole words fit into `max` bytes.
+#[must_use]
+pub fn beginning(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let end = (0..=max).rev().find(|at| is_gap(text, *at)).unwrap_or(0);
+    &text[..end]
+}
+
+/// The end of a text, as far as whole lines fit into `max` bytes, or whole sentences of a very long line; empty if there is
+/// neither.
+#[must_use]
+pub fn end(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let mut places = text.len() - max..text.len();
+    let line = places.clone().find(|at| text.as_bytes()[at.saturating_sub(1)] == b'\n');
+    let from = line.or_else(|| places.find(|at| is_gap(text, *at) && ends_sentence(&text[..*at])));
+    &text[from.unwrap_or(text.len())..]
+}
+
+/// Whether a sentence ends here, or a word of a script without blanks: what follows does not belong to it.
+fn ends_sentence(before: &str) -> bool {
+    let last = before.trim_end();
+    last.ends_with(['.', '!', '?']) || (last.len() == before.len() && !last.ends_with(|last: char| last.is_ascii()))
+}
+
+/// As [`super::text::quotable`], between two words: `max` characters at most, without the `…` that follows them.
+#[must_use]
+pub fn quotable(text: &str, max: usize) -> String {
+    let text = sanitise(text);
+    match text.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", beginning(&text, end)),
+        None => text,
+    }
+}
+
+/// Whether a text may be cut here: behind a blank, or between two letters of scripts in which no credential is written.
+/// Some of them know no blanks.
+fn is_gap(text: &str, at: usize) -> bool {
+    if !text.is_char_boundary(at) {
+        return false;
+    }
+    let (before, after) = text.split_at(at);
+    before.chars().next_back().is_none_or(|before| {
+        before.is_whitespace() || (!before.is_ascii() && after.chars().next().is_some_and(|after| !after.is_ascii()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_text_that_fits_stays_whole() {
+        assert_eq!((beginning("one two", 7), end("one two", 7)), ("one two", "one two"));
+        assert_eq!((beginning("", 0), end("", 0), quotable("äö", 2).as_str()), ("", "", "äö"));
+    }
+
+    #[test]
+    fn a_cut_lies_between_words() {
+        assert_eq!((beginning("one two", 6), beginning("one two", 4), beginning("one two", 3)), ("one ", "one ", ""));
+        assert_eq!((quotable("one two", 6), quotable("onetwo", 3)), ("one …".to_owned(), "…".to_owned()));
+        assert_eq!(
+            (beginning("日本語abc", 9), beginning("日本語abc", 7), end("日本語abc", 8)),
+            ("日本", "日本", "語abc")
+        );
+        assert_eq!((end("a\nb b\nc\n", 7), end("a\nb b\ncccccc\n", 9)), ("b b\nc\n", "cccccc\n"));
+    }
+
+    #[test]
+    fn an_end_within_a_line_begins_with_a_sentence() {
+        let line = "x".repeat(50) + " -H Authorization : \"Basic sesame\" one two. three four five six";
+        for max in 1..line.len() {
+            assert_eq!(end(&line, max), if max < 19 { "" } else { "three four five six" }, "{max}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_word_is_whole_or_gone(
+            before in "[a-z é日\n]{0,60}", word in "[!-~]{20}", after in "([ \n][a-z é日\n]{0,60})?", max in 0_usize..150,
+        ) {
+            let text = format!("{before} {word}{after}");
+            let whole = |part: &str| part.contains(&word) || !(1..17).any(|at| part.contains(&word[at..at + 4]));
+            prop_assert!(whole(beginning(&text, max)) && whole(end(&text, max)) && whole(&quotable(&text, max)));
+            prop_assert!(beginning(&text, max).len() <= max && end(&text, max).len() <= max);
+        }
+    }
+}
