@@ -139,7 +139,7 @@ fn letters_of_many_bytes_and_overlaps_are_taken_out_whole() {
     assert!(redacted.starts_with("é→[REDACTED:"), "{redacted}");
 }
 
-/// Facts hold hundreds of paths and command lines, each of which is searched.
+/// Facts hold hundreds of paths and command lines, and each one is searched.
 #[test]
 fn many_short_texts_are_searched_in_time() {
     let texts: Vec<String> =
