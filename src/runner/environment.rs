@@ -13,11 +13,10 @@ type Environment = Vec<(String, String)>;
 
 static KEPT: Mutex<VecDeque<(Process, Environment)>> = Mutex::new(VecDeque::new());
 
-/// Keeps the environment of an agent that runs, if it is not kept yet.
+/// Keeps the environment of an agent that runs. It is read each time, because a process that was just started still has
+/// the environment of the program that started it.
 pub(crate) fn keep_environment(process: &Process) {
-    if kept(process).is_none() {
-        environment_of(process);
-    }
+    environment_of(process);
 }
 
 /// The environment of an agent: read if the agent still runs, and else as it was kept. None if neither can be had.
@@ -56,7 +55,8 @@ mod tests {
         let has_it = |environment: Option<Environment>| {
             environment.is_some_and(|all| all.contains(&("A_TOKEN".to_owned(), "kept-for-later".to_owned())))
         };
-        // Between fork and exec it still has our environment.
+        // Between fork and exec it still has our environment, and what is kept then is replaced.
+        keep_environment(&process);
         while !has_it(read(&process)) {
             std::thread::yield_now();
         }
