@@ -325,8 +325,11 @@ fn another_text_under_the_better_documents_name_is_refused() {
     let first = world.handoff().file_path.clone();
     world.ack(&json!({"status": "needs_clarification", "questions": ["Which?"]}));
     world.put_there = Some("# Somebody else's\n".to_owned());
-    world.ask_as("c1", &json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
-        "clarifications": [{"question": "Which?", "answer": "This."}], "document": {"text": "# Better\n"}}));
+    world.ask_as(
+        "c1",
+        &json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
+        "clarifications": [{"question": "Which?", "answer": "This."}], "document": {"text": "# Better\n"}}),
+    );
     assert_eq!(world.answers["c1"]["error"]["code"], "document_unsafe", "{:?}", world.answers["c1"]);
     assert_eq!(world.handoff().file_path, first);
     assert!(world.texts("it was brought up to date").is_empty(), "{:?}", world.typed);
