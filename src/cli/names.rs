@@ -163,7 +163,7 @@ pub fn pick_agent(text: &str, known: &[NamedAgent]) -> Result<String, CliError> 
             let text = sanitise(text);
             return Err(CliError::refused("no_agent", format!("No agent of {text} is running: all {all} have ended."))
                 .hint(format!(
-                    "Start one: tasuki agent create {text}. To hand off one that has ended, name it by its id (`tasuki \
+                    "Start one: tasuki agent create {text}. To hand off an agent that has ended, name it by its id (`tasuki \
                  agents --all` lists it): tasuki handoff ID --author salvage"
                 )));
         }
