@@ -15,10 +15,10 @@
 //!    runner: look for the effect's own mark in its target ─► act if it is not there ─► Event::Settled ─► …
 //! ```
 //!
-//! tasuki decides events that arrive together one after the other, each on the state that the one before it left. Their
-//! decisions share one transaction, so a commit may hold several decisions. If the transaction fails, nobody outside
-//! has seen any of it: tasuki discards the state in memory, loads it again from the store, and decides the events
-//! again.
+//! Each event has one decision, and each decision is in one commit. A commit may hold several decisions: tasuki decides
+//! events that arrive together one after the other, each on the state that the one before it left, and their decisions
+//! share one transaction. If the transaction fails, nobody outside has seen any of it: tasuki discards the state in
+//! memory, loads it again from the store, and decides the events again.
 //!
 //! An effect that must not happen twice writes a mark, which identifies it, into its target in the same operation: tmux
 //! itself compares a pane's mark before it pastes a text, tmux notes the id of the agent for which it makes a window,
@@ -30,10 +30,11 @@
 //! # The flow of a handoff
 //!
 //! `waiting → instructing → writing → [checking] → recording → ending → starting → priming → briefing → reading →
-//! [acknowledging] → done`, or `failed`, or `cancelled`. A handoff has `acknowledging` only if it is urgent, and `checking`
-//! only if an agent writes its document and the document is to be checked, or a person is to accept it. The checks are
-//! in [`core::check`]; what tasuki sees of an agent's work itself is in [`contract::facts`]. Only [`core::handoff`]
-//! knows what follows each step. Each step has a file in `core/handoff/steps`, and the three ends share one. Only
+//! [acknowledging] → done`, or `failed`, or `cancelled`. A handoff has `acknowledging` only if it is urgent. It has
+//! `checking` if an agent writes its document and the document is to be checked or reviewed. If tasuki or a person
+//! writes the document, `waiting` is followed by `recording`, and `checking` comes only if a person must accept the
+//! document. The checks are in [`core::check`]; the facts that tasuki collects of an agent's work are in
+//! [`contract::facts`]. Only [`core::handoff`] knows what follows each step. Each step has a file in `core/handoff/steps`, and the three ends share one. Only
 //! `core/handoff/driver.rs` moves a handoff from step to step. The acknowledgement of an urgent handoff is in
 //! [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the simulation writes, lists all transitions and their
 //! causes.
@@ -92,10 +93,10 @@
 //! 5. [`sidecar`], the process `tasuki run`, is the loop: the only caller of `decide` and of `Store::commit`.
 //! 6. [`cli`] has one file or folder for each command. Commands write requests to the spool and read the views.
 //!
-//! Beside `src`: `data/` is built into the program (`config.toml`, profiles of agent CLIs, prompts, personas, rules,
-//! the guide, the page of `tasuki serve`). The schemas in `packaging/schemas` are generated from the types in
+//! Beside `src`: `data/` is built into the program (`config.toml`, `secrets.toml`, profiles of agent CLIs, prompts,
+//! personas, rules, the guide, the page of `tasuki serve`). The schemas in `packaging/schemas` are generated from the types in
 //! `contract` and from the request bodies. The tests in `tests/e2e` need tmux and other programs.
-//! `cargo nextest run --lib --test it` runs the tests that don't.
+//! `cargo nextest run --lib --test it` runs the tests that don't; they need git.
 //!
 //! # How to add
 //!

@@ -422,7 +422,7 @@ function makeHeld(id) {
     { class: "held", hidden: true, "data-part": "held", role: "group", "aria-label": "Your decision" },
     el("p", { role: "status", "data-part": "held-says" }),
     el("div", { class: "row" }, button("Accept the document", "main", "handoff_accept"), button("Cancel the handoff", "", "handoff_cancel")),
-    el("form", { onsubmit }, el("label", {}, "What the agent should change", note), el("div", { class: "row" }, go)),
+    el("form", { onsubmit, "data-part": "held-rework" }, el("label", {}, "What the agent should change", note), el("div", { class: "row" }, go)),
     says,
   );
 }
@@ -434,6 +434,8 @@ function updateHeld(card, handoff) {
   say(held, "held-says", isHeld(handoff) ? `Waits for you since ${clock(handoff.held_since)}: ${found}.` : "");
   if (!isHeld(handoff) && held.contains(document.activeElement)) card.focus();
   if (isHeld(handoff) && held.hidden) part(card, "reading").open = true;
+  // A document that no agent has written can't be sent back.
+  part(held, "held-rework").hidden = ["salvage", "provided"].includes(handoff.author);
   held.hidden = !isHeld(handoff);
 }
 

@@ -18,7 +18,7 @@ pub struct AckArgs {
     /// The whole acknowledgement as JSON instead of flags: a file, or `-` for standard input.
     #[arg(value_name = "FILE", conflicts_with_all = ["understanding", "starting_from", "questions", "status"])]
     pub file: Option<PathBuf>,
-    /// Handoff id or a unique prefix [default: the handoff that the agent in this pane was briefed with].
+    /// Handoff id, the beginning of it, or a persona [default: the handoff that this pane's agent was briefed with].
     #[arg(long, value_name = "ID")]
     pub handoff: Option<String>,
     /// The task in one line, in your own words.
@@ -54,7 +54,7 @@ pub enum AckStatusArg {
 /// `clarify`.
 #[derive(Debug, Args)]
 pub struct ClarifyArgs {
-    /// Handoff id or a unique prefix.
+    /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
     /// The answer to one question; give one --answer for each open question, in their order.
     #[arg(long = "answer", value_name = "TEXT", required_unless_present = "file")]
@@ -70,7 +70,7 @@ pub struct ClarifyArgs {
 /// `ack-override`.
 #[derive(Debug, Args)]
 pub struct OverrideArgs {
-    /// Handoff id or a unique prefix.
+    /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
     /// Why the handoff continues without an acknowledgement.
     #[arg(long, value_name = "TEXT")]

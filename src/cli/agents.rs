@@ -3,6 +3,7 @@
 use super::CliSession;
 use super::error::CliError;
 use super::output::Tone;
+use super::register::{self, RegisterArgs};
 use super::view::{ViewFile, said, shown};
 use super::{input, names, view};
 use crate::contract::reply::AgentReply;
@@ -63,19 +64,6 @@ pub struct CreateArgs {
     /// The agent whose work the new agent continues.
     #[arg(long, value_name = "AGENT")]
     pub previous: Option<String>,
-}
-
-/// `agent register`.
-#[derive(Debug, Args)]
-pub struct RegisterArgs {
-    /// The pane, such as `%3`, or `.` for this pane. Inside tmux, it is a pane of the tmux server that you are in.
-    pub pane: String,
-    /// The persona to give the agent. Without a persona, tasuki lists the agent and otherwise leaves it alone.
-    #[arg(long, value_name = "SLUG")]
-    pub persona: Option<String>,
-    /// The profile, if tasuki can't recognise it from the screen.
-    #[arg(long)]
-    pub profile: Option<String>,
 }
 
 /// `agent shutdown`.
@@ -232,7 +220,7 @@ pub(super) fn bar(percent: u64, unicode: bool) -> String {
 pub fn command(session: &CliSession, command: &AgentCommand) -> Result<(), CliError> {
     match command {
         AgentCommand::Create(args) => create(session, args),
-        AgentCommand::Register(args) => register(session, args),
+        AgentCommand::Register(args) => register::register(session, args),
         AgentCommand::Shutdown(args) => shutdown(session, args),
         AgentCommand::Forget(args) => forget(session, args),
     }
@@ -268,47 +256,6 @@ pub fn folder(path: &Path) -> Result<String, CliError> {
     full.into_os_string()
         .into_string()
         .map_err(|name| CliError::usage(format!("The path {} is not UTF-8.", Path::new(&name).display())))
-}
-
-fn register(session: &CliSession, args: &RegisterArgs) -> Result<(), CliError> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let pane = match args.pane.as_str() {
-        "." => variable("TMUX_PANE")
-            .ok_or_else(|| CliError::usage("This command does not run in a tmux pane (TMUX_PANE is not set)."))?,
-        pane => pane.to_owned(),
-    };
-    let mut fields = Map::from_iter([("pane".to_owned(), pane.clone().into())]);
-    let mut put = |key: &str, value: Option<String>| {
-        if let Some(value) = value {
-            fields.insert(key.to_owned(), value.into());
-        }
-    };
-    put("tmux", variable("TMUX"));
-    put("persona_slug", args.persona.clone());
-    put("profile", args.profile.clone());
-    let answer: ViewFile<AgentReply> = session.ask("agent_register", fields, super::ANSWER_SOON)?;
-    let id = shown(answer.agent_id.as_deref());
-    session.report(&answer.json(), &format!("agent {id} in pane {}", sanitise(&pane)))?;
-    if let Some(slug) = &args.persona {
-        note_of_others(session, slug)?;
-    }
-    Ok(())
-}
-
-/// A persona names its one living agent: with another one it names none any more.
-fn note_of_others(session: &CliSession, slug: &str) -> Result<(), CliError> {
-    let agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
-    let has_it = |agent: &&ViewFile<AgentView>| {
-        agent.is_living() && agent.pane.is_some() && agent.persona_slug.as_deref() == Some(slug)
-    };
-    let count = agents.iter().filter(has_it).count();
-    if count > 1 {
-        let slug = sanitise(slug);
-        session
-            .out
-            .note(&format!("{count} agents have the persona {slug} now: name them by their ids, or end all but one."));
-    }
-    Ok(())
 }
 
 fn shutdown(session: &CliSession, args: &ShutdownArgs) -> Result<(), CliError> {

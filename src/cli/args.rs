@@ -88,7 +88,7 @@ pub enum Command {
     /// Answer a successor's questions; the answers are typed into its pane, and its time limit starts again.
     #[command(after_help = "Example:\n  tasuki clarify 5f2a --answer \"the branch main\" --document ./handoff.md")]
     Clarify(ClarifyArgs),
-    /// Continue a handoff without the successor's acknowledgement; the reason is recorded.
+    /// Finish a handoff without the successor's acknowledgement; the reason is recorded.
     #[command(after_help = "Example:\n  tasuki ack-override 5f2a --reason \"it works already, I have looked\"")]
     AckOverride(OverrideArgs),
     /// Publish a handoff's document now, after a failure or ahead of the next attempt.

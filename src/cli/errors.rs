@@ -86,6 +86,9 @@ pub(super) fn lines(error: &ErrorFile, handoff: Option<&HandoffView>) -> Vec<Str
     let mut lines = vec![format!("{}  {message} ({code})", view::clock(&at))];
     let since = handoff.filter(|_| halted(&code, &step)).map(|handoff| &handoff.step);
     match since.and_then(|since| said(since.as_str())).zip(since.map(Word::known)) {
+        Some((_, Some(Step::Cancelled))) if handoff.is_some_and(HandoffView::is_abandoned) => {
+            lines.push("  the handoff was abandoned since then: nothing is left to do".to_owned());
+        }
         Some((step, Some(Step::Done | Step::Cancelled))) => {
             lines.push(format!("  the handoff is {step} by now: nothing is left to do"));
         }

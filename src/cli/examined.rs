@@ -19,11 +19,15 @@ pub fn is_held(seen: &HandoffView) -> bool {
     seen.step == Step::Checking && said(seen.held_since.as_deref()).is_some()
 }
 
-/// The commands by which a person decides about a held handoff.
+/// The commands by which a person decides about a held handoff. Without an agent that has written the document, none can
+/// be asked to repair it.
 #[must_use]
-pub fn choices(handoff_id: &str) -> String {
+pub fn choices(handoff_id: &str, has_writer: bool) -> String {
     let id: String = one_line(handoff_id).chars().take(8).collect();
-    format!("tasuki accept {id}, tasuki rework {id} --note TEXT, or tasuki cancel {id}")
+    match has_writer {
+        true => format!("tasuki accept {id}, tasuki rework {id} --note TEXT, or tasuki cancel {id}"),
+        false => format!("tasuki accept {id} or tasuki cancel {id}"),
+    }
 }
 
 /// A number of faults as text.
@@ -55,8 +59,8 @@ pub fn lines(seen: &HandoffView) -> Vec<String> {
         let review = if seen.review { ", with a review" } else { "" };
         let reworks = match seen.reworks {
             0 => String::new(),
-            1 => "; the agent was asked once to fix its document".to_owned(),
-            times => format!("; the agent was asked {times} times to fix its document"),
+            1 => "; the agent was asked once to write its document again".to_owned(),
+            times => format!("; the agent was asked {times} times to write its document again"),
         };
         lines.push(row("check", &format!("{check}{review}{reworks}")));
     }
@@ -75,7 +79,7 @@ pub fn lines(seen: &HandoffView) -> Vec<String> {
         lines.push(row("earlier", &format!("{id} {}{at}", earlier.file_path)));
     }
     if is_held(seen) {
-        lines.push(row("decide", &choices(&seen.handoff_id)));
+        lines.push(row("decide", &choices(&seen.handoff_id, seen.has_writer())));
     }
     lines
 }

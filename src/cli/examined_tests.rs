@@ -19,13 +19,25 @@ fn a_held_handoff_shows_its_faults_and_what_to_decide() {
     for part in [
         "held since ",
         "waits for you to accept its document",
-        "check      hold, with a review; the agent was asked once to fix its document",
+        "check      hold, with a review; the agent was asked once to write its document again",
         "faults     2",
         "    fix   line 12: says \"pushed\"; 2 commits are not",
         "    warn  names no command[2J",
         "decide     tasuki accept 5f2a9c81, tasuki rework 5f2a9c81 --note TEXT, or tasuki cancel 5f2a9c81",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
+fn a_document_that_no_agent_has_written_is_not_sent_back() {
+    for author in ["salvage", "provided"] {
+        let text = text(json!({
+            "handoff_id": "5f2a9c81-d0e3-4000-8000-000000000000", "author": author, "step": "checking", "check": "hold",
+            "held_since": "2026-11-21T20:00:01.000Z",
+        }));
+        assert!(text.contains("decide     tasuki accept 5f2a9c81 or tasuki cancel 5f2a9c81"), "{text}");
+        assert!(!text.contains("rework"), "{text}");
     }
 }
 

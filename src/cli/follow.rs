@@ -60,6 +60,8 @@ pub enum Progress {
         handoff_id: String,
         since: String,
         faults: usize,
+        /// An agent has written it, and can be asked to repair it.
+        has_writer: bool,
     },
     /// A dialog in an agent's pane waits for a person.
     Blocked {
@@ -168,7 +170,8 @@ impl Follower {
             let is_news = self.held.as_deref() != Some(since);
             self.held = Some(since.to_owned());
             let handoff_id = sanitise(&view.handoff_id);
-            return is_news.then(|| Progress::Held { handoff_id, since: sanitise(since), faults });
+            let has_writer = view.has_writer();
+            return is_news.then(|| Progress::Held { handoff_id, since: sanitise(since), faults, has_writer });
         }
         let is_news = view.reworks > self.reworks;
         self.reworks = view.reworks;
@@ -231,8 +234,8 @@ pub fn line(news: &Progress) -> Option<(String, bool)> {
         Progress::Entered { .. } | Progress::Ended(_) => None,
         Progress::Grew { bytes } => Some((format!("{:<13} {:>10}", "  document", size(*bytes)), true)),
         Progress::Reworked { .. } => about(news).map(|what| (format!("{:<13} {what}", "  document"), true)),
-        Progress::Held { handoff_id, faults, .. } => {
-            let (found, choices) = (examined::count(*faults), examined::choices(handoff_id));
+        Progress::Held { handoff_id, faults, has_writer, .. } => {
+            let (found, choices) = (examined::count(*faults), examined::choices(handoff_id, *has_writer));
             Some((format!("the document waits for you ({found}): {choices}"), false))
         }
         Progress::Blocked { agent_id, pane } => {
@@ -298,7 +301,10 @@ pub fn failure(view: &HandoffView, outcome: FlowEnd) -> Option<CliError> {
                 Some(_) => error,
             })
         }
-        FlowEnd::Cancelled => Some(CliError::refused("cancelled", "The handoff was cancelled.")),
+        FlowEnd::Cancelled => {
+            let end = if view.is_abandoned() { "had failed, and was abandoned" } else { "was cancelled" };
+            Some(CliError::refused("cancelled", format!("The handoff {end}.")))
+        }
     }
 }
 

@@ -51,7 +51,7 @@ pub struct HandoffArgs {
     /// A task for the successor; may be given several times.
     #[arg(long = "task", value_name = "TEXT")]
     pub tasks: Vec<String>,
-    /// Do not wait for the agent's running turn to end.
+    /// Type into the agent's running turn; only with profiles that report turn ids (claude, codex, demo).
     #[arg(long)]
     pub now: bool,
     /// What to do about faults that tasuki finds in the document [default: `document.check` of the configuration].
@@ -108,14 +108,14 @@ pub enum UrgencyArg {
 /// One handoff.
 #[derive(Debug, Args)]
 pub struct HandoffName {
-    /// Handoff id or a unique prefix.
+    /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
 }
 
 /// `retry`.
 #[derive(Debug, Args)]
 pub struct RetryArgs {
-    /// Handoff id or a unique prefix.
+    /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
     /// For a text with the verdict `unconfirmed`: whether it arrived, as you see it in the pane.
     #[arg(long, value_enum)]
@@ -152,7 +152,7 @@ impl AssumeArg {
 /// `accept`.
 #[derive(Debug, Args)]
 pub struct AcceptArgs {
-    /// Handoff id or a unique prefix.
+    /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
     /// Show each step as it passes, and exit only when the handoff has ended.
     #[arg(long)]
@@ -162,7 +162,7 @@ pub struct AcceptArgs {
 /// `rework`.
 #[derive(Debug, Args)]
 pub struct ReworkArgs {
-    /// Handoff id or a unique prefix.
+    /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
     /// What the agent should change.
     #[arg(long, value_name = "TEXT")]
@@ -211,7 +211,8 @@ pub fn handoff(session: &CliSession, args: &HandoffArgs) -> Result<(), CliError>
     }
     session.out.note(&format!("Follow it with: tasuki handoffs follow {id}"));
     if args.review {
-        session.out.note(&format!("When the document is written: {}", examined::choices(&id)));
+        let has_writer = !matches!(args.author, Some(AuthorArg::Salvage | AuthorArg::Provided));
+        session.out.note(&format!("When the document is written: {}", examined::choices(&id, has_writer)));
     }
     Ok(())
 }
@@ -360,7 +361,7 @@ pub(super) fn continues_line(id: &str, before: &HandoffView, answer: &HandoffRep
 /// # Errors
 /// What the sidecar refused.
 pub fn cancel(session: &CliSession, args: &HandoffName) -> Result<(), CliError> {
-    end(session, "handoff_cancel", args, "is cancelled")
+    end(session, "handoff_cancel", args, |_| "is cancelled".to_owned())
 }
 
 /// Closes a failed handoff for good.
@@ -368,12 +369,29 @@ pub fn cancel(session: &CliSession, args: &HandoffName) -> Result<(), CliError> 
 /// # Errors
 /// What the sidecar refused.
 pub fn abandon(session: &CliSession, args: &HandoffName) -> Result<(), CliError> {
-    end(session, "handoff_abandon", args, "is closed; its document and record are kept")
+    end(session, "handoff_abandon", args, closed)
 }
 
-fn end(session: &CliSession, kind: &str, args: &HandoffName, what: &str) -> Result<(), CliError> {
+/// What became of an abandoned handoff, and where its document is, if it has one.
+fn closed(seen: &HandoffView) -> String {
+    let path = sanitise(&seen.file_path);
+    match (seen.bytes, &seen.document) {
+        (Some(_), _) => format!("is closed; its document and record are kept: {path}"),
+        (None, Some(_)) => format!("is closed; its document was not recorded, but is kept: {path}"),
+        (None, None) => "is closed".to_owned(),
+    }
+}
+
+/// Ends a handoff; `what` says what became of it.
+fn end(
+    session: &CliSession,
+    kind: &str,
+    args: &HandoffName,
+    what: impl FnOnce(&HandoffView) -> String,
+) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
     let answer: ViewFile<HandoffReply> = session.ask(kind, fields, super::ANSWER_SOON)?;
-    session.report(&answer.json(), &format!("handoff {id} {what}"))
+    let seen = view::handoff(&session.home, &id).ok().flatten();
+    session.report(&answer.json(), &format!("handoff {id} {}", what(&seen.as_deref().cloned().unwrap_or_default())))
 }

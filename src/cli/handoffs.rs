@@ -38,7 +38,7 @@ pub enum HandoffsCommand {
 /// `handoffs show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Handoff id or a unique prefix.
+    /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
     /// Print the document that the agent has written for its successor.
     #[arg(long, conflicts_with = "facts")]
@@ -76,7 +76,7 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
     }
     let short = names::short(handoffs.iter().flat_map(|handoff| ids(handoff)).filter_map(said));
     let row = |handoff: &HandoffView| {
-        let step = shown(handoff.step.as_str());
+        let step = if handoff.is_abandoned() { "abandoned".to_owned() } else { shown(handoff.step.as_str()) };
         let code = handoff.error.as_ref().and_then(|error| said(error.code.as_str()));
         let held = examined::is_held(handoff).then_some("waits for you");
         let news = code.or_else(|| handoff.asks().then_some("asks you")).or(held);
@@ -151,7 +151,7 @@ pub(super) fn lines(seen: &HandoffView) -> Vec<String> {
     let mut lines = vec![format!("handoff {}", sanitise(&shown(seen.handoff_id.as_str())))];
     let at = |at: Option<&str>| said(at).map(view::clock);
     let fields = [
-        ("step", said(seen.step.as_str()).map(str::to_owned)),
+        ("step", said(seen.step.as_str()).map(|step| step_of(seen, step))),
         ("from", said(seen.agent_id.as_str()).map(str::to_owned)),
         ("persona", said(seen.persona_slug.as_str()).map(str::to_owned)),
         ("reason", said(seen.reason.as_str()).map(str::to_owned)),
@@ -169,9 +169,16 @@ pub(super) fn lines(seen: &HandoffView) -> Vec<String> {
     lines.extend(seen.ack.as_ref().map(|ack| acknowledgement(seen, ack)).into_iter().flatten());
     lines.extend(checklist(&seen.checklist));
     if let Some(error) = &seen.error {
-        lines.push(CliError::told(&error.code, &error.message, &error.hint).text());
+        // After an abandoned handoff nothing is to be done about its failure.
+        let hint = if seen.is_abandoned() { "" } else { error.hint.as_str() };
+        lines.push(CliError::told(&error.code, &error.message, hint).text());
     }
     lines
+}
+
+fn step_of(seen: &HandoffView, step: &str) -> String {
+    let end = if seen.is_abandoned() { ": it had failed, and was abandoned" } else { "" };
+    format!("{step}{end}")
 }
 
 fn step_lines(seen: &HandoffView) -> Vec<String> {

@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
 /// The command line as clap knows it, with all subcommands.
 #[must_use]
 pub fn command() -> Command {
-    let whole = with_chapters(with_names(Cli::command()));
+    let whole = with_chapters(with_names(hide_json(Cli::command())), "");
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
         groups(&whole)
@@ -44,6 +44,13 @@ fn groups(whole: &Command) -> String {
     text
 }
 
+/// Leaves `--json` out of the help of the commands that print nothing as JSON. They still take it, for their errors.
+pub(super) fn hide_json(command: Command) -> Command {
+    let own = command.get_arguments().find(|arg| arg.get_id() == "json").cloned();
+    let Some(hidden) = own.map(|json| json.hide(true)) else { return command };
+    ["top", "completions"].iter().fold(command, |command, name| command.mut_subcommand(name, |own| own.arg(&hidden)))
+}
+
 /// Lets a shell ask the program for the values of an argument, for all arguments of that name.
 fn with_names(command: Command) -> Command {
     let is_schema = command.get_name() == "schema";
@@ -62,18 +69,16 @@ fn with_names(command: Command) -> Command {
 }
 
 /// Names the chapter of the guide below the help of each command that has one.
-fn with_chapters(command: Command) -> Command {
+fn with_chapters(command: Command, above: &str) -> Command {
     let names: Vec<String> = command.get_subcommands().map(|own| own.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| match Chapter::of_command(&name) {
-        Some(chapter) => command.mut_subcommand(&name, |own| with_chapter(own, chapter)),
-        None => command,
+    names.into_iter().fold(command, |command, name| {
+        let path = if above.is_empty() { name.clone() } else { format!("{above}-{name}") };
+        command.mut_subcommand(&name, |own| with_chapter(with_chapters(own, &path), Chapter::of_command(&path)))
     })
 }
 
-fn with_chapter(command: Command, chapter: &Chapter) -> Command {
-    let names: Vec<String> = command.get_subcommands().map(|own| own.get_name().to_owned()).collect();
-    let command =
-        names.into_iter().fold(command, |command, name| command.mut_subcommand(name, |own| with_chapter(own, chapter)));
+fn with_chapter(command: Command, chapter: Option<&Chapter>) -> Command {
+    let Some(chapter) = chapter else { return command };
     let before = command.get_after_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
     command.after_help(format!("{before}Guide: tasuki help {}", chapter.topic))
 }
@@ -82,6 +87,7 @@ fn with_chapter(command: Command, chapter: &Chapter) -> Command {
 mod tests {
     use super::super::guide::CHAPTERS;
     use super::*;
+    use clap::FromArgMatches;
 
     #[test]
     fn every_command_stands_in_one_group() {
@@ -95,14 +101,42 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_prints_no_json_takes_the_option_without_naming_it() {
+        let mut whole = command();
+        whole.build();
+        let mut help = |name: &str| whole.find_subcommand_mut(name).map(|own| own.render_help().to_string());
+        assert!(help("agents").is_some_and(|text| text.contains("--json")));
+        assert!(help("top").is_some_and(|text| text.contains("--home") && !text.contains("--json")));
+        for line in ["tasuki top --json", "tasuki --json top"] {
+            let found = command().try_get_matches_from(line.split(' ')).expect("a legal line");
+            assert!(Cli::from_arg_matches(&found).expect("a legal line").json, "{line}");
+        }
+        assert!(!Cli::from_arg_matches(&command().get_matches_from(["tasuki", "top"])).expect("a legal line").json);
+    }
+
+    #[test]
     fn every_command_that_a_chapter_names_is_there() {
         let whole = command();
-        for name in CHAPTERS.iter().flat_map(Chapter::commands) {
-            let own = whole.find_subcommand(name).unwrap_or_else(|| panic!("there is no command {name}"));
-            assert!(
-                own.get_after_help().is_some_and(|text| text.to_string().contains("Guide: tasuki help ")),
-                "{name}"
-            );
+        let find = |name: &str| match (whole.find_subcommand(name), name.split_once('-')) {
+            (None, Some((group, name))) => whole.find_subcommand(group)?.find_subcommand(name),
+            (own, _) => own,
+        };
+        for (chapter, name) in CHAPTERS.iter().flat_map(|chapter| chapter.commands().map(move |name| (chapter, name))) {
+            let own = find(name).unwrap_or_else(|| panic!("there is no command {name}"));
+            let guide = format!("Guide: tasuki help {}", chapter.topic);
+            assert!(own.get_after_help().is_some_and(|text| text.to_string().contains(&guide)), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_chapter_names_the_commands_that_it_explains() {
+        for chapter in &CHAPTERS {
+            for name in chapter.commands() {
+                // The chapter about the spool explains them as requests.
+                let names =
+                    [format!("tasuki {name}"), format!("tasuki {}", name.replace('-', " ")), format!("_{name}")];
+                assert!(names.iter().any(|name| chapter.text.contains(name)), "{} and {name}", chapter.topic);
+            }
         }
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn print(session: &CliSession, id: &str, members: &[LineageMember]) -
         let tone = if own { Tone::Strong } else { Tone::Plain };
         let shown = short.get(&member.id).map_or(member.id.as_str(), String::as_str);
         let line = session.out.paint(tone, &line(member, shown));
-        session.out.line(&format!("{line}{}", if own { "  <-" } else { "" }))?;
+        session.out.line(&format!("{line}{}", if own { "  <- the agent that you named" } else { "" }))?;
         for line in handoffs.get(member.id.as_str()).map(|handoff| came_by(member, handoff)).into_iter().flatten() {
             session.out.line(&session.out.paint(Tone::Faint, &line))?;
         }
@@ -134,7 +134,7 @@ fn line(member: &LineageMember, shown: &str) -> String {
     let persona = agent.and_then(|agent| agent.persona_slug.as_deref());
     let (state, pane) = (agent.map(|agent| agent.state.as_str()), agent.and_then(|agent| agent.pane.as_deref()));
     let about = format!("{}  {}  {}", view::shown(persona), view::shown(state), view::shown(pane));
-    let when = registered_at(member).map(view::clock).unwrap_or_default();
+    let when = registered_at(member).map(|at| format!("since {}", view::clock(at))).unwrap_or_default();
     sanitise(format!("{branch}{shown}  {about}  {when}").trim_end())
 }
 

@@ -137,9 +137,9 @@ fn made(command: &Command) -> std::io::Result<Vec<u8>> {
 fn see_also(page: &mut Roff, command: &Command) {
     let name = command.get_display_name().unwrap_or("tasuki");
     let command = name.trim_start_matches("tasuki-");
-    let is_own = |own: &str| command == own || command.strip_prefix(own).is_some_and(|rest| rest.starts_with('-'));
-    let own = guide::CHAPTERS.iter().filter(|chapter| name == "tasuki" || chapter.commands().any(is_own));
-    let topics: Vec<&str> = own.map(|chapter| chapter.topic).collect();
+    let own = guide::Chapter::of_command(command).map(|chapter| chapter.topic);
+    let all = guide::CHAPTERS.iter().map(|chapter| chapter.topic);
+    let topics: Vec<&str> = if name == "tasuki" { all.collect() } else { own.into_iter().collect() };
     if topics.is_empty() {
         return;
     }

@@ -35,6 +35,7 @@ pub mod past;
 pub mod persona;
 pub mod publish;
 mod publishing;
+mod register;
 mod review;
 pub mod rules;
 pub mod run;
@@ -154,7 +155,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Top => top::command(&session),
         Command::Service(command) => service::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),
-        Command::Man(args) => man::command(&session, args, Cli::command()),
+        Command::Man(args) => man::command(&session, args, help::hide_json(Cli::command())),
         Command::Completions(args) => completions::command(&session, args),
         // These are handled before the parser; their arms are for help and completions.
         Command::Hook(_) | Command::Statusline(_) | Command::Demo | Command::Help(_) => Ok(()),

@@ -161,13 +161,11 @@ pub fn pick_agent(text: &str, known: &[NamedAgent]) -> Result<String, CliError> 
         (true, 0 | 1) => same_slug.into_iter().chain(by_id()).collect(),
         (true, all) if by_id().next().is_none() => {
             let text = sanitise(text);
-            return Err(CliError::refused(
-                "no_agent",
-                format!("No agent of {text} is running: all {all} have ended."),
-            )
-            .hint(format!(
-                "Start one: tasuki agent create {text}. `tasuki agents --all` also lists the agents that have ended."
-            )));
+            return Err(CliError::refused("no_agent", format!("No agent of {text} is running: all {all} have ended."))
+                .hint(format!(
+                    "Start one: tasuki agent create {text}. To hand off an agent that has ended, name it by its id (`tasuki \
+                 agents --all` lists it): tasuki handoff ID --author salvage"
+                )));
         }
         (true, _) => by_id().collect(),
     };

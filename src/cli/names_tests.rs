@@ -92,7 +92,8 @@ fn a_persona_whose_agents_have_all_ended_is_told_so() {
         (error.code.as_str(), error.message.as_str()),
         ("no_agent", "No agent of mia is running: all 3 have ended.")
     );
-    assert!(error.hint.expect("what to do").contains("tasuki agent create mia"));
+    let hint = error.hint.expect("what to do");
+    assert!(["tasuki agent create mia", "tasuki handoff ID --author salvage"].iter().all(|part| hint.contains(part)));
 }
 
 #[test]

@@ -96,6 +96,12 @@ impl Out {
         self.json
     }
 
+    /// Whether texts are coloured.
+    #[must_use]
+    pub fn has_colour(&self) -> bool {
+        self.colour
+    }
+
     /// A time of the contract for a list: how long ago it was on a terminal, else date and seconds, which stay true.
     #[must_use]
     pub fn when(&self, at: &str) -> String {

@@ -112,6 +112,11 @@ struct About {
     path: PathBuf,
 }
 
+/// Whether a file beside the documents is one: tasuki also keeps facts and copies for publishing there.
+fn is_document(name: &str) -> bool {
+    name.ends_with(".md") && !name.ends_with(".facts.md") && !name.starts_with("replacement-handoff-")
+}
+
 /// What a persona's folder says. A `persona.toml` that can't be read is reported, and the list continues.
 fn about(session: &CliSession, slug: &Slug) -> About {
     let facts = personas::facts(&session.home.personas(), slug).unwrap_or_else(|error| {
@@ -125,7 +130,7 @@ fn about(session: &CliSession, slug: &Slug) -> About {
         profile: facts.file.profile.clone(),
         cwd: facts.file.cwd.clone(),
         session: facts.file.session.clone(),
-        documents: facts.handoff_files.iter().filter(|name| name.ends_with(".md")).count(),
+        documents: facts.handoff_files.iter().filter(|name| is_document(name)).count(),
         path: session.home.personas().join(slug.as_str()),
     }
 }

@@ -18,7 +18,7 @@ use std::time::Instant;
 /// `publish`.
 #[derive(Debug, Args)]
 pub struct PublishArgs {
-    /// Handoff id or a unique prefix.
+    /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
     /// For publishing that is `in_doubt`: whether you see the document at its target.
     #[arg(long, value_enum)]

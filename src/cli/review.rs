@@ -14,6 +14,8 @@ use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
 const QUESTION: &str = "[a]ccept, [r]ework (with a note), [c]ancel, [l]ater: ";
+/// The question about a document that no agent has written.
+const QUESTION_WITHOUT_WRITER: &str = "[a]ccept, [c]ancel, [l]ater: ";
 const NOTE: &str = "What should the agent change? ";
 /// How often a question looks for a signal, and whether somebody else has decided meanwhile.
 const LOOK_EVERY_MS: u16 = 250;
@@ -58,13 +60,14 @@ pub(super) fn review(
     let shown = editor::show(&session.out, &format!("handoff-{short}.md"), &text);
     interrupts.leave_to_others(false);
     shown?;
-    let asking = Asking { session, interrupts, handoff_id: &seen.handoff_id };
+    let asking = Asking { session, interrupts, handoff_id: &seen.handoff_id, has_writer: seen.has_writer() };
+    let question = if asking.has_writer { QUESTION } else { QUESTION_WITHOUT_WRITER };
     loop {
-        let Typed::Line(line) = asking.line(QUESTION)? else { return asking.unanswered() };
+        let Typed::Line(line) = asking.line(question)? else { return asking.unanswered() };
         let done = match line.trim().to_ascii_lowercase().as_str() {
             "a" | "accept" => asking.ask("handoff_accept", None)?,
             "c" | "cancel" => asking.ask("handoff_cancel", None)?,
-            "r" | "rework" => match asking.line(NOTE)? {
+            "r" | "rework" if asking.has_writer => match asking.line(NOTE)? {
                 Typed::Line(note) if !note.trim().is_empty() => asking.ask("handoff_rework", Some(note.trim()))?,
                 Typed::Line(_) => false,
                 Typed::End | Typed::Over => return asking.unanswered(),
@@ -83,6 +86,8 @@ struct Asking<'a> {
     session: &'a CliSession,
     interrupts: &'a Interrupts,
     handoff_id: &'a str,
+    /// An agent has written the document, and can be asked to repair it.
+    has_writer: bool,
 }
 
 impl Asking<'_> {
@@ -104,7 +109,8 @@ impl Asking<'_> {
     }
 
     fn later(&self) -> Result<AfterReview, CliError> {
-        self.session.out.note(&format!("The handoff keeps waiting: {}.", examined::choices(self.handoff_id)));
+        let choices = examined::choices(self.handoff_id, self.has_writer);
+        self.session.out.note(&format!("The handoff keeps waiting: {choices}."));
         Ok(AfterReview::Leave)
     }
 

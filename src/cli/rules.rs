@@ -50,7 +50,7 @@ fn check(session: &CliSession, args: &RulesArgs) -> Result<(), CliError> {
         vec![name.clone(), rule.processed_by.join(", "), rule.output.clone(), rule.creates.join(", "), needs]
     };
     let rows: Vec<Vec<String>> = rules.types.iter().map(row).collect();
-    session.out.table(&["TYPE", "PROCESSED BY", "OUTPUT", "CREATES", "OUTPUT NEEDS"], &rows)?;
+    session.out.table(&["TYPE", "PROCESSED BY", "OUTPUT IS", "CREATES ITEMS", "OUTPUT MUST HAVE"], &rows)?;
     session.out.line("")?;
     for (role, personas) in &players {
         let who = if personas.is_empty() { "nobody yet".to_owned() } else { personas.join(", ") };

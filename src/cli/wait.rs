@@ -4,6 +4,7 @@
 use super::CliSession;
 use super::client::Pulse;
 use super::error::CliError;
+use super::examined;
 use super::follow::{self, FlowEnd, Follower, Progress};
 use super::interrupts::Interrupts;
 use super::live::LiveLine;
@@ -125,6 +126,7 @@ fn watch(
     let start = Instant::now();
     let mut pulse = Pulse::new(&session.home);
     let mut dialogs = Dialogs::default();
+    let mut last = None;
     loop {
         if let Some(seen) = view::handoff(&session.home, handoff_id)? {
             for news in follower.observe(&seen) {
@@ -142,6 +144,7 @@ fn watch(
             if let Some(news) = dialogs.look(session, &seen)? {
                 report(session, handoff_id, live, &news)?;
             }
+            last = Some(seen);
         }
         live.draw()?;
         pulse.keep(PULSE_EVERY).map_err(|gone| left_alone(gone, handoff_id))?;
@@ -150,9 +153,7 @@ fn watch(
                 .hint(format!("Follow the handoff again: tasuki handoffs follow {handoff_id}")));
         }
         if start.elapsed() >= limits.patience {
-            let within = humantime::format_duration(limits.patience);
-            let message = format!("The handoff has not ended within {within}.");
-            return Err(left_alone(CliError::new(exit::TRY_AGAIN, "still_running", message), handoff_id));
+            return Err(too_late(limits.patience, handoff_id, last.as_deref()));
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -186,6 +187,23 @@ impl Dialogs {
             agent_id: sanitise(agent_id),
             pane: sanitise(&view::shown(agent.pane.as_deref())),
         }))
+    }
+}
+
+/// The wait ends before the handoff. If that waits for a person, this says so.
+fn too_late(patience: Duration, handoff_id: &str, last: Option<&HandoffView>) -> CliError {
+    let within = humantime::format_duration(patience);
+    let still_running = |message: String| CliError::new(exit::TRY_AGAIN, "still_running", message);
+    let not_ended =
+        |what: &str| still_running(format!("The handoff {handoff_id} has not ended within {within}: {what}."));
+    let short: String = handoff_id.chars().take(8).collect();
+    match last {
+        Some(seen) if examined::is_held(seen) => not_ended("it waits for you to accept its document")
+            .hint(format!("Decide: {}", examined::choices(handoff_id, seen.has_writer()))),
+        Some(seen) if seen.asks() => not_ended("its successor waits for your answers").hint(format!(
+            "See the questions: tasuki handoffs show {short}; answer them: tasuki clarify {short} --answer …"
+        )),
+        Some(_) | None => left_alone(still_running(format!("The handoff has not ended within {within}.")), handoff_id),
     }
 }
 

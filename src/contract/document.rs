@@ -1,4 +1,4 @@
-//! How a document is held against the world before it is recorded.
+//! How a document is checked before it is recorded.
 
 use super::words::{Word, without_defaults, words};
 use schemars::JsonSchema;

@@ -18,7 +18,7 @@ words! {
         Instructing = "instructing",
         /// Waits for the Stop after the receipt.
         Writing = "writing",
-        /// Holds the document against what tasuki sees itself, and lets its author or a person repair it.
+        /// Checks the document against the facts that tasuki collected, and lets its author or a person repair it.
         Checking = "checking",
         /// Commits the record.
         Recording = "recording",
@@ -319,6 +319,18 @@ pub struct PointView {
 }
 
 impl HandoffView {
+    /// Whether an agent has written the document, so that it can be asked to repair it.
+    #[must_use]
+    pub fn has_writer(&self) -> bool {
+        !matches!(self.author.known(), Some(Author::Salvage | Author::Provided))
+    }
+
+    /// Whether a person has closed it after a failure.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.step == Step::Cancelled && self.error.is_some()
+    }
+
     /// Whether its successor waits for answers to its questions.
     #[must_use]
     pub fn asks(&self) -> bool {

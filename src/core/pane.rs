@@ -2,6 +2,7 @@
 //! typed there. Plain data; the tmux adapter fills it in.
 
 use super::id::DeliveryId;
+use super::text::wire_name;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -116,44 +117,62 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// A sentence about a text that was not typed, with the reason: its code and its cause.
+    #[must_use]
+    pub fn told(self, what: &str) -> String {
+        format!("{what} ({}): {}", wire_name(&self), self.cause())
+    }
+
+    /// The cause, to complete a sentence.
+    #[must_use]
+    pub fn cause(self) -> &'static str {
+        match self {
+            Refusal::PaneGone => "the agent's pane is closed",
+            Refusal::PaneChanged => "the pane runs another process now",
+            Refusal::PaneDead => "the pane's program has ended",
+            Refusal::PaneClaimed => "the pane is registered with another tasuki home",
+            Refusal::AgentEnded => "the agent has ended",
+            Refusal::BareShell => "a shell is in the foreground of the pane instead of the agent",
+            Refusal::Dialog => "a dialog is open in the pane",
+            Refusal::Draft => "somebody's draft is in the composer",
+            Refusal::Busy => "the agent is in a turn",
+            Refusal::NotReady => "the screen does not show that the agent waits for input",
+            Refusal::InputOff => "input to the pane is switched off",
+            Refusal::CopyMode => "the pane is in copy mode, in which a text with tabs can't be pasted in one piece",
+            Refusal::CookedMode => "the program in the pane reads whole lines, not single keys",
+            Refusal::NoTmux => "no tmux server answers",
+            Refusal::HooksUnseen => {
+                "the agent's hooks have reported nothing yet, so nothing could prove that the text has arrived"
+            }
+            Refusal::BadText => "the text holds characters that can't be typed into a terminal",
+            Refusal::TextFile => "tasuki could not write the text to a file below data/personas",
+        }
+    }
+
     /// What the operator should do.
     #[must_use]
     pub fn hint(self) -> &'static str {
         match self {
-            Refusal::PaneGone => {
-                "the agent's pane is closed; hand the agent off with --author salvage, or start a new agent"
+            Refusal::PaneGone | Refusal::AgentEnded => {
+                "to hand the agent off, name it by its id: tasuki handoff ID --author salvage; or start a new agent"
             }
-            Refusal::PaneChanged => {
-                "the pane runs another process now; if that process is an agent, register the pane again"
-            }
-            Refusal::PaneDead => "the pane's program has ended; close the pane",
-            Refusal::PaneClaimed => {
-                "the pane is registered with another tasuki home; to use it with this home, register it here again"
-            }
-            Refusal::AgentEnded => {
-                "the agent has ended; hand the agent off with --author salvage, or start a new agent"
-            }
+            Refusal::PaneChanged => "if the process in the pane is an agent, register the pane again",
+            Refusal::PaneDead => "close the pane",
+            Refusal::PaneClaimed => "to use the pane with this home, register it here again",
             Refusal::BareShell => {
-                "a shell is in the foreground of the pane instead of the agent; bring the agent back (fg) or close the \
-                 pane; a script that starts the agent must use exec"
+                "bring the agent back (fg) or close the pane; a script that starts the agent must use exec"
             }
             Refusal::Dialog => "answer the dialog in the pane, then retry",
             Refusal::Draft => "send or clear the draft in the composer, then retry",
             Refusal::Busy => "wait until the agent's turn ends, then retry",
             Refusal::NotReady => "look at the pane; retry when the agent waits for input",
             Refusal::InputOff => "switch input to the pane on again (select-pane -e), then retry",
-            Refusal::CopyMode => {
-                "leave copy mode in the pane (q), then retry: in copy mode a text with tabs can't be pasted in one \
-                 piece"
-            }
-            Refusal::CookedMode => "the program in the pane reads whole lines, not single keys; look at the pane",
+            Refusal::CopyMode => "leave copy mode in the pane (q), then retry",
+            Refusal::CookedMode => "look at the pane; retry when the agent waits for input there",
             Refusal::NoTmux => "start the tmux server, or check --tmux; then retry",
-            Refusal::HooksUnseen => "install the agent's hooks (tasuki hooks show PROFILE) and restart the agent",
-            Refusal::BadText => "remove the characters that can't be typed into a terminal",
-            Refusal::TextFile => {
-                "tasuki could not write the text to a file below data/personas (the sidecar's log says why): free disk \
-                 space or fix the folder, then retry"
-            }
+            Refusal::HooksUnseen => "run tasuki hooks install PROFILE, then restart the agent",
+            Refusal::BadText => "take these characters out of the text, then retry",
+            Refusal::TextFile => "free disk space or fix the folder, then retry; the sidecar's log says what failed",
         }
     }
 }

@@ -194,13 +194,14 @@ impl Memory {
 
     /// The answer to a document that was read, and what stays of it in memory.
     pub fn inherit(&mut self, document: &str) -> String {
+        let bytes = document.len();
         let document = without_front_matter(document);
         self.predecessor = Some(document.to_owned()).filter(|text| text.len() <= MAX_KEPT);
         let next = document.rsplit_once("## Next steps").map_or(document, |(_, next)| next);
         let next = gist(next);
         let first = gist(document);
         self.inherited = Some(if first.is_empty() { "an empty document".into() } else { first });
-        format!("I have read the handoff document ({} characters). I will continue: {next}", document.chars().count())
+        format!("I have read the handoff document ({bytes} bytes). I will continue: {next}")
     }
 
     /// A short answer to a prompt that asks for nothing special.

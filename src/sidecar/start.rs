@@ -220,11 +220,12 @@ fn warn_of_another_server(socket: &Socket) {
     let is_same = default == Path::new(around)
         || matches!((default.canonicalize(), Path::new(around).canonicalize()), (Ok(one), Ok(other)) if one == other);
     if matches!(socket, Socket::Default) && !is_same {
-        let (works_in, sits_in) = (default.display().to_string(), sanitise(around));
+        let (socket, pane_socket) = (default.display().to_string(), sanitise(around));
         tracing::warn!(
-            works_in,
-            sits_in,
-            "this pane belongs to a different tmux server: to use that server, name it with --tmux"
+            socket,
+            pane_socket,
+            "this pane belongs to a different tmux server (pane_socket) than the one that tasuki uses (socket): to use the \
+             pane's server, name it with --tmux"
         );
     }
 }

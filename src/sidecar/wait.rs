@@ -124,7 +124,7 @@ impl Sidecar {
         }
         match notice {
             TmuxNotice::Connected(info) => {
-                tracing::info!(server_pid = info.id.pid, "tmux answers");
+                tracing::debug!(server_pid = info.id.pid, "tmux answers");
                 self.timers.tmux_back();
                 // Only the last word counts, also where an earlier one could not be decided yet.
                 self.events.retain(|event| !matches!(event, Event::Server(_)));

@@ -279,7 +279,7 @@ impl Supervisor {
     }
 
     fn serve(&mut self, mut connection: Connection, live: &Arc<LiveClient>, inbox: &Receiver<QueuedLine>) -> String {
-        tracing::info!(server = live.info.id.pid, version = %live.info.version, "connected to tmux");
+        tracing::info!(server_pid = live.info.id.pid, version = %live.info.version, "connected to tmux");
         // A caller that hears of the connection must be able to use it.
         self.shared.status.send_replace(ConnectionStatus::Live(Arc::clone(live)));
         self.notices.put(TmuxNotice::Connected(live.info.clone()));

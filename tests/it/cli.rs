@@ -166,6 +166,43 @@ fn errors_are_listed_and_dismissed_by_deleting_when_nobody_beats() {
     assert!(home.files("spool/errors").is_empty());
 }
 
+/// A handoff that has failed and was then closed for good, and its error.
+fn abandoned(home: &FakeHome) {
+    let error =
+        json!({"error_id": NEXT, "step": "instructing", "code": "not_delivered", "message": "No.", "hint": "Look."});
+    let view = json!({"handoff_id": MIA, "agent_id": KAI, "persona_slug": "kai", "step": "cancelled", "steps": [],
+        "file_path": "/d.md", "error": error});
+    home.write(&format!("view/handoffs/{MIA}.json"), &view);
+    let file = json!({"v": 1, "error_id": NEXT, "at": "t", "code": "not_delivered", "message": "No.", "hint": "Look.",
+        "handoff_id": MIA, "step": "instructing"});
+    home.write(&format!("spool/errors/{NEXT}.json"), &file);
+}
+
+#[test]
+fn an_abandoned_handoff_is_called_so_and_leaves_nothing_to_do() {
+    let home = FakeHome::new();
+    abandoned(&home);
+    let list = out(&home.run(&["handoffs"]));
+    assert!(list.contains("abandoned: not_delivered") && !list.contains("cancelled"), "{list}");
+    let shown = out(&home.run(&["handoffs", "show", MIA]));
+    assert!(shown.contains("it had failed, and was abandoned") && shown.contains("No. (not_delivered)"), "{shown}");
+    let errors = out(&home.run(&["errors"]));
+    assert!(errors.contains("the handoff was abandoned since then: nothing is left to do"), "{errors}");
+    assert!(!shown.contains("Look.") && !errors.contains("Look."), "{shown}{errors}");
+}
+
+#[test]
+fn abandon_names_the_document_if_there_is_one() {
+    let home = Arc::new(FakeHome::new());
+    abandoned(&home);
+    let answer = |_: &FakeHome, _: &Value| Some((200, json!({"status": "cancelled", "handoff_id": MIA})));
+    let _sidecar = FakeSidecar::start(&home, Box::new(answer));
+    assert_eq!(out(&home.run(&["abandon", MIA])), format!("handoff {MIA} is closed\n"));
+    home.write(&format!("view/handoffs/{MIA}.json"), &json!({"handoff_id": MIA, "file_path": "/d.md", "bytes": 7}));
+    let said = out(&home.run(&["abandon", MIA]));
+    assert_eq!(said, format!("handoff {MIA} is closed; its document and record are kept: /d.md\n"));
+}
+
 #[test]
 fn a_hook_always_ends_with_0_and_prints_nothing() {
     let home = FakeHome::new();
@@ -183,8 +220,15 @@ fn a_persona_needs_no_sidecar() {
     assert_eq!(code(&output), 0, "{}", err(&output));
     assert!(home.path().join("data/personas/kai/skill.md").is_file());
     assert_eq!(code(&home.run(&["persona", "new", "kai"])), 1);
+    let folder = home.path().join("data/personas/kai/handoffs");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let stem = "20261121T200000-11111111";
+    let copy = "replacement-handoff-kai-11111111-to-kai-22222222-20261121T200000Z".to_owned();
+    for name in [format!("{stem}.md"), format!("{stem}.facts.md"), format!("{stem}.facts.json"), format!("{copy}.md")] {
+        std::fs::write(folder.join(name), "x").expect("a file");
+    }
     let list: Value = serde_json::from_slice(&home.run(&["persona", "list", "--json"]).stdout).expect("JSON");
-    assert_eq!((list[0]["persona_slug"].as_str(), list[0]["documents"].as_u64()), (Some("kai"), Some(0)));
+    assert_eq!((list[0]["persona_slug"].as_str(), list[0]["documents"].as_u64()), (Some("kai"), Some(1)));
     assert_eq!((list[0]["name"].as_str(), list[0]["profile"].as_str()), (Some("Kai"), Some("demo")));
 }
 

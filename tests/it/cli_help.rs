@@ -187,7 +187,7 @@ fn the_manual_is_whole() {
     }
     let guide = page("tasuki-work-items.7");
     assert!(guide.contains("tasuki\\-work\\-items \\- Work items") && guide.contains(".SH DESCRIPTION"), "{guide}");
-    assert!(pages_named(&top).contains("tasuki-spool.7") && pages_named(&send).contains("tasuki-screen.7"), "{send}");
+    assert!(pages_named(&top).contains("tasuki-spool.7") && pages_named(&send).contains("tasuki-spool.7"), "{send}");
     let config = page("tasuki-config.5");
     assert!(config.contains("suggest_at") && config.contains(".nf"), "{config}");
 }

@@ -129,6 +129,20 @@ fn a_wait_that_is_over_leaves_the_handoff_alone() {
 }
 
 #[test]
+fn a_wait_that_is_over_while_a_person_must_decide_says_so() {
+    let mut held = at("checking", &[step("checking", 1, None)]);
+    held["held_since"] = json!("2026-11-21T20:00:02.000Z");
+    let output = play(vec![held], &["handoff", "kai", "--wait", "--timeout", "1s"]);
+    assert_eq!(output.status.code(), Some(75));
+    let said = err(&output);
+    assert!(
+        said.contains("within 1s: it waits for you to accept its document") && !said.contains("continues"),
+        "{said}"
+    );
+    assert!(said.contains("Decide: tasuki accept 44444444, tasuki rework 44444444 --note TEXT"), "{said}");
+}
+
+#[test]
 fn a_retry_is_followed_from_where_it_stopped() {
     let home = Arc::new(FakeHome::new());
     let before = [step("waiting", 0, Some(1)), step("writing", 1, Some(2))];

@@ -92,6 +92,13 @@ fn another_text_than_the_provided_one_is_recorded_only_when_a_person_says_so() {
     assert_eq!((&view["step"], &view["error"]["code"]), (&json!("failed"), &json!("document_unsafe")), "{view}");
     assert_eq!((&view["error"]["step"], &view["record"]), (&json!("recording"), &Value::Null), "{view}");
     assert!(world.typed.is_empty(), "nobody was briefed with it: {:?}", world.typed);
+    let reasons = |view: &Value| -> Vec<String> {
+        let points = view["checklist"].as_array().expect("points");
+        points[..7].iter().map(|point| point["reason"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let failed = reasons(&view);
+    assert_eq!(failed[0], "no agent was asked: the document was provided");
+    assert!(failed[1..6].iter().all(|reason| reason == "the handoff failed before"), "{failed:?}");
     let retry = json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id});
     world.ask(&retry);
     assert!(world.handoff().record.is_some(), "a retry takes what a person left there: {}", world.view());

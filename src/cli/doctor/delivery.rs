@@ -18,7 +18,7 @@ use std::time::Duration;
 /// `doctor delivery`.
 #[derive(Debug, Args)]
 pub struct DeliveryArgs {
-    /// Check the recipient and the issue of this handoff: handoff id or a unique prefix.
+    /// Check the successor and the issue of this handoff: its id, the beginning of it, or a persona.
     #[arg(long, value_name = "ID")]
     pub handoff: Option<String>,
     /// Check this issue: `owner/repo#42` or its URL.

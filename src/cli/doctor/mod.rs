@@ -54,7 +54,8 @@ pub struct DoctorArgs {
 /// `doctor …`.
 #[derive(Debug, Subcommand)]
 pub enum DoctorCommand {
-    /// Check everything that the delivery of a handoff needs: sidecar, recipient, gh, its login, the issue.
+    /// Check all that delivering and publishing one document needs: the sidecar, the successor, `gh`, the login of `gh`,
+    /// and the issue.
     #[command(
         after_help = "Example:\n  tasuki doctor delivery --issue octo/app#42\n  tasuki doctor delivery --handoff 5f2a"
     )]

@@ -61,7 +61,7 @@ pub(super) fn everything(session: &CliSession, checks: &[Check], fix: bool) -> R
             group = check.group();
             session.out.line(&session.out.paint(Tone::Strong, group))?;
         }
-        show(session, check, fix)?;
+        show(session, check, 12, fix)?;
     }
     let count = |state: CheckState| checks.iter().filter(|check| check.state == state).count();
     let counts = [CheckState::Ok, CheckState::Warn, CheckState::Fail, CheckState::Skipped]
@@ -81,12 +81,13 @@ fn line(check: &Check) -> Line {
     }
 }
 
-/// A result in one line, with what to do indented below it.
-fn show(session: &CliSession, check: &Check, fix: bool) -> Result<(), CliError> {
+/// A result in one line, with what to do indented below it. `wide`: the width of the checks' names.
+fn show(session: &CliSession, check: &Check, wide: usize, fix: bool) -> Result<(), CliError> {
     let one_line = |text: &str| sanitise(text).replace('\n', " ");
     let word = session.out.paint(tone(check.state), &format!("{:<7}", check.state.as_str()));
-    session.out.line(&format!("  {word}  {:<12}  {}", check.what(), one_line(&check.said)))?;
-    let below = |name: &str, text: &str| session.out.line(&format!("{:25}{name}: {}", "", one_line(text)));
+    session.out.line(&format!("  {word}  {:<wide$}  {}", check.what(), one_line(&check.said)))?;
+    let indent = " ".repeat(wide + 13);
+    let below = |name: &str, text: &str| session.out.line(&format!("{indent}{name}: {}", one_line(text)));
     if let Some(fixed) = &check.fixed {
         below("fixed", fixed)?;
     }
@@ -119,11 +120,6 @@ pub(super) fn delivery(session: &CliSession, checks: &[Check]) -> Result<(), Cli
         let all: Vec<Value> = checks.iter().map(one).collect();
         return session.out.document(&json!({"v": 1, "checks": all}));
     }
-    for check in checks {
-        let word = session.out.paint(tone(check.state), &format!("{:<4}", check.state.as_str()));
-        let fix = check.fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
-        let said = sanitise(&format!("{}{fix}", check.said)).replace('\n', " ");
-        session.out.line(&format!("{word}  {:<14} {said}", check.id))?;
-    }
-    Ok(())
+    let wide = checks.iter().map(|check| check.what().len()).max().unwrap_or_default();
+    checks.iter().try_for_each(|check| show(session, check, wide, false))
 }

@@ -36,6 +36,31 @@ pub(super) enum TextBlock {
     Table(Vec<Line>, Vec<Vec<Line>>),
 }
 
+impl TextBlock {
+    /// The same block, with backticks around code in sentences.
+    pub(super) fn with_backticks(&self) -> TextBlock {
+        let row = |row: &Vec<Line>| row.iter().map(with_backticks).collect();
+        match self {
+            TextBlock::Heading(level, line) => TextBlock::Heading(*level, with_backticks(line)),
+            TextBlock::Paragraph(line) => TextBlock::Paragraph(with_backticks(line)),
+            TextBlock::Code(text) => TextBlock::Code(text.clone()),
+            TextBlock::List(first, items) => {
+                let item = |item: &Vec<TextBlock>| item.iter().map(TextBlock::with_backticks).collect();
+                TextBlock::List(*first, items.iter().map(item).collect())
+            }
+            TextBlock::Table(head, rows) => TextBlock::Table(row(head), rows.iter().map(row).collect()),
+        }
+    }
+}
+
+fn with_backticks(line: &Line) -> Line {
+    let quoted = |span: &TextSpan| match span.style {
+        TextStyle::Code => TextSpan { text: format!("`{}`", span.text), ..span.clone() },
+        TextStyle::Plain | TextStyle::Strong => span.clone(),
+    };
+    line.iter().map(quoted).collect()
+}
+
 /// Parses a chapter.
 pub(super) fn parse(text: &str) -> Vec<TextBlock> {
     let mut reader = Reader { events: Parser::new_ext(text, Options::ENABLE_TABLES) };

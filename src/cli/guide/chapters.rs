@@ -10,7 +10,7 @@ pub struct Chapter {
     commands: &'static str,
 }
 
-/// A chapter, and the commands whose help names it, separated by blanks.
+/// A chapter, and the commands that it explains, separated by blanks; `agent-register` is the command `agent register`.
 macro_rules! chapter {
     ($topic:literal, $commands:literal) => {
         Chapter {
@@ -23,20 +23,20 @@ macro_rules! chapter {
 
 /// Every chapter, in the order in which a newcomer needs them.
 pub const CHAPTERS: [Chapter; 19] = [
-    chapter!("screen", "top agents handoffs lineage send"),
-    chapter!("tmux", "agent"),
-    chapter!("configuration", "run rules"),
-    chapter!("context", "handoff statusline"),
-    chapter!("documents", "rework"),
+    chapter!("screen", "top"),
+    chapter!("tmux", ""),
+    chapter!("configuration", ""),
+    chapter!("context", "agents statusline"),
+    chapter!("documents", "handoff handoffs cancel accept rework"),
     chapter!("acknowledgements", "ack clarify ack-override"),
-    chapter!("registration", "hooks hook"),
-    chapter!("profiles", "persona"),
-    chapter!("work-items", "work"),
+    chapter!("registration", "agent-register agent-forget hooks"),
+    chapter!("profiles", "persona-new"),
+    chapter!("work-items", "work rules"),
     chapter!("publishing", "publish"),
-    chapter!("services", "service"),
-    chapter!("spool", "schema"),
+    chapter!("services", "run service"),
+    chapter!("spool", "retry abandon send hook schema"),
     chapter!("http", "serve"),
-    chapter!("troubleshooting", "doctor errors retry cancel accept abandon"),
+    chapter!("troubleshooting", "doctor errors"),
     chapter!("storage", ""),
     chapter!("promises", ""),
     chapter!("evaluation", ""),
@@ -51,15 +51,17 @@ impl Chapter {
         CHAPTERS.iter().find(|chapter| chapter.topic == topic)
     }
 
-    /// The commands whose help names the chapter.
+    /// The commands that the chapter explains.
     pub fn commands(&self) -> impl Iterator<Item = &'static str> {
         self.commands.split_whitespace()
     }
 
-    /// The chapter that the help of a command names.
+    /// The chapter that the help of a command names: its own, or that of the command above it.
     #[must_use]
     pub fn of_command(name: &str) -> Option<&'static Chapter> {
-        CHAPTERS.iter().find(|chapter| chapter.commands().any(|own| own == name))
+        let is_below = |own: &str| name.strip_prefix(own).is_some_and(|rest| rest.starts_with('-'));
+        let own = CHAPTERS.iter().find(|chapter| chapter.commands().any(|own| own == name));
+        own.or_else(|| CHAPTERS.iter().find(|chapter| chapter.commands().any(is_below)))
     }
 
     /// The title, without `#`.

@@ -20,9 +20,13 @@ pub(super) fn width() -> usize {
     if io::stdout().is_terminal() { usize::from(terminal::size().0).clamp(20, WIDEST) } else { USUAL }
 }
 
-/// The whole chapter.
+/// The whole chapter. Without colour, code keeps its backticks: a command would melt into its sentence.
 pub(super) fn draw(blocks: &[TextBlock], out: &Out, width: usize) -> String {
-    let mut text = lines(blocks, out, width).join("\n");
+    let mut text = match out.has_colour() {
+        true => lines(blocks, out, width),
+        false => lines(&blocks.iter().map(TextBlock::with_backticks).collect::<Vec<_>>(), out, width),
+    }
+    .join("\n");
     text.push('\n');
     text
 }
@@ -185,8 +189,10 @@ mod tests {
     fn a_chapter_is_drawn_with_its_tables_lists_and_code() {
         let text = "# One\n\nA `code` word, and **stress** over\ntwo lines.\n\n- first\n- second item that is long\n\n| a | b |\n|---|---|\n| x | `y` and more |\n\n```sh\n  kept  as it is\n```\n";
         let drawn = draw(&parse(text), &plain(), 24);
-        let expected = "ONE\n\nA code word, and stress\nover two lines.\n\n  - first\n  - second item that is\n    long\n\n  a  b\n  x  y and more\n\n      kept  as it is\n";
+        let expected = "ONE\n\nA `code` word, and\nstress over two lines.\n\n  - first\n  - second item that is\n    long\n\n  a  b\n  x  `y` and more\n\n      kept  as it is\n";
         assert_eq!(drawn, expected);
+        let coloured = Out::with(false, &Surroundings { force: true, ..Surroundings::default() });
+        assert!(draw(&parse(text), &coloured, 24).contains("A \u{1b}[32mcode\u{1b}[0m word"));
     }
 
     #[test]

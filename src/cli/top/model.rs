@@ -116,6 +116,18 @@ impl Model {
         self.handoffs.iter().find(|handoff| handoff.id == id)
     }
 
+    /// Whether nothing is left of a failure, because its handoff is done, cancelled or abandoned.
+    #[must_use]
+    pub fn is_over(&self, failure: &FailureRow) -> bool {
+        let handoff = failure.handoff.as_deref().filter(|_| failure.halts).and_then(|id| self.handoff(id));
+        handoff.is_some_and(|handoff| matches!(handoff.outcome, Some(FlowEnd::Done | FlowEnd::Cancelled)))
+    }
+
+    /// The failures that somebody must deal with, as tmux's status line counts them.
+    pub fn open_failures(&self) -> impl Iterator<Item = &FailureRow> {
+        self.failures.iter().filter(|failure| !self.is_over(failure))
+    }
+
     /// The agent's current handoff, else its newest handoff that runs or has failed. Views are read one after the
     /// other, so an agent's view may have no handoff while the handoff's own view still runs.
     #[must_use]

@@ -89,6 +89,28 @@ fn handoffs_that_run_come_first_then_failed_ones_then_the_newest() {
 }
 
 #[test]
+fn a_failure_counts_until_its_handoff_is_over() {
+    let handoff = |id: &str, step: &str| json!({"handoff_id": id, "agent_id": "a", "step": step});
+    let all = [handoff("1", "failed"), handoff("2", "cancelled"), handoff("3", "done")];
+    let failure = |id: &str, handoff: &str, code: &str, step: &str| {
+        let file = json!({"error_id": id, "handoff_id": handoff, "code": code, "step": step});
+        read_failure(&file).expect("a failure")
+    };
+    let mut model = model(Vec::new(), &all);
+    model.failures = vec![
+        failure("e1", "1", "not_delivered", "briefing"),
+        failure("e2", "2", "not_delivered", "instructing"),
+        failure("e3", "3", "not_delivered", "briefing"),
+        // These stay true when the handoff is done.
+        failure("e4", "3", "message_failed", "acknowledging"),
+        failure("e5", "3", "gh_auth", "publish"),
+        failure("e6", "unknown", "not_delivered", "briefing"),
+    ];
+    let open: Vec<&str> = model.open_failures().map(|failure| failure.id.as_str()).collect();
+    assert_eq!(open, ["e1", "e4", "e5", "e6"]);
+}
+
+#[test]
 fn only_a_text_that_a_person_must_decide_about_is_in_doubt() {
     let failed = |code: &str, step: &str| {
         let view = json!({"handoff_id": "h", "agent_id": "a", "step": "failed", "error": {"error_id": "e", "code": code, "step": step}});

@@ -6,6 +6,7 @@ use crate::cli::examined;
 use crate::cli::follow::FlowEnd;
 use crate::cli::view::{said, shown};
 use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, WorkBrief};
+use crate::core::status_line::halted;
 use crate::core::time::millis;
 
 /// The sidecar's state, for the header.
@@ -93,6 +94,8 @@ pub struct FailureRow {
     pub hint: String,
     pub handoff: Option<String>,
     pub agent: Option<String>,
+    /// It has halted its handoff, so that nothing is left of it once the handoff is over.
+    pub halts: bool,
 }
 
 /// A row of the list of work items.
@@ -215,6 +218,7 @@ impl FailureRow {
             hint: plain(&seen.hint),
             handoff: name(seen.handoff_id.as_deref()),
             agent: name(seen.agent_id.as_deref()),
+            halts: halted(&seen.code, seen.step.as_deref().unwrap_or_default()),
         })
     }
 }

@@ -204,11 +204,13 @@ pub(super) fn history(session: &CliSession, name: &str) -> Result<(), CliError> 
     let row = |entry: &EntryView| {
         let at = said(entry.at.as_str()).map(view::clock).unwrap_or_default();
         let after = entry.after_ms.map_or_else(|| "-".to_owned(), follow::span);
-        let about = [said(entry.reason.as_deref()), said(entry.validation.as_deref())];
-        let mut about: Vec<String> = about.into_iter().flatten().map(one_line).collect();
+        let reason = said(entry.reason.as_deref()).map(one_line);
+        let checked =
+            said(entry.validation.as_deref()).map(|verdict| format!("check of the output: {}", one_line(verdict)));
+        let mut about: Vec<String> = [reason, checked].into_iter().flatten().collect();
         let fields = entry.output_summary.as_deref().unwrap_or_default();
         if !fields.is_empty() {
-            about.push(format!("output: {}", fields.join(", ")));
+            about.push(format!("fields of the output: {}", fields.join(", ")));
         }
         let children = entry.children.len();
         about.extend((children > 0).then(|| format!("children: {children}")));
@@ -217,7 +219,7 @@ pub(super) fn history(session: &CliSession, name: &str) -> Result<(), CliError> 
         vec![at, what, by, from, to, after, about.join("; ")]
     };
     let rows: Vec<Vec<String>> = seen.history.iter().map(row).collect();
-    session.out.table(&["WHEN", "WHAT", "BY", "FROM", "TO", "AFTER", "ABOUT"], &rows)
+    session.out.table(&["WHEN", "WHAT", "BY", "FROM", "TO", "TIME IN FROM", "DETAILS"], &rows)
 }
 
 #[derive(Default)]

@@ -9,7 +9,6 @@ use crate::core::id::{AgentId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::rows::agent::{AgentState, PendingExit, Primed, Purpose, Shutdown};
 use crate::core::rows::handoff::Step;
-use crate::core::text::wire_name;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 use serde_json::json;
@@ -65,8 +64,8 @@ pub(crate) fn pane_killed(tx: &mut Tx<'_>, agent_id: &AgentId, failed: Option<&s
 /// Otherwise the shutdown waits for the agent's exit.
 pub(crate) fn exit_command_verdict(tx: &mut Tx<'_>, agent_id: &AgentId, verdict: &DeliveryEnd) {
     let DeliveryEnd::Refused(reason) = verdict else { return };
-    let message = format!("Nothing was typed: {}", wire_name(reason));
-    refuse_shutdown(tx, agent_id, Refused::new(409, "refused", message).hint(reason.hint()));
+    let refused = Refused::new(409, "refused", reason.told("Nothing was typed"));
+    refuse_shutdown(tx, agent_id, refused.hint(reason.hint()));
 }
 
 /// The deadline of a shutdown has passed, and the agent still lives.
@@ -135,9 +134,9 @@ fn notify_death(tx: &mut Tx<'_>, agent_id: &AgentId, pane_gone: bool) {
         return;
     }
     let what = if pane_gone { "its pane is gone" } else { "its process is dead" };
-    let hint = "hand the agent off with --author salvage, or start another agent";
-    let text =
-        format!("agent {} ({slug}) has died: {what}, and nobody asked the agent to end; {hint}", agent_id.short());
+    let short = agent_id.short();
+    let hint = format!("to hand the agent off: tasuki handoff {short} --author salvage; or start another agent");
+    let text = format!("agent {short} ({slug}) has died: {what}, and nobody asked the agent to end; {hint}");
     let fields =
         json!({ "code": "agent_died", "agent_id": agent_id, "persona_slug": slug, "lost": pane_gone, "hint": hint });
     tx.notify_operator(&text, fields);

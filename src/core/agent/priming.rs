@@ -6,7 +6,6 @@ use crate::core::fact::{DeliveryEnd, Fact};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::rows::agent::{Primed, Purpose};
 use crate::core::rows::handoff::{Handoff, Step};
-use crate::core::text::wire_name;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
@@ -87,8 +86,7 @@ pub(crate) fn verdict_outside_handoff(tx: &mut Tx<'_>, agent_id: &AgentId, verdi
             finish(tx, agent_id, Some(&why));
         }
         DeliveryEnd::Refused(reason) => {
-            let why = format!("The agent's priming was not typed: {}", wire_name(reason));
-            finish(tx, agent_id, Some(&why));
+            finish(tx, agent_id, Some(&reason.told("The agent's priming was not typed")));
         }
     }
 }

@@ -52,8 +52,7 @@ pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
         AgentState::Idle | AgentState::Busy | AgentState::Ended | AgentState::Lost => Refusal::Busy,
     };
     for queued in late {
-        let word = wire_name(&reason);
-        let refused = Refused::new(409, "refused", format!("Nothing was typed: {word}")).hint(reason.hint());
-        not_typed(tx, queued, refused.reason(word));
+        let refused = Refused::new(409, "refused", reason.told("Nothing was typed")).hint(reason.hint());
+        not_typed(tx, queued, refused.reason(wire_name(&reason)));
     }
 }

@@ -68,8 +68,8 @@ fn answer_send(tx: &mut Tx<'_>, request: &RequestId, verdict: &DeliveryVerdict, 
             tx.answer(request, Reply::ok(&DeliveryView::from(verdict)));
         }
         DeliveryEnd::Refused(reason) => {
-            let message = format!("Nothing was typed: {}", wire_name(reason));
-            tx.refuse(request, Refused::new(409, "refused", message).hint(reason.hint()).reason(wire_name(reason)));
+            let refused = Refused::new(409, "refused", reason.told("Nothing was typed"));
+            tx.refuse(request, refused.hint(reason.hint()).reason(wire_name(reason)));
         }
     }
 }

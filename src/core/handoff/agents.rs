@@ -20,8 +20,8 @@ pub(crate) fn rebind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refuse
     Ok(())
 }
 
-/// Binds the agents of a handoff to it, unless they are in another one: a row that belongs to a handoff stays in memory,
-/// also if its agent has ended.
+/// Binds both agents to the handoff, so that their rows stay in memory, even if an agent has ended. Refuses if one of them
+/// is in another handoff, or if the outgoing agent is being shut down.
 pub(crate) fn hold_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
@@ -44,7 +44,7 @@ pub(crate) fn hold_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused>
     Ok(())
 }
 
-/// Releases both agents and removes the stored document, because the handoff is over.
+/// The handoff is over: releases both agents and the work items that it holds, and removes the stored document.
 pub(crate) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     release_agents(tx, id);
     if tx.handoff(&id).is_some_and(|handoff| handoff.record.is_some()) {

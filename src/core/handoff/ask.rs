@@ -112,8 +112,8 @@ pub(crate) fn rework(tx: &mut Tx<'_>, request: &RequestId, asked: ReworkRequest)
     driver::proceed(tx, id, next);
 }
 
-/// The handoff, and whether it has failed: the agent can be asked where a person is waited for, and after a failure in
-/// that step.
+/// Checks that the agent can be asked: while the handoff waits for a person in `checking`, or after a failure there.
+/// Returns the handoff's id, and whether the handoff has failed.
 fn rework_check(tx: &Tx<'_>, handoff: &Handoff) -> Result<(HandoffId, bool), Refused> {
     if matches!(handoff.step, Step::Done | Step::Cancelled) {
         return Err(ended(handoff));

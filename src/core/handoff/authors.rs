@@ -119,7 +119,8 @@ pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
         Author::Provided => DocumentSource::Text(handoff.provided.clone().unwrap_or_default()),
     };
     let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
-    // Only an answer is ever given twice; what a person has written in its place stays.
+    // After a rework, the new answer replaces the one that was read before, and no other text: a person may have changed
+    // the file.
     let replaces = handoff.examined.sha256.clone().filter(|_| handoff.examined.reworks > 0);
     let replaces = replaces.filter(|_| handoff.author == Author::AgentReply);
     Some(Effect::ComposeDocument { persona, file_name, source, replaces })
@@ -145,10 +146,16 @@ pub(crate) fn no_document(tx: &Tx<'_>, id: HandoffId, code: &str) -> Next {
 }
 
 /// The failure if the agent has ended before its document was recorded.
-pub(crate) fn author_ended() -> Next {
-    let hint =
-        "if the agent wrote the document, a retry accepts it; otherwise hand the agent off with --author salvage";
-    Next::fail("agent_ended", "The agent has ended before its document was recorded", hint)
+pub(crate) fn author_ended(tx: &Tx<'_>, id: HandoffId) -> Next {
+    let hint = format!("if the agent wrote the document, a retry accepts it; otherwise {}", to_salvage(tx, id));
+    Next::fail("agent_ended", "The agent has ended before its document was recorded", &hint)
+}
+
+/// The hint for a handoff whose agent can't write any more. It names the agent by its id: a persona may have other
+/// agents.
+pub(crate) fn to_salvage(tx: &Tx<'_>, id: HandoffId) -> String {
+    let agent = tx.handoff(&id).map(|handoff| handoff.agent_id.short()).unwrap_or_default();
+    format!("hand the agent off without its help: tasuki handoff {agent} --author salvage")
 }
 
 const AGENT_WRITES: &str = "the agent is left running: have it write the document, then retry";

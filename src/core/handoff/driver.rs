@@ -1,6 +1,6 @@
 //! The only module that moves a handoff from step to step. It asks the present step what follows from an event, and
 //! carries that out; a step never enters another step itself. The driver does not know what the steps do, except that
-//! `recording` commits the record.
+//! `recording` adds the record.
 
 use super::ack::timeline;
 use super::handler::StepHandler;
@@ -81,7 +81,7 @@ pub(crate) fn answered(tx: &mut Tx<'_>, id: HandoffId) {
     ask_step(tx, id, |step, tx| step.answered(tx, id));
 }
 
-/// One of its agents has changed, so the handoff may be able to proceed.
+/// Lets the present step continue, if it can: called for each agent of a decision that has changed.
 pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if !handoff.stay.deferred {
@@ -132,7 +132,7 @@ pub(crate) fn proceed(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
                 if tx.handoff(&id).is_some_and(|handoff| handoff.step != Step::Recording) {
                     entered(tx, id, Step::Recording, Some(Entry::Examined));
                 }
-                record::commit(tx, id, whole);
+                record::add_record(tx, id, whole);
                 steps::of(Step::Recording).recorded()
             }
         };
@@ -140,8 +140,8 @@ pub(crate) fn proceed(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
     panic!("the steps of handoff {id} follow from each other without an end");
 }
 
-/// Leaves the present step and enters another: ends its span, cancels its effect, sets the new deadline, writes the
-/// journal line, and calls the new step's `begin`.
+/// Leaves the present step and enters another: sets the new deadline, writes the journal line, and calls the new step's
+/// `begin`.
 fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step, how: Option<Entry>) -> Next {
     leave(tx, id);
     let now = tx.now;
@@ -159,7 +159,7 @@ fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step, how: Option<Entry>) -> Ne
     steps::of(step).begin(tx, id, how.unwrap_or(Entry::From(from)))
 }
 
-/// Leaves the present step without entering another. Cancels its effect and its texts in the same commit.
+/// Leaves the present step: ends its span, and cancels its effect and its texts in the same commit.
 fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     let timestamp = tx.now.rfc3339();
     let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return };

@@ -1,5 +1,5 @@
-//! Looks at the agent's work, and holds its document against it. The effect reads the document once more, so that what
-//! was examined is what is recorded.
+//! Collects facts of the agent's work, and checks the document against them. The effect reads the document once more, so
+//! that what was examined is what is recorded.
 
 use super::next::DocumentText;
 use super::{authors, row};
@@ -67,8 +67,9 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) 
     }
 }
 
-/// Whether the handoff goes through the step `checking`: not if it is not checked, if a person has accepted the document,
-/// or if no agent has written it.
+/// Whether the handoff enters `checking` when its document has been read: an agent has written the document, it is to be
+/// checked or reviewed, and no person has accepted it yet. A document that no agent has written is recorded next; from
+/// `recording` it enters `checking` only if a person must accept it.
 pub(crate) fn is_gated(handoff: &Handoff) -> bool {
     let examined = &handoff.examined;
     let checks = examined.check != DocumentCheck::Off || examined.review;

@@ -43,12 +43,13 @@ pub(super) trait StepHandler {
         Next::Stay
     }
 
-    /// One of the handoff's agents has changed.
+    /// The step may be able to continue, because an agent that is bound to the handoff has changed. Not called while a
+    /// text of the step is deferred.
     fn run_ready(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
         Next::Stay
     }
 
-    /// What follows when the record was committed. Only `recording` is asked.
+    /// What follows when the record is part of the decision. Only `recording` is asked.
     fn recorded(&self) -> Next {
         Next::Stay
     }
@@ -109,9 +110,10 @@ pub(super) fn without_author(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
     match ended_agent(tx, id, fact) {
         Some(EndedAgent { is_outgoing: true, is_lost: true }) => {
             let message = "The agent's pane is gone, and tasuki did not see the agent end";
-            Next::fail("pane_gone", message, "hand the agent off with --author salvage, or start a new agent")
+            let salvage = authors::to_salvage(tx, id);
+            Next::fail("pane_gone", message, &format!("{salvage}; or start a new agent"))
         }
-        Some(EndedAgent { is_outgoing: true, is_lost: false }) => authors::author_ended(),
+        Some(EndedAgent { is_outgoing: true, is_lost: false }) => authors::author_ended(tx, id),
         Some(_) | None => Next::Stay,
     }
 }

@@ -34,8 +34,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.number += 1;
     publishing.former_urls.extend(publishing.url.take());
-    let from_end = publishing.former_urls.len().saturating_sub(MOST_FORMER);
-    publishing.former_urls.drain(..from_end);
+    let too_many = publishing.former_urls.len().saturating_sub(MOST_FORMER);
+    publishing.former_urls.drain(..too_many);
     publishing.copy = Some(Copy { file_name: None, sha256, from, to });
     publishing.first_try_ms = None;
     publishing.secrets.clear();
@@ -104,7 +104,7 @@ pub(super) fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
     let target = publishing.destination();
     let is_again = |attempt: &Attempt| attempt.number == publishing.number && attempt.to == target.way();
     let is_first = !publishing.attempts.iter().any(|attempt| attempt.number == publishing.number);
-    // The row of an earlier version may have attempts without the time of the first one.
+    // Attempts in the row of an earlier version have no time: then tasuki searches all uploads for an earlier one.
     let first_try_ms = publishing.first_try_ms.or(is_first.then_some(tx.now.wall_ms));
     let plan = PublishPlan {
         handoff_id: id,

@@ -30,7 +30,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
 fn publish_now(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(), Refused> {
     let publishing = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref());
     let Some(publishing) = publishing else {
-        let hint = "the target is set when the handoff is requested: field publish";
+        let hint = "name the issue or gist when you begin the handoff: --publish (in a request: the field publish)";
         return Err(
             Refused::new(409, "not_asked", "The request for this handoff did not ask for publishing").hint(hint)
         );

@@ -154,7 +154,11 @@ fn refuse_accept(tx: &mut Tx<'_>, id: HandoffId, request: &RequestId, code: &str
 /// A retry has found no document: instructs the agent again, if it lives.
 fn instruct_again(tx: &Tx<'_>, id: HandoffId) -> Next {
     let agent = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
-    if agent.is_some_and(|agent| agent.state.is_live()) { Next::Enter(Step::Waiting) } else { authors::author_ended() }
+    if agent.is_some_and(|agent| agent.state.is_live()) {
+        Next::Enter(Step::Waiting)
+    } else {
+        authors::author_ended(tx, id)
+    }
 }
 
 fn accept(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentText) -> Next {

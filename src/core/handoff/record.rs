@@ -14,7 +14,7 @@ use crate::core::work;
 const MOST_NAMED: usize = 3;
 
 /// Adds the record to the decision. The effect that ends the agent starts after the commit, when the record is durable.
-pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
+pub(crate) fn add_record(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
     let timestamp = tx.now.rfc3339();
     let DocumentText { text, sha256, redacted } = whole;
     let Some(handoff) = tx.handoff(&id) else { return };

@@ -21,7 +21,7 @@ pub(crate) fn ended(handoff: &Handoff) -> Refused {
     Refused::new(409, "already_ended", format!("The handoff has ended: {end}{code}")).hint("nothing was changed")
 }
 
-/// Adds an effect whose outcome the present step waits for.
+/// Adds an effect, and notes it as the one whose outcome the present step waits for. Does not cancel an earlier one.
 pub(crate) fn run(tx: &mut Tx<'_>, id: HandoffId, effect: Effect) {
     let key = tx.effect(Waiter::Step(id), effect);
     if let Some(handoff) = tx.handoff_mut(&id) {
@@ -29,7 +29,7 @@ pub(crate) fn run(tx: &mut Tx<'_>, id: HandoffId, effect: Effect) {
     }
 }
 
-/// Cancels the effect that the present step waits for.
+/// Cancels the effect that the present step waits for, if there is one.
 pub(crate) fn stop(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(key) = tx.handoff_mut(&id).and_then(|handoff| handoff.stay.effect.take()) {
         tx.drop_effect(key);

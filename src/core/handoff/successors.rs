@@ -77,8 +77,8 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
     }
 }
 
-/// The successor that a retry types to. If it is dead, releases it and returns that a new one is started. It is dead as
-/// soon as its process is, even if tasuki still waits for its last hooks.
+/// The successor that a retry types to. `Err` says what follows if it is dead: it was released, and the step that starts
+/// another one is entered. It is dead as soon as its process is, even if tasuki still waits for its last hooks.
 pub(super) fn to_retry_with(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     match successor {

@@ -163,7 +163,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.handoff_id = Some(handoff_id);
     }
-    document::promise(tx, &agent_id, &file_name);
+    document::reserve_name(tx, &agent_id, &file_name);
     if let Some(successor) = successor {
         successors::reserve(tx, handoff_id, successor);
     }

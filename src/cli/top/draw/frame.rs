@@ -48,7 +48,7 @@ pub(super) fn head(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
 fn counts(scene: Scene<'_>) -> String {
     let model = scene.model;
     let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
-    let (agents, running, errors) = (model.living().count(), model.running().count(), model.failures.len());
+    let (agents, running, errors) = (model.living().count(), model.running().count(), model.open_failures().count());
     if buffer_is_narrow(scene) {
         return format!("{agents}a {running}h {errors}e");
     }
@@ -77,7 +77,7 @@ fn sidecar(scene: Scene<'_>) -> (String, Style) {
 
 fn tabs(scene: Scene<'_>, line: Rect, buffer: &mut Buffer) {
     let (model, look) = (scene.model, scene.look);
-    let counts = [model.living().count(), model.handoffs.len(), model.work.len(), model.failures.len(), 0];
+    let counts = [model.living().count(), model.handoffs.len(), model.work.len(), model.open_failures().count(), 0];
     let mut x = line.x;
     for tab in Tab::ALL {
         let (place, chosen) = (tab.place(), tab == scene.ui.tab);

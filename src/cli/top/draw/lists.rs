@@ -3,7 +3,7 @@
 use super::Scene;
 use super::columns::{Column, ColumnText, lines, list as columns};
 use crate::cli::agents::bar;
-use crate::cli::follow;
+use crate::cli::follow::{self, FlowEnd};
 use crate::cli::live::about;
 use crate::cli::top::choice::Tab;
 use crate::cli::top::model::{AgentRow, FailureRow, HandoffRow, WorkRow};
@@ -167,7 +167,13 @@ fn ago(scene: Scene<'_>, at_ms: Option<i64>) -> String {
 fn news(scene: Scene<'_>, handoff: &HandoffRow) -> ColumnText {
     let look = scene.look;
     if let Some(error) = &handoff.error {
-        return ColumnText::new(format!("{} at {}", error.code, error.step), look.bad());
+        let failed = format!("{} at {}", error.code, error.step);
+        // An error of a cancelled handoff is that of a failure after which a person has closed it.
+        let is_abandoned = handoff.outcome == Some(FlowEnd::Cancelled);
+        return match is_abandoned {
+            true => ColumnText::new(format!("abandoned after {failed}"), look.faint()),
+            false => ColumnText::new(failed, look.bad()),
+        };
     }
     if handoff.blocked {
         return ColumnText::new("needs you: a dialog", look.bad());
@@ -221,7 +227,8 @@ fn failure_columns(wide: u16) -> &'static [Column] {
 }
 
 fn failure(scene: Scene<'_>, failure: &FailureRow, wide: u16) -> Vec<ColumnText> {
-    let code = ColumnText::new(failure.code.as_str(), scene.look.bad());
+    let tone = if scene.model.is_over(failure) { scene.look.faint() } else { scene.look.bad() };
+    let code = ColumnText::new(failure.code.as_str(), tone);
     let message = ColumnText::from(failure.message.as_str());
     if wide < 55 {
         return vec![code, message];

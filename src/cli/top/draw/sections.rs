@@ -14,6 +14,9 @@ const MOST_PARTS: usize = 6;
 /// From this many lines on, sections have more rows, and there is a section for work.
 const TALL: u16 = 30;
 
+/// What is said below an error instead of its hint once its handoff is over.
+const OVER: &str = "The handoff is over by now: nothing is left to do. Press d to dismiss the error.";
+
 struct Section<'a> {
     title: String,
     columns: &'a [Column],
@@ -47,7 +50,8 @@ pub(super) fn below(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
 pub(super) fn fix(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     let selected = scene.ui.selected(scene.model);
     let Some(failure) = scene.model.failures.get(selected).filter(|_| area.height >= 2 * AGENTS) else { return 0 };
-    let texts = [(&failure.message, Style::new()), (&failure.hint, scene.look.strong())];
+    let hint = if scene.model.is_over(failure) { OVER } else { failure.hint.as_str() };
+    let texts = [(failure.message.as_str(), Style::new()), (hint, scene.look.strong())];
     let columns = usize::from(area.width).saturating_sub(2);
     let rows = texts.into_iter().flat_map(|(text, style)| {
         wrap(text, columns, MOST_PARTS).into_iter().map(move |part| vec![ColumnText::new(part, style)])
@@ -76,9 +80,9 @@ fn sections(scene: Scene<'_>, area: Rect) -> Vec<Section<'static>> {
             rows: running,
         },
         Section {
-            title: format!("Errors {}", model.failures.len()),
+            title: format!("Errors {}", model.open_failures().count()),
             columns: &[("", 0)],
-            rows: model.failures.iter().take(failures).flat_map(failure).collect(),
+            rows: model.open_failures().take(failures).flat_map(failure).collect(),
         },
         Section { title: format!("Work {}", model.work.len()), columns: lists::work_columns(wide), rows: work },
     ]

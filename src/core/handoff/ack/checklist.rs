@@ -1,7 +1,7 @@
 //! The delivery checklist: each point with the time at which it was reached, or with the reason why it was not.
 
 use super::receive;
-use crate::contract::handoff::PointView;
+use crate::contract::handoff::{Author, PointView};
 use crate::core::pane::{DeliveryVerdict, Verdict};
 use crate::core::rows::ack::{Ack, Kind, Sending, Standing};
 use crate::core::rows::handoff::{Handoff, Span, Step};
@@ -33,29 +33,73 @@ fn last(handoff: &Handoff, step: Step) -> Option<&Span> {
 
 /// The points that every handoff has.
 fn of_flow(handoff: &Handoff) -> Vec<PointView> {
+    let over = over(handoff).unwrap_or_default();
     let ended =
         last(handoff, Step::Ending).and_then(|span| span.left_at.as_deref()).filter(|_| handoff.successor_id.is_some());
+    let ready = last(handoff, Step::Priming).map(|span| span.entered_at.as_str());
     let verdicts = &handoff.verdicts;
+    let [asked, primed, briefed] = [&verdicts.instruction, &verdicts.priming, &verdicts.briefing].map(Option::as_ref);
+    let had_skill = primed.is_none() && last(handoff, Step::Briefing).is_some();
+    let not_asked = match handoff.author {
+        Author::Salvage => "no agent was asked: tasuki wrote the document from the transcript",
+        Author::Provided => "no agent was asked: the document was provided",
+        Author::AgentFile | Author::AgentReply => over,
+    };
+    let not_primed = if had_skill { "the successor had its skill already" } else { over };
     vec![
-        point("instruction delivered", delivered(verdicts.instruction.as_ref()), ""),
-        point("document recorded", handoff.record.as_ref().map(|record| record.created_at.as_str()), ""),
-        point("outgoing agent ended", ended, ""),
-        point("successor registered and ready", last(handoff, Step::Priming).map(|span| span.entered_at.as_str()), ""),
-        point("priming delivered", delivered(verdicts.priming.as_ref()), ""),
-        point("briefing delivered", delivered(verdicts.briefing.as_ref()), ""),
+        text("instruction delivered", asked, not_asked),
+        point("document recorded", handoff.record.as_ref().map(|record| record.created_at.as_str()), over),
+        point("outgoing agent ended", ended, over),
+        point("successor registered and ready", ready, over),
+        text("priming delivered", primed, not_primed),
+        text("briefing delivered", briefed, over),
     ]
 }
 
-/// Points of an acknowledged handoff until the ACK: what must be true when the successor is briefed.
+/// A point about a typed text. If it has no verdict, it was not typed: `why_not`.
+fn text(what: &str, verdict: Option<&DeliveryVerdict>, why_not: &str) -> PointView {
+    let Some(seen) = verdict else { return point(what, None, why_not) };
+    let reason = seen.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let why_not = match seen.verdict {
+        Verdict::Delivered => String::new(),
+        Verdict::Unconfirmed => format!("it is not known whether the text arrived{reason}"),
+        Verdict::NotDelivered => format!("the text was not typed{reason}"),
+    };
+    point(what, delivered(verdict), &why_not)
+}
+
+/// Why nothing more is reached, if the handoff has ended before its last point.
+fn over(handoff: &Handoff) -> Option<&'static str> {
+    match handoff.step {
+        Step::Failed => Some("the handoff failed before"),
+        Step::Cancelled if handoff.error.is_some() => Some("the handoff failed before, and was abandoned"),
+        Step::Cancelled => Some("the handoff was cancelled before"),
+        Step::Waiting
+        | Step::Instructing
+        | Step::Writing
+        | Step::Checking
+        | Step::Recording
+        | Step::Ending
+        | Step::Starting
+        | Step::Priming
+        | Step::Briefing
+        | Step::Reading
+        | Step::Acknowledging
+        | Step::Done => None,
+    }
+}
+
+/// Points of a handoff that wants an acknowledgement: what must be true when the successor is briefed.
 fn before(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let recorded = handoff.record.as_ref().map(|record| record.created_at.as_str());
     let briefed = delivered(handoff.verdicts.briefing.as_ref()).or(ack.sent_at.as_deref());
     let started = briefed.filter(|_| ack.sent_at.is_some());
-    let waits = "the briefing has not arrived yet";
+    let over = over(handoff);
+    let waits = over.unwrap_or("the briefing has not arrived yet");
     let urgency = format!("urgency level sent as asked ({})", ack.urgency.as_str());
     vec![
         point("document uploaded", uploaded(handoff), not_uploaded(handoff)),
-        point("local copy saved", recorded, "the document is not recorded yet"),
+        point("local copy saved", recorded, over.unwrap_or("the document is not recorded yet")),
         point("handoff message sent", briefed, waits),
         point("message names where the document is", briefed, waits),
         point("message names all tasks", briefed.filter(|_| !handoff.tasks.is_empty()), no_tasks(handoff, waits)),
@@ -85,11 +129,12 @@ fn no_tasks<'t>(handoff: &Handoff, waits: &'t str) -> &'t str {
     if handoff.tasks.is_empty() { "no tasks were given" } else { waits }
 }
 
-/// Points of an acknowledged handoff after the ACK.
+/// Points of a handoff that wants an acknowledgement: what follows from the ACK.
 fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let said = ack.received.as_ref();
     let at = said.map(|said| said.at.as_str());
     let done = last(handoff, Step::Done).map(|span| span.entered_at.as_str());
+    let not_done = over(handoff).unwrap_or("the handoff is not done yet");
     let no_ack = match ack.standing {
         Standing::AcknowledgedWithDelay => "overridden by the operator: no ACK came",
         Standing::NotAsked
@@ -105,7 +150,7 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let (answered, open) = questions(ack);
     let told = handoff.ack.as_ref().and_then(|ack| ack.last_to_others(Kind::HandoffComplete));
     let told_at = told.filter(|message| message.sending == Sending::Sent).and_then(|message| message.at.as_deref());
-    let not_told = told.map_or("the handoff is not done yet".to_owned(), |message| {
+    let not_told = told.map_or(not_done.to_owned(), |message| {
         message.reason.clone().unwrap_or_else(|| "the message is on its way".to_owned())
     });
     vec![
@@ -113,7 +158,7 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
         point("understanding is accurate", None, judged),
         point("starting_from matches the documented checkpoint", from, why_not.as_deref().unwrap_or(no_ack)),
         point("all questions answered", answered, open.as_deref().unwrap_or(no_ack)),
-        point("state updated", done, "the handoff is not done yet"),
+        point("state updated", done, not_done),
         point("target told of the handoff", told_at, &not_told),
     ]
 }

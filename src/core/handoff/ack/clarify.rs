@@ -82,7 +82,7 @@ fn write(
     let mut taken = document::taken_names(tx, &agent_id, &slug, &persona);
     taken.extend(tx.handoff(&id).map(|handoff| handoff.file_name.clone()));
     let file_name = document::file_name(tx.now.wall_ms, &agent_id, &taken);
-    document::promise(tx, &agent_id, &file_name);
+    document::reserve_name(tx, &agent_id, &file_name);
     let clarifying = Clarifying {
         request_id: request.clone(),
         clarifications,
@@ -210,7 +210,7 @@ fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: &[Clarification], is_u
     ack.answers.extend(clarifications.iter().cloned());
     let from = ack.answers.len().saturating_sub(MOST_ANSWERS);
     ack.answers.drain(..from);
-    timeline::start(tx, id, Standing::Pending);
+    timeline::start_timer(tx, id, Standing::Pending);
     timeline::journal(tx, id, "clarify");
     let Some(handoff) = tx.handoff(&id) else { return };
     let json = content::clarification(handoff, clarifications, is_updated);

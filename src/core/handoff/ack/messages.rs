@@ -58,7 +58,7 @@ fn message(tx: &Tx<'_>, kind: Kind, to: String, json: Value) -> Message {
     }
 }
 
-/// Adds a message to the successor; [`drain_queue`] types it.
+/// Adds a message to the successor; [`type_next_message`] types it.
 pub(crate) fn to_successor(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, json: Value, text: String) {
     let to = json["to"].as_str().unwrap_or_default().to_owned();
     let message = message(tx, kind, to, json);
@@ -146,7 +146,7 @@ fn find<'t>(tx: &'t mut Tx<'_>, id: HandoffId, number: u32) -> Option<&'t mut Me
 
 /// Types the next message that waits for the successor, if the successor is free. Called after each change of the
 /// successor.
-pub(crate) fn drain_queue(tx: &mut Tx<'_>, id: HandoffId) {
+pub(crate) fn type_next_message(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.step == Step::Acknowledging) else { return };
     let (Some(ack), Some(successor_id)) = (&handoff.ack, handoff.successor_id) else { return };
     let is_next = |message: &&Message| message.sending == Sending::Waiting && message.again.is_none();

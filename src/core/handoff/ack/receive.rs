@@ -59,7 +59,7 @@ fn check(tx: &Tx<'_>, asked: &AckRequest) -> Result<CheckedAck, Refused> {
         let hint = "run tasuki ack in the successor's own pane, or give its agent_id";
         return Err(Refused::new(403, "not_successor", message).hint(hint).field("agent_id"));
     };
-    let ack = wanted(handoff)?;
+    let ack = wanted(handoff, "continue with the work")?;
     if let Some(received) = ack.received.as_ref().filter(|received| is_same(received, agent_id, asked)) {
         return Ok(CheckedAck::Again(answer(handoff, received)));
     }
@@ -85,11 +85,9 @@ fn is_late(handoff: &Handoff, early: impl FnOnce(Step) -> Refused) -> Result<boo
     }
 }
 
-fn wanted(handoff: &Handoff) -> Result<&Ack, Refused> {
-    handoff.ack.as_ref().ok_or_else(|| {
-        Refused::new(409, "no_ack_wanted", "The handoff asks for no acknowledgement: it has no urgency")
-            .hint("continue with the work")
-    })
+fn wanted<'h>(handoff: &'h Handoff, hint: &str) -> Result<&'h Ack, Refused> {
+    let message = "The handoff asks for no acknowledgement: it has no urgency";
+    handoff.ack.as_ref().ok_or_else(|| Refused::new(409, "no_ack_wanted", message).hint(hint))
 }
 
 fn timed_out(handoff: &Handoff) -> bool {
@@ -134,7 +132,7 @@ fn receive(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Handof
         Standing::NeedsClarification => {
             let why = "the successor has answered";
             messages::give_up(tx, id, |message| message.kind != Kind::Clarification, why);
-            timeline::start(tx, id, Standing::NeedsClarification);
+            timeline::start_timer(tx, id, Standing::NeedsClarification);
         }
         Standing::EnvironmentIssue
         | Standing::Rejected
@@ -259,7 +257,7 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideR
 
 fn override_check(tx: &Tx<'_>, text: &str) -> Result<HandoffId, Refused> {
     let handoff = find(tx, text)?;
-    wanted(handoff)?;
+    wanted(handoff, "there is nothing to override: this handoff waits for no acknowledgement")?;
     is_late(handoff, |step| {
         let message = format!("The handoff does not wait for an acknowledgement in step {}", step.as_str());
         Refused::new(409, "not_acknowledging", message).hint("wait until the successor is briefed")

@@ -14,7 +14,7 @@ use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
 
 /// The step begins, after the briefing or by a retry.
-pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
+pub(crate) fn begin_step(tx: &mut Tx<'_>, id: HandoffId) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let Some(ack) = handoff.ack.as_mut() else { return };
@@ -22,7 +22,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     ack.form_typed = false;
     ack.overridden = None;
     ack.supersede(None);
-    start(tx, id, Standing::Pending);
+    start_timer(tx, id, Standing::Pending);
 }
 
 /// The briefing, which contained the notice, has arrived: sends the notice to the orchestrator too.
@@ -45,7 +45,7 @@ pub(crate) fn ask_again(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// Begins the time T within which an ACK is due.
-pub(crate) fn start(tx: &mut Tx<'_>, id: HandoffId, standing: Standing) {
+pub(crate) fn start_timer(tx: &mut Tx<'_>, id: HandoffId, standing: Standing) {
     let (now, times) = (tx.now, tx.state.settings.ack);
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.limit_ms = times.of(ack.urgency);

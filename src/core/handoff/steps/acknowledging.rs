@@ -15,7 +15,7 @@ pub(super) struct Acknowledging;
 
 impl StepHandler for Acknowledging {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
-        timeline::begin(tx, id);
+        timeline::begin_step(tx, id);
         match how {
             Entry::From(Step::Reading) => timeline::briefed(tx, id),
             Entry::Retry => timeline::ask_again(tx, id),
@@ -45,7 +45,7 @@ impl StepHandler for Acknowledging {
     }
 
     fn run_ready(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
-        messages::drain_queue(tx, id);
+        messages::type_next_message(tx, id);
         Next::Stay
     }
 }

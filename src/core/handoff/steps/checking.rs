@@ -1,5 +1,5 @@
-//! Holds the document against what tasuki sees itself. With faults the agent is asked once to repair it, or the handoff
-//! waits for a person. What is left becomes warnings: a gate that throws work away would be worse than none.
+//! Checks the document against the facts that tasuki collected. If it has faults, the agent is asked once to repair it, or
+//! the handoff waits for a person. What is left becomes warnings: a check that throws work away would be worse than none.
 
 use super::author_turn;
 use crate::contract::document::DocumentCheck;
@@ -18,12 +18,11 @@ use crate::core::request::{Assume, Author};
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::{CheckPhase, Handoff, ReadReason, Step};
 use crate::core::settings::Limits;
-use crate::core::text::wire_name;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 use serde_json::json;
 
-/// How much longer the step may last if its limit passes while the document is being read or examined, in milliseconds.
+/// If the step's limit passes while the document is being read or examined, the limit moves by so much, in milliseconds.
 const READING_MS: u64 = 60_000;
 /// The hint where the document may be taken as it is.
 const HINT_ACCEPT: &str = "if the document is good: tasuki accept HANDOFF; otherwise: tasuki retry HANDOFF";
@@ -141,7 +140,8 @@ fn hold(tx: &mut Tx<'_>, id: HandoffId, is_checked: bool) -> Next {
     handoff.stay.deadline = None;
     let is_news = handoff.examined.held_since.is_none();
     handoff.examined.held_since.get_or_insert(now);
-    let (agent_id, file_path, count) = (handoff.agent_id, handoff.file_path.clone(), handoff.examined.faults.len());
+    let (agent_id, author, count) = (handoff.agent_id, handoff.author, handoff.examined.faults.len());
+    let file_path = handoff.file_path.clone();
     if !is_news {
         return Next::Stay;
     }
@@ -152,9 +152,12 @@ fn hold(tx: &mut Tx<'_>, id: HandoffId, is_checked: bool) -> Next {
         1 => "the checks found 1 fault".to_owned(),
         count => format!("the checks found {count} faults"),
     };
+    let choices = match authors::needs_no_agent(author) {
+        true => format!("tasuki accept {short} or tasuki cancel {short}"),
+        false => format!("tasuki accept {short}, tasuki rework {short} --note TEXT, or tasuki cancel {short}"),
+    };
     let text = format!(
-        "The handoff {short} waits for you to accept its document ({found}): {file_path}. tasuki accept {short}, tasuki \
-         rework {short} --note TEXT, or tasuki cancel {short}"
+        "The handoff {short} waits for you to accept its document ({found}): {file_path}. To decide: {choices}"
     );
     let fields = json!({ "code": "document_held", "handoff_id": id, "agent_id": agent_id, "file_path": file_path });
     tx.notify_operator(&text, fields);
@@ -224,7 +227,7 @@ fn asked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, ended: &DeliveryEnd
             }
             return Next::Defer;
         }
-        DeliveryEnd::Refused(reason) => format!("it could not be asked ({})", wire_name(reason)),
+        DeliveryEnd::Refused(reason) => reason.told("it could not be asked"),
         DeliveryEnd::Unconfirmed(reason) => format!("it is not known whether it was asked ({reason})"),
     };
     row::warn(tx, id, &format!("the agent was to repair its document, but {why}"));

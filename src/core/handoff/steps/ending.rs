@@ -13,7 +13,6 @@ use crate::core::request::{Assume, Successor};
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::Limits;
-use crate::core::text::wire_name;
 use crate::core::tx::Tx;
 
 pub(super) struct Ending;
@@ -30,7 +29,7 @@ impl StepHandler for Ending {
         let Some(agent) = tx.agent(&handoff.agent_id) else { return Next::Stay };
         match (agent.state, agent.pane) {
             (AgentState::Ended, _) => Next::Enter(Step::Starting),
-            // Nothing can be typed without a pane: wait until the process ends, or until the limit.
+            // Nothing can be typed without a pane: wait for the end of the agent's process, if the process is known.
             (AgentState::Lost, _) | (_, None) => await_death(tx, id),
             // Only a successor in a new window needs the tmux session.
             (_, Some(pane)) if handoff.successor == Successor::New => {
@@ -139,5 +138,5 @@ fn after_command_verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ende
         return Next::Stay; // Wait until the process ends, or until the limit.
     }
     let what = if matches!(purpose, Purpose::Exit(_)) { "exit command" } else { "command for a new session" };
-    Next::fail("did_not_exit", format!("The {what} was not typed: {}", wire_name(reason)), reason.hint())
+    Next::fail("did_not_exit", reason.told(&format!("The {what} was not typed")), reason.hint())
 }

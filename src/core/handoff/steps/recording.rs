@@ -1,5 +1,5 @@
-//! Commits the record. For authors that need no agent, this step first writes and reads the document. A document that
-//! is not held against the world in the step before is looked at here, for its facts and warnings.
+//! Adds the record. For authors that need no agent, this step first writes and reads the document. A document that was
+//! not checked in the step before is examined here, for its facts and warnings.
 
 use crate::core::effect::Outcome;
 use crate::core::handoff::handler::StepHandler;
@@ -46,7 +46,7 @@ impl StepHandler for Recording {
             row::warn(tx, id, &reader::not_checked(why));
             return Next::Enter(Step::Checking);
         }
-        // If a person is to see it, that needs the step in which they are waited for.
+        // If a person must accept the document, the handoff waits for that in `checking`.
         reader::settled(tx, id, outcome, |tx, id, whole| match tx.handoff(&id) {
             Some(handoff) if examination::holds(handoff) => Next::Enter(Step::Checking),
             Some(_) | None => Next::Record(whole),

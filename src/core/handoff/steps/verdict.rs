@@ -6,7 +6,6 @@ use crate::core::handoff::next::Next;
 use crate::core::id::HandoffId;
 use crate::core::pane::Refusal;
 use crate::core::rows::agent::{AgentState, Purpose};
-use crate::core::text::wire_name;
 use crate::core::tx::Tx;
 
 /// What follows from a verdict: `arrived` if the text was delivered.
@@ -55,7 +54,7 @@ fn refused(purpose: &Purpose, reason: Refusal) -> Next {
         | Refusal::BadText
         | Refusal::TextFile => "not_delivered",
     };
-    let message = format!("The {} was not typed: {}", purpose.as_str(), wire_name(&reason));
+    let message = reason.told(&format!("The {} was not typed", purpose.as_str()));
     // The hint of these refusals is for the outgoing agent; a dead successor needs another one.
     let is_gone = matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::AgentEnded);
     let hint =

@@ -56,7 +56,7 @@ impl StepHandler for Waiting {
         Next::fail(
             "agent_busy",
             "The agent stayed busy until the time limit",
-            "retry, or request the handoff again with now",
+            "tasuki retry HANDOFF, or begin it again with --now",
         )
     }
 }
