@@ -3,7 +3,7 @@
 
 use super::call::{GitCaller, GitEnd};
 use super::facts::is_on_remote;
-use super::paths::{Relative, in_git, on_disk, relative};
+use super::paths::{Relative, ignored, in_git, on_disk, relative};
 use super::repository::{Opened, Repository, open};
 use super::words::{hash_of, os_text};
 use crate::core::check::{Claims, CommitLookup, Lookups, PathLookup};
@@ -60,6 +60,9 @@ async fn paths(
     // Without a work tree nobody knows to what a path is relative.
     if !left.is_empty() && repository.work_tree.is_some() {
         found.extend(in_git(caller, repository, &left).await);
+        left.retain(|claim, _| found.get(claim) == Some(&PathLookup::Missing));
+        let unknown = ignored(caller, repository, &left).await;
+        found.retain(|claim, _| !unknown.contains(claim));
     }
     found
 }

@@ -39,6 +39,8 @@ const ADDED_BY_END: [&str; 9] =
 const ENTRIES: [&str; 4] = ["ls-files", "-z", "--stage", "--"];
 /// Files of the work tree, whether git follows them, ignores them, or neither. Patterns follow.
 const FILES: [&str; 5] = ["ls-files", "-z", "--cached", "--others", "--"];
+/// Those of the paths that a rule ignores. The paths follow.
+const IGNORED: [&str; 4] = ["-c", "core.quotepath=false", "check-ignore", "--"];
 /// Longest path that is looked up, in bytes.
 const MAX_PATH: usize = 4_096;
 
@@ -63,13 +65,16 @@ pub(super) fn relative(claim: &str) -> Option<PathBuf> {
 }
 
 /// Whether each path is in the working directory or below the top of the work tree. Git names files from there, and so
-/// do documents. A path is left out if that can't be told, or if a link on its way leads out of the directory.
+/// do documents, some of them with the name of the top folder itself. A path is left out if that can't be told, or if a
+/// link on its way leads out of the directory.
 pub(super) fn on_disk(cwd: &Path, top: Option<&Path>, paths: &Relative) -> BTreeMap<String, bool> {
     let Ok(cwd) = fs::canonicalize(cwd) else { return BTreeMap::new() };
     let is_in_one = |path: &Path| {
         let here = is_there(&cwd, path);
         let Some(top) = top.filter(|_| here != Some(true)) else { return here };
+        let below_own_name = top.file_name().and_then(|name| path.strip_prefix(name).ok());
         match is_there(top, path) {
+            Some(false) if below_own_name.is_some_and(|path| is_there(top, path) == Some(true)) => Some(true),
             Some(false) => here,
             at_top => at_top,
         }
@@ -150,6 +155,22 @@ async fn by_end(caller: &GitCaller, repository: &Repository, paths: &Relative) -
         (is_end || (is_whole && !may_be_in_one)).then(|| (claim.clone(), answer))
     });
     found.collect()
+}
+
+/// Which of these paths git would ignore. Such a file may be anywhere: a build makes it, or each machine has its own.
+pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: &Relative) -> BTreeSet<String> {
+    if paths.is_empty() {
+        return BTreeSet::new();
+    }
+    // This command refuses to take paths as they are. After a `./` nothing in them is a pattern.
+    let (place, here) = (with_patterns(repository.files_here()), |path: &PathBuf| Path::new(".").join(path));
+    let named = paths.values().map(|path| here(path).into_os_string());
+    let arguments: Vec<OsString> = IGNORED.iter().map(OsString::from).chain(named).collect();
+    let answer = caller.call(&place, &arguments).await;
+    // Git prints a name with odd characters in another form. Such a path stays missing.
+    let ignored: BTreeSet<PathBuf> =
+        answer.stdout.split(|byte| *byte == b'\n').map(|line| path_of(line).to_owned()).collect();
+    paths.iter().filter(|(_, path)| ignored.contains(&here(path))).map(|(claim, _)| claim.clone()).collect()
 }
 
 fn patterns(paths: &BTreeSet<&Path>) -> Vec<OsString> {

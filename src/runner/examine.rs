@@ -195,7 +195,8 @@ fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome 
         return changed(document);
     }
     let environment = plan.process.map(|process| environment_of(&process));
-    if environment == Some(None) {
+    let is_lost = environment == Some(None);
+    if is_lost {
         let why = "the agent's environment could not be read: the document was not searched for the values in it";
         facts.not_known.push(why.to_owned());
     }
@@ -206,6 +207,7 @@ fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome 
     without_credentials(&mut facts, &known);
     write_beside(home, plan, &mut facts);
     let found = secrets::find(text, &known);
+    let holds_no_environment = !is_lost && !found.iter().any(|found| found.kind.starts_with(secrets::ENVIRONMENT));
     let redacted = (!found.is_empty()).then(|| secrets::without(text, &known));
     let secrets: Vec<FoundSecret> =
         found.into_iter().map(|found| FoundSecret { kind: found.kind, line: found.line, last: found.last }).collect();
@@ -229,12 +231,14 @@ fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome 
         }),
     };
     let faults = faults.into_iter().map(|fault| without_credential(fault, &known)).collect();
-    Outcome::Examined(Box::new(Examination { document, facts: Box::new(facts), faults, redacted }))
+    let facts = Box::new(facts);
+    Outcome::Examined(Box::new(Examination { document, facts, faults, redacted, holds_no_environment }))
 }
 
 /// The document is not the one that was read: it is read again.
 fn changed(document: DocumentRead) -> Outcome {
-    Outcome::Examined(Box::new(Examination { document, facts: Box::default(), faults: Vec::new(), redacted: None }))
+    let (facts, faults) = (Box::default(), Vec::new());
+    Outcome::Examined(Box::new(Examination { document, facts, faults, redacted: None, holds_no_environment: false }))
 }
 
 /// The document of the agent's predecessor; the facts get the rules of the whole chain.

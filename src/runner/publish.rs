@@ -7,6 +7,7 @@ use super::document::recorded;
 use super::environment::environment_of;
 use crate::config::Home;
 use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
+use crate::core::pane::Process;
 use crate::core::request::{PublishAs, PublishTarget};
 use crate::core::text;
 use crate::core::time::date;
@@ -55,6 +56,7 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
             let sha256 = text::sha256(&text);
             (text, Some(sha256))
         }
+        None if is_environment_lost(plan) => return Ok(Outcome::EnvironmentLost),
         None => {
             let found = with_known(&text, plan, secrets::find)?;
             if !found.is_empty() {
@@ -73,6 +75,16 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
         }
     }
     Err(format!("there is no free file name for a copy of {}", plan.document))
+}
+
+/// Whether nothing can tell any more that the document holds no value of the agent's environment. Only on Linux can
+/// tasuki read it at all.
+fn is_environment_lost(plan: &CopyPlan) -> bool {
+    let lost = |process: &Process| environment_of(process).is_none();
+    cfg!(target_os = "linux")
+        && !plan.holds_no_environment
+        && plan.found.is_empty()
+        && plan.process.as_ref().is_some_and(lost)
 }
 
 /// Calls `work`, which finds or redacts credentials, with a document's text and with what is known beside the rules.

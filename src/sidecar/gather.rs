@@ -6,6 +6,7 @@ use super::corrupt::{Ledger, known, or_refuse, was_seen};
 use super::intake_item::{IntakeItem, known_request, read_request, why_of};
 use super::parts::Sidecar;
 use super::preload::{Preload, agent_named};
+use super::request_words;
 use crate::agents::read_event;
 use crate::core::event::{Event, IncomingRequest, RequestFacts};
 use crate::core::id::RequestId;
@@ -170,6 +171,9 @@ impl Sidecar {
         now: &Now,
     ) -> Result<IntakeItem, Error> {
         let mut read = read_request(&found);
+        if let Ok(asked) = &mut read.request {
+            request_words::without_credentials(asked, &self.state.settings.publish.allow);
+        }
         let why = found.why().or_else(|| read.request.as_ref().err().map(why_of));
         let facts = match &read.request {
             Ok(asked) => or_refuse(self.facts(asked, now), &mut read.request)?,

@@ -39,6 +39,7 @@ mod projection;
 mod reproject;
 #[cfg(test)]
 mod reproject_tests;
+mod request_words;
 mod settings;
 #[cfg(test)]
 mod short_tests;

@@ -2,6 +2,8 @@
 
 use super::publish::{ISSUE, Play};
 use super::support::stage_files::{holding_keys, planted_keys};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -108,4 +110,31 @@ fn a_value_of_the_agents_environment_stays_out_also_after_the_agent_has_ended() 
     play.until(&id, "published");
     let comments = play.github.comments();
     assert!(comments[0].contains("Used [REDACTED:environment:MY_API_KEY] here."), "{comments:?}");
+}
+
+/// An agent that ended before the sidecar started: nobody can read its environment any more.
+#[test]
+fn a_document_that_cant_be_searched_for_the_agents_environment_is_held() {
+    let Some(play) = Play::new() else { return };
+    let value = "corr3ct-Horse_77x";
+    play.stage.tmux(&["set-environment", "-g", "MY_API_KEY", value]);
+    let agent = play.stage.agent("second");
+    for pid in play.stage.processes(&agent) {
+        kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
+    }
+    play.stage.until("it has ended", || play.stage.agent_view(&agent)["ended_at"].is_string());
+    play.stage.crash_and_restart();
+    let document = json!({"text": format!("Used {value} here.\n")});
+    let id = play
+        .stage
+        .hand_off_with(&agent, &json!({"author": "provided", "document": document, "publish": {"issue": ISSUE}}));
+    let view = play.until(&id, "held");
+    let error = &view["publish"]["error"];
+    assert_eq!(error["code"], "secrets_found", "{view:#}");
+    assert!(error["message"].as_str().is_some_and(|said| said.contains("was not searched for the values")), "{error}");
+    assert!(error["hint"].as_str().is_some_and(|said| said.contains("--as-is")), "{error}");
+    play.never_two(0, 0);
+    play.stage.granted(&json!({"kind": "publish", "handoff_id": id, "as": "as_is"}));
+    play.until(&id, "published");
+    play.never_two(1, 0);
 }

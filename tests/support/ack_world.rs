@@ -216,7 +216,13 @@ impl AckWorld {
                 let text = self.put_there.clone().unwrap_or_else(|| self.document.clone());
                 let document = DocumentRead::Whole { text, sha256: plan.sha256 };
                 let (facts, faults, redacted) = (Box::default(), Vec::new(), None);
-                Outcome::Examined(Box::new(Examination { document, facts, faults, redacted }))
+                Outcome::Examined(Box::new(Examination {
+                    document,
+                    facts,
+                    faults,
+                    redacted,
+                    holds_no_environment: true,
+                }))
             }
             Effect::CompareDocument { .. } => Outcome::Compared { is_same: true, drift: Vec::new() },
             Effect::Type(plan) => {

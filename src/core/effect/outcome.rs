@@ -34,6 +34,8 @@ pub struct Examination {
     pub faults: Vec<DocumentFault>,
     /// The document without its credentials, if it holds some.
     pub redacted: Option<String>,
+    /// The document was searched for the values of the agent's environment, and holds none.
+    pub holds_no_environment: bool,
 }
 
 /// The result of writing a document.
@@ -126,6 +128,9 @@ pub enum Outcome {
     },
     /// The document holds credentials, and nobody has said how to publish it: no copy was written.
     SecretsFound(Vec<super::publish::SecretFound>),
+    /// The agent's environment can't be read any more, and the document was not searched for its values before: no copy
+    /// was written.
+    EnvironmentLost,
     Posted(super::publish::Posted),
     #[serde(rename = "round")]
     AutoHandoffCheck(Box<AutoHandoffCheck>),

@@ -21,6 +21,9 @@ pub struct CopyPlan {
     /// The agent's process. The document is searched for values of its environment.
     #[serde(default)]
     pub process: Option<Process>,
+    /// An earlier search for such values found none.
+    #[serde(default)]
+    pub holds_no_environment: bool,
     /// What an earlier search of the same document found. The agent, and so its environment, may be gone since.
     #[serde(default)]
     pub found: Vec<SecretFound>,

@@ -55,12 +55,13 @@ fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExamineP
 
 /// The outcome: keeps what was found. None if the document has changed since it was read, so that it is to be read again.
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) -> Option<DocumentText> {
-    let Examination { document, facts, faults, redacted } = examination;
+    let Examination { document, facts, faults, redacted, holds_no_environment } = examination;
     let handoff = tx.handoff_mut(&id)?;
     match document {
         DocumentRead::Whole { text, sha256 } if handoff.examined.sha256.as_ref() == Some(&sha256) => {
             handoff.examined.facts = Some(facts);
             handoff.examined.faults = faults;
+            handoff.examined.holds_no_environment = holds_no_environment;
             Some(DocumentText { text, sha256, redacted })
         }
         DocumentRead::Whole { .. } | DocumentRead::Missing | DocumentRead::Empty | DocumentRead::Unsafe { .. } => None,

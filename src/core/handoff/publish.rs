@@ -79,6 +79,7 @@ pub(super) fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
         sha256: copy.sha256,
         text,
         process: tx.agent(&handoff.agent_id).and_then(|agent| agent.process),
+        holds_no_environment: handoff.examined.holds_no_environment,
         found: publishing.secrets.clone(),
         allow,
         publish_as: publishing.publish_as,
@@ -165,7 +166,9 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
         }
         attempt(tx, id, false);
     } else if let Outcome::SecretsFound(secrets) = outcome {
-        held(tx, id, secrets);
+        hold(tx, id, secrets);
+    } else if outcome == Outcome::EnvironmentLost {
+        hold(tx, id, Vec::new());
     } else if let Outcome::Posted(posted) = outcome {
         match posted {
             Posted::Done { url, .. } => published(tx, id, url),
@@ -208,8 +211,9 @@ pub(super) fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>)
     journal_state(tx, id, None, None);
 }
 
-/// Nothing was sent, because the document seems to hold credentials: the operator decides.
-fn held(tx: &mut Tx<'_>, id: HandoffId, secrets: Vec<SecretFound>) {
+/// Nothing was sent, because the document seems to hold credentials, or could not be searched for all of them (then there
+/// are no `secrets`): the operator decides.
+fn hold(tx: &mut Tx<'_>, id: HandoffId, secrets: Vec<SecretFound>) {
     let one = |secret: &SecretFound| {
         let last = if secret.last.is_empty() { String::new() } else { format!(" (…{})", secret.last) };
         format!("line {} {}{last}", secret.line, secret.kind)
@@ -218,7 +222,12 @@ fn held(tx: &mut Tx<'_>, id: HandoffId, secrets: Vec<SecretFound>) {
     if secrets.len() > MOST_SECRETS {
         lines.push(format!("and {} more", secrets.len() - MOST_SECRETS));
     }
-    let message = format!("it seems to hold credentials: {}", lines.join(", "));
+    let message = if secrets.is_empty() {
+        "the agent has ended, and its environment with it: the document was not searched for the values in it"
+            .to_owned()
+    } else {
+        format!("it seems to hold credentials: {}", lines.join(", "))
+    };
     let fault = PublishFault { code: "secrets_found".to_owned(), message, ..PublishFault::default() };
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.secrets = secrets;
@@ -284,10 +293,15 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
         ("in_doubt".to_owned(), message, hint)
     } else if state == PublishState::Held {
         let message = format!("The document was not published ({target}), because {}", fault.message);
-        let hint = format!(
-            "look at these lines of {}, then: tasuki publish {short} --redacted, or --as-is if they may be published",
-            handoff.file_name
-        );
+        let found = handoff.publish.as_ref().is_some_and(|publishing| !publishing.secrets.is_empty());
+        let hint = if found {
+            format!(
+                "look at these lines of {}, then: tasuki publish {short} --redacted, or --as-is if they may be published",
+                handoff.file_name
+            )
+        } else {
+            format!("read {}, then, if it may be published: tasuki publish {short} --as-is", handoff.file_name)
+        };
         (fault.code.clone(), message, hint)
     } else {
         let message = format!("The document was not published ({target}): {}", fault.message);

@@ -75,8 +75,8 @@ fn publish_now(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(),
 /// The operator has decided about a document that seems to hold credentials.
 fn publish_held(tx: &mut Tx<'_>, id: HandoffId, publish_as: Option<PublishAs>) -> Result<(), Refused> {
     if publish_as.is_none() {
-        let message = "The document seems to hold credentials";
-        let hint = "look at its lines, which publish.error names, then ask again with as redacted or as_is";
+        let message = "The document seems to hold credentials, or could not be searched for all of them";
+        let hint = "read what publish.error says, look at the document, then ask again with as redacted or as_is";
         return Err(Refused::new(409, "secrets_found", message).hint(hint));
     }
     publish_again(tx, id);

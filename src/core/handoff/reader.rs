@@ -180,6 +180,7 @@ fn accept(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentT
     }
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     handoff.examined.sha256 = Some(whole.sha256.clone());
+    handoff.examined.holds_no_environment = false;
     handoff.examined.before = Some(whole.text.clone());
     handoff.examined.accepted |= matches!(reading, ReadReason::Accepted(_));
     let step = handoff.step;

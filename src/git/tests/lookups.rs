@@ -260,6 +260,34 @@ async fn a_path_may_begin_at_the_top_of_the_repository() {
 }
 
 #[tokio::test]
+async fn a_path_may_begin_with_the_name_of_the_top_folder() {
+    let place = Place::new();
+    place.write("src/main.rs", "x\n");
+    place.commit("More files");
+    let name = place.work().file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+    let (there, missing) = (format!("{name}/src/main.rs"), format!("{name}/src/other.rs"));
+    for git in gits() {
+        let found = paths(&git, &place.work(), &[&there, &missing]).await;
+        assert_eq!(found, [(there.clone(), PathLookup::Exists), (missing.clone(), PathLookup::Missing)].into());
+    }
+}
+
+/// Each machine has such files of its own, or a build makes them.
+#[tokio::test]
+async fn nothing_is_said_of_a_file_that_git_would_ignore() {
+    let place = Place::new();
+    place.write(".gitignore", "secrets.*\n/out/\n");
+    place.write("sub/.gitignore", "*.tmp.ts\n");
+    place.commit("Rules");
+    let claims = ["sub/secrets.h", "out/a.js", "sub/ü.tmp.ts", "sub/out/a.js", "sub/x.ts"];
+    for git in gits() {
+        let found = paths(&git, &place.work(), &claims).await;
+        let missing = ["sub/out/a.js", "sub/x.ts"].map(|path| (path.to_owned(), PathLookup::Missing));
+        assert_eq!(found, missing.into());
+    }
+}
+
+#[tokio::test]
 async fn no_path_leads_out_of_the_working_directory() {
     let place = Place::new();
     symlink("/", place.work().join("root")).expect("a link");

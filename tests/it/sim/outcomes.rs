@@ -123,7 +123,13 @@ fn examinations(plan: &ExaminePlan) -> Vec<Outcome> {
     let fix = DocumentFault { grade: FaultGrade::Fix.into(), ..DocumentFault::default() };
     let whole = |sha256: &str| DocumentRead::Whole { text: "# Work".to_owned(), sha256: sha256.to_owned() };
     let examined = |document: DocumentRead, faults: Vec<DocumentFault>| {
-        Outcome::Examined(Box::new(Examination { document, facts: Box::default(), faults, redacted: None }))
+        Outcome::Examined(Box::new(Examination {
+            document,
+            facts: Box::default(),
+            faults,
+            redacted: None,
+            holds_no_environment: true,
+        }))
     };
     vec![
         examined(whole(&plan.sha256), Vec::new()),

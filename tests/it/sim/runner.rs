@@ -226,7 +226,8 @@ fn examine(plan: &ExaminePlan, disk: &Disk, rng: &mut Rng, faults_on: bool) -> O
     let fault = DocumentFault { grade: FaultGrade::Fix.into(), said: "a fault".to_owned(), ..DocumentFault::default() };
     let faults = if rng.chance(30) { vec![fault] } else { Vec::new() };
     let document = disk.read_document(&plan.file_name);
-    let examination = Examination { document, facts: Box::default(), faults, redacted: None };
+    let examination =
+        Examination { document, facts: Box::default(), faults, redacted: None, holds_no_environment: true };
     if faults_on && rng.chance(3) {
         Outcome::Failed { why: "no thread".to_owned() }
     } else {

@@ -114,13 +114,20 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
             examination::begin_update(tx, id, &clarifying.file_name, &sha256);
         }
     } else if let Outcome::Examined(examination) = outcome {
-        let Examination { document: DocumentRead::Whole { text, sha256 }, facts, faults, redacted } = *examination
+        let Examination {
+            document: DocumentRead::Whole { text, sha256 },
+            facts,
+            faults,
+            redacted,
+            holds_no_environment,
+        } = *examination
         else {
             return refuse(tx, id, "it has changed while it was read");
         };
         if let Some(handoff) = tx.handoff_mut(&id) {
             handoff.examined.facts = Some(facts);
             handoff.examined.faults = faults;
+            handoff.examined.holds_no_environment = holds_no_environment;
         }
         take(tx, id, &clarifying, DocumentText { text, sha256, redacted });
     } else if let Outcome::Failed { why } = outcome {
