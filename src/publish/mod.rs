@@ -11,6 +11,7 @@ pub use gh::{Gh, GhOutput, find};
 
 use crate::core::request::{Issue, PublishTarget};
 use std::path::Path;
+use std::time::Duration;
 
 /// Most characters that a comment may have, our mark included.
 pub const MAX_COMMENT_CHARS: usize = 65_536;
@@ -20,6 +21,8 @@ const MOST_GISTS: usize = 5;
 const PAGE: usize = 100;
 /// Most pages of the list that are searched: as many gists as GitHub lets an account make in ten hours.
 const MOST_PAGES: usize = 50;
+/// How long GitHub may take to say whether a repository is public.
+const VISIBILITY_WITHIN: Duration = Duration::from_secs(5);
 /// Longest address that is taken, in bytes.
 const MAX_URL: usize = 2_000;
 
@@ -68,6 +71,14 @@ fn comment_arguments(issue: &Issue, file: &str) -> Vec<String> {
 
 fn vec_of(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Whether everybody can read the issue's repository. False also if GitHub does not say.
+pub async fn is_public(gh: &Gh, issue: &Issue) -> bool {
+    let path = format!("repos/{}/{}", issue.owner, issue.repo);
+    let asked = ask(gh, GhCall::Other, &["api", &path, "--jq", ".private"]);
+    let answer = tokio::time::timeout(VISIBILITY_WITHIN, asked).await;
+    matches!(answer, Ok(Ok(said)) if said.trim() == "false")
 }
 
 /// Searches for an upload with that mark.

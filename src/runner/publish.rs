@@ -201,7 +201,7 @@ async fn search_and_upload(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, res
     }
     if resumed || plan.look_first || !plan.post {
         match publish::search(gh, upload).await {
-            Ok(UploadState::There(url)) => return Posted::Done { url },
+            Ok(UploadState::There(url)) => return Posted::Done { url, is_public: false },
             Ok(UploadState::NotThere) if !plan.post => return Posted::NotThere,
             Ok(UploadState::NotThere) => {}
             Ok(UploadState::Untold(fault)) | Err(fault) if plan.insist => {
@@ -215,8 +215,12 @@ async fn search_and_upload(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, res
             Err(fault) => return failed(plan, resumed, fault),
         }
     }
+    let is_public = match upload.target {
+        PublishTarget::Issue(issue) => publish::is_public(gh, issue).await,
+        PublishTarget::Gist { .. } => false,
+    };
     match publish::upload(gh, upload).await {
-        Ok(url) => Posted::Done { url },
+        Ok(url) => Posted::Done { url, is_public },
         Err(fault) => Posted::Failed(publish_fault(&fault, false)),
     }
 }

@@ -123,6 +123,31 @@ fn a_comment_bears_the_document_as_it_is_and_the_briefing_names_it() {
 }
 
 #[test]
+fn the_operator_is_told_once_that_a_repository_is_public() {
+    let Some(play) = Play::new() else { return };
+    let is_told = |view: &Value| {
+        view["warnings"].as_array().is_some_and(|warnings| {
+            warnings
+                .iter()
+                .any(|told| told == "the repository o/r is public: everybody can read the published document")
+        })
+    };
+    let private = play.hand_off("# Work\n", &json!({"issue": ISSUE}));
+    assert!(!is_told(&play.until(&private, "published")));
+    play.github.is_public();
+    let told: Vec<bool> = ["dev2", "dev3"]
+        .map(|persona| {
+            let agent = play.stage.agent(persona);
+            let asked = json!({"author": "provided", "document": {"text": "# Work\n"}, "publish": {"issue": ISSUE}});
+            let id = play.stage.hand_off_with(&agent, &asked);
+            is_told(&play.until(&id, "published"))
+        })
+        .into();
+    assert_eq!(told, [true, false]);
+    play.never_two(3, 0);
+}
+
+#[test]
 fn a_gist_is_secret_and_says_whose_it_is_and_the_handoff_does_not_wait_for_it() {
     let Some(play) = Play::with_config("[publish]\nretry_after = []\ntimeout = \"60s\"\n") else { return };
     play.github.uploads(&[Does::Late(60_000)]);

@@ -46,6 +46,7 @@ struct Shelves {
     looks: VecDeque<Does>,
     asked: u32,
     may_hold_keys: bool,
+    is_public: bool,
 }
 
 /// The server. It ends with the process.
@@ -160,6 +161,11 @@ impl GitHub {
         self.shelves().may_hold_keys = true;
     }
 
+    /// Everybody may read the repository.
+    pub(crate) fn is_public(&self) {
+        self.shelves().is_public = true;
+    }
+
     /// The comments on the one issue that there is.
     pub(crate) fn comments(&self) -> Vec<String> {
         self.shelves().comments.clone()
@@ -202,6 +208,7 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
             let page = Page::of(&uri);
             look(&shared, &|shelves| page.list(&shelves.gists)).await
         }
+        (Method::GET, "/repos/o/r") => said(200, &json!({"private": !locked(&shared).is_public})),
         (Method::GET, "/user") => said(200, &json!({"login": "kai"})),
         (Method::GET, path) => match path.strip_prefix("/gists/") {
             Some(id) => {

@@ -90,6 +90,9 @@ pub enum Posted {
     Done {
         /// Its address; none where `gh` told none that fits.
         url: Option<String>,
+        /// It is a comment in a repository that everybody can read.
+        #[serde(default)]
+        is_public: bool,
     },
     /// The search found nothing, and nothing was uploaded.
     NotThere,

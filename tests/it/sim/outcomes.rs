@@ -176,6 +176,6 @@ fn posts(rng: &mut Rng) -> Vec<Outcome> {
         again: rng.chance(50),
         refused: rng.chance(20),
     };
-    let ends = [Posted::Done { url: None }, Posted::NotThere, Posted::Failed(fault)];
+    let ends = [Posted::Done { url: None, is_public: true }, Posted::NotThere, Posted::Failed(fault)];
     ends.map(Outcome::Posted).into()
 }

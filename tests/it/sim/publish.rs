@@ -65,7 +65,7 @@ pub(crate) fn publish(
                     return Some(failed("gh_offline", before, rng.chance(80)));
                 }
             } else if disk.uploads.contains_key(&key) {
-                return Some(Outcome::Posted(Posted::Done { url: Some("https://x/".to_owned()) }));
+                return Some(Outcome::Posted(Posted::Done { url: Some("https://x/".to_owned()), is_public: false }));
             } else if !plan.post {
                 return Some(Outcome::Posted(Posted::NotThere));
             }
@@ -94,7 +94,7 @@ pub(crate) fn publish(
         }
         return None;
     }
-    Some(Outcome::Posted(Posted::Done { url: Some("https://x/".to_owned()) }))
+    Some(Outcome::Posted(Posted::Done { url: Some("https://x/".to_owned()), is_public: false }))
 }
 
 fn failed(code: &str, maybe_stored: bool, again: bool) -> Outcome {
