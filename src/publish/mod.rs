@@ -76,8 +76,8 @@ fn vec_of(words: &[&str]) -> Vec<String> {
 /// Whether everybody can read the issue's repository. False also if GitHub does not say.
 pub async fn is_public(gh: &Gh, issue: &Issue) -> bool {
     let path = format!("repos/{}/{}", issue.owner, issue.repo);
-    let asked = ask(gh, GhCall::Other, &["api", &path, "--jq", ".private"]);
-    let answer = tokio::time::timeout(VISIBILITY_WITHIN, asked).await;
+    let arguments = ["api", &path, "--jq", ".private"];
+    let answer = tokio::time::timeout(VISIBILITY_WITHIN, ask(gh, GhCall::Other, &arguments)).await;
     matches!(answer, Ok(Ok(said)) if said.trim() == "false")
 }
 
