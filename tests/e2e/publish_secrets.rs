@@ -123,7 +123,8 @@ fn a_document_that_cant_be_searched_for_the_agents_environment_is_held() {
         kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
     }
     play.stage.until("it has ended", || play.stage.agent_view(&agent)["ended_at"].is_string());
-    play.stage.crash_and_restart();
+    play.stage.end_sidecar(Signal::SIGKILL);
+    play.github.start_sidecar(&play.stage);
     let document = json!({"text": format!("Used {value} here.\n")});
     let id = play
         .stage

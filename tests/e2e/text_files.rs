@@ -15,7 +15,7 @@ fn a_long_text_whose_file_can_not_be_written_is_refused_for_that_reason() {
     let ask = json!({"kind": "agent_send", "agent_id": agent, "text": text});
     let answer = stage.ask(&ask);
     let said = answer["error"].to_string();
-    assert!(said.contains("text_file") && said.contains("free disk space"), "{answer}");
+    assert!(said.contains("text_file") && said.contains("Free disk space"), "{answer}");
     fs::remove_file(&folder).expect("out of the way");
     stage.granted(&ask);
     assert!(stage.prompts(&agent).iter().any(|prompt| prompt.contains("/texts/")), "{}", stage.story());

@@ -189,21 +189,11 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
     }
 }
 
-/// Tells the operator once that a repository is public, as long as tasuki remembers the handoff that was told.
 fn warn_of_public(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
-    let PublishTarget::Issue(issue) = publishing.target.clone() else { return };
-    publishing.is_public = true;
-    let is_told = |publishing: &Publishing| match &publishing.target {
-        PublishTarget::Issue(other) => publishing.is_public && other.repository() == issue.repository(),
-        PublishTarget::Gist { .. } => false,
-    };
-    let mut others = tx.state.handoffs.values().filter(|handoff| handoff.handoff_id != id);
-    if others.any(|handoff| handoff.publish.as_ref().is_some_and(is_told)) {
-        return;
-    }
-    let said = format!("the repository {} is public: everybody can read the published document", issue.repository());
-    row::warn(tx, id, &said);
+    let PublishTarget::Issue(issue) = &publishing.target else { return };
+    let told = format!("the repository {} is public: everybody can read the published document", issue.repository());
+    row::warn(tx, id, &told);
 }
 
 fn note_attempt(tx: &mut Tx<'_>, id: HandoffId, error: Option<AttemptError>) {

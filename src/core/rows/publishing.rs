@@ -76,9 +76,6 @@ pub struct Publishing {
     /// What the operator said about a document that holds credentials.
     #[serde(default)]
     pub publish_as: Option<PublishAs>,
-    /// The document is in a repository that everybody can read.
-    #[serde(default)]
-    pub is_public: bool,
     /// The document as it is published, from the record on.
     pub copy: Option<Copy>,
     /// Why it failed; null after it was asked for again.
@@ -107,7 +104,6 @@ impl Publishing {
             first_try_ms: None,
             secrets: Vec::new(),
             publish_as: None,
-            is_public: false,
             copy: None,
             error: None,
         }
