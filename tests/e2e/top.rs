@@ -114,7 +114,7 @@ fn a_failure_is_shown_with_its_fix_retried_cancelled_and_dismissed() {
         stage.keys(&pane, &["y"]);
         stage.until("it is dismissed", || stage.errors().len() == left);
         // Errors of a handoff that is over count no more, but they are listed until they are dismissed.
-        let listed = || stage.screen(&pane).matches("document_missing").count();
+        let listed = || stage.screen(&pane).matches(" document_missing ").count();
         stage.until("it is no longer listed", || listed() <= left);
     }
     stage.until_shown(&pane, "No errors.");
