@@ -127,7 +127,8 @@ fn create(home: &Path, persona: &str) -> String {
 /// A whole handoff, from the command to the end of the successor's first turn. The successor is the next agent.
 fn hand_off(home: &Path, agent: &mut String) -> Duration {
     let began = Instant::now();
-    let view = said(home, &["handoff", agent, "--reason", "a trial", "--wait"]);
+    let end = said(home, &["handoff", agent, "--reason", "a trial", "--wait"]);
+    let view = &end["handoff"];
     let took = began.elapsed();
     assert_eq!((&view["step"], &view["faults"]), (&Value::from("done"), &Value::Array(Vec::new())), "{view:#}");
     *agent = view["successor_id"].as_str().expect("an id").to_owned();
