@@ -59,8 +59,16 @@ impl Spool {
     ///
     /// # Errors
     /// Other users can open the folder, or it can't be read. A file that can't be read is not an error here: it is
-    /// returned as a bad file.
+    /// returned as a bad file. The next scan lists the folder again, because files that this one found were not returned.
     pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
+        let scanned = self.scan_next(lane, max_files, max_bytes, now);
+        if scanned.is_err() {
+            self.list_again(lane);
+        }
+        scanned
+    }
+
+    fn scan_next(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
         self.dirs.check_intake(lane.spool_dir())?;
         self.release_held(now);
         let fresh = self.lane(lane).backlog.is_empty();
