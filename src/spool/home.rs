@@ -51,12 +51,15 @@ impl Spool {
         self.dirs.home()
     }
 
-    /// Opens everything again after folders were moved or replaced. On an error the old ones stay in use.
+    /// Opens everything again after folders were moved or replaced. On an error the old ones stay in use. The numbers of
+    /// the listings continue: the sidecar compares those before with those after.
     ///
     /// # Errors
     /// As for [`Spool::open`].
     pub fn reopen(&mut self) -> Result<(), Error> {
+        let (requests, events) = (self.requests.listings, self.events.listings);
         *self = Spool::open(self.dirs.home())?;
+        (self.requests.listings, self.events.listings) = (requests, events);
         Ok(())
     }
 

@@ -135,6 +135,15 @@ fn hostile_objects_are_named_and_put_aside_whole() {
     assert_eq!(fs::read(&precious).expect("there"), WHOLE);
 }
 
+/// The sidecar judges what it has seen before a listing after a listing with a higher number.
+#[test]
+fn the_numbers_of_listings_continue_after_the_folders_were_opened_again() {
+    let mut home = TestHome::new();
+    let before = (0..3).map(|_| home.scan(Lane::Events).listing).max().expect("three");
+    home.spool.reopen().expect("opened again");
+    assert_eq!(home.scan(Lane::Events).listing, before + 1);
+}
+
 #[test]
 fn a_device_is_not_even_opened() {
     let mut home = TestHome::new();
