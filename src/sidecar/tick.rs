@@ -52,7 +52,7 @@ impl Sidecar {
                 tracing::warn!(%error, "could not pack the history in the state file");
             }
         }
-        self.intake.rejected_full = self.spool.is_rejected_full();
+        self.intake.hold_reason = self.spool.hold_reason();
         self.tidy.clean_spool(&mut self.spool, &self.state, now);
         if !self.health.is_down()
             && let Err(error) = self.tidy.clean_store(&mut self.store, now)

@@ -6,7 +6,7 @@ use super::dirs::SpoolDir;
 use super::error::Error;
 use super::home::Spool;
 use super::lane::{Content, Held, IncomingFile};
-use super::rejected::REASON_TEMP;
+use super::rejected::{HoldReason, REASON_TEMP};
 use crate::core::text::{hex, plain_json};
 use crate::core::time::Now;
 use crate::files::{self, FileId, Grade};
@@ -49,10 +49,10 @@ pub enum RejectOutcome {
     Moved(String),
     /// The file was removed or replaced.
     Gone,
-    /// `rejected/` is full, or the file can't be moved. The file is *held*: it stays in the lane, and scans skip it
-    /// until it changes or there is room.
-    Full,
-    /// `rejected/` is full, and the lane has so many bad files that this one was deleted.
+    /// It could not be moved. The file is *held*: it stays in the lane, and scans skip it until it changes, `rejected/`
+    /// has room again, or it is time to try the move again.
+    Held(HoldReason),
+    /// It could not be moved, and the lane has so many held files that this one was deleted.
     Dropped,
 }
 
@@ -116,13 +116,13 @@ impl Spool {
     pub fn reject(&mut self, seq: u64, found: &IncomingFile, why: &Why, now: &Now) -> Result<RejectOutcome, Error> {
         let from = found.lane.spool_dir();
         let path = self.path(from).to_owned();
-        let failed = |error: io::Error| Error::io("move a bad file to rejected/ out of", &path, error);
+        let failed = |error: io::Error| Error::io("move a bad file into rejected/ from", &path, error);
         let meta = match files::meta_at(self.dir(from), &found.name).map_err(failed)? {
             Some(meta) if same_content(&meta.file_id, &found.file_id) => meta,
             _ => return Ok(RejectOutcome::Gone),
         };
-        if !self.rejected.fits(&self.dirs, meta.on_disk, now) {
-            return Ok(self.hold(found, now));
+        if let Err(reason) = self.rejected.check_room(&self.dirs, meta.on_disk, now) {
+            return Ok(self.hold(found, reason, now));
         }
         let name = format!("{seq}-{}", safe_name(&found.name));
         let reason = format!("{name}.why.json");
@@ -143,31 +143,31 @@ impl Spool {
                     return Ok(RejectOutcome::Gone);
                 }
                 tracing::warn!(%error, seq, "could not move a bad file to rejected/; the file stays where it is");
-                Ok(self.hold(found, now))
+                Ok(self.hold(found, HoldReason::NotMoved, now))
             }
         }
     }
 
-    /// Leaves the file in the lane; scans skip it until it changes.
-    fn hold(&mut self, found: &IncomingFile, now: &Now) -> RejectOutcome {
-        self.rejected.mark_full(now);
+    /// Leaves the file in the lane; scans skip it until it changes or is to be tried again.
+    fn hold(&mut self, found: &IncomingFile, reason: HoldReason, now: &Now) -> RejectOutcome {
+        self.rejected.note_held(reason, now);
         if self.lane(found.lane).held.len() < MAX_HELD {
             self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.file_id));
-            return RejectOutcome::Full;
+            return RejectOutcome::Held(reason);
         }
         match files::remove_at(self.dir(found.lane.spool_dir()), &found.name) {
             Ok(_) => RejectOutcome::Dropped,
             Err(error) => {
                 tracing::warn!(%error, "could neither move a bad file to rejected/ nor delete it");
-                RejectOutcome::Full
+                RejectOutcome::Held(reason)
             }
         }
     }
 
-    /// Whether `rejected/` was full when it was last counted, so that bad files are held.
+    /// Why bad files are held, if any are.
     #[must_use]
-    pub fn is_rejected_full(&self) -> bool {
-        self.rejected.is_full()
+    pub fn hold_reason(&self) -> Option<HoldReason> {
+        self.rejected.hold_reason()
     }
 
     /// Removes at most `max` files from the trash; returns how many it removed. This may take long: see

@@ -39,6 +39,7 @@ pub use home::Spool;
 pub use journal::Journal;
 pub use lane::{Content, IncomingFile, Lane, MAX_INPUT_BYTES, RESERVED_SUFFIX};
 pub use order::event_name;
+pub use rejected::HoldReason;
 pub use scan::Scan;
 pub use watch::SpoolWatch;
 pub use write::{OutputFile, ProjectionFolder, Syncer};

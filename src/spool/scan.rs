@@ -248,9 +248,9 @@ impl Spool {
         (waiting.file_id == *file_id).then(|| now.boot_ms.saturating_sub(waiting.since_ms))
     }
 
-    /// When `rejected/` has room again, forgets which files are held, so that the next listing returns them.
+    /// When held files are to be tried again, forgets which files are held, so that the next listing returns them.
     fn release_held(&mut self, now: &Now) {
-        if self.rejected.has_room_again(&self.dirs, now) {
+        if self.rejected.is_time_to_retry(&self.dirs, now) {
             self.requests.held.clear();
             self.events.held.clear();
         }

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
-use tasuki::spool::{Content, ErrorKind, Finished, Lane, RejectOutcome, Spool, Why, event_name};
+use tasuki::spool::{Content, ErrorKind, Finished, HoldReason, Lane, RejectOutcome, Spool, Why, event_name};
 
 const WHOLE: &[u8] = b"{\"v\":1}";
 
@@ -248,7 +248,7 @@ fn a_full_reject_folder_evicts_nothing_and_intake_goes_on_when_there_is_room() {
     home.put("spool/requests/bad.json", b"{\"v\":2}");
     let found = home.only();
     let now = home.now;
-    assert_eq!(home.spool.reject(2_000, &found, &why(), &now).expect("told"), RejectOutcome::Full);
+    assert_eq!(home.spool.reject(2_000, &found, &why(), &now).expect("told"), RejectOutcome::Held(HoldReason::Full));
     home.put("spool/requests/good.json", WHOLE);
     let scan = home.scan(Lane::Requests);
     assert_eq!(named(&scan.found), ["good.json"]);
@@ -263,6 +263,24 @@ fn a_full_reject_folder_evicts_nothing_and_intake_goes_on_when_there_is_room() {
         home.spool.reject(2_001, &found, &why(), &now).expect("moved"),
         RejectOutcome::Moved("2001-bad.json".into())
     );
+}
+
+#[test]
+fn a_move_that_failed_is_not_called_a_full_folder_and_is_tried_again() {
+    let mut home = TestHome::new();
+    home.put("spool/rejected/7-bad.json", b"another file has this name");
+    home.put("spool/requests/bad.json", b"{\"v\":2}");
+    let found = home.only();
+    let now = home.now;
+    let held = home.spool.reject(7, &found, &why(), &now).expect("told");
+    assert_eq!(held, RejectOutcome::Held(HoldReason::NotMoved));
+    assert_eq!(home.spool.hold_reason(), Some(HoldReason::NotMoved));
+    assert!(home.scan(Lane::Requests).found.is_empty(), "it is held");
+    home.pass(5_000);
+    let found = home.only();
+    assert_eq!(home.spool.hold_reason(), None);
+    let moved = home.spool.reject(8, &found, &why(), &now).expect("told");
+    assert_eq!(moved, RejectOutcome::Moved("8-bad.json".into()));
 }
 
 /// More than one listing takes: they must neither hide what comes after them, nor look like something that may be taken.
@@ -282,7 +300,10 @@ fn bad_files_that_stay_starve_nobody_however_many_they_are() {
         let scan = home.scan(Lane::Events);
         assert!(!scan.found.is_empty(), "{left} of {bad}");
         for found in &scan.found {
-            assert_eq!(home.spool.reject(2_000, found, &why(), &now).expect("told"), RejectOutcome::Full);
+            assert_eq!(
+                home.spool.reject(2_000, found, &why(), &now).expect("told"),
+                RejectOutcome::Held(HoldReason::Full)
+            );
         }
         left += scan.found.len();
     }
