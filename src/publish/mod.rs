@@ -131,7 +131,13 @@ async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhErr
             }
         }
     }
-    Ok(unavailable(format!("the document is in none of the {} newest gists since the first try", MOST_PAGES * PAGE)))
+    Ok(unavailable(not_in_newest(upload.since)))
+}
+
+/// The message that the newest gists were searched, of those since the first try if its time is known.
+fn not_in_newest(since: Option<&str>) -> String {
+    let since = since.map_or("", |_| " since the first try");
+    format!("the document is in none of the {} newest gists{since}", MOST_PAGES * PAGE)
 }
 
 fn unavailable(message: String) -> UploadState {
@@ -185,6 +191,13 @@ fn address(target: &PublishTarget, text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_names_the_first_try_only_if_its_time_is_known() {
+        assert_eq!(not_in_newest(None), "the document is in none of the 5000 newest gists");
+        let since = not_in_newest(Some("2026-01-01T00:00:00Z"));
+        assert_eq!(since, "the document is in none of the 5000 newest gists since the first try");
+    }
 
     #[test]
     fn an_address_is_taken_only_if_it_is_one_of_where_it_was_sent() {
