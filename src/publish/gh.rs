@@ -1,6 +1,6 @@
 //! One call of the user's `gh`: no shell, no prompts, a limit on its time and on its output.
 
-use super::fault::GhError;
+use super::failure::GhError;
 use crate::child::{self, Grouped};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
