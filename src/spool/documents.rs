@@ -20,8 +20,8 @@ const MAX_NAMES: usize = 100_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentLook {
     Missing,
-    /// A file that tasuki does not read: `link`, `not_regular`, `foreign`, `linked`, `too_large`, `unreadable` or
-    /// `bad_name`.
+    /// A file that tasuki does not read: `link` (a symbolic link), `not_regular`, `foreign` (another user's), `linked`
+    /// (several hard links), `too_large`, `unreadable` or `bad_name`.
     Unsafe(&'static str),
     Present {
         /// The state of the file. If a later look finds the same one, the document is no longer being written.
@@ -108,7 +108,7 @@ pub fn open_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error> {
 /// path. Writing the same text again is harmless.
 ///
 /// # Errors
-/// The system's, or a folder is a link.
+/// An I/O error of the system, or a folder is a link.
 pub fn write_text(home: &Path, slug: &Slug, id: &DeliveryId, text: &str) -> Result<PathBuf, Error> {
     let folder = enter(home, &["data", "personas", slug.as_str(), "texts"], true)?;
     let name = format!("{id}.md");
@@ -116,11 +116,11 @@ pub fn write_text(home: &Path, slug: &Slug, id: &DeliveryId, text: &str) -> Resu
     Ok(folder.path.join(name))
 }
 
-/// Writes a file that a profile's launch line names to `state/launch/<profile>/<name>`, for this user alone. Writing
-/// the same file again is harmless.
+/// Writes `state/launch/<profile>/<name>`, a file to which the profile's launch line refers, for this user alone.
+/// Writing the same file again is harmless.
 ///
 /// # Errors
-/// The system's, or a folder is a link.
+/// An I/O error of the system, or a folder is a link.
 pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str) -> Result<(), Error> {
     enter(home, &["state", "launch", profile.as_str()], true)?.replace(name, text, Grade::Fast)
 }
@@ -129,7 +129,7 @@ pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str) ->
 /// the same file again is harmless.
 ///
 /// # Errors
-/// The system's, or a folder is a link.
+/// An I/O error of the system, or a folder is a link.
 pub fn write_upload(home: &Path, folder: &str, name: &str, text: &str) -> Result<PathBuf, Error> {
     let folder = enter(home, &["state", "publish", folder], true)?;
     folder.replace(name, text, Grade::Fast)?;
@@ -244,7 +244,7 @@ impl DocumentFolder {
     /// Returns `false` if a file of that name exists; then it writes nothing.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn write_new(&self, file: &OsStr, bytes: &[u8]) -> Result<bool, Error> {
         if !files::is_plain(file) {
             return Err(Error::io("write", self.path.join(file), io::Error::from(io::ErrorKind::InvalidFilename)));
@@ -257,7 +257,7 @@ impl DocumentFolder {
     /// Writes a file, replacing an existing one.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn replace(&self, name: &str, text: &str, grade: Grade) -> Result<(), Error> {
         let temp = files::scratch_name(&self.fd);
         files::replace_at(&self.fd, &temp, OsStr::new(name), text.as_bytes(), grade)
@@ -268,7 +268,7 @@ impl DocumentFolder {
     /// no document of tasuki has one.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn list(&self) -> Result<Vec<String>, Error> {
         let listed = files::names(self.fd.as_fd(), MAX_NAMES, |name| name.to_str().is_some());
         let (names, _) = listed.map_err(|error| Error::io("list the folder", &self.path, error))?;

@@ -81,8 +81,8 @@ impl Rejected {
         }
     }
 
-    /// Whether held files are to be tried again: `rejected/` has room again, or a move failed a while ago. Counts at most
-    /// once in [`HELD_MS`].
+    /// Whether held files are to be tried again: `rejected/` has room again, or a move failed a while ago. Counts at
+    /// most once in [`HELD_MS`].
     pub(super) fn is_time_to_retry(&mut self, dirs: &SpoolDirs, now: &Now) -> bool {
         let is_over = |since: Option<u64>| since.is_some_and(|since| now.boot_ms.saturating_sub(since) >= HELD_MS);
         if !is_over(self.full_since) && !is_over(self.not_moved_since) {

@@ -36,8 +36,9 @@ impl Reserve {
     }
 
     /// Writes the view into the spare file and swaps the two names, which needs neither a block nor an inode. White
-    /// space after the object keeps the size, and what an earlier file had beyond that size is cut off. If no file can be opened, writes to the one that is held open. If that
-    /// one is the view already, it is overwritten in place, and no names are swapped.
+    /// space after the object keeps the size, and what an earlier file had beyond that size is cut off. If no file can
+    /// be opened, writes to the one that is held open. If that one is the view already, it is overwritten in place, and
+    /// no names are swapped.
     pub(super) fn put(&mut self, dir: BorrowedFd<'_>, shown: &OsStr, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > SIZE {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -62,7 +63,8 @@ impl Reserve {
     }
 }
 
-/// Makes these bytes the whole contents of the file. A view that was longer may lie in it, because the names were swapped.
+/// Makes these bytes the whole contents of the file. A view that was longer may lie in it, because the names were
+/// swapped.
 fn overwrite(file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all_at(bytes, 0)?;
     file.set_len(bytes.len() as u64)

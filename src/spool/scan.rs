@@ -4,7 +4,7 @@
 use super::error::Error;
 use super::home::Spool;
 use super::json::{Flaw, check_object};
-use super::lane::{Content, HELD_MS, Held, IncomingFile, Lane, MAX_INPUT_BYTES, WaitingFile};
+use super::lane::{Content, HELD_MS, Held, IncomingFile, IncompleteFile, Lane, MAX_INPUT_BYTES};
 use super::order;
 use crate::core::time::Now;
 use crate::files::{self, FileId, Unfit};
@@ -32,12 +32,13 @@ pub struct Scan {
     pub found: Vec<IncomingFile>,
     /// When to scan again even without a hint: a file is incomplete, or is held.
     pub look_again: Option<Duration>,
-    /// Whether the next scan may find more at once. If this is `false` and `found` is empty, this scan made a new
-    /// listing of the folder and looked at every file in it that is not held.
+    /// Whether to scan again immediately, because more files may be there. If this is `false` and `found` is empty,
+    /// this scan made a new listing of the folder and looked at every file in it that is not held.
     pub more: bool,
     /// The number of the listing that these files are from.
     pub listing: u64,
-    /// Whether this scan ended the listing: every file that was in the folder when the listing began has been returned.
+    /// Whether this scan ended the listing: every name of the listing has been looked at. Files that are incomplete or
+    /// held were not returned.
     pub is_listing_done: bool,
 }
 
@@ -59,7 +60,8 @@ impl Spool {
     ///
     /// # Errors
     /// Other users can open the folder, or it can't be read. A file that can't be read is not an error here: it is
-    /// returned as a bad file. The next scan lists the folder again, because files that this one found were not returned.
+    /// returned as a bad file. The next scan lists the folder again, because files that this one found were not
+    /// returned.
     pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
         let scanned = self.scan_next(lane, max_files, max_bytes, now);
         if scanned.is_err() {
@@ -113,9 +115,9 @@ impl Spool {
             Lane::Requests => order::by_time(listed),
             Lane::Events => order::events(listed),
         };
-        if !state.waiting.is_empty() {
+        if !state.incomplete.is_empty() {
             let present: std::collections::HashSet<&OsString> = sorted.iter().collect();
-            state.waiting.retain(|name, _| present.contains(name));
+            state.incomplete.retain(|name, _| present.contains(name));
         }
         state.backlog = sorted.into();
         state.is_truncated = cut;
@@ -138,16 +140,16 @@ impl Spool {
             state.held_checked_ms = now.boot_ms;
         }
         let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.spool_dir()), error);
-        let read = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
-        let is_new = |name: &OsStr| match held.get_mut(name) {
+        let is_candidate = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
+        let is_unheld = |name: &OsStr| match held.get_mut(name) {
             Some(known) => {
                 known.seen = listing;
                 false
             }
-            None => read(name),
+            None => is_candidate(name),
         };
         let (mut names, cut) =
-            files::names(self.dir(lane.spool_dir()), MAX_LISTED, is_new).map_err(|error| failed(self, error))?;
+            files::names(self.dir(lane.spool_dir()), MAX_LISTED, is_unheld).map_err(|error| failed(self, error))?;
         if !cut {
             held.retain(|_, known| known.seen == listing);
         }
@@ -226,26 +228,26 @@ impl Spool {
 
     fn found(&mut self, lane: Lane, name: OsString, file_id: FileId, content: Content) -> Look {
         let state = self.lane(lane);
-        state.waiting.remove(&name);
+        state.incomplete.remove(&name);
         Look::Found(IncomingFile { lane, name, file_id, content })
     }
 
     fn forget(&mut self, lane: Lane, name: &OsStr) -> Look {
         let state = self.lane(lane);
-        state.waiting.remove(name);
+        state.incomplete.remove(name);
         Look::Nothing
     }
 
     fn wait(&mut self, lane: Lane, name: OsString, file_id: FileId, now: &Now) -> Look {
-        self.lane(lane).waiting.insert(name, WaitingFile { file_id, since_ms: now.boot_ms });
+        self.lane(lane).incomplete.insert(name, IncompleteFile { file_id, since_ms: now.boot_ms });
         Look::Later(PATIENCE_MS)
     }
 
-    /// For how long a waiting file has been unchanged, by boot time since tasuki first saw it in this state. `None` if
-    /// the file does not wait yet, or has changed.
+    /// For how long an incomplete file has been unchanged, by boot time since tasuki first saw it in this state. `None`
+    /// if the file is not known to be incomplete, or has changed.
     fn quiet_ms(&mut self, lane: Lane, name: &OsStr, file_id: &FileId, now: &Now) -> Option<u64> {
-        let waiting = self.lane(lane).waiting.get(name)?;
-        (waiting.file_id == *file_id).then(|| now.boot_ms.saturating_sub(waiting.since_ms))
+        let incomplete = self.lane(lane).incomplete.get(name)?;
+        (incomplete.file_id == *file_id).then(|| now.boot_ms.saturating_sub(incomplete.since_ms))
     }
 
     /// When held files are to be tried again, forgets which files are held, so that the next listing returns them.
