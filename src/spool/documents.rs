@@ -4,7 +4,7 @@
 use super::error::Error;
 use crate::core::id::{DeliveryId, Slug};
 use crate::core::text::is_blank;
-use crate::files::{self, FileId, Grade, Unfit};
+use crate::files::{self, FileStamp, Grade, Unfit};
 use crate::limits;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -25,7 +25,7 @@ pub enum DocumentLook {
     Unsafe(&'static str),
     Present {
         /// The state of the file. If a later look finds the same one, the document is no longer being written.
-        file_id: FileId,
+        file_stamp: FileStamp,
     },
 }
 
@@ -34,7 +34,7 @@ pub enum DocumentLook {
 pub struct DocumentReading {
     pub bytes: Vec<u8>,
     /// The state of the file. If a later reading has the same one, the document is no longer being written.
-    pub file_id: FileId,
+    pub file_stamp: FileStamp,
 }
 
 /// Why tasuki does not accept a document.
@@ -207,7 +207,7 @@ impl DocumentFolder {
             Ok(None) => DocumentLook::Missing,
             Err(_) => DocumentLook::Unsafe("unreadable"),
             Ok(Some(meta)) => match files::check_readable(&meta, MAX_DOCUMENT_BYTES) {
-                Ok(()) => DocumentLook::Present { file_id: meta.file_id },
+                Ok(()) => DocumentLook::Present { file_stamp: meta.file_stamp },
                 Err(Unfit::Missing) => DocumentLook::Missing,
                 Err(unfit) => DocumentLook::Unsafe(unfit.code()),
             },
@@ -225,7 +225,7 @@ impl DocumentFolder {
         if !files::is_plain(file) {
             return Err(refuse(path, "its name is not a plain file name".to_owned(), false));
         }
-        let (bytes, file_id) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
+        let (bytes, file_stamp) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
             Ok(reading) => reading,
             Err(Unfit::Missing) => return Err(DocumentError::Missing { path }),
             Err(Unfit::Io(source)) if limits::is_unavailable(&source) => {
@@ -236,7 +236,7 @@ impl DocumentFolder {
         match std::str::from_utf8(&bytes) {
             Err(_) => Err(refuse(path, "it is not UTF-8".to_owned(), false)),
             Ok(text) if is_blank(text) => Err(DocumentError::Empty { path }),
-            Ok(_) => Ok(DocumentReading { bytes, file_id }),
+            Ok(_) => Ok(DocumentReading { bytes, file_stamp }),
         }
     }
 

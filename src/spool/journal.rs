@@ -151,7 +151,7 @@ impl Journal {
         let Some(open) = &self.open else { return false };
         let there = files::meta_at(spool.dir(SpoolDir::Spool), NAME).ok().flatten();
         let ours = files::meta(&open.file).ok();
-        matches!((there, ours), (Some(there), Some(ours)) if there.file_id.is_same_file(&ours.file_id) && ours.file_id.size == open.size)
+        matches!((there, ours), (Some(there), Some(ours)) if there.file_stamp.is_same_file(&ours.file_stamp) && ours.file_stamp.size == open.size)
     }
 
     /// Opens the file, cuts its end where needed, and learns the last line.

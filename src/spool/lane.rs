@@ -3,7 +3,7 @@
 
 use super::dirs::SpoolDir;
 use crate::core::id::RequestId;
-use crate::files::FileId;
+use crate::files::FileStamp;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -54,8 +54,8 @@ pub struct IncomingFile {
     pub lane: Lane,
     /// The file name: bytes, which need not be UTF-8.
     pub name: OsString,
-    /// The identity of the file, which changes when the file changes.
-    pub file_id: FileId,
+    /// The stamp of the file, which changes when the file changes.
+    pub file_stamp: FileStamp,
     pub content: Content,
 }
 
@@ -118,20 +118,20 @@ pub(super) struct LaneState {
 /// A file that was decided and could not be moved away.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
-    /// Its identity when it was decided.
-    pub(super) file_id: FileId,
+    /// Its stamp when it was decided.
+    pub(super) file_stamp: FileStamp,
     /// The listing in which it was last seen.
     pub(super) seen: u64,
 }
 
 impl Held {
-    pub(super) fn new(file_id: FileId) -> Held {
-        Held { file_id, seen: 0 }
+    pub(super) fn new(file_stamp: FileStamp) -> Held {
+        Held { file_stamp, seen: 0 }
     }
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IncompleteFile {
-    pub(super) file_id: FileId,
+    pub(super) file_stamp: FileStamp,
     pub(super) since_ms: u64,
 }

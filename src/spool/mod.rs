@@ -31,7 +31,7 @@ pub mod wanted;
 pub mod watch;
 pub mod write;
 
-pub use crate::files::FileId;
+pub use crate::files::FileStamp;
 pub use age::AgingCandidate;
 pub use error::{Error, ErrorKind};
 pub use finish::{Finished, RejectOutcome, TrashEmptier, Why};

@@ -7,7 +7,7 @@ use super::json::{Flaw, check_object};
 use super::lane::{Content, HELD_MS, Held, IncomingFile, IncompleteFile, Lane, MAX_INPUT_BYTES};
 use super::order;
 use crate::core::time::Now;
-use crate::files::{self, FileId, Unfit};
+use crate::files::{self, FileStamp, Unfit};
 use nix::errno::Errno;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -86,8 +86,9 @@ impl Spool {
                 Look::Nothing => {}
                 Look::Later(ms) => wait_ms = Some(wait_ms.map_or(ms, |known| known.min(ms))),
                 Look::Found(found) => {
-                    bytes = bytes
-                        .saturating_add(usize::try_from(found.file_id.size.min(MAX_INPUT_BYTES)).unwrap_or(usize::MAX));
+                    bytes = bytes.saturating_add(
+                        usize::try_from(found.file_stamp.size.min(MAX_INPUT_BYTES)).unwrap_or(usize::MAX),
+                    );
                     scan.found.push(found);
                 }
             }
@@ -159,10 +160,10 @@ impl Spool {
         let mut listed = Vec::with_capacity(names.len());
         for name in names {
             let meta = files::meta_at(self.dir(lane.spool_dir()), &name).map_err(|error| failed(self, error))?;
-            let same = held.get(&name).map(|known| known.file_id);
-            if let Some(meta) = meta.filter(|meta| same != Some(meta.file_id)) {
+            let same = held.get(&name).map(|known| known.file_stamp);
+            if let Some(meta) = meta.filter(|meta| same != Some(meta.file_stamp)) {
                 held.remove(&name);
-                listed.push((name, meta.file_id.mtime_ns));
+                listed.push((name, meta.file_stamp.mtime_ns));
             }
         }
         Ok((listed, cut))
@@ -174,12 +175,12 @@ impl Spool {
             Ok(None) => return Ok(self.forget(lane, &name)),
             Err(error) => return Err(Error::io("look at a file in", self.path(lane.spool_dir()), error)),
         };
-        let quiet = match self.quiet_ms(lane, &name, &meta.file_id, now) {
+        let quiet = match self.quiet_ms(lane, &name, &meta.file_stamp, now) {
             Some(ms) if ms < PATIENCE_MS => return Ok(Look::Later(PATIENCE_MS - ms)),
             known => known.is_some(),
         };
         match files::read_at(self.dir(lane.spool_dir()), &name, MAX_INPUT_BYTES) {
-            Ok((bytes, file_id)) => Ok(self.check_content(lane, name, file_id, bytes, quiet, now)),
+            Ok((bytes, file_stamp)) => Ok(self.check_content(lane, name, file_stamp, bytes, quiet, now)),
             Err(Unfit::Missing) => Ok(self.forget(lane, &name)),
             Err(Unfit::Io(error)) if is_shortage(&error) => {
                 Err(Error::io("open a file in", self.path(lane.spool_dir()), error))
@@ -189,9 +190,9 @@ impl Spool {
                 let hopeless = matches!(unfit, Unfit::Link | Unfit::NotRegular | Unfit::Foreign);
                 if quiet || hopeless {
                     let content = bad(unfit.code(), unfit.to_string());
-                    Ok(self.found(lane, name, meta.file_id, content))
+                    Ok(self.found(lane, name, meta.file_stamp, content))
                 } else {
-                    Ok(self.wait(lane, name, meta.file_id, now))
+                    Ok(self.wait(lane, name, meta.file_stamp, now))
                 }
             }
         }
@@ -202,7 +203,7 @@ impl Spool {
         &mut self,
         lane: Lane,
         name: OsString,
-        file_id: FileId,
+        file_stamp: FileStamp,
         bytes: Vec<u8>,
         quiet: bool,
         now: &Now,
@@ -210,7 +211,7 @@ impl Spool {
         let flaw = match check_object(&bytes) {
             Ok(()) if lane.allows(&name) => {
                 let sha256 = Sha256::digest(&bytes).into();
-                return self.found(lane, name, file_id, Content::Whole { bytes, sha256 });
+                return self.found(lane, name, file_stamp, Content::Whole { bytes, sha256 });
             }
             Ok(()) => Flaw { code: "bad_name", message: bad_name(lane).to_owned(), line: None, column: None },
             Err(_) if !lane.allows(&name) => {
@@ -219,17 +220,17 @@ impl Spool {
             Err(flaw) => flaw,
         };
         if !quiet {
-            return self.wait(lane, name, file_id, now);
+            return self.wait(lane, name, file_stamp, now);
         }
         let Flaw { code, message, line, column } = flaw;
         let sha256 = Some(Sha256::digest(&bytes).into());
-        self.found(lane, name, file_id, Content::Bad { code, message, line, column, sha256, bytes: Some(bytes) })
+        self.found(lane, name, file_stamp, Content::Bad { code, message, line, column, sha256, bytes: Some(bytes) })
     }
 
-    fn found(&mut self, lane: Lane, name: OsString, file_id: FileId, content: Content) -> Look {
+    fn found(&mut self, lane: Lane, name: OsString, file_stamp: FileStamp, content: Content) -> Look {
         let state = self.lane(lane);
         state.incomplete.remove(&name);
-        Look::Found(IncomingFile { lane, name, file_id, content })
+        Look::Found(IncomingFile { lane, name, file_stamp, content })
     }
 
     fn forget(&mut self, lane: Lane, name: &OsStr) -> Look {
@@ -238,16 +239,16 @@ impl Spool {
         Look::Nothing
     }
 
-    fn wait(&mut self, lane: Lane, name: OsString, file_id: FileId, now: &Now) -> Look {
-        self.lane(lane).incomplete.insert(name, IncompleteFile { file_id, since_ms: now.boot_ms });
+    fn wait(&mut self, lane: Lane, name: OsString, file_stamp: FileStamp, now: &Now) -> Look {
+        self.lane(lane).incomplete.insert(name, IncompleteFile { file_stamp, since_ms: now.boot_ms });
         Look::Later(PATIENCE_MS)
     }
 
     /// For how long an incomplete file has been unchanged, by boot time since tasuki first saw it in this state. `None`
     /// if the file is not known to be incomplete, or has changed.
-    fn quiet_ms(&mut self, lane: Lane, name: &OsStr, file_id: &FileId, now: &Now) -> Option<u64> {
+    fn quiet_ms(&mut self, lane: Lane, name: &OsStr, file_stamp: &FileStamp, now: &Now) -> Option<u64> {
         let incomplete = self.lane(lane).incomplete.get(name)?;
-        (incomplete.file_id == *file_id).then(|| now.boot_ms.saturating_sub(incomplete.since_ms))
+        (incomplete.file_stamp == *file_stamp).then(|| now.boot_ms.saturating_sub(incomplete.since_ms))
     }
 
     /// When held files are to be tried again, forgets which files are held, so that the next listing returns them.

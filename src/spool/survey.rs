@@ -127,7 +127,7 @@ impl Survey {
     /// Checks that the folders between which files are renamed are on one file system.
     fn one_file_system(&mut self, root: &Path) {
         let device =
-            |below: &str| nix::sys::stat::lstat(&root.join(below)).ok().map(|stat| Meta::from(stat).file_id.dev);
+            |below: &str| nix::sys::stat::lstat(&root.join(below)).ok().map(|stat| Meta::from(stat).file_stamp.dev);
         let Some(spool) = device("spool") else { return };
         for below in ["spool/tmp", "spool/requests", "spool/events", "spool/rejected", "state/reap"] {
             if !has_no_link_above(root, below) {
@@ -165,7 +165,7 @@ fn leftovers(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> Vec<LeftoverFile
     let look = |name: &OsStr| {
         let meta = crate::files::meta_at(&dir, name).ok().flatten()?;
         let is_one = meta.is_file() && meta.is_ours();
-        is_one.then(|| LeftoverFile { path: folder.join(name), changed_ms: meta.file_id.ctime_ns / 1_000_000 })
+        is_one.then(|| LeftoverFile { path: folder.join(name), changed_ms: meta.file_stamp.ctime_ns / 1_000_000 })
     };
     names
         .filter_map(|entry| {

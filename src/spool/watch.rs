@@ -291,7 +291,7 @@ impl Paths {
 
 fn identity(folder: Option<&OwnedFd>) -> Option<(u64, u64)> {
     let meta = files::meta(folder?).ok()?;
-    Some((meta.file_id.dev, meta.file_id.ino))
+    Some((meta.file_stamp.dev, meta.file_stamp.ino))
 }
 
 #[cfg(test)]

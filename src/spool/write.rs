@@ -194,7 +194,7 @@ impl Spool {
         let mut folders: Vec<(u64, OwnedFd, PathBuf)> = Vec::new();
         for spool_dir in [SpoolDir::Spool, SpoolDir::View] {
             let failed = |error: std::io::Error| Error::io("sync", self.path(spool_dir), error);
-            let device = files::meta(self.dir(spool_dir)).map_err(failed)?.file_id.dev;
+            let device = files::meta(self.dir(spool_dir)).map_err(failed)?.file_stamp.dev;
             // One sync for each file system.
             if folders.iter().all(|(other, _, _)| *other != device) {
                 let folder = self.dir(spool_dir).as_fd().try_clone_to_owned().map_err(failed)?;

@@ -339,7 +339,7 @@ fn a_file_replaced_after_it_was_found_is_decided_anew() {
     let now = home.now;
     assert_eq!(home.spool.reject(1, &first, &why(), &now).expect("left"), RejectOutcome::Gone);
     let second = home.only();
-    assert_ne!(first.file_id.ino, second.file_id.ino);
+    assert_ne!(first.file_stamp.ino, second.file_stamp.ino);
     let mut file = OpenOptions::new().append(true).open(home.path("spool/requests/a.json")).expect("open");
     file.write_all(b" ").expect("written in place");
     assert_eq!(home.spool.finish(&second).expect("left"), Finished::Changed);

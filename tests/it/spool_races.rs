@@ -104,7 +104,7 @@ fn a_file_that_changes_while_it_is_read_is_never_taken_for_what_it_was() {
         for _ in 0..4 * SWAPS {
             for found in home.scan(Lane::Requests).found {
                 let Content::Whole { bytes, .. } = &found.content else { panic!("{found:?}") };
-                assert_eq!(bytes.len() as u64, found.file_id.size);
+                assert_eq!(bytes.len() as u64, found.file_stamp.size);
             }
         }
     });
