@@ -115,7 +115,7 @@ impl Spool {
     /// Writes and syncs an error file, unless it exists already. Returns whether it was written.
     ///
     /// # Errors
-    /// An I/O error of the system; then the file may exist, but need not survive a power cut.
+    /// An I/O error of the system; then there is no such file.
     pub fn put_error(&self, id: &ErrorId, bytes: &[u8]) -> Result<bool, Error> {
         let file = OutputFile::Error(*id);
         let (dir, name) = (self.dir(SpoolDir::Errors), file.name());
