@@ -32,12 +32,13 @@
 //! `waiting → instructing → writing → [checking] → recording → ending → starting → priming → briefing → reading →
 //! [acknowledging] → done`, or `failed`, or `cancelled`. A handoff has `acknowledging` only if it is urgent. It has
 //! `checking` if an agent writes its document and the document is to be checked or reviewed. If tasuki or a person
-//! writes the document, `waiting` is followed by `recording`, and `checking` comes only if a person must accept the
-//! document. The checks are in [`core::check`]; the facts that tasuki collects of an agent's work are in
-//! [`contract::facts`]. Only [`core::handoff`] knows what follows each step. Each step has a file in `core/handoff/steps`, and the three ends share one. Only
-//! `core/handoff/driver.rs` moves a handoff from step to step. The acknowledgement of an urgent handoff is in
-//! [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the simulation writes, lists all transitions and their
-//! causes.
+//! writes the document, `waiting` is followed by `recording`, which also reads the document. If a person must accept
+//! such a document, `recording` is followed by `checking`, and `checking` by `recording` again. The checks are in
+//! [`core::check`]; the facts that tasuki collects of an agent's work are in [`contract::facts`]. Only
+//! [`core::handoff`] knows what follows each step. Each step has a file in `core/handoff/steps`, and the three ends
+//! share one. Only `core/handoff/driver.rs` moves a handoff from step to step. The acknowledgement of an urgent handoff
+//! is in [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the simulation writes, lists all transitions and
+//! their causes.
 //!
 //! # The core's layers
 //!
@@ -50,9 +51,9 @@
 //! # Work items
 //!
 //! A work item is a piece of work with a type, for agents whose persona has a role that the type asks for:
-//! `ready → claimed → done`, or `escalated` to a person, or `withdrawn` because the completion that created it was
-//! undone. tasuki checks a completed item by the rules of its type, and creates the follow-up items in the same commit.
-//! The code is in [`core::work`].
+//! `ready → claimed → done`, or `escalated` to a person, or `withdrawn` because the item from whose completion it
+//! followed was rolled back. tasuki checks a completed item by the rules of its type, and creates the follow-up items
+//! in the same commit. The code is in [`core::work`].
 //!
 //! # What tasuki never does
 //!
@@ -86,16 +87,16 @@
 //!    file descriptors, threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
-//!    [`notify`], [`publish`], [`git`] (facts of a repository, which is hostile input, and what a document claims of
-//!    it), [`process`], [`clock`], [`service`] (systemd and launchd). Also [`demo`]: an agent for demonstrations and
-//!    tests, which is a terminal program with a composer, hooks and faults.
+//!    [`notify`], [`publish`], [`git`] (asks git for facts of a repository, whose content is not trusted, and looks up
+//!    there what a document claims), [`process`], [`clock`], [`service`] (systemd and launchd). Also [`demo`]: an agent
+//!    for demonstrations and tests, which is a terminal program with a composer, hooks and faults.
 //! 4. [`runner`] carries out effects. An agent's start and the texts that are typed to it run one after the other.
 //! 5. [`sidecar`], the process `tasuki run`, is the loop: the only caller of `decide` and of `Store::commit`.
 //! 6. [`cli`] has one file or folder for each command. Commands write requests to the spool and read the views.
 //!
 //! Beside `src`: `data/` is built into the program (`config.toml`, `secrets.toml`, profiles of agent CLIs, prompts,
-//! personas, rules, the guide, the page of `tasuki serve`). The schemas in `packaging/schemas` are generated from the types in
-//! `contract` and from the request bodies. The tests in `tests/e2e` need tmux and other programs.
+//! personas, rules, the guide, the page of `tasuki serve`). The schemas in `packaging/schemas` are generated from the
+//! types in `contract` and from the request bodies. The tests in `tests/e2e` need tmux and other programs.
 //! `cargo nextest run --lib --test it` runs the tests that don't; they need git.
 //!
 //! # How to add

@@ -17,7 +17,7 @@ pub const LIMIT: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 8;
 static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Why the operator could not be told. What was to be told is not repeated.
+/// Why the operator could not be told. The error never contains the text of the notice.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the command is empty; check config.toml")]
@@ -39,7 +39,7 @@ pub enum Error {
 /// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. If it is
 /// slower, it is killed with all that it has started; also when the future is dropped. A few run at once, the others
 /// wait for their turn, and a command that the system has no room for is started later. After `stop` none is started; a
-/// command that already runs has its input, and may end.
+/// command that already runs is not interrupted: it still gets its input and its full time limit.
 ///
 /// # Errors
 /// It could not be started, was too slow, or ended with another code than 0.
@@ -47,7 +47,7 @@ pub async fn run(command: &[String], json: &[u8], stop: &CancellationToken) -> R
     run_until(command, json, LIMIT, stop).await
 }
 
-/// As [`run`], with another limit, and without an end of the sidecar.
+/// As [`run`], with another limit, and the sidecar's stop can't cancel it.
 ///
 /// # Errors
 /// As for [`run`].

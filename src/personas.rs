@@ -157,8 +157,8 @@ pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaOnDisk, Error> {
 
 /// The stamp of a persona's own file; none if it does not exist.
 #[must_use]
-pub fn file_id(personas: &Path, slug: &Slug) -> Option<files::FileId> {
-    files::file_id(&personas.join(slug.as_str()).join("persona.toml"))
+pub fn file_stamp(personas: &Path, slug: &Slug) -> Option<files::FileStamp> {
+    files::file_stamp(&personas.join(slug.as_str()).join("persona.toml"))
 }
 
 /// The role that a persona's own file names.

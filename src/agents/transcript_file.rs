@@ -64,7 +64,7 @@ impl TranscriptFile {
         check(&nix::sys::stat::lstat(path).map_err(|errno| failed(errno.into()))?.into()).map_err(unfit)?;
         let (file, meta) = files::open(path).map_err(failed)?;
         check(&meta).map_err(unfit)?;
-        Ok(TranscriptFile { path: path.to_owned(), file, size: meta.file_id.size })
+        Ok(TranscriptFile { path: path.to_owned(), file, size: meta.file_stamp.size })
     }
 
     /// Its size when it was opened, in bytes.

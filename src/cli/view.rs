@@ -149,7 +149,7 @@ pub fn by_change(folder: &Path) -> Result<Vec<(i64, String)>, CliError> {
     let Ok(dir) = crate::files::open_dir(folder) else { return Ok(Vec::new()) };
     let changed = |stem: String| {
         let meta = crate::files::meta_at(&dir, format!("{stem}.json")).ok()??;
-        Some((meta.file_id.mtime_ns / 1_000_000, stem))
+        Some((meta.file_stamp.mtime_ns / 1_000_000, stem))
     };
     Ok(stems.into_iter().filter_map(changed).collect())
 }

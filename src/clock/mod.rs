@@ -33,7 +33,7 @@ impl Clock {
 
     /// The first 8 hexadecimal digits of the boot id: the first part of an event file's name.
     #[must_use]
-    pub fn boot8(&self) -> String {
+    pub fn boot_prefix(&self) -> String {
         format!("{:08x}", self.boot >> 32)
     }
 }
@@ -95,6 +95,6 @@ mod tests {
     fn the_boot_number_begins_as_the_boot_id_does() {
         let boot = first_64_bits("6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa\n");
         assert_eq!(boot, 0x6f1c_3a52_8f0e_4d5b);
-        assert_eq!(Clock { boot }.boot8(), "6f1c3a52");
+        assert_eq!(Clock { boot }.boot_prefix(), "6f1c3a52");
     }
 }

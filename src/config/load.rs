@@ -67,8 +67,8 @@ fn check(path: &Path, meta: &Meta) -> Result<(), ConfigError> {
     if meta.mode & 0o022 != 0 {
         return refuse(format!("can be written by other users (mode {:04o})", meta.mode));
     }
-    if meta.file_id.size > MAX_CONFIG_BYTES {
-        return refuse(format!("has {} bytes, more than {MAX_CONFIG_BYTES}", meta.file_id.size));
+    if meta.file_stamp.size > MAX_CONFIG_BYTES {
+        return refuse(format!("has {} bytes, more than {MAX_CONFIG_BYTES}", meta.file_stamp.size));
     }
     Ok(())
 }

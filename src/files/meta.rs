@@ -11,10 +11,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Identifies one state of one file. Two equal stamps mean that nobody changed the file in between, as far as a file
-/// system can tell.
+/// Device, inode, size and times of a file: a stamp differs as soon as the file changes. Two equal stamps mean that
+/// nobody changed the file in between, as far as a file system can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct FileId {
+pub struct FileStamp {
     pub dev: u64,
     pub ino: u64,
     pub size: u64,
@@ -24,25 +24,25 @@ pub struct FileId {
     pub ctime_ns: i64,
 }
 
-impl FileId {
+impl FileStamp {
     /// Whether both name the same file, whatever it holds.
     #[must_use]
-    pub fn is_same_file(&self, other: &FileId) -> bool {
+    pub fn is_same_file(&self, other: &FileStamp) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
 }
 
 /// The stamp of a file; none if it does not exist.
 #[must_use]
-pub fn file_id(path: &Path) -> Option<FileId> {
+pub fn file_stamp(path: &Path) -> Option<FileStamp> {
     let dir = open_dir(path.parent()?).ok()?;
-    meta_at(&dir, path.file_name()?).ok()?.map(|meta| meta.file_id)
+    meta_at(&dir, path.file_name()?).ok()?.map(|meta| meta.file_stamp)
 }
 
 /// What `stat` says about a file, in types that are the same on every system.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta {
-    pub file_id: FileId,
+    pub file_stamp: FileStamp,
     pub uid: u32,
     /// Permission bits, sticky bit included.
     pub mode: u32,
@@ -85,7 +85,7 @@ impl From<FileStat> for Meta {
         let ns = |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000).saturating_add(part);
         let mode = stat.st_mode as u32;
         Meta {
-            file_id: FileId {
+            file_stamp: FileStamp {
                 dev: stat.st_dev as u64,
                 ino: stat.st_ino as u64,
                 size: stat.st_size.max(0) as u64,

@@ -1,6 +1,6 @@
 //! Reads a file whole, or not at all.
 
-use super::{FileId, Meta, meta, meta_at};
+use super::{FileStamp, Meta, meta, meta_at};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
@@ -59,7 +59,7 @@ impl Unfit {
 ///
 /// # Errors
 /// Each rule that it breaks is a variant of [`Unfit`].
-pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, FileId), Unfit> {
+pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, FileStamp), Unfit> {
     let dir = dir.as_fd();
     // Checked before it is opened, because opening a device can have effects.
     let seen = meta_at(dir, name)?.ok_or(Unfit::Missing)?;
@@ -74,14 +74,14 @@ pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, Fil
     };
     let before = meta(&file)?;
     check_readable(&before, limit)?;
-    let room = usize::try_from(before.file_id.size).unwrap_or(0).saturating_add(1);
+    let room = usize::try_from(before.file_stamp.size).unwrap_or(0).saturating_add(1);
     let mut bytes = Vec::with_capacity(room);
     (&mut file).take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     let after = meta(&file)?;
-    if after.file_id != before.file_id || bytes.len() as u64 != after.file_id.size {
+    if after.file_stamp != before.file_stamp || bytes.len() as u64 != after.file_stamp.size {
         return Err(Unfit::Changing);
     }
-    Ok((bytes, after.file_id))
+    Ok((bytes, after.file_stamp))
 }
 
 /// Opens the file at a path for reading, whatever it is: no link at its end is followed, and no pipe is waited for.
@@ -110,8 +110,8 @@ pub fn check_readable(meta: &Meta, limit: u64) -> Result<(), Unfit> {
         Err(Unfit::Missing)
     } else if meta.links != 1 {
         Err(Unfit::Linked(meta.links))
-    } else if meta.file_id.size > limit {
-        Err(Unfit::TooLarge { size: meta.file_id.size, limit })
+    } else if meta.file_stamp.size > limit {
+        Err(Unfit::TooLarge { size: meta.file_stamp.size, limit })
     } else {
         Ok(())
     }

@@ -37,7 +37,7 @@ fn remove_leftovers(dir: impl AsFd) {
         if cleaned.len() >= MAX_CLEANED {
             cleaned.clear();
         }
-        cleaned.insert((meta.file_id.dev, meta.file_id.ino))
+        cleaned.insert((meta.file_stamp.dev, meta.file_stamp.ino))
     };
     if is_new && let Ok((left, _)) = names(dir, MAX_LEFT, is_leftover) {
         left.iter().for_each(|name| drop(remove_at(dir, name)));

@@ -40,7 +40,7 @@ pub fn replace_at(dir: impl AsFd, temp: &OsStr, name: &OsStr, bytes: &[u8], grad
 /// name is free. `false` if it is taken; then that file is as it was.
 ///
 /// # Errors
-/// The system's.
+/// An I/O error of the system; then there is no such file.
 pub fn create_at(
     from: impl AsFd,
     temp: &OsStr,
@@ -55,8 +55,12 @@ pub fn create_at(
         let _ = unlinkat(from, temp, UnlinkatFlags::NoRemoveDir);
         return if error.kind() == io::ErrorKind::AlreadyExists { Ok(false) } else { Err(error) };
     }
-    if grade == Grade::Durable {
-        fsync(to)?;
+    if grade == Grade::Durable
+        && let Err(error) = fsync(to)
+        && unlinkat(to, name, UnlinkatFlags::NoRemoveDir).is_ok()
+    {
+        // The caller will say that it is not written, so nobody may find it later. If it can't be removed, it was taken.
+        return Err(error.into());
     }
     Ok(true)
 }

@@ -21,7 +21,7 @@ pub(super) fn is_sparse(own: &Path) -> bool {
         let (mut file, meta) = files::open(&own.join("index"))?;
         let mut end = Vec::new();
         if meta.is_file() {
-            file.seek(SeekFrom::Start(meta.file_id.size.saturating_sub(END)))?;
+            file.seek(SeekFrom::Start(meta.file_stamp.size.saturating_sub(END)))?;
             file.take(END).read_to_end(&mut end)?;
         }
         Ok(end)
@@ -39,7 +39,7 @@ pub(super) fn copy_shared_part(own: &Path, to: &Path) {
     let newest = entries.max_by_key(|entry| entry.metadata().and_then(|meta| meta.modified()).ok());
     let copy = |newest: DirEntry| -> io::Result<()> {
         let (file, meta) = files::open(&newest.path())?;
-        if meta.is_file() && meta.file_id.size <= MAX_PART {
+        if meta.is_file() && meta.file_stamp.size <= MAX_PART {
             io::copy(&mut file.take(MAX_PART), &mut File::create_new(to.join(newest.file_name()))?)?;
         }
         Ok(())

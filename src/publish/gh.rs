@@ -1,6 +1,6 @@
 //! One call of the user's `gh`: no shell, no prompts, a limit on its time and on its output.
 
-use super::fault::GhError;
+use super::failure::GhError;
 use crate::child::{self, Grouped};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -44,8 +44,8 @@ impl Gh {
     /// Runs it with these arguments, when it is its turn and the system has room for it.
     ///
     /// # Errors
-    /// [`GhError`] `gh_missing` where there is none, `gh_timeout` where it took too long, `gh_failed` where it said too
-    /// much.
+    /// [`GhError`] `gh_missing` if there is none, `gh_timeout` if it took too long, `gh_failed` if it could not be
+    /// started for another reason, if its output or its end could not be read, or if its output was too long.
     pub async fn call<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<GhOutput, GhError> {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.folder);
@@ -65,11 +65,8 @@ impl Gh {
             let message = format!("gh did not end within {} s and was stopped", self.limit.as_secs_f32());
             return Err(GhError { again: true, ..GhError::new("gh_timeout", message).unclear() });
         };
-        match (stdout, stderr, status) {
-            (Some(stdout), Some(stderr), Ok(status)) => Ok(GhOutput { code: status.code(), stdout, stderr }),
-            (_, _, Err(error)) => Err(GhError::new("gh_failed", format!("could not wait for gh: {error}")).unclear()),
-            _ => Err(GhError::new("gh_failed", format!("gh printed more than {MAX_SAID} bytes")).unclear()),
-        }
+        let status = status.map_err(|error| unclear(format!("could not wait for gh: {error}")))?;
+        Ok(GhOutput { code: status.code(), stdout: stdout?, stderr: stderr? })
     }
 
     fn prepare(&self, command: &mut Command) {
@@ -89,22 +86,28 @@ impl Gh {
         if error.kind() == std::io::ErrorKind::NotFound && self.folder.is_dir() {
             return GhError::new("gh_missing", format!("{program} is not installed, or not in tasuki's PATH"));
         }
-        GhError::new("gh_missing", format!("could not start {program}: {error}"))
+        GhError::new("gh_failed", format!("could not start {program}: {error}"))
     }
 }
 
-/// All that it says; none if that is too much, or no text.
-async fn listen(output: Option<impl AsyncRead + Unpin>) -> Option<String> {
+/// All its output, invalid UTF-8 replaced; an error if it is more than [`MAX_SAID`] bytes or can't be read.
+async fn listen(output: Option<impl AsyncRead + Unpin>) -> Result<String, GhError> {
+    let Some(output) = output else { return Ok(String::new()) };
     let mut said = Vec::new();
-    let mut output = output?.take(MAX_SAID + 1);
-    output.read_to_end(&mut said).await.ok()?;
+    let read = output.take(MAX_SAID + 1).read_to_end(&mut said).await;
+    read.map_err(|error| unclear(format!("could not read what gh printed: {error}")))?;
     if said.len() as u64 > MAX_SAID {
-        return None;
+        return Err(unclear(format!("gh printed more than {MAX_SAID} bytes")));
     }
-    Some(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
-/// The program that a name means, where `PATH` says so; a path means itself.
+/// A failure after `gh` was started, so what it sent may have been stored.
+fn unclear(message: String) -> GhError {
+    GhError::new("gh_failed", message).unclear()
+}
+
+/// The executable that `program` names: searched in `path`, unless it contains a slash. None if there is none.
 #[must_use]
 pub fn find(program: &str, path: &OsStr) -> Option<PathBuf> {
     let is_program = |file: &Path| file.is_file() && nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok();
@@ -130,7 +133,37 @@ mod tests {
         let slow = gh("sleep", 50).call(&["600"]).await.expect_err("too slow");
         assert_eq!((slow.code, slow.maybe_stored, slow.again), ("gh_timeout", true, true));
         let loud = gh("sh", 20_000).call(&["-c", "yes | head -c 300000"]).await.expect_err("too loud");
-        assert_eq!(loud.code, "gh_failed");
+        assert_eq!((loud.code, loud.maybe_stored), ("gh_failed", true));
+        assert!(loud.message.contains("more than 262144 bytes"), "{loud:?}");
+    }
+
+    #[tokio::test]
+    async fn a_gh_that_cannot_be_started_is_not_called_missing() {
+        let forbidden = gh("/etc/passwd", 5_000).call(&["x"]).await.expect_err("it is not a program");
+        assert_eq!((forbidden.code, forbidden.maybe_stored), ("gh_failed", false));
+        assert!(forbidden.message.contains("ermission denied"), "{forbidden:?}");
+        let nowhere = Gh { folder: PathBuf::from("/no/such/folder"), ..gh("sh", 5_000) };
+        assert_eq!(nowhere.call(&["-c", "true"]).await.expect_err("its folder is missing").code, "gh_failed");
+    }
+
+    /// An output whose reading fails.
+    struct Torn;
+
+    impl AsyncRead for Torn {
+        fn poll_read(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+            _: &mut tokio::io::ReadBuf<'_>,
+        ) -> std::task::Poll<std::io::Result<()>> {
+            std::task::Poll::Ready(Err(std::io::Error::other("torn")))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_output_that_cannot_be_read_is_not_called_too_long() {
+        let failed = listen(Some(Torn)).await.expect_err("it can't be read");
+        assert_eq!((failed.code, failed.maybe_stored), ("gh_failed", true));
+        assert_eq!(failed.message, "could not read what gh printed: torn");
     }
 
     /// A wrapper that is ended alone would leave behind the very upload that is tried again.

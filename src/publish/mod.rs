@@ -1,12 +1,12 @@
 //! Publishes a document with the user's own `gh`: as a comment on an issue, or as a secret gist. Each upload carries a
 //! mark, and tasuki searches for that mark before it tries again, so a lost answer never leads to a second upload.
 //!
-//! `gh` makes one call, `fault` says what a failed call means, and this file uploads and searches.
+//! `gh` makes one call, `failure` explains a failed call, and this file uploads and searches.
 
-mod fault;
+mod failure;
 mod gh;
 
-pub use fault::{GhCall, GhError, read as fault};
+pub use failure::{GhCall, GhError, explain_failure};
 pub use gh::{Gh, GhOutput, find};
 
 use crate::core::request::{Issue, PublishTarget};
@@ -34,7 +34,7 @@ pub struct Upload<'a> {
     pub file: &'a Path,
     pub mark: &'a str,
     pub description: &'a str,
-    /// Before this nothing was sent, as UTC in ISO 8601; none where that is not known.
+    /// Before this time nothing was sent, as UTC in ISO 8601; none if that is not known.
     pub since: Option<&'a str>,
 }
 
@@ -44,8 +44,8 @@ pub enum UploadState {
     /// It exists, with its address if that is known.
     There(Option<String>),
     NotThere,
-    /// It was not found, but there is more than was searched.
-    Untold(GhError),
+    /// It was not found: the search worked, but could not cover everything.
+    Inconclusive(GhError),
 }
 
 /// Uploads the document. Returns the address that `gh` printed; none if that is not an address of the target.
@@ -60,7 +60,7 @@ pub async fn upload(gh: &Gh, upload: &Upload<'_>) -> Result<Option<String>, GhEr
     };
     let said = gh.call(&arguments).await?;
     if said.code != Some(0) {
-        return Err(fault::read(asked, said.code, &said.stderr));
+        return Err(explain_failure(asked, said.code, &said.stderr));
     }
     Ok(said.stdout.lines().rev().find_map(|line| address(upload.target, line)))
 }
@@ -84,7 +84,7 @@ pub async fn is_public(gh: &Gh, issue: &Issue) -> bool {
 /// Searches for an upload with that mark.
 ///
 /// # Errors
-/// [`GhError`]: it is unknown whether the upload exists.
+/// [`GhError`]: the search itself failed.
 pub async fn search(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
     match upload.target {
         PublishTarget::Issue(issue) => search_issue(gh, upload, issue).await,
@@ -101,9 +101,9 @@ async fn search_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<Upl
     Ok(lines.next().map_or(UploadState::NotThere, |line| UploadState::There(address(upload.target, line))))
 }
 
-/// The list of gists has no contents, so gists whose file has our name are opened. The newest come first, and an
-/// account that many agents share may make hundreds between two attempts, so the search continues until a page is
-/// empty.
+/// GitHub's list of gists leaves out the contents of their files, so tasuki opens each gist that has a file with our
+/// name. The newest come first. An account that many agents share may make hundreds between two attempts, so the search
+/// continues until a page is empty.
 async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
     let name = upload.file.file_name().unwrap_or_default().to_string_lossy();
     let ours = format!(".[] | select(.files | has({})) | [.id, .html_url] | @tsv", quoted(&name));
@@ -123,7 +123,7 @@ async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhErr
         for line in lines {
             looked_into += 1;
             if looked_into > MOST_GISTS {
-                return Ok(unavailable(format!("there are more than {MOST_GISTS} gists with a file {name}")));
+                return Ok(inconclusive(format!("there are more than {MOST_GISTS} gists with a file {name}")));
             }
             let (id, url) = line.split_once('\t').unwrap_or((line, ""));
             if bears_mark(gh, upload, id, &name).await? {
@@ -131,11 +131,17 @@ async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhErr
             }
         }
     }
-    Ok(unavailable(format!("the document is in none of the {} newest gists since the first try", MOST_PAGES * PAGE)))
+    Ok(inconclusive(not_in_newest(upload.since)))
 }
 
-fn unavailable(message: String) -> UploadState {
-    UploadState::Untold(GhError::new("gh_too_many", message).unclear())
+/// The message that the newest gists were searched, of those since the first try if its time is known.
+fn not_in_newest(since: Option<&str>) -> String {
+    let since = since.map_or("", |_| " since the first try");
+    format!("the document is in none of the {} newest gists{since}", MOST_PAGES * PAGE)
+}
+
+fn inconclusive(message: String) -> UploadState {
+    UploadState::Inconclusive(GhError::new("gh_too_many", message).unclear())
 }
 
 /// Whether the file of that gist has the mark.
@@ -151,10 +157,10 @@ async fn bears_mark(gh: &Gh, upload: &Upload<'_>, id: &str, name: &str) -> Resul
 /// Calls `gh` to read something; nothing is changed.
 async fn ask<S: AsRef<std::ffi::OsStr>>(gh: &Gh, asked: GhCall, arguments: &[S]) -> Result<String, GhError> {
     let said = gh.call(arguments).await?;
-    if said.code == Some(0) { Ok(said.stdout) } else { Err(fault::read(asked, said.code, &said.stderr)) }
+    if said.code == Some(0) { Ok(said.stdout) } else { Err(explain_failure(asked, said.code, &said.stderr)) }
 }
 
-/// A text as a string of `jq`, which is JSON's.
+/// The text as a `jq` string literal; its syntax is that of JSON.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -187,7 +193,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_taken_only_if_it_is_one_of_where_it_was_sent() {
+    fn a_search_names_the_first_try_only_if_its_time_is_known() {
+        assert_eq!(not_in_newest(None), "the document is in none of the 5000 newest gists");
+        let since = not_in_newest(Some("2026-01-01T00:00:00Z"));
+        assert_eq!(since, "the document is in none of the 5000 newest gists since the first try");
+    }
+
+    #[test]
+    fn an_address_is_taken_only_if_it_belongs_to_the_target() {
         let target = |text: &str| PublishTarget::Issue(Issue::read(text).expect("an issue"));
         let good = "https://github.com/O/r/issues/42#issuecomment-1";
         assert_eq!(address(&target("o/r#42"), good), Some(good.to_owned()));

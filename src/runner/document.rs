@@ -42,9 +42,9 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
             DocumentLook::Missing => return DocumentRead::Missing,
             DocumentLook::Unsafe(UNREADABLE) if Instant::now() < limit => {}
             DocumentLook::Unsafe(why) => return DocumentRead::Unsafe { why: in_words(why) },
-            DocumentLook::Present { file_id } => {
-                if before != Some(file_id) {
-                    before = Some(file_id);
+            DocumentLook::Present { file_stamp } => {
+                if before != Some(file_stamp) {
+                    before = Some(file_stamp);
                     since = Instant::now();
                 }
             }

@@ -204,14 +204,14 @@ async fn search_and_upload(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, res
             Ok(UploadState::There(url)) => return Posted::Done { url, is_public: false },
             Ok(UploadState::NotThere) if !plan.post => return Posted::NotThere,
             Ok(UploadState::NotThere) => {}
-            Ok(UploadState::Untold(fault)) | Err(fault) if plan.insist => {
+            Ok(UploadState::Inconclusive(fault)) | Err(fault) if plan.insist => {
                 tracing::info!(
                     code = fault.code,
                     "could not find out whether the document is published already; publishing it again"
                 );
             }
             // Only a person can tell now, so the upload is in doubt, whatever the earlier attempts said.
-            Ok(UploadState::Untold(fault)) => return Posted::Failed(publish_fault(&fault, true)),
+            Ok(UploadState::Inconclusive(fault)) => return Posted::Failed(publish_fault(&fault, true)),
             Err(fault) => return failed(plan, resumed, fault),
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::core::text::sanitise;
 use crate::core::time::Now;
-use crate::files::FileId;
+use crate::files::FileStamp;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -23,7 +23,7 @@ pub(super) struct Answers {
     /// When files of requests were last taken.
     took_ms: u64,
     /// The files in the lane at the last tick, each with the time since when it has been there unchanged.
-    waiting: BTreeMap<OsString, (FileId, u64)>,
+    waiting: BTreeMap<OsString, (FileStamp, u64)>,
     /// When a cycle last took the waiting requests, and made its decision durable and visible.
     pub(super) taken_at: Option<String>,
     pub(super) judged: AnswerHealth,
@@ -47,7 +47,7 @@ impl Answers {
     }
 
     /// Judges by the probes, and by the files that are in the lane now.
-    pub(super) fn look(&mut self, waiting: Vec<(OsString, FileId)>, now: &Now) {
+    pub(super) fn look(&mut self, waiting: Vec<(OsString, FileStamp)>, now: &Now) {
         self.judged = self.judge(waiting, now);
         if let Some(problem) = &self.judged.problem {
             tracing::error!(problem, "requests are not being answered");
@@ -68,13 +68,15 @@ impl Answers {
         }
     }
 
-    fn judge(&mut self, waiting: Vec<(OsString, FileId)>, now: &Now) -> AnswerHealth {
+    fn judge(&mut self, waiting: Vec<(OsString, FileStamp)>, now: &Now) -> AnswerHealth {
         let before = std::mem::take(&mut self.waiting);
-        let since = |name: &OsString, file_id: &FileId| {
-            before.get(name).filter(|(known, _)| known == file_id).map_or(now.boot_ms, |(_, since)| *since)
+        let since = |name: &OsString, file_stamp: &FileStamp| {
+            before.get(name).filter(|(known, _)| known == file_stamp).map_or(now.boot_ms, |(_, since)| *since)
         };
-        self.waiting =
-            waiting.into_iter().map(|(name, file_id)| (name.clone(), (file_id, since(&name, &file_id)))).collect();
+        self.waiting = waiting
+            .into_iter()
+            .map(|(name, file_stamp)| (name.clone(), (file_stamp, since(&name, &file_stamp))))
+            .collect();
         let ago = |ms: u64| now.boot_ms.saturating_sub(ms);
         let oldest = self.waiting.iter().min_by_key(|(_, (_, since))| *since);
         let oldest = oldest.map(|(name, (_, since))| (sanitise(&name.to_string_lossy()), ago(*since)));
@@ -97,9 +99,9 @@ mod tests {
         Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms }
     }
 
-    fn waiting(names: &[&str], ctime_ns: i64) -> Vec<(OsString, FileId)> {
-        let file_id = FileId { dev: 1, ino: 2, size: 3, mtime_ns: 4, ctime_ns };
-        names.iter().map(|name| (OsString::from(name), file_id)).collect()
+    fn waiting(names: &[&str], ctime_ns: i64) -> Vec<(OsString, FileStamp)> {
+        let file_stamp = FileStamp { dev: 1, ino: 2, size: 3, mtime_ns: 4, ctime_ns };
+        names.iter().map(|name| (OsString::from(name), file_stamp)).collect()
     }
 
     #[test]

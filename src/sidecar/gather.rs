@@ -107,15 +107,15 @@ impl Sidecar {
         };
         let seen = SeenEvent {
             name: found.name.to_string_lossy().into_owned(),
-            ino: found.file_id.ino,
-            ctime_ns: found.file_id.ctime_ns,
+            ino: found.file_stamp.ino,
+            ctime_ns: found.file_stamp.ctime_ns,
             sha256: hex(sha256),
         };
         // What is bad goes to `rejected/` also when it comes again: the sidecar may have ended before it was moved.
         let profiles = &self.tools.profiles;
         let (event, why) = match read_event(bytes, profiles) {
             Ok(mut event) => {
-                if let Err(error) = clis::look_up(&mut event, found.file_id.ctime_ns, (&self.state, profiles), now) {
+                if let Err(error) = clis::look_up(&mut event, found.file_stamp.ctime_ns, (&self.state, profiles), now) {
                     self.intake.unavailable = Some(format!("could not find out which program sent an event: {error}"));
                 }
                 (Some(Event::Hook(Box::new(event))), None)

@@ -5,7 +5,7 @@ use crate::core::text::sanitise;
 use crate::core::time::{Deadline, Now};
 use crate::limits;
 use crate::spool::watch::Checked;
-use crate::spool::{Error, Finished, IncomingFile, Lane, RejectOutcome, Scan, Spool, SpoolWatch, Why};
+use crate::spool::{Error, Finished, HoldReason, IncomingFile, Lane, RejectOutcome, Scan, Spool, SpoolWatch, Why};
 
 /// Most files of one lane, and most other events, in one commit.
 pub(super) const BATCH: usize = 256;
@@ -39,7 +39,8 @@ pub(super) struct Intake {
     pub(super) folder_problem: Option<String>,
     /// The number of the next file that goes to `rejected/`.
     rejected: u64,
-    pub(super) rejected_full: bool,
+    /// Why bad files stay in the spool, while they do.
+    pub(super) hold_reason: Option<HoldReason>,
 }
 
 impl Intake {
@@ -152,19 +153,28 @@ impl Intake {
             RejectOutcome::Moved(_) => self.rejected += 1,
             RejectOutcome::Gone => {}
             RejectOutcome::Dropped => {
-                self.rejected_full = true;
                 tracing::error!(
                     name = %sanitise(&found.name.to_string_lossy()),
-                    "rejected/ is full and the folder is full of bad files: this file was deleted"
+                    "so many bad files could not be moved to rejected/ that this file was deleted"
                 );
             }
-            RejectOutcome::Full => {
-                if !self.rejected_full {
-                    tracing::warn!("rejected/ is full: bad files stay in the spool until it is emptied");
+            RejectOutcome::Held(reason) => {
+                if self.hold_reason != Some(reason) {
+                    tracing::warn!("{}", held_files(reason));
                 }
-                self.rejected_full = true;
+                self.hold_reason = Some(reason);
             }
         }
         Ok(())
+    }
+}
+
+/// What the heartbeat and the log say about bad files that stay in the spool.
+pub(super) fn held_files(reason: HoldReason) -> &'static str {
+    match reason {
+        HoldReason::Full => "rejected/ is full: bad files stay in the spool until it is emptied",
+        HoldReason::NotMoved => {
+            "a bad file could not be moved to rejected/: it stays in the spool, and tasuki tries again every 5 seconds"
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::core::rows::agent::Agent;
 use crate::core::rules::Rules;
 use crate::core::state::State;
 use crate::core::time::Now;
-use crate::files::{self, FileId};
+use crate::files::{self, FileStamp};
 use crate::personas;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ const FRESH_MS: i64 = 2_000;
 
 #[derive(Default)]
 pub(super) struct Learned {
-    rules: Option<FileId>,
+    rules: Option<FileStamp>,
     /// Personas whose role was looked for, and what their files were then.
-    known: BTreeMap<Slug, Option<FileId>>,
+    known: BTreeMap<Slug, Option<FileStamp>>,
     /// The roles that were found: several may be found before the first of them is decided.
     roles: BTreeMap<Slug, String>,
 }
@@ -30,9 +30,9 @@ impl Learned {
     /// # Errors
     /// They can't be used.
     pub(super) fn begin(home: &Home) -> Result<(Learned, Rules), rules::RulesFileError> {
-        let file_id = files::file_id(&home.rules());
+        let file_stamp = files::file_stamp(&home.rules());
         let rules = rules::load(&home.rules())?;
-        Ok((Learned { rules: file_id, ..Learned::default() }, rules))
+        Ok((Learned { rules: file_stamp, ..Learned::default() }, rules))
     }
 
     /// Reads the rules again if their file has changed. Each unusable state of the file is reported once.
@@ -41,16 +41,17 @@ impl Learned {
     /// The file may not be whole yet: it is to be looked at again in so many milliseconds.
     pub(super) fn look_at_rules(&mut self, home: &Home, now: &Now) -> Result<Option<Event>, u64> {
         let path = home.rules();
-        let file_id = files::file_id(&path);
-        if file_id == self.rules {
+        let file_stamp = files::file_stamp(&path);
+        if file_stamp == self.rules {
             return Ok(None);
         }
-        let age_ms = file_id.map_or(i64::MAX, |file_id| now.wall_ms.saturating_sub(file_id.mtime_ns / 1_000_000));
+        let age_ms =
+            file_stamp.map_or(i64::MAX, |file_stamp| now.wall_ms.saturating_sub(file_stamp.mtime_ns / 1_000_000));
         let read = rules::load(&path);
         if read.is_err() && (0..FRESH_MS).contains(&age_ms) {
             return Err(u64::try_from(FRESH_MS - age_ms).unwrap_or(0));
         }
-        self.rules = file_id;
+        self.rules = file_stamp;
         match &read {
             Ok(_) => tracing::info!("reloaded the rules for work items"),
             Err(error) => {
@@ -80,8 +81,8 @@ impl Learned {
         let folder = home.personas();
         let before = self.roles.clone();
         for slug in slugs {
-            let file_id = personas::file_id(&folder, &slug);
-            if self.known.get(&slug) == Some(&file_id) {
+            let file_stamp = personas::file_stamp(&folder, &slug);
+            if self.known.get(&slug) == Some(&file_stamp) {
                 continue;
             }
             match personas::role(&folder, &slug) {
@@ -90,7 +91,7 @@ impl Learned {
                 // The role that was known still counts; a start of the persona reports the error.
                 Err(error) => tracing::debug!(%error, "could not read a persona's role"),
             }
-            self.known.insert(slug, file_id);
+            self.known.insert(slug, file_stamp);
         }
         (self.roles != before).then(|| Event::Roles(self.roles.clone()))
     }

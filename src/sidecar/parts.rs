@@ -4,7 +4,7 @@ use super::answers::Answers;
 use super::checkpoint::Checkpoints;
 use super::health::StoreHealth;
 use super::history::History;
-use super::intake::Intake;
+use super::intake::{Intake, held_files};
 use super::learned::Learned;
 use super::liveness::Liveness;
 use super::projection::Projection;
@@ -83,10 +83,7 @@ impl Sidecar {
         let late = self.tools.late.for_view();
         let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(short.as_ref());
         let problem = problem.or(self.answers.judged.problem.as_ref()).or(late.as_ref());
-        let full = self
-            .intake
-            .rejected_full
-            .then(|| "rejected/ is full: bad files stay in the spool until it is emptied".to_owned());
+        let held = self.intake.hold_reason.map(|reason| held_files(reason).to_owned());
         let server = self.state.server.as_ref();
         let view = SidecarView {
             v: 1,
@@ -97,7 +94,7 @@ impl Sidecar {
             taken_at: Some(self.answers.taken_at.clone()),
             tmux: server.map(|server| ServerView { pid: server.pid, start_time: server.start_time }),
             state: if problem.is_some() { contract::Health::Degraded } else { contract::Health::Running }.into(),
-            problem: problem.cloned().or(full),
+            problem: problem.cloned().or(held),
             watch: match self.watches.folders.mode() {
                 watch::WatchMode::Armed => Watch::Armed,
                 watch::WatchMode::Poll => Watch::Poll,

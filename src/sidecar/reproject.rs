@@ -86,7 +86,7 @@ impl Sidecar {
     /// Writes views that may be older than the store; all of them where the folder was not built by this home.
     fn reproject_views(&mut self, dirty: Vec<String>, now: &Now) {
         let tag = self.store.home_tag().unwrap_or_default();
-        let is_built = self.spool.holds(&OutputFile::Built, tag.as_bytes());
+        let is_built = self.spool.holds(&OutputFile::ViewsTag, tag.as_bytes());
         let mut views = dirty;
         let mut history = Vec::new();
         if !is_built {
@@ -109,7 +109,7 @@ impl Sidecar {
         }
         let open = self.state.items.values().filter(|item| item.is_open()).map(|item| item.item_id).collect();
         self.projection.reproject_open_items(&self.spool, &open);
-        if !is_built && let Err(error) = self.spool.put(&OutputFile::Built, tag.as_bytes()) {
+        if !is_built && let Err(error) = self.spool.put(&OutputFile::ViewsTag, tag.as_bytes()) {
             tracing::warn!(%error, "could not mark the view folder as complete");
         }
     }

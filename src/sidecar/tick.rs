@@ -31,7 +31,7 @@ impl Sidecar {
         self.projection.retry(&self.spool);
         self.liveness.look_for_thread();
         self.intake.probe = true;
-        self.answers.look(self.spool.waiting_requests(), now);
+        self.answers.look(self.spool.unread_requests(), now);
         self.heartbeat(now);
         let looks_further = self.tidy.ticked();
         self.status_line.count_failures(&self.spool, &self.state);
@@ -52,7 +52,7 @@ impl Sidecar {
                 tracing::warn!(%error, "could not pack the history in the state file");
             }
         }
-        self.intake.rejected_full = self.spool.is_rejected_full();
+        self.intake.hold_reason = self.spool.hold_reason();
         self.tidy.clean_spool(&mut self.spool, &self.state, now);
         if !self.health.is_down()
             && let Err(error) = self.tidy.clean_store(&mut self.store, now)

@@ -3,7 +3,7 @@
 use crate::core::effect::Effect;
 use crate::core::state::State;
 use crate::core::time::Now;
-use crate::spool::{AgedFile, Spool};
+use crate::spool::{AgingCandidate, Spool};
 use crate::store::{Error, PURGE_BATCH, Store};
 use std::collections::BTreeSet;
 use std::io;
@@ -78,12 +78,12 @@ impl Tidy {
         }
         if self.age {
             let in_flight = texts_in_flight(state);
-            let is_wanted = |old: AgedFile<'_>| match old {
-                AgedFile::Agent(id) => state.agents.contains_key(&id),
-                AgedFile::Handoff(id) => state.handoffs.contains_key(&id),
-                AgedFile::Text(name) => in_flight.contains(name),
+            let is_in_use = |old: AgingCandidate<'_>| match old {
+                AgingCandidate::Agent(id) => state.agents.contains_key(&id),
+                AgingCandidate::Handoff(id) => state.handoffs.contains_key(&id),
+                AgingCandidate::Text(name) => in_flight.contains(name),
             };
-            let _ = spool.age(SWEEP_AT_TICK, now, is_wanted);
+            let _ = spool.remove_old_history(SWEEP_AT_TICK, now, is_in_use);
             self.age = !spool.is_aging_done();
         }
     }

@@ -153,9 +153,9 @@ impl Watches {
 pub(super) fn grown_documents<'a>(home: &'a Home, state: &'a State) -> impl Iterator<Item = Event> + use<'a> {
     state.handoffs.values().filter(|handoff| handoff.step == Step::Writing).filter_map(|handoff| {
         let folder = open_folder(home.root(), &handoff.persona_slug).ok()?;
-        let DocumentLook::Present { file_id } = folder.look(OsStr::new(&handoff.file_name)) else { return None };
-        let has_grown = handoff.document.as_ref().is_none_or(|seen| seen.bytes != file_id.size);
-        has_grown.then_some(Event::DocumentGrew { handoff_id: handoff.handoff_id, bytes: file_id.size })
+        let DocumentLook::Present { file_stamp } = folder.look(OsStr::new(&handoff.file_name)) else { return None };
+        let has_grown = handoff.document.as_ref().is_none_or(|seen| seen.bytes != file_stamp.size);
+        has_grown.then_some(Event::DocumentGrew { handoff_id: handoff.handoff_id, bytes: file_stamp.size })
     })
 }
 

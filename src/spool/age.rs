@@ -19,9 +19,9 @@ pub const KEPT_MS: i64 = 7 * 24 * 3_600_000;
 /// How many views of history of each kind are kept at most.
 pub const MOST_VIEWS: usize = 20_000;
 
-/// A file that may be removed, and what it belongs to.
+/// A view, or the file of a text that was too long to type, which is removed when it is old enough and not in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AgedFile<'a> {
+pub enum AgingCandidate<'a> {
     Agent(AgentId),
     Handoff(HandoffId),
     /// The file of a text, by its name.
@@ -51,14 +51,14 @@ enum Pass {
 }
 
 impl Ager {
-    /// Looks at the next `max` files. Removes those that are old, unless `is_wanted` says that they are needed. Returns
+    /// Looks at the next `max` files. Removes those that are old, unless `is_in_use` says that they are needed. Returns
     /// how many it removed.
-    pub(super) fn age(
+    pub(super) fn remove_old_history(
         &mut self,
         dirs: &SpoolDirs,
         max: usize,
         now: &Now,
-        is_wanted: impl Fn(AgedFile<'_>) -> bool,
+        is_in_use: impl Fn(AgingCandidate<'_>) -> bool,
     ) -> usize {
         let Some(wall_ms) = self.clock.wall_ms(now) else { return 0 };
         let limit_ns = wall_ms.saturating_sub(KEPT_MS).saturating_mul(1_000_000);
@@ -68,12 +68,12 @@ impl Ager {
             pass = match pass {
                 None => break,
                 Some(Pass::Views { kind, listing, newest }) => {
-                    let (next, was_removed) = self.age_view(dirs, kind, listing, newest, limit_ns, &is_wanted);
+                    let (next, was_removed) = self.age_view(dirs, kind, listing, newest, limit_ns, &is_in_use);
                     removed += was_removed;
                     next
                 }
                 Some(Pass::Texts { personas, of }) => {
-                    let (next, was_removed) = age_text(dirs, personas, of, limit_ns, &is_wanted);
+                    let (next, was_removed) = age_text(dirs, personas, of, limit_ns, &is_in_use);
                     removed += was_removed;
                     next
                 }
@@ -96,7 +96,7 @@ impl Ager {
         mut listing: OwningIter,
         mut newest: BinaryHeap<Reverse<i64>>,
         limit_ns: i64,
-        is_wanted: &impl Fn(AgedFile<'_>) -> bool,
+        is_in_use: &impl Fn(AgingCandidate<'_>) -> bool,
     ) -> (Option<Pass>, usize) {
         let Some(Ok(entry)) = listing.next() else {
             let is_full = newest.len() >= MOST_VIEWS;
@@ -105,7 +105,7 @@ impl Ager {
         };
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         let was_removed = match (view_named(kind, name), files::meta_at(dirs.dir(VIEW_DIRS[kind]), name)) {
-            (Some(view), Ok(Some(meta))) if meta.is_file() && !is_wanted(view) => {
+            (Some(view), Ok(Some(meta))) if meta.is_file() && !is_in_use(view) => {
                 let changed_ns = dirs.changed_ns(&meta);
                 let is_old = changed_ns < limit_ns.max(self.oldest_kept_ns[kind]);
                 let was_removed = is_old && files::remove_at(dirs.dir(VIEW_DIRS[kind]), name).unwrap_or(false);
@@ -141,7 +141,7 @@ fn age_text(
     mut personas: OwningIter,
     of: Option<(OwnedFd, OwningIter)>,
     limit_ns: i64,
-    is_wanted: &impl Fn(AgedFile<'_>) -> bool,
+    is_in_use: &impl Fn(AgingCandidate<'_>) -> bool,
 ) -> (Option<Pass>, usize) {
     let Some((folder, mut listing)) = of else {
         let Some(Ok(entry)) = personas.next() else { return (None, 0) };
@@ -151,7 +151,7 @@ fn age_text(
     let Some(Ok(entry)) = listing.next() else { return (Some(Pass::Texts { personas, of: None }), 0) };
     let name = OsStr::from_bytes(entry.file_name().to_bytes());
     let was_removed = match (text_named(name), files::meta_at(&folder, name)) {
-        (Some(text), Ok(Some(meta))) if meta.is_file() && dirs.changed_ns(&meta) < limit_ns && !is_wanted(text) => {
+        (Some(text), Ok(Some(meta))) if meta.is_file() && dirs.changed_ns(&meta) < limit_ns && !is_in_use(text) => {
             files::remove_at(&folder, name).unwrap_or(false)
         }
         _ => false,
@@ -169,13 +169,13 @@ fn open_texts(dirs: &SpoolDirs, persona: &OsStr) -> Option<(OwnedFd, OwningIter)
 }
 
 /// Which view has this file name, if it is that of a view.
-fn view_named(kind: usize, name: &OsStr) -> Option<AgedFile<'static>> {
+fn view_named(kind: usize, name: &OsStr) -> Option<AgingCandidate<'static>> {
     let id = name.to_str()?.strip_suffix(".json")?;
-    if kind == 0 { id.parse().ok().map(AgedFile::Agent) } else { id.parse().ok().map(AgedFile::Handoff) }
+    if kind == 0 { id.parse().ok().map(AgingCandidate::Agent) } else { id.parse().ok().map(AgingCandidate::Handoff) }
 }
 
 /// Which text has this file name, if it is that of a text.
-fn text_named(name: &OsStr) -> Option<AgedFile<'_>> {
+fn text_named(name: &OsStr) -> Option<AgingCandidate<'_>> {
     let name = name.to_str()?;
-    DeliveryId::try_from(name.strip_suffix(".md")?.to_owned()).ok().map(|_| AgedFile::Text(name))
+    DeliveryId::try_from(name.strip_suffix(".md")?.to_owned()).ok().map(|_| AgingCandidate::Text(name))
 }

@@ -92,11 +92,11 @@ impl SpoolDirs {
     pub(super) fn changed_ns(&self, meta: &Meta) -> i64 {
         #[cfg(test)]
         if let Some(at) = self.file_times {
-            return at(meta.file_id.ctime_ns);
+            return at(meta.file_stamp.ctime_ns);
         }
         #[cfg(not(test))]
         let _ = self;
-        meta.file_id.ctime_ns
+        meta.file_stamp.ctime_ns
     }
 
     /// Whether the paths still lead to the folders that are open here.
@@ -104,7 +104,7 @@ impl SpoolDirs {
         self.open.iter().all(|spool_dir| {
             // A link does not count as the folder, even if it leads to the very folder that was moved away.
             let there = nix::sys::stat::lstat(&spool_dir.path).map(Meta::from);
-            there.is_ok_and(|meta| (meta.file_id.dev, meta.file_id.ino) == spool_dir.identity)
+            there.is_ok_and(|meta| (meta.file_stamp.dev, meta.file_stamp.ino) == spool_dir.identity)
         })
     }
 
@@ -165,7 +165,7 @@ fn open_dirs(home: &Path) -> Result<Vec<OpenDir>, Error> {
         };
         let fd = fd.map_err(|error| Error::open_dir(&path, error))?;
         let meta = files::meta(&fd).map_err(|error| Error::io("check the folder", &path, error))?;
-        let open = OpenDir { path, fd, identity: (meta.file_id.dev, meta.file_id.ino) };
+        let open = OpenDir { path, fd, identity: (meta.file_stamp.dev, meta.file_stamp.ino) };
         check_open(&open, spool_dir)?;
         dirs.push(open);
     }

@@ -4,7 +4,7 @@
 use super::error::Error;
 use crate::core::id::{DeliveryId, Slug};
 use crate::core::text::is_blank;
-use crate::files::{self, FileId, Grade, Unfit};
+use crate::files::{self, FileStamp, Grade, Unfit};
 use crate::limits;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -20,12 +20,12 @@ const MAX_NAMES: usize = 100_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentLook {
     Missing,
-    /// A file that tasuki does not read: `link`, `not_regular`, `foreign`, `linked`, `too_large`, `unreadable` or
-    /// `bad_name`.
+    /// A file that tasuki does not read: `link` (a symbolic link), `not_regular`, `foreign` (another user's), `linked`
+    /// (several hard links), `too_large`, `unreadable` or `bad_name`.
     Unsafe(&'static str),
     Present {
         /// The state of the file. If a later look finds the same one, the document is no longer being written.
-        file_id: FileId,
+        file_stamp: FileStamp,
     },
 }
 
@@ -34,7 +34,7 @@ pub enum DocumentLook {
 pub struct DocumentReading {
     pub bytes: Vec<u8>,
     /// The state of the file. If a later reading has the same one, the document is no longer being written.
-    pub file_id: FileId,
+    pub file_stamp: FileStamp,
 }
 
 /// Why tasuki does not accept a document.
@@ -108,7 +108,7 @@ pub fn open_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error> {
 /// path. Writing the same text again is harmless.
 ///
 /// # Errors
-/// The system's, or a folder is a link.
+/// An I/O error of the system, or a folder is a link.
 pub fn write_text(home: &Path, slug: &Slug, id: &DeliveryId, text: &str) -> Result<PathBuf, Error> {
     let folder = enter(home, &["data", "personas", slug.as_str(), "texts"], true)?;
     let name = format!("{id}.md");
@@ -116,11 +116,11 @@ pub fn write_text(home: &Path, slug: &Slug, id: &DeliveryId, text: &str) -> Resu
     Ok(folder.path.join(name))
 }
 
-/// Writes a file that a profile's launch line names to `state/launch/<profile>/<name>`, for this user alone. Writing
-/// the same file again is harmless.
+/// Writes `state/launch/<profile>/<name>`, a file to which the profile's launch line refers, for this user alone.
+/// Writing the same file again is harmless.
 ///
 /// # Errors
-/// The system's, or a folder is a link.
+/// An I/O error of the system, or a folder is a link.
 pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str) -> Result<(), Error> {
     enter(home, &["state", "launch", profile.as_str()], true)?.replace(name, text, Grade::Fast)
 }
@@ -129,7 +129,7 @@ pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str) ->
 /// the same file again is harmless.
 ///
 /// # Errors
-/// The system's, or a folder is a link.
+/// An I/O error of the system, or a folder is a link.
 pub fn write_upload(home: &Path, folder: &str, name: &str, text: &str) -> Result<PathBuf, Error> {
     let folder = enter(home, &["state", "publish", folder], true)?;
     folder.replace(name, text, Grade::Fast)?;
@@ -207,7 +207,7 @@ impl DocumentFolder {
             Ok(None) => DocumentLook::Missing,
             Err(_) => DocumentLook::Unsafe("unreadable"),
             Ok(Some(meta)) => match files::check_readable(&meta, MAX_DOCUMENT_BYTES) {
-                Ok(()) => DocumentLook::Present { file_id: meta.file_id },
+                Ok(()) => DocumentLook::Present { file_stamp: meta.file_stamp },
                 Err(Unfit::Missing) => DocumentLook::Missing,
                 Err(unfit) => DocumentLook::Unsafe(unfit.code()),
             },
@@ -225,7 +225,7 @@ impl DocumentFolder {
         if !files::is_plain(file) {
             return Err(refuse(path, "its name is not a plain file name".to_owned(), false));
         }
-        let (bytes, file_id) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
+        let (bytes, file_stamp) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
             Ok(reading) => reading,
             Err(Unfit::Missing) => return Err(DocumentError::Missing { path }),
             Err(Unfit::Io(source)) if limits::is_unavailable(&source) => {
@@ -236,7 +236,7 @@ impl DocumentFolder {
         match std::str::from_utf8(&bytes) {
             Err(_) => Err(refuse(path, "it is not UTF-8".to_owned(), false)),
             Ok(text) if is_blank(text) => Err(DocumentError::Empty { path }),
-            Ok(_) => Ok(DocumentReading { bytes, file_id }),
+            Ok(_) => Ok(DocumentReading { bytes, file_stamp }),
         }
     }
 
@@ -244,7 +244,7 @@ impl DocumentFolder {
     /// Returns `false` if a file of that name exists; then it writes nothing.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn write_new(&self, file: &OsStr, bytes: &[u8]) -> Result<bool, Error> {
         if !files::is_plain(file) {
             return Err(Error::io("write", self.path.join(file), io::Error::from(io::ErrorKind::InvalidFilename)));
@@ -257,7 +257,7 @@ impl DocumentFolder {
     /// Writes a file, replacing an existing one.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn replace(&self, name: &str, text: &str, grade: Grade) -> Result<(), Error> {
         let temp = files::scratch_name(&self.fd);
         files::replace_at(&self.fd, &temp, OsStr::new(name), text.as_bytes(), grade)
@@ -268,7 +268,7 @@ impl DocumentFolder {
     /// no document of tasuki has one.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn list(&self) -> Result<Vec<String>, Error> {
         let listed = files::names(self.fd.as_fd(), MAX_NAMES, |name| name.to_str().is_some());
         let (names, _) = listed.map_err(|error| Error::io("list the folder", &self.path, error))?;

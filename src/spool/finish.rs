@@ -6,10 +6,10 @@ use super::dirs::SpoolDir;
 use super::error::Error;
 use super::home::Spool;
 use super::lane::{Content, Held, IncomingFile};
-use super::rejected::REASON_TEMP;
+use super::rejected::{HoldReason, REASON_TEMP};
 use crate::core::text::{hex, plain_json};
 use crate::core::time::Now;
-use crate::files::{self, FileId, Grade};
+use crate::files::{self, FileStamp, Grade};
 use nix::fcntl::renameat;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use serde::Serialize;
@@ -49,10 +49,10 @@ pub enum RejectOutcome {
     Moved(String),
     /// The file was removed or replaced.
     Gone,
-    /// `rejected/` is full, or the file can't be moved. The file is *held*: it stays in the lane, and scans skip it
-    /// until it changes or there is room.
-    Full,
-    /// `rejected/` is full, and the lane has so many bad files that this one was deleted.
+    /// It could not be moved. The file is *held*: it stays in the lane, and scans skip it until it changes, `rejected/`
+    /// has room again, or it is time to try the move again.
+    Held(HoldReason),
+    /// It could not be moved, and the lane has so many held files that this one was deleted.
     Dropped,
 }
 
@@ -79,14 +79,14 @@ impl Spool {
     /// # Errors
     /// It could not be moved; the next scan finds it again.
     pub fn finish(&self, found: &IncomingFile) -> Result<Finished, Error> {
-        let file_id = &found.file_id;
-        let name = format!("{:x}-{:x}-{:x}", file_id.dev, file_id.ino, file_id.ctime_ns);
+        let file_stamp = &found.file_stamp;
+        let name = format!("{:x}-{:x}-{:x}", file_stamp.dev, file_stamp.ino, file_stamp.ctime_ns);
         let from = self.dir(found.lane.spool_dir());
         let failed =
             |error: io::Error| Error::io("move a handled file out of", self.path(found.lane.spool_dir()), error);
         match files::meta_at(from, &found.name).map_err(failed)? {
             None => return Ok(Finished::Gone),
-            Some(meta) if meta.file_id != *file_id => return Ok(Finished::Changed),
+            Some(meta) if meta.file_stamp != *file_stamp => return Ok(Finished::Changed),
             Some(_) => {}
         }
         let trash = self.dir(SpoolDir::Trash);
@@ -101,7 +101,7 @@ impl Spool {
     /// If somebody replaced the file between the check and the rename, moves the new file back.
     fn undo_if_other(&self, dir: impl AsFd, name: &OsStr, found: &IncomingFile) -> io::Result<Finished> {
         let moved = files::meta_at(&dir, name)?;
-        if moved.is_none_or(|meta| same_content(&meta.file_id, &found.file_id)) {
+        if moved.is_none_or(|meta| same_content(&meta.file_stamp, &found.file_stamp)) {
             return Ok(Finished::Moved);
         }
         files::rename_new(&dir, name, self.dir(found.lane.spool_dir()), &found.name)?;
@@ -116,13 +116,13 @@ impl Spool {
     pub fn reject(&mut self, seq: u64, found: &IncomingFile, why: &Why, now: &Now) -> Result<RejectOutcome, Error> {
         let from = found.lane.spool_dir();
         let path = self.path(from).to_owned();
-        let failed = |error: io::Error| Error::io("move a bad file to rejected/ out of", &path, error);
+        let failed = |error: io::Error| Error::io("move a bad file into rejected/ from", &path, error);
         let meta = match files::meta_at(self.dir(from), &found.name).map_err(failed)? {
-            Some(meta) if same_content(&meta.file_id, &found.file_id) => meta,
+            Some(meta) if same_content(&meta.file_stamp, &found.file_stamp) => meta,
             _ => return Ok(RejectOutcome::Gone),
         };
-        if !self.rejected.fits(&self.dirs, meta.on_disk, now) {
-            return Ok(self.hold(found, now));
+        if let Err(reason) = self.rejected.check_room(&self.dirs, meta.on_disk, now) {
+            return Ok(self.hold(found, reason, now));
         }
         let name = format!("{seq}-{}", safe_name(&found.name));
         let reason = format!("{name}.why.json");
@@ -143,31 +143,31 @@ impl Spool {
                     return Ok(RejectOutcome::Gone);
                 }
                 tracing::warn!(%error, seq, "could not move a bad file to rejected/; the file stays where it is");
-                Ok(self.hold(found, now))
+                Ok(self.hold(found, HoldReason::NotMoved, now))
             }
         }
     }
 
-    /// Leaves the file in the lane; scans skip it until it changes.
-    fn hold(&mut self, found: &IncomingFile, now: &Now) -> RejectOutcome {
-        self.rejected.mark_full(now);
+    /// Leaves the file in the lane; scans skip it until it changes or is to be tried again.
+    fn hold(&mut self, found: &IncomingFile, reason: HoldReason, now: &Now) -> RejectOutcome {
+        self.rejected.note_held(reason, now);
         if self.lane(found.lane).held.len() < MAX_HELD {
-            self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.file_id));
-            return RejectOutcome::Full;
+            self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.file_stamp));
+            return RejectOutcome::Held(reason);
         }
         match files::remove_at(self.dir(found.lane.spool_dir()), &found.name) {
             Ok(_) => RejectOutcome::Dropped,
             Err(error) => {
                 tracing::warn!(%error, "could neither move a bad file to rejected/ nor delete it");
-                RejectOutcome::Full
+                RejectOutcome::Held(reason)
             }
         }
     }
 
-    /// Whether `rejected/` was full when it was last counted, so that bad files are held.
+    /// Why bad files are held, if any are.
     #[must_use]
-    pub fn is_rejected_full(&self) -> bool {
-        self.rejected.is_full()
+    pub fn hold_reason(&self) -> Option<HoldReason> {
+        self.rejected.hold_reason()
     }
 
     /// Removes at most `max` files from the trash; returns how many it removed. This may take long: see
@@ -211,8 +211,8 @@ fn remove_some(dir: impl AsFd, max: usize) -> usize {
     names.iter().filter(|name| removed(name)).count()
 }
 
-/// Whether two identities mean the same content. The inode's change time is not compared, because a rename changes it.
-fn same_content(a: &FileId, b: &FileId) -> bool {
+/// Whether two stamps mean the same content. The inode's change time is not compared, because a rename changes it.
+fn same_content(a: &FileStamp, b: &FileStamp) -> bool {
     a.is_same_file(b) && a.size == b.size && a.mtime_ns == b.mtime_ns
 }
 
@@ -226,7 +226,7 @@ fn why_file<'a>(found: &IncomingFile, why: &'a Why, now: &Now) -> WhyFile<'a> {
         line: why.line,
         column: why.column,
         name: readable_name(&found.name),
-        size: found.file_id.size,
+        size: found.file_stamp.size,
         sha256: found.sha256().map(|hash| hex(&hash)),
     }
 }

@@ -1,6 +1,6 @@
 //! The spool of one home: its open folders, and what the spool remembers between two calls.
 
-use super::age::{AgedFile, Ager};
+use super::age::{Ager, AgingCandidate};
 use super::dirs::{SpoolDir, SpoolDirs};
 use super::error::Error;
 use super::lane::{Lane, LaneState};
@@ -29,7 +29,7 @@ impl Spool {
     ///
     /// # Errors
     /// [`ErrorKind::NotAllowed`](super::ErrorKind) if another user could read or change them; `Layout` if they are
-    /// links or lie on several file systems; else the system's.
+    /// links or lie on several file systems; otherwise an I/O error of the system.
     pub fn open(home: &Path) -> Result<Spool, Error> {
         let mut spool = Spool {
             dirs: SpoolDirs::open(home)?,
@@ -51,19 +51,27 @@ impl Spool {
         self.dirs.home()
     }
 
-    /// Opens everything again after folders were moved or replaced. On an error the old ones stay in use.
+    /// Opens everything again after folders were moved or replaced. On an error the old ones stay in use. The numbers
+    /// of the listings continue: the sidecar compares those before with those after.
     ///
     /// # Errors
     /// As for [`Spool::open`].
     pub fn reopen(&mut self) -> Result<(), Error> {
+        let (requests, events) = (self.requests.listings, self.events.listings);
         *self = Spool::open(self.dirs.home())?;
+        (self.requests.listings, self.events.listings) = (requests, events);
         Ok(())
     }
 
-    /// Looks at the next `max` views of history and files of texts. Removes those that are old, unless `is_wanted` says
-    /// that they are needed. Returns how many it removed.
-    pub fn age(&mut self, max: usize, now: &Now, is_wanted: impl Fn(AgedFile<'_>) -> bool) -> usize {
-        self.ager.age(&self.dirs, max, now, is_wanted)
+    /// Looks at the next `max` views of history and files of texts that were too long to type. Removes those that are
+    /// old, unless `is_in_use` says that they are needed. Returns how many it removed.
+    pub fn remove_old_history(
+        &mut self,
+        max: usize,
+        now: &Now,
+        is_in_use: impl Fn(AgingCandidate<'_>) -> bool,
+    ) -> usize {
+        self.ager.remove_old_history(&self.dirs, max, now, is_in_use)
     }
 
     /// Whether the last pass over views and texts has ended and the next one has not begun.

@@ -30,7 +30,8 @@ pub struct Journal {
     /// `None` after an error: the end of the file must be read before anything is appended.
     open: Option<Open>,
     last: u64,
-    /// The highest `seq` that the file ever had. If the file now ends before it, somebody has truncated the file.
+    /// The highest `seq` that the file has, or that the store will append again. A gap below it means that the file was
+    /// truncated.
     reached: u64,
     rotate_bytes: u64,
 }
@@ -48,13 +49,14 @@ struct Line {
 }
 
 impl Journal {
-    /// Opens the journal, cuts off an incomplete last line, and returns the last `seq` on the disk (0 if none).
+    /// Opens the journal, cuts off all that follows the last valid line, and returns the last `seq` on the disk (0 if
+    /// none). A file without any valid line is renamed, unless it is one torn line.
     /// `next_seq` is the number that the store would give to its next line. The caller must append the lines between
     /// the two numbers again from the store. If the returned number is `next_seq` or more, the store is older than the
     /// journal: the caller must continue with the number after the returned one.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn open(spool: &Spool, next_seq: u64) -> Result<(Journal, u64), Error> {
         Journal::open_with(spool, next_seq, ROTATE_BYTES)
     }
@@ -62,7 +64,7 @@ impl Journal {
     /// As [`Journal::open`], with another size at which the journal rotates.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn open_with(spool: &Spool, next_seq: u64, rotate_bytes: u64) -> Result<(Journal, u64), Error> {
         let path = spool.path(SpoolDir::Spool).join(NAME);
         let reached = next_seq.saturating_sub(1);
@@ -82,12 +84,13 @@ impl Journal {
     }
 
     /// Appends lines in one write. Skips lines that are already in the file; the rest must continue without a gap. If
-    /// somebody has truncated or removed the file, the lines in between are lost: the file is renamed, and a new one
-    /// begins with the first of `lines`. Each text is one JSON object without a line break.
+    /// somebody has truncated the file, the lines between its last line and the first of `lines` are lost: what is left
+    /// is renamed. If it was removed, nothing is left to rename. A new file begins with the first of `lines`. Each text
+    /// is one JSON object without a line break.
     ///
     /// # Errors
-    /// `Gap` if the lines would leave a gap; otherwise the system's. After that, the next call reads the end of the
-    /// file first.
+    /// `Gap` if the lines would leave a gap; otherwise an I/O error of the system. After that, the next call reads the
+    /// end of the file first.
     pub fn append(&mut self, spool: &Spool, lines: &[(u64, String)]) -> Result<(), Error> {
         if !self.is_in_place(spool) {
             self.reopen(spool)?;
@@ -148,7 +151,7 @@ impl Journal {
         let Some(open) = &self.open else { return false };
         let there = files::meta_at(spool.dir(SpoolDir::Spool), NAME).ok().flatten();
         let ours = files::meta(&open.file).ok();
-        matches!((there, ours), (Some(there), Some(ours)) if there.file_id.is_same_file(&ours.file_id) && ours.file_id.size == open.size)
+        matches!((there, ours), (Some(there), Some(ours)) if there.file_stamp.is_same_file(&ours.file_stamp) && ours.file_stamp.size == open.size)
     }
 
     /// Opens the file, cuts its end where needed, and learns the last line.
@@ -241,10 +244,10 @@ impl Journal {
 /// end, because a journal may be long.
 ///
 /// # Errors
-/// The system's.
+/// An I/O error of the system.
 pub fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
     let size = file.metadata()?.len();
-    // `end` is just after a line feed, or the end of the file.
+    // `end`: the end of the file at first, then the offset of the line feed that ends the next line to try.
     let mut end = size;
     loop {
         let Some(feed) = last_feed_before(file, end)? else { return Ok((0, None)) };

@@ -1,9 +1,9 @@
-//! The two lanes, which are the folders where files come in: a file that a scan found, and what the spool remembers
-//! between two scans.
+//! The two lanes: the folders where files come in. Here are the types for a file that a scan found, and for what the
+//! spool remembers of a lane between two scans.
 
 use super::dirs::SpoolDir;
 use crate::core::id::RequestId;
-use crate::files::FileId;
+use crate::files::FileStamp;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -54,8 +54,8 @@ pub struct IncomingFile {
     pub lane: Lane,
     /// The file name: bytes, which need not be UTF-8.
     pub name: OsString,
-    /// The identity of the file, which changes when the file changes.
-    pub file_id: FileId,
+    /// The stamp of the file, which changes when the file changes.
+    pub file_stamp: FileStamp,
     pub content: Content,
 }
 
@@ -83,8 +83,8 @@ pub enum Content {
     /// One complete JSON object. Its fields have not been checked.
     Whole { bytes: Vec<u8>, sha256: [u8; 32] },
     Bad {
-        /// `bad_name`, `incomplete`, `not_json`, `not_object`, `too_large`, `link`, `not_regular`, `foreign`, `linked`,
-        /// `changing` or `unreadable`.
+        /// `bad_name`, `incomplete`, `not_json`, `not_object`, `too_large`, `link` (a symbolic link), `not_regular`,
+        /// `foreign` (another user's), `linked` (several hard links), `changing` or `unreadable`.
         code: &'static str,
         message: String,
         /// The line of the error, counted from 1.
@@ -106,7 +106,7 @@ pub(super) struct LaneState {
     /// Whether the last listing left out names because there were too many.
     pub(super) is_truncated: bool,
     /// Files that are not ready: incomplete or unreadable, and changed a moment ago.
-    pub(super) waiting: HashMap<OsString, WaitingFile>,
+    pub(super) incomplete: HashMap<OsString, IncompleteFile>,
     /// Files that were decided and could not be moved away. Scans skip them until they change.
     pub(super) held: HashMap<OsString, Held>,
     /// How many times the folder was listed.
@@ -118,20 +118,20 @@ pub(super) struct LaneState {
 /// A file that was decided and could not be moved away.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
-    /// Its identity when it was decided.
-    pub(super) file_id: FileId,
+    /// Its stamp when it was decided.
+    pub(super) file_stamp: FileStamp,
     /// The listing in which it was last seen.
     pub(super) seen: u64,
 }
 
 impl Held {
-    pub(super) fn new(file_id: FileId) -> Held {
-        Held { file_id, seen: 0 }
+    pub(super) fn new(file_stamp: FileStamp) -> Held {
+        Held { file_stamp, seen: 0 }
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WaitingFile {
-    pub(super) file_id: FileId,
+pub(super) struct IncompleteFile {
+    pub(super) file_stamp: FileStamp,
     pub(super) since_ms: u64,
 }

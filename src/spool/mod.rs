@@ -3,12 +3,12 @@
 //!
 //! Where to read: `home` is the spool of one home, and `dirs` opens and checks its folders. [`scan`] reads the files of
 //! a `lane` in the `order` in which they are to be decided, if they are complete (`json`). [`finish`] moves decided
-//! files away; `rejected` knows how full that folder is. [`mod@write`] and [`journal`] write results, views and journal
-//! lines, and `reserve` keeps room for one view on a full disk. [`wanted`] finds the views that a client waits for.
-//! [`watch`] says when to scan, [`age`] and `sweep` remove old files. [`documents`] reads and writes documents, and
-//! writes the other files that effects need. [`client`] is for the programs that drop requests. [`survey`] checks the
-//! folders and changes nothing; `waiting` lists requests that nobody has taken. A notice of the watcher is only a hint
-//! to scan sooner: what counts is the listing.
+//! files to the trash or to `rejected/`; `rejected` knows how full `rejected/` is. [`mod@write`] and [`journal`] write
+//! results, views and journal lines, and `reserve` keeps room for one view on a full disk. [`wanted`] finds the views
+//! that a client waits for. [`watch`] says when to scan, [`age`] and `sweep` remove old files. [`documents`] reads and
+//! writes documents, and writes the other files that effects need. [`client`] is for the programs that drop requests.
+//! [`survey`] checks the folders and changes nothing; `unread` lists requests that nobody has read. A notice of the
+//! watcher is only a hint to scan sooner: what counts is the listing.
 
 pub mod age;
 pub mod client;
@@ -26,19 +26,20 @@ mod reserve;
 pub mod scan;
 pub mod survey;
 mod sweep;
-mod waiting;
+mod unread;
 pub mod wanted;
 pub mod watch;
 pub mod write;
 
-pub use crate::files::FileId;
-pub use age::AgedFile;
+pub use crate::files::FileStamp;
+pub use age::AgingCandidate;
 pub use error::{Error, ErrorKind};
 pub use finish::{Finished, RejectOutcome, TrashEmptier, Why};
 pub use home::Spool;
 pub use journal::Journal;
 pub use lane::{Content, IncomingFile, Lane, MAX_INPUT_BYTES, RESERVED_SUFFIX};
 pub use order::event_name;
+pub use rejected::HoldReason;
 pub use scan::Scan;
 pub use watch::SpoolWatch;
 pub use write::{OutputFile, ProjectionFolder, Syncer};

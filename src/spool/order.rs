@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The name under which `tasuki hook` drops an event: boot, time since that boot, process. Sorted by name, events of
-/// one boot are in the order in which their hooks began, however long each hook took.
+/// The name under which `tasuki hook` drops an event: `boot_prefix`, the time since that boot, and the process.
+/// `boot_prefix`: the first 8 hexadecimal digits of the boot id. Sorted by name, events of one boot are in the order in
+/// which their hooks began, however long each hook took.
 #[must_use]
-pub fn event_name(boot8: &str, boot_ns: u64, pid: u32) -> String {
-    format!("{boot8}-{boot_ns:020}-{pid}.json")
+pub fn event_name(boot_prefix: &str, boot_ns: u64, pid: u32) -> String {
+    format!("{boot_prefix}-{boot_ns:020}-{pid}.json")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +41,10 @@ pub(super) fn by_time(mut listed: Vec<Listed>) -> Vec<OsString> {
 }
 
 /// The order of events. Within a boot they are ordered by the time in their names; file times do not matter. To compare
-/// them with files of another boot, or without such a name, each boot gets a start on the wall clock: modification time
-/// minus the time in the name, of that file for which this is earliest. This shifts all files of a boot by the same
-/// amount, so a jump of the wall clock can't change the order within a boot.
+/// them with files of another boot, or without such a name, each boot gets a start on the wall clock: for each file,
+/// its modification time minus the time in its name is when its boot began; the earliest of these counts as the start
+/// of that boot. This shifts all files of a boot by the same amount, so a jump of the wall clock can't change the order
+/// within a boot.
 pub(super) fn events(listed: Vec<Listed>) -> Vec<OsString> {
     let mut starts: BTreeMap<[u8; 8], i128> = BTreeMap::new();
     let parsed: Vec<(OsString, i64, Option<EventName>)> = listed

@@ -1,4 +1,4 @@
-//! How full `rejected/` is.
+//! How full `rejected/` is, and why bad files are held.
 
 use super::dirs::{SpoolDir, SpoolDirs};
 use super::lane::HELD_MS;
@@ -26,21 +26,37 @@ impl Usage {
     }
 }
 
-/// How much of `rejected/` is used, and since when it is full.
+/// Why bad files are held: they stay in their lane, and scans skip them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoldReason {
+    /// `rejected/` is full.
+    Full,
+    /// The system could not move a file to `rejected/`, or could not count the files there.
+    NotMoved,
+}
+
+/// How much of `rejected/` is used, and since when bad files are held, by boot time.
 #[derive(Debug, Default)]
 pub(super) struct Rejected {
     usage: Option<Usage>,
     full_since: Option<u64>,
+    not_moved_since: Option<u64>,
 }
 
 impl Rejected {
-    /// Whether it was full when it was last counted, so that bad files are held.
-    pub(super) fn is_full(&self) -> bool {
-        self.full_since.is_some()
+    /// Why bad files are held, if any are: a full folder comes first.
+    pub(super) fn hold_reason(&self) -> Option<HoldReason> {
+        let full = self.full_since.map(|_| HoldReason::Full);
+        full.or(self.not_moved_since.map(|_| HoldReason::NotMoved))
     }
 
-    pub(super) fn mark_full(&mut self, now: &Now) {
-        self.full_since.get_or_insert(now.boot_ms);
+    /// Notes that a file is held.
+    pub(super) fn note_held(&mut self, reason: HoldReason, now: &Now) {
+        let since = match reason {
+            HoldReason::Full => &mut self.full_since,
+            HoldReason::NotMoved => &mut self.not_moved_since,
+        };
+        since.get_or_insert(now.boot_ms);
     }
 
     /// Counts a file that was moved there.
@@ -51,25 +67,36 @@ impl Rejected {
         }
     }
 
-    pub(super) fn fits(&mut self, dirs: &SpoolDirs, bytes: u64, now: &Now) -> bool {
-        if self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) < HELD_MS) {
-            return self.has_room_for(bytes);
-        }
+    /// Whether it has room for a file that takes so many bytes on the disk. The error says why the file is to be held.
+    pub(super) fn check_room(&mut self, dirs: &SpoolDirs, bytes: u64, now: &Now) -> Result<(), HoldReason> {
+        let was_full = self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) < HELD_MS);
         // The count can only be too high: an operator may have removed files since.
-        if !self.has_room_for(bytes) {
+        if !was_full && !self.has_room_for(bytes) {
             self.usage = count(dirs).ok();
         }
-        self.has_room_for(bytes)
+        match self.usage {
+            Some(usage) if usage.has_room_for(bytes) => Ok(()),
+            Some(_) => Err(HoldReason::Full),
+            None => Err(HoldReason::NotMoved),
+        }
     }
 
-    /// Whether it was full and has room again. Counts at most once in [`HELD_MS`].
-    pub(super) fn has_room_again(&mut self, dirs: &SpoolDirs, now: &Now) -> bool {
-        if self.full_since.is_none_or(|since| now.boot_ms.saturating_sub(since) < HELD_MS) {
+    /// Whether held files are to be tried again: `rejected/` has room again, or a move failed a while ago. Counts at
+    /// most once in [`HELD_MS`].
+    pub(super) fn is_time_to_retry(&mut self, dirs: &SpoolDirs, now: &Now) -> bool {
+        let is_over = |since: Option<u64>| since.is_some_and(|since| now.boot_ms.saturating_sub(since) >= HELD_MS);
+        if !is_over(self.full_since) && !is_over(self.not_moved_since) {
             return false;
         }
         self.usage = count(dirs).ok();
         let has_room = self.has_room_for(0);
-        self.full_since = (!has_room).then_some(now.boot_ms);
+        if self.usage.is_none() {
+            self.full_since = self.full_since.map(|_| now.boot_ms);
+            self.not_moved_since = self.not_moved_since.map(|_| now.boot_ms);
+        } else {
+            self.full_since = (!has_room).then_some(now.boot_ms);
+            self.not_moved_since = None;
+        }
         has_room
     }
 

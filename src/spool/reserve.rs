@@ -36,8 +36,9 @@ impl Reserve {
     }
 
     /// Writes the view into the spare file and swaps the two names, which needs neither a block nor an inode. White
-    /// space after the object keeps the size. If no file can be opened, writes to the one that is held open. If that
-    /// one is the view already, it is overwritten in place, and no names are swapped.
+    /// space after the object keeps the size, and what an earlier file had beyond that size is cut off. If no file can
+    /// be opened, writes to the one that is held open. If that one is the view already, it is overwritten in place, and
+    /// no names are swapped.
     pub(super) fn put(&mut self, dir: BorrowedFd<'_>, shown: &OsStr, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > SIZE {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -46,12 +47,12 @@ impl Reserve {
         padded[..bytes.len()].copy_from_slice(bytes);
         match files::open_to_overwrite(dir, OsStr::new(NAME)) {
             Ok(file) => {
-                file.write_all_at(&padded, 0)?;
+                overwrite(&file, &padded)?;
                 files::swap(dir, OsStr::new(NAME), shown)?;
                 self.is_shown = !self.is_shown;
             }
             Err(error) => {
-                self.file.as_ref().ok_or(error)?.write_all_at(&padded, 0)?;
+                overwrite(self.file.as_ref().ok_or(error)?, &padded)?;
                 if !self.is_shown {
                     files::swap(dir, OsStr::new(NAME), shown)?;
                     self.is_shown = true;
@@ -59,5 +60,32 @@ impl Reserve {
             }
         }
         Ok(())
+    }
+}
+
+/// Makes these bytes the whole contents of the file. A view that was longer may lie in it, because the names were
+/// swapped.
+fn overwrite(file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all_at(bytes, 0)?;
+    file.set_len(bytes.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn the_end_of_a_longer_view_does_not_stay_in_the_spare_file() {
+        let home = tempfile::tempdir().expect("a folder");
+        let dir = files::open_dir(home.path()).expect("opened");
+        let mut reserve = Reserve::default();
+        reserve.keep(dir.as_fd()).expect("made");
+        std::fs::write(home.path().join("sidecar.json"), "x".repeat(3 * SIZE)).expect("a long view");
+        for view in [r#"{"n":1}"#, r#"{"n":2}"#] {
+            reserve.put(dir.as_fd(), OsStr::new("sidecar.json"), view.as_bytes()).expect("written");
+            let shown = std::fs::read_to_string(home.path().join("sidecar.json")).expect("there");
+            assert_eq!((shown.trim_end(), shown.len()), (view, SIZE));
+        }
     }
 }

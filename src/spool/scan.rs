@@ -4,10 +4,10 @@
 use super::error::Error;
 use super::home::Spool;
 use super::json::{Flaw, check_object};
-use super::lane::{Content, HELD_MS, Held, IncomingFile, Lane, MAX_INPUT_BYTES, WaitingFile};
+use super::lane::{Content, HELD_MS, Held, IncomingFile, IncompleteFile, Lane, MAX_INPUT_BYTES};
 use super::order;
 use crate::core::time::Now;
-use crate::files::{self, FileId, Unfit};
+use crate::files::{self, FileStamp, Unfit};
 use nix::errno::Errno;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -32,12 +32,13 @@ pub struct Scan {
     pub found: Vec<IncomingFile>,
     /// When to scan again even without a hint: a file is incomplete, or is held.
     pub look_again: Option<Duration>,
-    /// Whether the next scan may find more at once. If this is `false` and `found` is empty, this scan made a new
-    /// listing of the folder and looked at every file in it that is not held.
+    /// Whether to scan again immediately, because more files may be there. If this is `false` and `found` is empty,
+    /// this scan made a new listing of the folder and looked at every file in it that is not held.
     pub more: bool,
     /// The number of the listing that these files are from.
     pub listing: u64,
-    /// Whether this scan ended the listing: every file that was in the folder when the listing began has been returned.
+    /// Whether this scan ended the listing: every name of the listing has been looked at. Files that are incomplete or
+    /// held were not returned.
     pub is_listing_done: bool,
 }
 
@@ -59,8 +60,17 @@ impl Spool {
     ///
     /// # Errors
     /// Other users can open the folder, or it can't be read. A file that can't be read is not an error here: it is
-    /// returned as a bad file.
+    /// returned as a bad file. The next scan lists the folder again, because files that this one found were not
+    /// returned.
     pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
+        let scanned = self.scan_next(lane, max_files, max_bytes, now);
+        if scanned.is_err() {
+            self.list_again(lane);
+        }
+        scanned
+    }
+
+    fn scan_next(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
         self.dirs.check_intake(lane.spool_dir())?;
         self.release_held(now);
         let fresh = self.lane(lane).backlog.is_empty();
@@ -76,8 +86,9 @@ impl Spool {
                 Look::Nothing => {}
                 Look::Later(ms) => wait_ms = Some(wait_ms.map_or(ms, |known| known.min(ms))),
                 Look::Found(found) => {
-                    bytes = bytes
-                        .saturating_add(usize::try_from(found.file_id.size.min(MAX_INPUT_BYTES)).unwrap_or(usize::MAX));
+                    bytes = bytes.saturating_add(
+                        usize::try_from(found.file_stamp.size.min(MAX_INPUT_BYTES)).unwrap_or(usize::MAX),
+                    );
                     scan.found.push(found);
                 }
             }
@@ -105,9 +116,9 @@ impl Spool {
             Lane::Requests => order::by_time(listed),
             Lane::Events => order::events(listed),
         };
-        if !state.waiting.is_empty() {
+        if !state.incomplete.is_empty() {
             let present: std::collections::HashSet<&OsString> = sorted.iter().collect();
-            state.waiting.retain(|name, _| present.contains(name));
+            state.incomplete.retain(|name, _| present.contains(name));
         }
         state.backlog = sorted.into();
         state.is_truncated = cut;
@@ -130,16 +141,16 @@ impl Spool {
             state.held_checked_ms = now.boot_ms;
         }
         let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.spool_dir()), error);
-        let read = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
-        let is_new = |name: &OsStr| match held.get_mut(name) {
+        let is_candidate = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
+        let is_unheld = |name: &OsStr| match held.get_mut(name) {
             Some(known) => {
                 known.seen = listing;
                 false
             }
-            None => read(name),
+            None => is_candidate(name),
         };
         let (mut names, cut) =
-            files::names(self.dir(lane.spool_dir()), MAX_LISTED, is_new).map_err(|error| failed(self, error))?;
+            files::names(self.dir(lane.spool_dir()), MAX_LISTED, is_unheld).map_err(|error| failed(self, error))?;
         if !cut {
             held.retain(|_, known| known.seen == listing);
         }
@@ -149,10 +160,10 @@ impl Spool {
         let mut listed = Vec::with_capacity(names.len());
         for name in names {
             let meta = files::meta_at(self.dir(lane.spool_dir()), &name).map_err(|error| failed(self, error))?;
-            let same = held.get(&name).map(|known| known.file_id);
-            if let Some(meta) = meta.filter(|meta| same != Some(meta.file_id)) {
+            let same = held.get(&name).map(|known| known.file_stamp);
+            if let Some(meta) = meta.filter(|meta| same != Some(meta.file_stamp)) {
                 held.remove(&name);
-                listed.push((name, meta.file_id.mtime_ns));
+                listed.push((name, meta.file_stamp.mtime_ns));
             }
         }
         Ok((listed, cut))
@@ -164,12 +175,12 @@ impl Spool {
             Ok(None) => return Ok(self.forget(lane, &name)),
             Err(error) => return Err(Error::io("look at a file in", self.path(lane.spool_dir()), error)),
         };
-        let quiet = match self.quiet_ms(lane, &name, &meta.file_id, now) {
+        let quiet = match self.quiet_ms(lane, &name, &meta.file_stamp, now) {
             Some(ms) if ms < PATIENCE_MS => return Ok(Look::Later(PATIENCE_MS - ms)),
             known => known.is_some(),
         };
         match files::read_at(self.dir(lane.spool_dir()), &name, MAX_INPUT_BYTES) {
-            Ok((bytes, file_id)) => Ok(self.check_content(lane, name, file_id, bytes, quiet, now)),
+            Ok((bytes, file_stamp)) => Ok(self.check_content(lane, name, file_stamp, bytes, quiet, now)),
             Err(Unfit::Missing) => Ok(self.forget(lane, &name)),
             Err(Unfit::Io(error)) if is_shortage(&error) => {
                 Err(Error::io("open a file in", self.path(lane.spool_dir()), error))
@@ -179,9 +190,9 @@ impl Spool {
                 let hopeless = matches!(unfit, Unfit::Link | Unfit::NotRegular | Unfit::Foreign);
                 if quiet || hopeless {
                     let content = bad(unfit.code(), unfit.to_string());
-                    Ok(self.found(lane, name, meta.file_id, content))
+                    Ok(self.found(lane, name, meta.file_stamp, content))
                 } else {
-                    Ok(self.wait(lane, name, meta.file_id, now))
+                    Ok(self.wait(lane, name, meta.file_stamp, now))
                 }
             }
         }
@@ -192,7 +203,7 @@ impl Spool {
         &mut self,
         lane: Lane,
         name: OsString,
-        file_id: FileId,
+        file_stamp: FileStamp,
         bytes: Vec<u8>,
         quiet: bool,
         now: &Now,
@@ -200,7 +211,7 @@ impl Spool {
         let flaw = match check_object(&bytes) {
             Ok(()) if lane.allows(&name) => {
                 let sha256 = Sha256::digest(&bytes).into();
-                return self.found(lane, name, file_id, Content::Whole { bytes, sha256 });
+                return self.found(lane, name, file_stamp, Content::Whole { bytes, sha256 });
             }
             Ok(()) => Flaw { code: "bad_name", message: bad_name(lane).to_owned(), line: None, column: None },
             Err(_) if !lane.allows(&name) => {
@@ -209,40 +220,40 @@ impl Spool {
             Err(flaw) => flaw,
         };
         if !quiet {
-            return self.wait(lane, name, file_id, now);
+            return self.wait(lane, name, file_stamp, now);
         }
         let Flaw { code, message, line, column } = flaw;
         let sha256 = Some(Sha256::digest(&bytes).into());
-        self.found(lane, name, file_id, Content::Bad { code, message, line, column, sha256, bytes: Some(bytes) })
+        self.found(lane, name, file_stamp, Content::Bad { code, message, line, column, sha256, bytes: Some(bytes) })
     }
 
-    fn found(&mut self, lane: Lane, name: OsString, file_id: FileId, content: Content) -> Look {
+    fn found(&mut self, lane: Lane, name: OsString, file_stamp: FileStamp, content: Content) -> Look {
         let state = self.lane(lane);
-        state.waiting.remove(&name);
-        Look::Found(IncomingFile { lane, name, file_id, content })
+        state.incomplete.remove(&name);
+        Look::Found(IncomingFile { lane, name, file_stamp, content })
     }
 
     fn forget(&mut self, lane: Lane, name: &OsStr) -> Look {
         let state = self.lane(lane);
-        state.waiting.remove(name);
+        state.incomplete.remove(name);
         Look::Nothing
     }
 
-    fn wait(&mut self, lane: Lane, name: OsString, file_id: FileId, now: &Now) -> Look {
-        self.lane(lane).waiting.insert(name, WaitingFile { file_id, since_ms: now.boot_ms });
+    fn wait(&mut self, lane: Lane, name: OsString, file_stamp: FileStamp, now: &Now) -> Look {
+        self.lane(lane).incomplete.insert(name, IncompleteFile { file_stamp, since_ms: now.boot_ms });
         Look::Later(PATIENCE_MS)
     }
 
-    /// For how long a waiting file has been unchanged, by boot time since tasuki first saw it in this state. `None` if
-    /// the file does not wait yet, or has changed.
-    fn quiet_ms(&mut self, lane: Lane, name: &OsStr, file_id: &FileId, now: &Now) -> Option<u64> {
-        let waiting = self.lane(lane).waiting.get(name)?;
-        (waiting.file_id == *file_id).then(|| now.boot_ms.saturating_sub(waiting.since_ms))
+    /// For how long an incomplete file has been unchanged, by boot time since tasuki first saw it in this state. `None`
+    /// if the file is not known to be incomplete, or has changed.
+    fn quiet_ms(&mut self, lane: Lane, name: &OsStr, file_stamp: &FileStamp, now: &Now) -> Option<u64> {
+        let incomplete = self.lane(lane).incomplete.get(name)?;
+        (incomplete.file_stamp == *file_stamp).then(|| now.boot_ms.saturating_sub(incomplete.since_ms))
     }
 
-    /// When `rejected/` has room again, forgets which files are held, so that the next listing returns them.
+    /// When held files are to be tried again, forgets which files are held, so that the next listing returns them.
     fn release_held(&mut self, now: &Now) {
-        if self.rejected.has_room_again(&self.dirs, now) {
+        if self.rejected.is_time_to_retry(&self.dirs, now) {
             self.requests.held.clear();
             self.events.held.clear();
         }

@@ -17,7 +17,7 @@ const MAX_LISTED: usize = 100_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The home itself or a folder above it.
-    Above,
+    HomeOrAbove,
     /// `spool/` and its contents.
     Spool,
     /// `state/` and its contents.
@@ -43,8 +43,8 @@ pub struct Survey {
     pub faults: Vec<SurveyFault>,
     /// Missing folders; the sidecar creates them at its start.
     pub missing: Vec<PathBuf>,
-    /// Files that killed processes have left: those in `spool/tmp/`, and test events, which `tasuki doctor` has hooks
-    /// write and then removes.
+    /// Files that killed processes have left: those in `spool/tmp/`, and test events. `tasuki doctor` lets hooks write
+    /// test events, and removes them afterwards.
     pub leftovers: Vec<LeftoverFile>,
 }
 
@@ -56,11 +56,11 @@ pub struct LeftoverFile {
     pub changed_ms: i64,
 }
 
-/// Checks the folders of a home; `None` if there is no home. `is_probe` recognises the names of test events.
+/// Checks the folders of a home; `None` if there is no home. `is_test_event` recognises the names of test events.
 ///
 /// # Errors
 /// The path of the home can't be followed.
-pub fn survey(home: &Path, is_probe: impl Fn(&OsStr) -> bool) -> io::Result<Option<Survey>> {
+pub fn survey(home: &Path, is_test_event: impl Fn(&OsStr) -> bool) -> io::Result<Option<Survey>> {
     let root = match home.canonicalize() {
         Ok(root) => root,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -70,30 +70,30 @@ pub fn survey(home: &Path, is_probe: impl Fn(&OsStr) -> bool) -> io::Result<Opti
     for path in root.ancestors() {
         let meta = Meta::from(nix::sys::stat::stat(path)?);
         let judged = if path == root { check_dir(path, &meta, SpoolDir::Home) } else { check_parent(path, &meta) };
-        found.add_fault(Part::Above, path, &meta, 0o022, judged);
+        found.add_fault(Part::HomeOrAbove, path, &meta, 0o022, judged);
     }
     if let Some(parent) = root.parent() {
         let meta = Meta::from(nix::sys::stat::stat(parent)?);
-        found.add_fault(Part::Above, &root, &meta, 0, check_neighbours(&root, parent, &meta));
+        found.add_fault(Part::HomeOrAbove, &root, &meta, 0, check_neighbours(&root, parent, &meta));
     }
     for (spool_dir, below) in DIRS.into_iter().filter(|(spool_dir, _)| *spool_dir != SpoolDir::Home) {
-        if is_inside(&root, below) {
+        if has_no_link_above(&root, below) {
             found.check(spool_dir, &root.join(below));
         }
     }
     found.one_file_system(&root);
-    if is_inside(&root, "spool/tmp/.") {
+    if has_no_link_above(&root, "spool/tmp/.") {
         found.leftovers = leftovers(&root.join("spool/tmp"), |_| true);
     }
-    if is_inside(&root, "spool/events/.") {
-        found.leftovers.extend(leftovers(&root.join("spool/events"), is_probe));
+    if has_no_link_above(&root, "spool/events/.") {
+        found.leftovers.extend(leftovers(&root.join("spool/events"), is_test_event));
     }
     Ok(Some(found))
 }
 
 /// Whether no folder above the last part of `below` is a link. To ask about the last part too, append `/.`. A link is
 /// reported, but not followed: it may lead to another user's files.
-fn is_inside(root: &Path, below: &str) -> bool {
+fn has_no_link_above(root: &Path, below: &str) -> bool {
     let is_link = |path: PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
     let mut above = below.match_indices('/').map(|(at, _)| root.join(&below[..at]));
     !above.any(is_link)
@@ -127,10 +127,10 @@ impl Survey {
     /// Checks that the folders between which files are renamed are on one file system.
     fn one_file_system(&mut self, root: &Path) {
         let device =
-            |below: &str| nix::sys::stat::lstat(&root.join(below)).ok().map(|stat| Meta::from(stat).file_id.dev);
+            |below: &str| nix::sys::stat::lstat(&root.join(below)).ok().map(|stat| Meta::from(stat).file_stamp.dev);
         let Some(spool) = device("spool") else { return };
         for below in ["spool/tmp", "spool/requests", "spool/events", "spool/rejected", "state/reap"] {
-            if !is_inside(root, below) {
+            if !has_no_link_above(root, below) {
                 continue;
             }
             if device(below).is_some_and(|device| device != spool) {
@@ -144,7 +144,7 @@ impl Survey {
 
 fn part(spool_dir: SpoolDir) -> Part {
     match spool_dir {
-        SpoolDir::Home => Part::Above,
+        SpoolDir::Home => Part::HomeOrAbove,
         SpoolDir::State | SpoolDir::Trash => Part::State,
         SpoolDir::View | SpoolDir::Agents | SpoolDir::Handoffs | SpoolDir::Work | SpoolDir::OpenWork => Part::View,
         SpoolDir::Spool
@@ -165,7 +165,7 @@ fn leftovers(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> Vec<LeftoverFile
     let look = |name: &OsStr| {
         let meta = crate::files::meta_at(&dir, name).ok().flatten()?;
         let is_one = meta.is_file() && meta.is_ours();
-        is_one.then(|| LeftoverFile { path: folder.join(name), changed_ms: meta.file_id.ctime_ns / 1_000_000 })
+        is_one.then(|| LeftoverFile { path: folder.join(name), changed_ms: meta.file_stamp.ctime_ns / 1_000_000 })
     };
     names
         .filter_map(|entry| {
@@ -227,7 +227,7 @@ mod tests {
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("ours");
         let found = look(&dir);
         assert!(
-            matches!(found.faults.as_slice(), [SurveyFault { part: Part::Above, chmod: Some((_, 0o755)), .. }]),
+            matches!(found.faults.as_slice(), [SurveyFault { part: Part::HomeOrAbove, chmod: Some((_, 0o755)), .. }]),
             "{found:?}"
         );
     }

@@ -40,9 +40,13 @@ pub enum Checked {
 pub struct SpoolWatch {
     watcher: Option<RecommendedWatcher>,
     shared: Arc<Shared>,
-    /// The watched folders, each held open. While a folder is open, the system can't reuse its inode number, so tasuki
-    /// notices when it was removed and created again.
+    /// The document folders, each held open if it is watched. While a folder is open, the system can't reuse its inode
+    /// number, so tasuki notices when it was removed and created again. Without a descriptor the folder is missing, or
+    /// can't be watched: then documents in it are looked at only at the sidecar's ticks.
     folders: BTreeMap<PathBuf, Option<OwnedFd>>,
+    /// Folders that can't be watched, as if no watches were left.
+    #[cfg(test)]
+    unwatchable: Vec<PathBuf>,
     /// Whether the log already says that the folders can't be watched.
     was_reported: bool,
 }
@@ -63,8 +67,8 @@ struct Paths {
     inside: Vec<PathBuf>,
 }
 
-/// Waits for hints that a folder has changed. Any task may hold this, but only one: its clones share one flag, so each
-/// hint reaches only one of them.
+/// Waits for hints that a folder has changed. Use it in one task only: clones share one flag, so each hint reaches only
+/// one of them.
 #[derive(Debug, Clone)]
 pub struct Hints {
     shared: Arc<Shared>,
@@ -84,7 +88,14 @@ impl SpoolWatch {
     #[must_use]
     pub fn new(spool: &Spool) -> SpoolWatch {
         let shared = Arc::new(Shared::default());
-        let mut watch = SpoolWatch { watcher: None, shared, folders: BTreeMap::new(), was_reported: false };
+        let mut watch = SpoolWatch {
+            watcher: None,
+            shared,
+            folders: BTreeMap::new(),
+            #[cfg(test)]
+            unwatchable: Vec::new(),
+            was_reported: false,
+        };
         watch.arm(spool);
         watch
     }
@@ -111,7 +122,8 @@ impl SpoolWatch {
     }
 
     /// The tick: checks that the folders we hold open are still those at their paths, still belong to us alone, and are
-    /// still watched. If not, they are opened, checked and armed again.
+    /// still watched. If not, they are opened, checked and armed again. Document folders that could not be watched are
+    /// tried again, each by itself: their lack of a watch is not a reason to make a new watcher.
     ///
     /// # Errors
     /// A folder is open to others, or can't be opened; the old ones stay in use, and the next tick tries again.
@@ -126,12 +138,11 @@ impl SpoolWatch {
             spool.reopen()?;
             rearm = true;
         }
-        let replaced = self
-            .folders
-            .iter()
-            .any(|(path, known)| identity(known.as_ref()) != identity(files::open_dir(path).ok().as_ref()));
+        let mut watched = self.folders.iter().filter(|(_, known)| known.is_some());
+        let replaced =
+            watched.any(|(path, known)| identity(known.as_ref()) != identity(files::open_dir(path).ok().as_ref()));
         if !rearm && !replaced {
-            return Ok(Checked::Same);
+            return Ok(if self.arm_unwatched() { Checked::Rescan } else { Checked::Same });
         }
         self.arm(spool);
         // In poll mode each tick scans anyway.
@@ -196,10 +207,31 @@ impl SpoolWatch {
     }
 
     fn arm_folder(&mut self, path: &Path) {
-        let Some(watcher) = &mut self.watcher else { return };
         let opened = files::open_dir(path).ok();
-        let known = opened.filter(|_| watcher.watch(path, RecursiveMode::NonRecursive).is_ok());
+        let known = opened.filter(|_| self.watch_path(path));
         self.folders.insert(path.to_owned(), known);
+    }
+
+    /// Adds a folder to the watcher. Returns whether it is watched.
+    fn watch_path(&mut self, path: &Path) -> bool {
+        #[cfg(test)]
+        if self.unwatchable.iter().any(|unwatchable| unwatchable == path) {
+            return false;
+        }
+        let watcher = self.watcher.as_mut();
+        watcher.is_some_and(|watcher| watcher.watch(path, RecursiveMode::NonRecursive).is_ok())
+    }
+
+    /// Tries to watch the document folders that are not watched yet. Returns whether it succeeded for one of them.
+    fn arm_unwatched(&mut self) -> bool {
+        let unwatched = self.folders.iter().filter(|(_, known)| known.is_none());
+        let unwatched: Vec<PathBuf> = unwatched.map(|(path, _)| path.clone()).collect();
+        unwatched.iter().for_each(|path| self.arm_folder(path));
+        let is_armed = unwatched.iter().any(|path| self.folders.get(path).is_some_and(Option::is_some));
+        if is_armed {
+            self.shared.hint();
+        }
+        is_armed
     }
 
     fn publish_paths(&self, spool: &Spool) {
@@ -259,7 +291,7 @@ impl Paths {
 
 fn identity(folder: Option<&OwnedFd>) -> Option<(u64, u64)> {
     let meta = files::meta(folder?).ok()?;
-    Some((meta.file_id.dev, meta.file_id.ino))
+    Some((meta.file_stamp.dev, meta.file_stamp.ino))
 }
 
 #[cfg(test)]
@@ -313,7 +345,7 @@ mod tests {
         let hints = watch.hints();
         while tokio::time::timeout(Duration::from_millis(300), hints.next()).await.is_ok() {}
         {
-            let _standing = watch.shared.paths.lock().expect("nobody panicked");
+            let _blocks_the_watcher = watch.shared.paths.lock().expect("nobody panicked");
             let path = spool.path(SpoolDir::Requests).join(".x");
             for _ in 0..=limit.min(100_000) / 2 + 1_000 {
                 drop(std::fs::File::options().append(true).create(true).open(&path).expect("opened"));
@@ -322,14 +354,37 @@ mod tests {
             let moved =
                 std::fs::rename(spool.path(SpoolDir::Tmp).join("a"), spool.path(SpoolDir::Requests).join("a.json"));
             moved.expect("dropped");
-            // Nothing before the overflow matters, except that the file was made.
+            // From here on two hints must come: one for the creation of `.x`, on which the watcher's thread is blocked,
+            // and one for the overflow.
             watch.shared.dirty.store(false, Ordering::Release);
         }
         let mut count = 0;
         while tokio::time::timeout(Duration::from_secs(if count < 2 { 10 } else { 1 }), hints.next()).await.is_ok() {
             count += 1;
         }
-        assert!(count >= 2, "{count} hints: one for the first file, none for the overflow");
+        assert!(count >= 2, "{count} hints instead of two: for the first file and for the overflow");
+    }
+
+    #[tokio::test]
+    async fn a_document_folder_that_cannot_be_watched_causes_no_new_watcher() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut spool = Spool::open(&dir.path().join("home")).expect("a new home");
+        let mut watch = SpoolWatch::new(&spool);
+        let docs = dir.path().join("docs");
+        watch.unwatchable = vec![docs.clone()];
+        watch.watch_dir(&spool, &docs);
+        assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same, "it does not exist");
+        std::fs::create_dir(&docs).expect("made");
+        for _ in 0..2 {
+            assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same, "it exists, and can't be watched");
+        }
+        watch.unwatchable.clear();
+        assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Rescan, "it is watched");
+        assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
+        let hints = watch.hints();
+        while tokio::time::timeout(Duration::from_millis(300), hints.next()).await.is_ok() {}
+        std::fs::write(docs.join("a.md"), "# It").expect("written");
+        tokio::time::timeout(Duration::from_secs(10), hints.next()).await.expect("a hint");
     }
 
     #[tokio::test]

@@ -27,8 +27,9 @@ pub enum OutputFile {
     Error(ErrorId),
     /// `view/sidecar.json`.
     Sidecar,
-    /// `view/.built`: the store from which the views were written.
-    Built,
+    /// `view/.built`: the tag of the home whose store the views were written from. If the file exists, the set of views
+    /// is complete.
+    ViewsTag,
     /// `view/agents/<id>.json`.
     Agent(AgentId),
     /// `view/handoffs/<id>.json`.
@@ -44,7 +45,7 @@ impl OutputFile {
         match self {
             OutputFile::Result(_) | OutputFile::Reused(_) => SpoolDir::Results,
             OutputFile::Error(_) => SpoolDir::Errors,
-            OutputFile::Sidecar | OutputFile::Built => SpoolDir::View,
+            OutputFile::Sidecar | OutputFile::ViewsTag => SpoolDir::View,
             OutputFile::Agent(_) => SpoolDir::Agents,
             OutputFile::Handoff(_) => SpoolDir::Handoffs,
             OutputFile::Work(_) => SpoolDir::Work,
@@ -58,7 +59,7 @@ impl OutputFile {
             OutputFile::Reused(id) => format!("{id}.reused.json"),
             OutputFile::Error(id) => format!("{id}.json"),
             OutputFile::Sidecar => "sidecar.json".to_owned(),
-            OutputFile::Built => ".built".to_owned(),
+            OutputFile::ViewsTag => ".built".to_owned(),
             OutputFile::Agent(id) => format!("{id}.json"),
             OutputFile::Handoff(id) => format!("{id}.json"),
             OutputFile::Work(id) => format!("{}.json", id.as_hyphenated()),
@@ -87,7 +88,7 @@ impl Spool {
     /// see [`Spool::put_error`].
     ///
     /// # Errors
-    /// The system's; then the file is as it was.
+    /// An I/O error of the system; then the file is as it was.
     pub fn put(&self, file: &OutputFile, bytes: &[u8]) -> Result<(), Error> {
         let name = file.name();
         files::replace_at(self.dir(file.spool_dir()), OsStr::new(TEMP), OsStr::new(&name), bytes, Grade::Fast)
@@ -97,7 +98,7 @@ impl Spool {
     /// Writes `view/sidecar.json`; if that fails, into the spare file.
     ///
     /// # Errors
-    /// The system's; then the file is as it was.
+    /// An I/O error of the system; then the file is as it was.
     pub fn put_sidecar(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let written = self.put(&OutputFile::Sidecar, bytes);
         let (dir, name) = (self.dirs.dir(SpoolDir::View), OutputFile::Sidecar.name());
@@ -114,7 +115,7 @@ impl Spool {
     /// Writes and syncs an error file, unless it exists already. Returns whether it was written.
     ///
     /// # Errors
-    /// The system's; then there is no such file.
+    /// An I/O error of the system; then there is no such file.
     pub fn put_error(&self, id: &ErrorId, bytes: &[u8]) -> Result<bool, Error> {
         let file = OutputFile::Error(*id);
         let (dir, name) = (self.dir(SpoolDir::Errors), file.name());
@@ -125,7 +126,7 @@ impl Spool {
     /// Removes a file, such as that of a dismissed error. Returns whether it existed.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn remove(&self, file: &OutputFile) -> Result<bool, Error> {
         files::remove_at(self.dir(file.spool_dir()), OsStr::new(&file.name()))
             .map_err(|error| Error::io("remove", self.path_of(file), error))
@@ -134,7 +135,7 @@ impl Spool {
     /// Whether the file exists. An error file that was written and does not exist was dismissed.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error of the system.
     pub fn exists(&self, file: &OutputFile) -> Result<bool, Error> {
         let meta = files::meta_at(self.dir(file.spool_dir()), file.name());
         Ok(meta.map_err(|error| Error::io("look at", self.path_of(file), error))?.is_some())
@@ -159,10 +160,11 @@ impl Spool {
         }
     }
 
-    /// The ids that have a file in a folder, in no order. At a start, files that the store does not know are removed.
+    /// The ids that have a file in a folder, in no order. The caller uses this at a start to remove files that the
+    /// store does not know.
     ///
     /// # Errors
-    /// The system can't list the folder.
+    /// An I/O error of the system: the folder can't be listed.
     pub fn ids(&self, folder: ProjectionFolder) -> Result<Vec<Uuid>, Error> {
         let spool_dir = match folder {
             ProjectionFolder::Agents => SpoolDir::Agents,
@@ -182,8 +184,9 @@ impl Spool {
         self.path(file.spool_dir()).join(file.name())
     }
 
-    /// Makes a syncer, which flushes everything that was written so far to the disk. After such a checkpoint, a start
-    /// compares only later files with the store. A sync can be slow, so it runs on its own thread.
+    /// Makes a syncer, which flushes everything that was written so far to the disk. After such a checkpoint, the
+    /// sidecar's next start compares only files that were written later. A sync can be slow, so it runs on its own
+    /// thread.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -191,7 +194,7 @@ impl Spool {
         let mut folders: Vec<(u64, OwnedFd, PathBuf)> = Vec::new();
         for spool_dir in [SpoolDir::Spool, SpoolDir::View] {
             let failed = |error: std::io::Error| Error::io("sync", self.path(spool_dir), error);
-            let device = files::meta(self.dir(spool_dir)).map_err(failed)?.file_id.dev;
+            let device = files::meta(self.dir(spool_dir)).map_err(failed)?.file_stamp.dev;
             // One sync for each file system.
             if folders.iter().all(|(other, _, _)| *other != device) {
                 let folder = self.dir(spool_dir).as_fd().try_clone_to_owned().map_err(failed)?;
@@ -212,7 +215,7 @@ impl Syncer {
     /// Waits until all written files are on the disk.
     ///
     /// # Errors
-    /// The system's; then the checkpoint does not count.
+    /// An I/O error of the system; then the checkpoint does not count.
     pub fn sync(self) -> Result<(), Error> {
         self.folders
             .into_iter()

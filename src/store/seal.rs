@@ -1,5 +1,5 @@
 //! The seal: `tasuki.redb.closed`, a file beside the state file which says that the state file was closed properly. It
-//! holds the state file's [`FileId`] at that time: device, inode, size and times. If these are still the same, a start
+//! holds the state file's [`FileStamp`] at that time: device, inode, size and times. If these are still the same, a start
 //! need not check the whole file.
 //!
 //! A seal is valid for one start: it is removed before the state file is written to. After a crash, a power cut, a
@@ -7,7 +7,7 @@
 
 use super::error::Error;
 use super::tables::SCHEMA;
-use crate::files::{self, FileId, Grade};
+use crate::files::{self, FileStamp, Grade};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -20,11 +20,11 @@ const MAX_BYTES: u64 = 4096;
 struct Seal {
     /// The schema of the program that sealed the file. For a program with another schema the seal is not valid.
     schema: u64,
-    file: FileId,
+    file: FileStamp,
 }
 
 fn seal_of(path: &Path) -> Option<Seal> {
-    Some(Seal { schema: SCHEMA, file: files::file_id(path)? })
+    Some(Seal { schema: SCHEMA, file: files::file_stamp(path)? })
 }
 
 fn seal_path(path: &Path) -> PathBuf {

@@ -10,7 +10,7 @@ use super::support::tally::{self, is_long};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::fs;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 /// Calls on the folders and small files of the home.
@@ -214,6 +214,34 @@ fn an_interrupted_word_to_tmux_costs_no_connection() {
         tally::add(tally::FAULTS, 1);
     }
     stage.check_once();
+}
+
+/// Who drops a request is told that it is not written; then it must not be carried out later.
+#[test]
+fn a_request_whose_folder_cant_be_synced_is_taken_back() {
+    if !strace::is_there() {
+        return;
+    }
+    let stage = Stage::new();
+    let agent = stage.agent("dev");
+    stage.until_idle(&agent);
+    let requests = stage.spool("requests");
+    // The sidecar stands still, so that it can't take the request in between.
+    stage.signal(Signal::SIGSTOP);
+    let mut command = Command::new("strace");
+    command.args(["-f", "-q", "-o", "/dev/null", "-P"]).arg(&requests).args(["-e", "trace=fsync"]);
+    command.args(["-e", "inject=fsync:error=EIO:when=1"]).arg(env!("CARGO_BIN_EXE_tasuki")).arg("--home");
+    command.arg(stage.home()).args(["send", &agent, "taken back?"]).stdin(Stdio::null());
+    Stage::make_own(&mut command);
+    let output = command.output().expect("strace runs");
+    let left = stage.names("requests");
+    stage.signal(Signal::SIGCONT);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("could not write"), "{said}");
+    assert_eq!(left, Vec::<String>::new());
+    stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "the next one"}));
+    assert!(!stage.prompts(&agent).iter().any(|prompt| prompt.contains("taken back?")), "{}", stage.story());
+    tally::add(tally::FAULTS, 1);
 }
 
 /// Whether the thread that syncs is there: it lives as long as one sync takes, and the first one takes twenty seconds.

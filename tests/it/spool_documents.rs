@@ -63,7 +63,9 @@ fn only_a_plain_file_with_text_in_it_counts() {
     assert_eq!(folder.look(OsStr::new("none.md")), DocumentLook::Missing);
     assert_eq!(folder.look(OsStr::new("link.md")), DocumentLook::Unsafe("link"));
     assert_eq!(folder.look(OsStr::new("pipe.md")), DocumentLook::Unsafe("not_regular"));
-    assert!(matches!(folder.look(OsStr::new("empty.md")), DocumentLook::Present { file_id } if file_id.size == 0));
+    assert!(
+        matches!(folder.look(OsStr::new("empty.md")), DocumentLook::Present { file_stamp } if file_stamp.size == 0)
+    );
 }
 
 #[test]
@@ -75,7 +77,7 @@ fn two_readings_show_whether_a_document_has_settled() {
     let one = folder.read(name).expect("read");
     assert_eq!(folder.read(name).expect("read"), one);
     fs::write(folder.path().join("a.md"), "second").expect("written");
-    assert_ne!(folder.read(name).expect("read").file_id, one.file_id);
+    assert_ne!(folder.read(name).expect("read").file_stamp, one.file_stamp);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
-use tasuki::spool::{Content, ErrorKind, Finished, Lane, RejectOutcome, Spool, Why, event_name};
+use tasuki::spool::{Content, ErrorKind, Finished, HoldReason, Lane, RejectOutcome, Spool, Why, event_name};
 
 const WHOLE: &[u8] = b"{\"v\":1}";
 
@@ -135,6 +135,15 @@ fn hostile_objects_are_named_and_put_aside_whole() {
     assert_eq!(fs::read(&precious).expect("there"), WHOLE);
 }
 
+/// The sidecar judges what it has seen before a listing after a listing with a higher number.
+#[test]
+fn the_numbers_of_listings_continue_after_the_folders_were_opened_again() {
+    let mut home = TestHome::new();
+    let before = (0..3).map(|_| home.scan(Lane::Events).listing).max().expect("three");
+    home.spool.reopen().expect("opened again");
+    assert_eq!(home.scan(Lane::Events).listing, before + 1);
+}
+
 #[test]
 fn a_device_is_not_even_opened() {
     let mut home = TestHome::new();
@@ -239,7 +248,7 @@ fn a_full_reject_folder_evicts_nothing_and_intake_goes_on_when_there_is_room() {
     home.put("spool/requests/bad.json", b"{\"v\":2}");
     let found = home.only();
     let now = home.now;
-    assert_eq!(home.spool.reject(2_000, &found, &why(), &now).expect("told"), RejectOutcome::Full);
+    assert_eq!(home.spool.reject(2_000, &found, &why(), &now).expect("told"), RejectOutcome::Held(HoldReason::Full));
     home.put("spool/requests/good.json", WHOLE);
     let scan = home.scan(Lane::Requests);
     assert_eq!(named(&scan.found), ["good.json"]);
@@ -254,6 +263,24 @@ fn a_full_reject_folder_evicts_nothing_and_intake_goes_on_when_there_is_room() {
         home.spool.reject(2_001, &found, &why(), &now).expect("moved"),
         RejectOutcome::Moved("2001-bad.json".into())
     );
+}
+
+#[test]
+fn a_move_that_failed_is_not_called_a_full_folder_and_is_tried_again() {
+    let mut home = TestHome::new();
+    home.put("spool/rejected/7-bad.json", b"another file has this name");
+    home.put("spool/requests/bad.json", b"{\"v\":2}");
+    let found = home.only();
+    let now = home.now;
+    let held = home.spool.reject(7, &found, &why(), &now).expect("told");
+    assert_eq!(held, RejectOutcome::Held(HoldReason::NotMoved));
+    assert_eq!(home.spool.hold_reason(), Some(HoldReason::NotMoved));
+    assert!(home.scan(Lane::Requests).found.is_empty(), "it is held");
+    home.pass(5_000);
+    let found = home.only();
+    assert_eq!(home.spool.hold_reason(), None);
+    let moved = home.spool.reject(8, &found, &why(), &now).expect("told");
+    assert_eq!(moved, RejectOutcome::Moved("8-bad.json".into()));
 }
 
 /// More than one listing takes: they must neither hide what comes after them, nor look like something that may be taken.
@@ -273,7 +300,10 @@ fn bad_files_that_stay_starve_nobody_however_many_they_are() {
         let scan = home.scan(Lane::Events);
         assert!(!scan.found.is_empty(), "{left} of {bad}");
         for found in &scan.found {
-            assert_eq!(home.spool.reject(2_000, found, &why(), &now).expect("told"), RejectOutcome::Full);
+            assert_eq!(
+                home.spool.reject(2_000, found, &why(), &now).expect("told"),
+                RejectOutcome::Held(HoldReason::Full)
+            );
         }
         left += scan.found.len();
     }
@@ -309,7 +339,7 @@ fn a_file_replaced_after_it_was_found_is_decided_anew() {
     let now = home.now;
     assert_eq!(home.spool.reject(1, &first, &why(), &now).expect("left"), RejectOutcome::Gone);
     let second = home.only();
-    assert_ne!(first.file_id.ino, second.file_id.ino);
+    assert_ne!(first.file_stamp.ino, second.file_stamp.ino);
     let mut file = OpenOptions::new().append(true).open(home.path("spool/requests/a.json")).expect("open");
     file.write_all(b" ").expect("written in place");
     assert_eq!(home.spool.finish(&second).expect("left"), Finished::Changed);

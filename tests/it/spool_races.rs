@@ -104,7 +104,7 @@ fn a_file_that_changes_while_it_is_read_is_never_taken_for_what_it_was() {
         for _ in 0..4 * SWAPS {
             for found in home.scan(Lane::Requests).found {
                 let Content::Whole { bytes, .. } = &found.content else { panic!("{found:?}") };
-                assert_eq!(bytes.len() as u64, found.file_id.size);
+                assert_eq!(bytes.len() as u64, found.file_stamp.size);
             }
         }
     });
@@ -165,6 +165,31 @@ fn what_we_lack_ourselves_is_blamed_on_no_file() {
     }
     take(&mut home, "b.json");
     tally::add(tally::FAULTS, 2);
+}
+
+/// A scan fails when it has looked at some files of a listing: the next one must not continue behind them.
+#[test]
+fn a_scan_that_failed_passes_over_no_file() {
+    if std::env::var("NEXTEST_EXECUTION_MODE").as_deref() != Ok("process-per-test") {
+        return tally::skip("a process without descriptors: other tests run in this one");
+    }
+    let mut home = TestHome::new();
+    for name in ["a.json", "b.json", "c.json"] {
+        home.put(format!("spool/requests/{name}"), WHOLE);
+    }
+    let now = home.now;
+    let first = home.spool.scan(Lane::Requests, 1, 1024, &now).expect("the folder can be read").found;
+    assert_eq!(named(&first), ["a.json"]);
+    assert_eq!(home.spool.finish(&first[0]).expect("moved"), Finished::Moved);
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+    setrlimit(Resource::RLIMIT_NOFILE, 3, hard).expect("lowered");
+    let failed = home.spool.scan(Lane::Requests, 1, 1024, &now);
+    setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("raised");
+    assert!(failed.is_err(), "{failed:?}");
+    let scan = home.spool.scan(Lane::Requests, 10, 1024, &now).expect("the folder can be read");
+    assert_eq!(named(&scan.found), ["b.json", "c.json"]);
+    assert!(scan.is_listing_done);
+    tally::add(tally::FAULTS, 1);
 }
 
 /// What has taken the place of a decided file is not moved at all: whoever dies between two moves has lost it.

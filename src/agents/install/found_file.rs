@@ -2,7 +2,7 @@
 //! followed and kept, because people keep such files in a folder of their own under version control.
 
 use super::InstallError;
-use crate::files::{self, FileId, Unfit};
+use crate::files::{self, FileStamp, Unfit};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ pub(super) struct FoundFile {
     pub(super) target: PathBuf,
     /// What it holds; `None` where there is none.
     pub(super) text: Option<String>,
-    file_id: Option<FileId>,
+    file_stamp: Option<FileStamp>,
 }
 
 /// The first of the places whose variable is set. `~` is the user's home folder.
@@ -51,7 +51,7 @@ impl FoundFile {
     pub(super) fn look(path: &Path) -> Result<FoundFile, InstallError> {
         let unfit = |why| InstallError::Unfit { path: path.to_owned(), why };
         let io = |source| InstallError::Io { doing: "read", path: path.to_owned(), source };
-        let missing = |target: PathBuf| FoundFile { path: path.to_owned(), target, text: None, file_id: None };
+        let missing = |target: PathBuf| FoundFile { path: path.to_owned(), target, text: None, file_stamp: None };
         let target = match fs::canonicalize(path) {
             Ok(target) => target,
             Err(why) if why.kind() == io::ErrorKind::NotFound => {
@@ -68,9 +68,9 @@ impl FoundFile {
         match files::read_at(folder, name, MAX_BYTES) {
             Err(Unfit::Missing) => Ok(missing(target)),
             Err(why) => Err(unfit(why)),
-            Ok((bytes, file_id)) => {
+            Ok((bytes, file_stamp)) => {
                 let text = String::from_utf8(bytes).map_err(|_| InstallError::NotText { path: path.to_owned() })?;
-                Ok(FoundFile { path: path.to_owned(), target, text: Some(text), file_id: Some(file_id) })
+                Ok(FoundFile { path: path.to_owned(), target, text: Some(text), file_stamp: Some(file_stamp) })
             }
         }
     }
@@ -102,7 +102,7 @@ impl FoundFile {
     pub(super) fn replace(&self, text: Option<&str>) -> Result<Vec<PathBuf>, InstallError> {
         let io = |source| InstallError::Io { doing: "write", path: self.target.clone(), source };
         let now = FoundFile::look(&self.path)?;
-        if now.file_id != self.file_id || now.target != self.target {
+        if now.file_stamp != self.file_stamp || now.target != self.target {
             return Err(InstallError::Changed { path: self.path.clone() });
         }
         let Some((folder, name)) = split(&self.target) else { return Ok(Vec::new()) };
@@ -129,7 +129,7 @@ impl FoundFile {
     fn write_scratch(&self, scratch: &Path, text: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(scratch)?;
         file.write_all(text.as_bytes())?;
-        if self.file_id.is_some() {
+        if self.file_stamp.is_some() {
             let meta = fs::metadata(&self.target)?;
             let ours = file.metadata()?;
             if (meta.uid(), meta.gid()) != (ours.uid(), ours.gid()) {

@@ -202,5 +202,5 @@ async fn issue_is_there(gh: &Gh, issue: &Issue) -> Check {
 
 async fn ask(gh: &Gh, asked: GhCall, arguments: &[&str]) -> Result<String, GhError> {
     let said = gh.call(arguments).await?;
-    if said.code == Some(0) { Ok(said.stdout) } else { Err(publish::fault(asked, said.code, &said.stderr)) }
+    if said.code == Some(0) { Ok(said.stdout) } else { Err(publish::explain_failure(asked, said.code, &said.stderr)) }
 }

@@ -116,7 +116,7 @@ fn word(path: &Path) -> String {
 fn folders(facts: &Facts, survey: &Survey) -> Vec<Check> {
     let mut checks = vec![Check::ok("paths.home", facts.root.display().to_string())];
     let parts = [
-        (Part::Above, "paths.above", "nobody else can replace the home or a folder above it"),
+        (Part::HomeOrAbove, "paths.above", "nobody else can replace the home or a folder above it"),
         (Part::Spool, "paths.spool", "only you can access spool/"),
         (Part::State, "paths.state", "only you can access state/"),
         (Part::View, "paths.view", "nobody else can write to view/"),

@@ -2,7 +2,7 @@
 //! last rename, a file by its time, size and number. A large folder is not listed all the time.
 
 use crate::cli::error::CliError;
-use crate::files::{FileId, file_id};
+use crate::files::{FileStamp, file_stamp};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -12,15 +12,15 @@ const SETTLED: Duration = Duration::from_secs(1);
 /// After listing a folder, it is left alone for this many times the time that the listing took: at most 5 % of a core.
 const REST: u32 = 20;
 
-fn is_settled(file_id: &FileId) -> bool {
+fn is_settled(file_stamp: &FileStamp) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let own = Duration::from_nanos(u64::try_from(file_id.mtime_ns).unwrap_or(0));
+    let own = Duration::from_nanos(u64::try_from(file_stamp.mtime_ns).unwrap_or(0));
     now.abs_diff(own) > SETTLED
 }
 
 #[derive(Debug)]
 struct Entry<T> {
-    file_id: FileId,
+    file_stamp: FileStamp,
     /// `None` for a file that can't be read or is not a view.
     row: Option<T>,
     fault: Option<String>,
@@ -45,7 +45,7 @@ pub(super) struct WatchedFolder<T> {
     marks: Vec<PathBuf>,
     kind: FolderKind<T>,
     rows: BTreeMap<String, Entry<T>>,
-    seen: Option<Vec<Option<FileId>>>,
+    seen: Option<Vec<Option<FileStamp>>>,
     resting: Option<Instant>,
     /// How many more files there are than were read.
     pub(super) left_out: usize,
@@ -74,7 +74,7 @@ impl<T> WatchedFolder<T> {
     /// # Errors
     /// When the folder can't be read; a missing one is empty.
     pub(super) fn refresh(&mut self) -> Result<bool, CliError> {
-        let marks: Vec<Option<FileId>> = self.marks.iter().map(|mark| file_id(mark)).collect();
+        let marks: Vec<Option<FileStamp>> = self.marks.iter().map(|mark| file_stamp(mark)).collect();
         if self.seen.as_ref() == Some(&marks) {
             return Ok(false);
         }
@@ -93,14 +93,14 @@ impl<T> WatchedFolder<T> {
 
     fn look_through(&mut self) -> Result<bool, CliError> {
         let names = (self.kind.names)(&self.path)?;
-        let mut found: Vec<(Option<FileId>, String)> =
-            names.into_iter().map(|name| (file_id(&self.file(&name)), name)).collect();
+        let mut found: Vec<(Option<FileStamp>, String)> =
+            names.into_iter().map(|name| (file_stamp(&self.file(&name)), name)).collect();
         let all = found.len();
         if all > self.kind.most {
             let rows = &self.rows;
             let lives = |name: &str| rows.get(name).and_then(|entry| entry.row.as_ref()).is_some_and(self.kind.lives);
-            found.sort_unstable_by_key(|(file_id, name)| {
-                std::cmp::Reverse((lives(name), file_id.map(|file_id| file_id.mtime_ns)))
+            found.sort_unstable_by_key(|(file_stamp, name)| {
+                std::cmp::Reverse((lives(name), file_stamp.map(|file_stamp| file_stamp.mtime_ns)))
             });
             found.truncate(self.kind.most);
         }
@@ -118,18 +118,18 @@ impl<T> WatchedFolder<T> {
         let mut changed = false;
         for name in names {
             let path = self.file(&name);
-            let Some(file_id) = file_id(&path) else {
+            let Some(file_stamp) = file_stamp(&path) else {
                 changed |= self.rows.remove(&name).is_some();
                 continue;
             };
-            if self.rows.get(&name).is_some_and(|entry| entry.file_id == file_id) {
+            if self.rows.get(&name).is_some_and(|entry| entry.file_stamp == file_stamp) {
                 continue;
             }
             let (row, fault) = match (self.kind.read)(&path) {
                 Ok(row) => (row, None),
                 Err(error) => (None, Some(error.message)),
             };
-            self.rows.insert(name, Entry { file_id, row, fault });
+            self.rows.insert(name, Entry { file_stamp, row, fault });
             changed = true;
         }
         changed

@@ -3,7 +3,7 @@
 use regex::Regex;
 use std::sync::OnceLock;
 
-/// Most characters of `gh`'s own message that are passed on.
+/// The most characters of `gh`'s own message that are passed on.
 const MAX_SAID: usize = 300;
 
 /// Why a document was not published, as far as that is known.
@@ -15,14 +15,14 @@ pub struct GhError {
     pub message: String,
     /// The document may have been stored in spite of the failure.
     pub maybe_stored: bool,
-    /// The failure is the network's or the server's: another try may succeed.
+    /// tasuki may try again by itself after a pause: the failure is that of the network or of the server.
     pub again: bool,
-    /// The server does not take this document there.
+    /// The server does not accept this document at this target.
     pub refused: bool,
 }
 
 impl GhError {
-    /// A failure before anything was sent. Another try would fail in the same way.
+    /// A failure after which nothing was stored, and which tasuki does not retry by itself.
     #[must_use]
     pub fn new(code: &'static str, message: impl Into<String>) -> GhError {
         GhError { code, message: message.into(), maybe_stored: false, again: false, refused: false }
@@ -43,23 +43,25 @@ impl GhError {
     }
 }
 
-/// What was asked of `gh` when it failed.
+/// What a call of `gh` is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GhCall {
+    /// An issue and its comments.
     Issue,
-    /// Something about a gist, or about the user.
+    /// Anything else: a gist, the user, a repository's visibility.
     Other,
 }
 
-/// What `gh` meant that ended with this code (none if a signal ended it) and these words on standard error.
+/// Interprets the failure of a `gh` that ended with `code` (none: a signal ended it) and printed `stderr`. `asked` says
+/// what the call was about.
 #[must_use]
-pub fn read(asked: GhCall, code: Option<i32>, stderr: &str) -> GhError {
+pub fn explain_failure(asked: GhCall, code: Option<i32>, stderr: &str) -> GhError {
     let said = shown(stderr);
-    let fault = |code: &'static str| GhError::new(code, said.clone());
+    let failure = |code: &'static str| GhError::new(code, said.clone());
     let has = |words: &[&str]| words.iter().any(|word| stderr.to_lowercase().contains(word));
     // gh's exit code for a missing login.
     if code == Some(4) {
-        return fault("gh_auth");
+        return failure("gh_auth");
     }
     if code.is_none() {
         return GhError::new("gh_failed", "gh was ended by a signal").unclear();
@@ -71,59 +73,59 @@ pub fn read(asked: GhCall, code: Option<i32>, stderr: &str) -> GhError {
         return by_graphql(&said, &has);
     }
     if has(&["gh auth login", "authentication token"]) {
-        return fault("gh_auth");
+        return failure("gh_auth");
     }
     // There was never a connection, so nothing can have been stored.
     if has(&["error connecting to", "dial tcp", "dial unix", "proxyconnect", "no such host", "network is unreachable"])
     {
-        return fault("gh_offline").again();
+        return failure("gh_offline").again();
     }
     if has(&["x509:", "certificate"]) {
-        return fault("gh_offline");
+        return failure("gh_offline");
     }
     if has(&["post \"", "get \"", "eof", "connection reset", "timeout", "deadline exceeded", "broken pipe"]) {
-        return fault("gh_offline").again().unclear();
+        return failure("gh_offline").again().unclear();
     }
     if has(&["unknown flag", "unknown command", "unknown shorthand"]) {
-        return fault("gh_failed");
+        return failure("gh_failed");
     }
-    fault("gh_failed").unclear()
+    failure("gh_failed").unclear()
 }
 
 fn by_status(asked: GhCall, status: u16, said: &str, has: &dyn Fn(&[&str]) -> bool) -> GhError {
-    let fault = |code: &'static str| GhError::new(code, said.to_owned());
+    let failure = |code: &'static str| GhError::new(code, said.to_owned());
     match status {
-        401 => fault("gh_auth"),
-        403 | 429 if status == 429 || has(&["rate limit", "abuse detection"]) => fault("gh_rate_limited"),
-        403 => fault("gh_forbidden").refused(),
-        404 | 410 if asked == GhCall::Issue => fault("gh_no_issue").refused(),
+        401 => failure("gh_auth"),
+        403 | 429 if status == 429 || has(&["rate limit", "abuse detection"]) => failure("gh_rate_limited"),
+        403 => failure("gh_forbidden").refused(),
+        404 | 410 if asked == GhCall::Issue => failure("gh_no_issue").refused(),
         // A token without the right to make gists gets this answer.
-        404 => fault("gh_forbidden"),
-        413 => fault("gh_too_large").refused(),
-        422 if has(&["too long", "too large"]) => fault("gh_too_large").refused(),
-        500.. => fault("gh_server").again().unclear(),
-        _ => fault("gh_refused").refused(),
+        404 => failure("gh_forbidden"),
+        413 => failure("gh_too_large").refused(),
+        422 if has(&["too long", "too large"]) => failure("gh_too_large").refused(),
+        500.. => failure("gh_server").again().unclear(),
+        _ => failure("gh_refused").refused(),
     }
 }
 
 fn by_graphql(said: &str, has: &dyn Fn(&[&str]) -> bool) -> GhError {
-    let fault = |code: &'static str| GhError::new(code, said.to_owned());
+    let failure = |code: &'static str| GhError::new(code, said.to_owned());
     if has(&["rate limit", "submitted too quickly"]) {
-        return fault("gh_rate_limited");
+        return failure("gh_rate_limited");
     }
     if has(&["could not resolve to"]) {
-        return fault("gh_no_issue").refused();
+        return failure("gh_no_issue").refused();
     }
     if has(&["too long", "too large"]) {
-        return fault("gh_too_large").refused();
+        return failure("gh_too_large").refused();
     }
     if has(&["not accessible", "permission", "scope", "locked", "forbidden", "saml"]) {
-        return fault("gh_forbidden").refused();
+        return failure("gh_forbidden").refused();
     }
     if has(&["something went wrong", "timeout", "internal error"]) {
-        return fault("gh_server").again().unclear();
+        return failure("gh_server").again().unclear();
     }
-    fault("gh_refused").refused()
+    failure("gh_refused").refused()
 }
 
 /// The status of the first answer that the message names: `HTTP 404: …`, `… (HTTP 404)`, or, where it lists comments,
@@ -136,7 +138,7 @@ fn http_status(said: &str) -> Option<u16> {
     pattern.captures(said)?.get(1)?.as_str().parse().ok()
 }
 
-/// What `gh` said, on one line that drives no terminal.
+/// What `gh` said, on one line without control characters.
 fn shown(stderr: &str) -> String {
     let line = stderr.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("- Creating gist"));
     let joined = line.collect::<Vec<_>>().join(" ");
@@ -183,24 +185,24 @@ mod tests {
     #[test]
     fn each_failure_is_known_by_its_words() {
         for (said, code, is_so) in SAID {
-            let fault = read(GhCall::Issue, Some(1), said);
-            assert_eq!((fault.code, [fault.maybe_stored, fault.again, fault.refused]), (code, is_so), "{said}");
+            let failure = explain_failure(GhCall::Issue, Some(1), said);
+            assert_eq!((failure.code, [failure.maybe_stored, failure.again, failure.refused]), (code, is_so), "{said}");
         }
         assert_eq!(
-            read(GhCall::Issue, Some(4), "To get started with GitHub CLI, please run:  gh auth login").code,
+            explain_failure(GhCall::Issue, Some(4), "To get started with GitHub CLI, please run:  gh auth login").code,
             "gh_auth"
         );
         assert_eq!(
-            read(GhCall::Other, Some(1), "X Failed to create gist: HTTP 404: Not Found (u)").code,
+            explain_failure(GhCall::Other, Some(1), "X Failed to create gist: HTTP 404: Not Found (u)").code,
             "gh_forbidden"
         );
-        assert!(read(GhCall::Other, None, "").maybe_stored);
+        assert!(explain_failure(GhCall::Other, None, "").maybe_stored);
     }
 
     #[test]
     fn a_message_of_gh_is_cut_and_cannot_control_a_terminal() {
         let said = format!("- Creating gist a.md\nX Failed\u{1b}[31m: {}", "x".repeat(2_000));
-        let message = read(GhCall::Other, Some(1), &said).message;
+        let message = explain_failure(GhCall::Other, Some(1), &said).message;
         assert!(message.starts_with("Failed[31m: xx") && message.chars().count() == MAX_SAID + 1, "{message}");
     }
 }

@@ -1,0 +1,26 @@
+//! Lists the files in the lane of requests without the scan. The sidecar uses this to notice when the scan itself does
+//! not work.
+
+use super::dirs::SpoolDir;
+use super::home::Spool;
+use crate::files::{self, FileStamp};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+const MOST: usize = 256;
+
+impl Spool {
+    /// The first 256 request files that nobody has read yet, each with its stamp. Held files are left out. If the
+    /// folder can't be read, the list is empty, and the scan reports the error.
+    #[must_use]
+    pub fn unread_requests(&self) -> Vec<(OsString, FileStamp)> {
+        let dir = self.dir(SpoolDir::Requests);
+        let is_unread = |name: &OsStr| {
+            let is_candidate = !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
+            is_candidate && !self.requests.held.contains_key(name)
+        };
+        let Ok((names, _)) = files::names(dir, MOST, is_unread) else { return Vec::new() };
+        let look = |name: OsString| Some((files::meta_at(dir, &name).ok()??.file_stamp, name));
+        names.into_iter().filter_map(look).map(|(file_stamp, name)| (name, file_stamp)).collect()
+    }
+}
