@@ -31,7 +31,7 @@ figures! {
     IDLE_WAKES = "idle, 1,000 registered agents, tmux connected: wake-ups", "≥ 5 s apart";
     START = "start with 100,000 finished handoffs until the first answer, CPU time", "< 200 ms";
     FACTS = "facts of a repository of 50,000 files, against `git status --porcelain=v2 --branch`, p50", "≤ 300 ms";
-    CHECKED = "a whole handoff of the demo agent there, its document checked and without faults, against one without repository and checks, p50", "≤ +500 ms";
+    CHECKED = "a whole handoff of the demo agent in that repository, its document checked and without faults, against one without repository and checks, p50", "≤ +500 ms";
     WORK_CLAIM = "claim of a work item in a home that holds 100,000, p50, against inotify + one redb commit + renames", "≤ 1.5";
     WORK_DONE = "completion of a work item, the same", "≤ 1.5";
     WORK_LIST = "`tasuki work list` of 1,000 open items among 100,000, the whole process, p50", "< 50 ms";
