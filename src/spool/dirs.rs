@@ -219,8 +219,11 @@ pub(super) fn check_mode(path: &Path, meta: &Meta, forbidden: u32) -> Result<(),
         return refuse(what, "Run tasuki as its owner, or choose another home".to_owned());
     }
     if meta.mode & forbidden != 0 {
-        let what = format!("is open to other users (mode {:04o})", meta.mode);
-        return refuse(what, format!("Run: chmod go-rwx '{}'", path.display()));
+        let (what, change) = match forbidden {
+            0o022 => ("can be written by other users", "go-w"),
+            _ => ("is open to other users", "go-rwx"),
+        };
+        return refuse(format!("{what} (mode {:04o})", meta.mode), format!("Run: chmod {change} '{}'", path.display()));
     }
     Ok(())
 }

@@ -20,6 +20,8 @@ const NAME: &str = "journal.jsonl";
 const ROTATE_BYTES: u64 = 64 * 1024 * 1024;
 /// The longest line that is read back, in bytes.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
+/// After so many lines without a `seq`, the search for the last valid line ends. Each costs two reads of [`CHUNK`].
+const MAX_BAD_LINES: usize = 10_000;
 /// How much is read at once when the end of the file is looked for, in bytes.
 const CHUNK: u64 = 64 * 1024;
 
@@ -50,7 +52,8 @@ struct Line {
 
 impl Journal {
     /// Opens the journal, cuts off all that follows the last valid line, and returns the last `seq` on the disk (0 if
-    /// none). A file without any valid line is renamed, unless it is one torn line.
+    /// none). A file without any valid line, or with more than 10,000 lines after the last one, is renamed, unless it is
+    /// one torn line.
     /// `next_seq` is the number that the store would give to its next line. The caller must append the lines between
     /// the two numbers again from the store. If the returned number is `next_seq` or more, the store is older than the
     /// journal: the caller must continue with the number after the returned one.
@@ -240,8 +243,8 @@ impl Journal {
     }
 }
 
-/// Where the last complete line with a `seq` ends, and that `seq`; `(0, None)` if there is no such line. Reads from the
-/// end, because a journal may be long.
+/// Where the last complete line with a `seq` ends, and that `seq`; `(0, None)` if there is no such line, or if 10,000
+/// other lines follow it. Reads from the end, because a journal may be long.
 ///
 /// # Errors
 /// An I/O error of the system.
@@ -249,7 +252,7 @@ pub fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
     let size = file.metadata()?.len();
     // `end`: the end of the file at first, then the offset of the line feed that ends the next line to try.
     let mut end = size;
-    loop {
+    for _ in 0..=MAX_BAD_LINES {
         let Some(feed) = last_feed_before(file, end)? else { return Ok((0, None)) };
         let start = last_feed_before(file, feed)?.map_or(0, |before| before + 1);
         if feed - start <= MAX_LINE_BYTES {
@@ -262,6 +265,7 @@ pub fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
         }
         end = feed;
     }
+    Ok((0, None))
 }
 
 /// The offset of the last line feed before `end`.
