@@ -130,12 +130,12 @@ fn by_graphql(said: &str, has: &dyn Fn(&[&str]) -> bool) -> GhError {
     failure("gh_refused").refused()
 }
 
-/// The status of the first answer that the message names: `HTTP 404: …`, `… (HTTP 404)`, or, where it lists comments,
+/// The first HTTP status in `gh`'s message: `HTTP 404: …`, `… (HTTP 404)`, or (when `gh` lists comments)
 /// `non-200 OK status code: 404 Not Found`.
 pub(super) fn http_status(said: &str) -> Option<u16> {
     static PATTERN: OnceLock<Regex> = OnceLock::new();
     let pattern = PATTERN.get_or_init(|| {
-        Regex::new(r"\b(?:HTTP|status code:) ([1-5][0-9]{2})\b").expect("a pattern that is tried here")
+        Regex::new(r"\b(?:HTTP|status code:) ([1-5][0-9]{2})\b").expect("a valid pattern: the tests below use it")
     });
     pattern.captures(said)?.get(1)?.as_str().parse().ok()
 }

@@ -135,7 +135,7 @@ async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhErr
     Ok(inconclusive(not_in_newest(upload.since)))
 }
 
-/// The message that the newest gists were searched, of those since the first try if its time is known.
+/// The message that none of the newest gists holds the document. It says "since the first try" if that time is known.
 fn not_in_newest(since: Option<&str>) -> String {
     let since = since.map_or("", |_| " since the first try");
     format!("the document is in none of the {} newest gists{since}", MOST_PAGES * PAGE)

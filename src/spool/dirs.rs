@@ -46,6 +46,7 @@ pub(super) const DIRS: [(SpoolDir, &str); 15] = [
     (SpoolDir::Errors, "spool/errors"),
     (SpoolDir::Rejected, "spool/rejected"),
     (SpoolDir::State, "state"),
+    // The trash is called `reap` on the disk.
     (SpoolDir::Trash, "state/reap"),
     (SpoolDir::View, "view"),
     (SpoolDir::Agents, "view/agents"),
@@ -145,7 +146,7 @@ fn prepare_home(home: &Path) -> Result<PathBuf, Error> {
     }
     if let Some(parent) = home.parent() {
         let meta = stat_path(parent).map_err(|error| Error::io("check the folder", parent, error))?;
-        check_neighbours(&home, parent, &meta)?;
+        check_not_in_shared_folder(&home, parent, &meta)?;
     }
     Ok(home)
 }
@@ -228,9 +229,9 @@ pub(super) fn check_mode(path: &Path, meta: &Meta, forbidden: u32) -> Result<(),
     Ok(())
 }
 
-/// Refuses a home directly in a folder where every user can create files, such as `/tmp`: when the home is cleaned up,
-/// another user could create a folder of that name.
-pub(super) fn check_neighbours(home: &Path, parent: &Path, meta: &Meta) -> Result<(), Error> {
+/// Refuses a home directly in a folder where every user can create files, such as `/tmp`: if the system's clean-up of
+/// `/tmp` removes the home, another user could create a folder of that name.
+pub(super) fn check_not_in_shared_folder(home: &Path, parent: &Path, meta: &Meta) -> Result<(), Error> {
     if meta.is_ours() || meta.mode & 0o022 == 0 {
         return Ok(());
     }

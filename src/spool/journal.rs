@@ -32,8 +32,8 @@ pub struct Journal {
     /// `None` after an error: the end of the file must be read before anything is appended.
     open: Option<Open>,
     last: u64,
-    /// The highest `seq` that the file has, or that the store will append again. A gap below it means that the file was
-    /// truncated.
+    /// The highest `seq` ever given out. If the file's last line is below it and the next line does not follow, lines
+    /// were cut off the file.
     reached: u64,
     rotate_bytes: u64,
 }
@@ -86,10 +86,10 @@ impl Journal {
         self.last
     }
 
-    /// Appends lines in one write. Skips lines that are already in the file; the rest must continue without a gap. If
-    /// somebody has truncated the file, the lines between its last line and the first of `lines` are lost: what is left
-    /// is renamed. If it was removed, nothing is left to rename. A new file begins with the first of `lines`. Each text
-    /// is one JSON object without a line break.
+    /// Appends lines in one write. Skips lines that are already in the file. If the file is empty, any first line is
+    /// accepted. Otherwise the rest must follow the last line without a gap. Exception: if lines that were already
+    /// written are missing, tasuki renames what is left of the file and begins a new one with the first of `lines`.
+    /// Each text is one JSON object without a line break.
     ///
     /// # Errors
     /// `Gap` if the lines would leave a gap; otherwise an I/O error of the system. After that, the next call reads the
