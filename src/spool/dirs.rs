@@ -46,7 +46,7 @@ pub(super) const DIRS: [(SpoolDir, &str); 15] = [
     (SpoolDir::Errors, "spool/errors"),
     (SpoolDir::Rejected, "spool/rejected"),
     (SpoolDir::State, "state"),
-    // The trash is called `reap` on the disk.
+    // The trash: `state/reap` on the disk.
     (SpoolDir::Trash, "state/reap"),
     (SpoolDir::View, "view"),
     (SpoolDir::Agents, "view/agents"),

@@ -32,7 +32,7 @@ pub struct Scan {
     pub found: Vec<IncomingFile>,
     /// When to scan again even without a hint: a file is incomplete, or is held.
     pub look_again: Option<Duration>,
-    /// Whether to scan again immediately, because more files may be there. If `false`, this scan listed the folder anew
+    /// Whether to scan again immediately, because more files may be there. If `false`, this scan listed the folder again
     /// and looked at every candidate in it that is not held.
     pub more: bool,
     /// The number of the listing that these files are from.
