@@ -86,10 +86,10 @@ impl Journal {
         self.last
     }
 
-    /// Appends lines in one write. Skips lines that are already in the file. If the file is empty, any first line is
-    /// accepted. Otherwise the rest must follow the last line without a gap. Exception: if lines that were already
-    /// written are missing, tasuki renames what is left of the file and begins a new one with the first of `lines`.
-    /// Each text is one JSON object without a line break.
+    /// Appends lines in one write. Skips lines that are already in the file. If no last line is known, the first of
+    /// `lines` may have any number. Otherwise the rest must follow the last line without a gap. Exception: if lines that
+    /// were already written are missing, tasuki renames what is left of the file and begins a new one with the first of
+    /// `lines`. Each text is one JSON object without a line break.
     ///
     /// # Errors
     /// `Gap` if the lines would leave a gap; otherwise an I/O error of the system. After that, the next call reads the
@@ -243,8 +243,8 @@ impl Journal {
     }
 }
 
-/// Where the last complete line with a `seq` ends, and that `seq`; `(0, None)` if there is no such line, or if 10,000
-/// other lines follow it. Reads from the end, because a journal may be long.
+/// Where the last complete line with a `seq` ends, and that `seq`; `(0, None)` if there is no such line, or if more
+/// than 10,000 other lines follow it. Reads from the end, because a journal may be long.
 ///
 /// # Errors
 /// An I/O error of the system.
