@@ -10,7 +10,7 @@
 //! spool file ──► Event::Request, Event::Hook ─────────────────┐
 //! report of tmux, dead process, growing document, deadline ───┤
 //! runner ──► Event::Settled { key, outcome } ─────────────────┴─► core::decide(&State, Event, &Cycle) ─► Decision
-//!    Decision: rows, effects to start and to drop, answers, error files, journal lines
+//!    Decision: rows, effects to start and to cancel, answers, error files, journal lines
 //!      ─► the state in memory ─► ONE redb transaction ─► views, journal, answers ─► remove spool file ─► start effects
 //!    runner: look for the effect's own mark in its target ─► act if it is not there ─► Event::Settled ─► …
 //! ```
@@ -20,12 +20,12 @@
 //! share one transaction. If the transaction fails, nobody outside has seen any of it: tasuki discards the state in
 //! memory, loads it again from the store, and decides the events again.
 //!
-//! An effect that must not happen twice writes a mark, which identifies it, into its target in the same operation: tmux
-//! itself compares a pane's mark before it pastes a text, tmux notes the id of the agent for which it makes a window,
-//! and a published document begins with a mark. Recovery after a crash takes the same path. The outbox holds the
-//! effects whose outcome is not known: tasuki runs each of them again. An effect with a mark looks for the mark first.
-//! If that look gives no answer, the outcome is reported as unknown: a step of a handoff fails with a code that says
-//! so, and a person decides.
+//! An effect that must not happen twice writes a mark, which identifies it, into its target in the same operation. One
+//! tmux command line checks the pane's mark, writes the new one, and pastes the text. tmux notes the id of the agent for
+//! which it makes a window. A published document begins with a mark. Recovery after a crash takes the same path. The
+//! outbox holds the effects whose outcome is not known: tasuki runs each of them again. An effect with a mark looks for
+//! the mark first. If that look gives no answer, the outcome is reported as unknown: a step of a handoff fails with a
+//! code that says so, and a person decides.
 //!
 //! # The flow of a handoff
 //!
@@ -51,9 +51,9 @@
 //! # Work items
 //!
 //! A work item is a piece of work with a type, for agents whose persona has a role that the type asks for:
-//! `ready → claimed → done`, or `escalated` to a person, or `withdrawn` because the item from whose completion it
-//! followed was rolled back. tasuki checks a completed item by the rules of its type, and creates the follow-up items
-//! in the same commit. The code is in [`core::work`].
+//! `ready → claimed → done`, or `escalated` to a person, or `withdrawn`, because the completed item that had created it
+//! was rolled back. tasuki checks a completed item by the rules of its type, and creates the follow-up items in the same
+//! commit. The code is in [`core::work`].
 //!
 //! # What tasuki never does
 //!
@@ -71,8 +71,8 @@
 //!   somebody has put into its folders.
 //! - It never talks to a tmux server that another user could have started, and never runs a file of its home, or types
 //!   the text of one, if another user could have written the file.
-//! - It never retries a failed step by itself, and never fails a handoff without an error file, a journal line and a
-//!   notice.
+//! - It never retries a failed step of a handoff by itself (uploads are retried), and never fails a handoff without an
+//!   error file, a journal line and a notice.
 //! - It never logs the text of a prompt or a document, and never gives a text from outside to a shell.
 //!
 //! # Where to read
@@ -106,8 +106,9 @@
 //!   the step before it, which must return it as the next. A limit that users can set is in [`core::settings`] and
 //!   `config/values.rs`. An effect that the step waits for is a variant in [`core::effect`]; [`runner`] carries it out,
 //!   again after a crash.
-//! - **A time limit of an agent**: the list in `core/rows/agent/timers.rs`, which the loop's wake-up follows; what
-//!   happens when it has passed, in `core/due.rs`.
+//! - **A time limit of an agent**: its entry in the list of `core/rows/agent/timers.rs`; what happens when it has passed,
+//!   in `core/due.rs`. The loop computes from this list when to wake up next, and what is left of each limit after a
+//!   reboot.
 //! - **A kind of request**: its body, with its checks and the list of rows and files to load for it, in `core/request`;
 //!   its line in the table `core/request/kinds.rs`; the function that answers it, and the arm in `core/mod.rs` that
 //!   calls this function. Schema, OpenAPI and the intake, which reads request files, follow from the table.

@@ -1,5 +1,5 @@
-//! Notifies the operator through a command of their own: `[notify] command` in the configuration, or a command that is
-//! the orchestrator or the escalation target.
+//! Runs a configured command with a notice on its standard input: the operator's (`[notify] command`), the
+//! orchestrator's or the escalation target's.
 
 use crate::child::Grouped;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! The client's half of the spool: drops a request so that it survives a power cut, waits for its one answer while a
+//! The client's half of the spool: submits a request so that it survives a power cut, waits for its one answer while a
 //! sidecar runs, and says what became of a request that got no answer.
 
 use super::error::CliError;
@@ -130,7 +130,7 @@ fn process_exists(pid: u32) -> bool {
     pid.is_some_and(|pid| nix::sys::signal::kill(pid, None) != Err(nix::errno::Errno::ESRCH))
 }
 
-/// A request that was dropped and has no answer yet.
+/// A request that was submitted and has no answer yet.
 #[derive(Debug)]
 pub struct SentRequest<'a> {
     pub kind: &'a str,
@@ -139,7 +139,7 @@ pub struct SentRequest<'a> {
     pub patience: Duration,
 }
 
-/// Drops a request and waits for its answer. Returns the answer's `result`.
+/// Submits a request and waits for its answer. Returns the answer's `result`.
 ///
 /// # Errors
 /// The sidecar's refusal, with its code; 69 if no sidecar answers; 75 if no answer came in time. The last two
@@ -168,7 +168,7 @@ pub fn ask_meanwhile<T: DeserializeOwned + Default>(
     }
     let name = format!("cli-{}", uuid::Uuid::now_v7());
     let id: RequestId = name.parse().map_err(|_| CliError::refused("bug", format!("{name} is not a request id.")))?;
-    client::drop_request(home.root(), &id, &bytes)?;
+    client::submit_request(home.root(), &id, &bytes)?;
     let answer = wait_for_answer(home, &id, request.patience, meanwhile)?;
     read_answer(&answer)
 }

@@ -157,20 +157,39 @@ async fn by_end(caller: &GitCaller, repository: &Repository, paths: &Relative) -
     found.collect()
 }
 
-/// Which of these paths git would ignore. Such a file may be anywhere: a build makes it, or each machine has its own.
+/// Which of these paths git would ignore, or may ignore: git gives up at the first path that it can't judge. Such a file
+/// may be anywhere: a build makes it, or each machine has its own. A path may begin in the working directory, at the top
+/// of the work tree, or with the name of the top folder.
 pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: &Relative) -> BTreeSet<String> {
-    if paths.is_empty() {
-        return BTreeSet::new();
-    }
-    // This command refuses to take paths as they are. After a `./` nothing in them is a pattern.
-    let (place, here) = (with_patterns(repository.files_here()), |path: &PathBuf| Path::new(".").join(path));
-    let named = paths.values().map(|path| here(path).into_os_string());
+    let all = || paths.keys().cloned().collect();
+    let Some(top) = repository.work_tree.as_deref().filter(|_| !paths.is_empty()) else { return all() };
+    let own_name = |path: &PathBuf| path.strip_prefix(top.file_name()?).ok().map(Path::to_owned);
+    let from_top: Vec<PathBuf> =
+        paths.values().chain(&paths.values().filter_map(own_name).collect::<Vec<_>>()).cloned().collect();
+    let here: Vec<PathBuf> = paths.values().cloned().collect();
+    // Elsewhere git takes every path as it is; this command refuses to.
+    let (here_place, top_place) = (with_patterns(repository.files_here()), with_patterns(repository.files()));
+    let (here, from_top) =
+        tokio::join!(ignored_from(caller, &here_place, &here), ignored_from(caller, &top_place, &from_top));
+    let (Some(here), Some(from_top)) = (here, from_top) else { return all() };
+    let is_ignored = |path: &PathBuf| {
+        here.contains(path) || from_top.contains(path) || own_name(path).is_some_and(|path| from_top.contains(&path))
+    };
+    paths.iter().filter(|(_, path)| is_ignored(path)).map(|(claim, _)| claim.clone()).collect()
+}
+
+/// None if git can't tell.
+async fn ignored_from(caller: &GitCaller, place: &GitPlace, paths: &[PathBuf]) -> Option<BTreeSet<PathBuf>> {
+    // After a `./` nothing in a path is a pattern.
+    let named = paths.iter().map(|path| Path::new(".").join(path).into_os_string());
     let arguments: Vec<OsString> = IGNORED.iter().map(OsString::from).chain(named).collect();
-    let answer = caller.call(&place, &arguments).await;
-    // Git prints a name with odd characters in another form. Such a path stays missing.
-    let ignored: BTreeSet<PathBuf> =
-        answer.stdout.split(|byte| *byte == b'\n').map(|line| path_of(line).to_owned()).collect();
-    paths.iter().filter(|(_, path)| ignored.contains(&here(path))).map(|(claim, _)| claim.clone()).collect()
+    let answer = caller.call(place, &arguments).await;
+    if !matches!(answer.end, GitEnd::Exit(0 | 1)) {
+        return None;
+    }
+    // Git prints a name with odd characters in another form. Such a path counts as not ignored.
+    let lines = answer.stdout.split(|byte| *byte == b'\n').map(path_of);
+    Some(lines.filter_map(|line| line.strip_prefix(".").ok()).map(Path::to_owned).collect())
 }
 
 fn patterns(paths: &BTreeSet<&Path>) -> Vec<OsString> {

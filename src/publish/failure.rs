@@ -38,7 +38,7 @@ impl GhError {
 
     /// The same, where what was sent may have been stored.
     #[must_use]
-    pub fn unclear(self) -> GhError {
+    pub fn maybe_stored(self) -> GhError {
         GhError { maybe_stored: true, ..self }
     }
 }
@@ -64,7 +64,7 @@ pub fn explain_failure(asked: GhCall, code: Option<i32>, stderr: &str) -> GhErro
         return failure("gh_auth");
     }
     if code.is_none() {
-        return GhError::new("gh_failed", "gh was ended by a signal").unclear();
+        return GhError::new("gh_failed", "gh was ended by a signal").maybe_stored();
     }
     if let Some(status) = http_status(stderr) {
         return by_status(asked, status, &said, &has);
@@ -84,12 +84,12 @@ pub fn explain_failure(asked: GhCall, code: Option<i32>, stderr: &str) -> GhErro
         return failure("gh_offline");
     }
     if has(&["post \"", "get \"", "eof", "connection reset", "timeout", "deadline exceeded", "broken pipe"]) {
-        return failure("gh_offline").again().unclear();
+        return failure("gh_offline").again().maybe_stored();
     }
     if has(&["unknown flag", "unknown command", "unknown shorthand"]) {
         return failure("gh_failed");
     }
-    failure("gh_failed").unclear()
+    failure("gh_failed").maybe_stored()
 }
 
 fn by_status(asked: GhCall, status: u16, said: &str, has: &dyn Fn(&[&str]) -> bool) -> GhError {
@@ -103,7 +103,9 @@ fn by_status(asked: GhCall, status: u16, said: &str, has: &dyn Fn(&[&str]) -> bo
         404 => failure("gh_forbidden"),
         413 => failure("gh_too_large").refused(),
         422 if has(&["too long", "too large"]) => failure("gh_too_large").refused(),
-        500.. => failure("gh_server").again().unclear(),
+        408 | 500.. => failure("gh_server").again().maybe_stored(),
+        // GitHub has refused nothing.
+        ..=399 => failure("gh_failed").maybe_stored(),
         _ => failure("gh_refused").refused(),
     }
 }
@@ -123,17 +125,17 @@ fn by_graphql(said: &str, has: &dyn Fn(&[&str]) -> bool) -> GhError {
         return failure("gh_forbidden").refused();
     }
     if has(&["something went wrong", "timeout", "internal error"]) {
-        return failure("gh_server").again().unclear();
+        return failure("gh_server").again().maybe_stored();
     }
     failure("gh_refused").refused()
 }
 
-/// The status of the first answer that the message names: `HTTP 404: …`, `… (HTTP 404)`, or, where it lists comments,
+/// The first HTTP status in `gh`'s message: `HTTP 404: …`, `… (HTTP 404)`, or (when `gh` lists comments)
 /// `non-200 OK status code: 404 Not Found`.
-fn http_status(said: &str) -> Option<u16> {
+pub(super) fn http_status(said: &str) -> Option<u16> {
     static PATTERN: OnceLock<Regex> = OnceLock::new();
     let pattern = PATTERN.get_or_init(|| {
-        Regex::new(r"\b(?:HTTP|status code:) ([1-5][0-9]{2})\b").expect("a pattern that is tried here")
+        Regex::new(r"\b(?:HTTP|status code:) ([1-5][0-9]{2})\b").expect("a valid pattern: the tests below use it")
     });
     pattern.captures(said)?.get(1)?.as_str().parse().ok()
 }
@@ -153,7 +155,7 @@ mod tests {
 
     /// The messages of gh 2.23, seen or from its sources: the code, and whether the upload may be stored, tried again,
     /// refused.
-    const SAID: [(&str, &str, [bool; 3]); 24] = [
+    const SAID: [(&str, &str, [bool; 3]); 26] = [
         ("HTTP 401: Bad credentials (u)\nTry authenticating with:  gh auth login\n", "gh_auth", [false; 3]),
         ("HTTP 403: Resource not accessible by integration (u)", "gh_forbidden", REFUSED),
         ("HTTP 403: API rate limit exceeded for user ID 1. (u)", "gh_rate_limited", [false; 3]),
@@ -168,6 +170,8 @@ mod tests {
         ("GraphQL: Unable to create comment because issue is locked. (addComment)", "gh_forbidden", REFUSED),
         ("GraphQL: Something went wrong while executing your query. (addComment)", "gh_server", UNCLEAR),
         ("HTTP 422: Validation Failed (u)", "gh_refused", REFUSED),
+        ("HTTP 302: Found (u)", "gh_failed", [true, false, false]),
+        ("HTTP 408: Request Timeout (u)", "gh_server", UNCLEAR),
         ("HTTP 502: Bad Gateway (u)", "gh_server", UNCLEAR),
         ("non-200 OK status code: 502 Bad Gateway body: \"{}\"", "gh_server", UNCLEAR),
         ("HTTP 500 (u)", "gh_server", UNCLEAR),

@@ -63,9 +63,9 @@ impl Gh {
         // Whatever is left of it is killed when it is dropped.
         let Ok((stdout, stderr, status)) = tokio::time::timeout(self.limit, talk).await else {
             let message = format!("gh did not end within {} s and was stopped", self.limit.as_secs_f32());
-            return Err(GhError { again: true, ..GhError::new("gh_timeout", message).unclear() });
+            return Err(GhError { again: true, ..GhError::new("gh_timeout", message).maybe_stored() });
         };
-        let status = status.map_err(|error| unclear(format!("could not wait for gh: {error}")))?;
+        let status = status.map_err(|error| maybe_stored(format!("could not wait for gh: {error}")))?;
         Ok(GhOutput { code: status.code(), stdout: stdout?, stderr: stderr? })
     }
 
@@ -95,16 +95,16 @@ async fn listen(output: Option<impl AsyncRead + Unpin>) -> Result<String, GhErro
     let Some(output) = output else { return Ok(String::new()) };
     let mut said = Vec::new();
     let read = output.take(MAX_SAID + 1).read_to_end(&mut said).await;
-    read.map_err(|error| unclear(format!("could not read what gh printed: {error}")))?;
+    read.map_err(|error| maybe_stored(format!("could not read what gh printed: {error}")))?;
     if said.len() as u64 > MAX_SAID {
-        return Err(unclear(format!("gh printed more than {MAX_SAID} bytes")));
+        return Err(maybe_stored(format!("gh printed more than {MAX_SAID} bytes")));
     }
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// A failure after `gh` was started, so what it sent may have been stored.
-fn unclear(message: String) -> GhError {
-    GhError::new("gh_failed", message).unclear()
+fn maybe_stored(message: String) -> GhError {
+    GhError::new("gh_failed", message).maybe_stored()
 }
 
 /// The executable that `program` names: searched in `path`, unless it contains a slash. None if there is none.

@@ -10,6 +10,7 @@ pub use failure::{GhCall, GhError, explain_failure};
 pub use gh::{Gh, GhOutput, find};
 
 use crate::core::request::{Issue, PublishTarget};
+use failure::http_status;
 use std::path::Path;
 use std::time::Duration;
 
@@ -134,24 +135,29 @@ async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhErr
     Ok(inconclusive(not_in_newest(upload.since)))
 }
 
-/// The message that the newest gists were searched, of those since the first try if its time is known.
+/// The message that none of the newest gists holds the document. It says "since the first try" if that time is known.
 fn not_in_newest(since: Option<&str>) -> String {
     let since = since.map_or("", |_| " since the first try");
     format!("the document is in none of the {} newest gists{since}", MOST_PAGES * PAGE)
 }
 
 fn inconclusive(message: String) -> UploadState {
-    UploadState::Inconclusive(GhError::new("gh_too_many", message).unclear())
+    UploadState::Inconclusive(GhError::new("gh_too_many", message).maybe_stored())
 }
 
-/// Whether the file of that gist has the mark.
+/// Whether the file of that gist has the mark. A gist that no longer exists has none.
 async fn bears_mark(gh: &Gh, upload: &Upload<'_>, id: &str, name: &str) -> Result<bool, GhError> {
     if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Ok(false);
     }
     let filter = format!(".files[{}].content | contains({})", quoted(name), quoted(upload.mark));
-    let found = ask(gh, GhCall::Other, &["api", &format!("gists/{id}"), "--jq", &filter]).await?;
-    Ok(found.trim() == "true")
+    let said = gh.call(&["api", &format!("gists/{id}"), "--jq", &filter]).await?;
+    match said.code {
+        Some(0) => Ok(said.stdout.trim() == "true"),
+        // Somebody has deleted it since it was listed.
+        Some(_) if http_status(&said.stderr) == Some(404) => Ok(false),
+        code => Err(explain_failure(GhCall::Other, code, &said.stderr)),
+    }
 }
 
 /// Calls `gh` to read something; nothing is changed.
@@ -197,6 +203,29 @@ mod tests {
         assert_eq!(not_in_newest(None), "the document is in none of the 5000 newest gists");
         let since = not_in_newest(Some("2026-01-01T00:00:00Z"));
         assert_eq!(since, "the document is in none of the 5000 newest gists since the first try");
+    }
+
+    /// `sh api gists/…` runs the file `api` in its folder.
+    #[tokio::test]
+    async fn a_gist_that_was_deleted_after_it_was_listed_does_not_end_the_search() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let script = "case $1 in
+            gists/gone) echo 'gh: Not Found (HTTP 404)' >&2; exit 1 ;;
+            gists/ours) echo true ;;
+            gists/*) echo 'gh: Bad Gateway (HTTP 502)' >&2; exit 1 ;;
+            *) printf '2\\ngone\\thttps://gist.github.com/gone\\n%s\\thttps://gist.github.com/ours\\n' $(cat second) ;;
+        esac";
+        std::fs::write(dir.path().join("api"), script).expect("written");
+        let limit = Duration::from_secs(20);
+        let gh = Gh { program: "sh".to_owned(), limit, host: None, folder: dir.path().to_owned() };
+        let target = PublishTarget::Gist { host: None };
+        let file = Path::new("doc.md");
+        let upload = Upload { target: &target, file, mark: "m", description: "d", since: None };
+        std::fs::write(dir.path().join("second"), "ours").expect("written");
+        let found = search(&gh, &upload).await.expect("it is there");
+        assert_eq!(found, UploadState::There(Some("https://gist.github.com/ours".to_owned())));
+        std::fs::write(dir.path().join("second"), "failing").expect("written");
+        assert_eq!(search(&gh, &upload).await.expect_err("the server failed").code, "gh_server");
     }
 
     #[test]

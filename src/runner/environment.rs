@@ -3,12 +3,14 @@
 
 use crate::core::pane::Process;
 use crate::process::{self, ProcessState};
-use std::collections::VecDeque;
+use crate::secrets;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 /// The most agents whose environments are kept; of more, the oldest is forgotten.
 const MOST: usize = 512;
 
+/// The variables whose values count as credentials: names and values.
 type Environment = Vec<(String, String)>;
 
 static KEPT: Mutex<VecDeque<(Process, Environment)>> = Mutex::new(VecDeque::new());
@@ -19,7 +21,8 @@ pub(crate) fn keep_environment(process: &Process) {
     environment_of(process);
 }
 
-/// The environment of an agent: read if the agent still runs, and else as it was kept. None if neither can be had.
+/// The credentials in the environment of an agent: read if the agent still runs, and else as they were kept. None if
+/// neither can be had.
 pub(super) fn environment_of(process: &Process) -> Option<Environment> {
     let Some(environment) = read(process) else { return kept(process) };
     let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,10 +33,19 @@ pub(super) fn environment_of(process: &Process) -> Option<Environment> {
     Some(environment)
 }
 
+/// The credentials in the environments of all agents that are known. An agent may have written down what its predecessor
+/// was told, and a person may name the credential of any agent.
+pub(crate) fn known_values(process: Option<&Process>) -> Vec<(String, String)> {
+    let own = process.and_then(environment_of).unwrap_or_default();
+    let all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let values: BTreeSet<&(String, String)> = all.iter().flat_map(|(_, environment)| environment).collect();
+    own.iter().chain(values.into_iter().filter(|value| !own.contains(value))).cloned().collect()
+}
+
 /// None if the agent has ended, because another process may have its id by now.
 fn read(process: &Process) -> Option<Environment> {
     let environment = process::environment_all(process.pid).ok()?;
-    (process::life(process) == ProcessState::Alive).then_some(environment)
+    (process::life(process) == ProcessState::Alive).then(|| secrets::values(&environment))
 }
 
 fn kept(process: &Process) -> Option<Environment> {

@@ -1,7 +1,7 @@
 //! Looks at an agent's work, writes what was seen beside the document, and holds the document against it. All of it is
 //! best effort: what can't be found out is said, and fails nothing.
 
-use super::environment::environment_of;
+use super::environment::{environment_of, known_values};
 use super::{Tools, document, fault};
 use crate::agents::profile::Profile;
 use crate::agents::{self, actions};
@@ -10,7 +10,7 @@ use crate::contract::document::DocumentCheck;
 use crate::contract::facts::{ActionFacts, ConversationFacts, RepositoryFacts, UserFacts};
 use crate::contract::{self, DocumentFault, Facts};
 use crate::core::check::{self, CheckInput, FoundSecret, Lookups};
-use crate::core::effect::{DocumentRead, Drift, Examination, ExaminePlan, Outcome};
+use crate::core::effect::{DocumentRead, Drift, EnvironmentSearch, Examination, ExaminePlan, Outcome};
 use crate::core::id::Slug;
 use crate::files::Grade;
 use crate::git::Git;
@@ -194,20 +194,24 @@ fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome 
     if !is_same {
         return changed(document);
     }
-    let environment = plan.process.map(|process| environment_of(&process));
-    let is_lost = environment == Some(None);
+    let is_lost = plan.process.as_ref().and_then(environment_of).is_none();
     if is_lost {
         let why = "the agent's environment could not be read: the document was not searched for the values in it";
         facts.not_known.push(why.to_owned());
     }
-    let environment = environment.flatten().unwrap_or_default();
+    let environment = known_values(plan.process.as_ref());
     let allowed: Vec<Regex> = allow.iter().filter_map(|expression| Regex::new(expression).ok()).collect();
     let known = Known { environment: &environment, allowed: &allowed };
     let predecessor = predecessor(home, plan, &mut facts);
     without_credentials(&mut facts, &known);
     write_beside(home, plan, &mut facts);
     let found = secrets::find(text, &known);
-    let holds_no_environment = !is_lost && !found.iter().any(|found| found.kind.starts_with(secrets::ENVIRONMENT));
+    let holds_values = found.iter().any(|found| found.kind.starts_with(secrets::ENVIRONMENT));
+    let environment = match (is_lost, holds_values) {
+        (true, _) => EnvironmentSearch::NotDone,
+        (false, false) => EnvironmentSearch::Clean,
+        (false, true) => EnvironmentSearch::Found,
+    };
     let redacted = (!found.is_empty()).then(|| secrets::without(text, &known));
     let secrets: Vec<FoundSecret> =
         found.into_iter().map(|found| FoundSecret { kind: found.kind, line: found.line, last: found.last }).collect();
@@ -232,13 +236,19 @@ fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome 
     };
     let faults = faults.into_iter().map(|fault| without_credential(fault, &known)).collect();
     let facts = Box::new(facts);
-    Outcome::Examined(Box::new(Examination { document, facts, faults, redacted, holds_no_environment }))
+    Outcome::Examined(Box::new(Examination { document, facts, faults, redacted, environment }))
 }
 
 /// The document is not the one that was read: it is read again.
 fn changed(document: DocumentRead) -> Outcome {
     let (facts, faults) = (Box::default(), Vec::new());
-    Outcome::Examined(Box::new(Examination { document, facts, faults, redacted: None, holds_no_environment: false }))
+    Outcome::Examined(Box::new(Examination {
+        document,
+        facts,
+        faults,
+        redacted: None,
+        environment: EnvironmentSearch::NotDone,
+    }))
 }
 
 /// The document of the agent's predecessor; the facts get the rules of the whole chain.

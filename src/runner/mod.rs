@@ -29,7 +29,7 @@ mod tools;
 mod transcript;
 pub mod version;
 
-pub(crate) use environment::keep_environment;
+pub(crate) use environment::{keep_environment, known_values};
 pub use fault::catches_panics;
 pub use late::Late;
 pub(crate) use persona::facts as persona_facts;

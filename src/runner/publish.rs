@@ -4,10 +4,9 @@
 
 use super::Tools;
 use super::document::recorded;
-use super::environment::environment_of;
+use super::environment::{environment_of, known_values};
 use crate::config::Home;
-use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
-use crate::core::pane::Process;
+use crate::core::effect::{CopyPlan, EnvironmentSearch, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
 use crate::core::request::{PublishAs, PublishTarget};
 use crate::core::text;
 use crate::core::time::date;
@@ -50,15 +49,20 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
     };
     let (text, redacted_sha256) = match plan.publish_as {
         Some(PublishAs::AsIs) => (text, None),
+        Some(PublishAs::Redacted) if is_environment_lost(plan) => {
+            return Ok(Outcome::EnvironmentLost(described(with_known(&text, plan, secrets::find)?)));
+        }
         Some(PublishAs::Redacted) => {
             let text = with_known(&text, plan, secrets::redact)?;
             let text = text.ok_or("not every credential can be taken out of the document")?.into_bytes();
             let sha256 = text::sha256(&text);
             (text, Some(sha256))
         }
-        None if is_environment_lost(plan) => return Ok(Outcome::EnvironmentLost),
         None => {
             let found = with_known(&text, plan, secrets::find)?;
+            if is_environment_lost(plan) {
+                return Ok(Outcome::EnvironmentLost(described(found)));
+            }
             if !found.is_empty() {
                 return Ok(Outcome::SecretsFound(described(found)));
             }
@@ -80,11 +84,8 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
 /// Whether nothing can tell any more that the document holds no value of the agent's environment. Only on Linux can
 /// tasuki read it at all.
 fn is_environment_lost(plan: &CopyPlan) -> bool {
-    let lost = |process: &Process| environment_of(process).is_none();
-    cfg!(target_os = "linux")
-        && !plan.holds_no_environment
-        && plan.found.is_empty()
-        && plan.process.as_ref().is_some_and(lost)
+    let is_lost = || plan.process.as_ref().and_then(environment_of).is_none();
+    cfg!(target_os = "linux") && plan.environment != EnvironmentSearch::Clean && plan.found.is_empty() && is_lost()
 }
 
 /// Calls `work`, which finds or redacts credentials, with a document's text and with what is known beside the rules.
@@ -92,7 +93,7 @@ fn is_environment_lost(plan: &CopyPlan) -> bool {
 /// earlier search found in the document. Text that fits one of the operator's expressions does not.
 fn with_known<T>(text: &[u8], plan: &CopyPlan, work: impl FnOnce(&str, &Known<'_>) -> T) -> Result<T, String> {
     let text = String::from_utf8_lossy(text);
-    let mut environment = plan.process.and_then(|process| environment_of(&process)).unwrap_or_default();
+    let mut environment = known_values(plan.process.as_ref());
     for found in &plan.found {
         let (name, value) = (found.kind.strip_prefix(secrets::ENVIRONMENT), text.get(found.start..found.end));
         environment.extend(name.zip(value).map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -201,7 +202,9 @@ async fn search_and_upload(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, res
     }
     if resumed || plan.look_first || !plan.post {
         match publish::search(gh, upload).await {
-            Ok(UploadState::There(url)) => return Posted::Done { url, is_public: false },
+            Ok(UploadState::There(url)) => {
+                return Posted::Done { url, is_public: goes_to_a_public_repository(gh, upload).await };
+            }
             Ok(UploadState::NotThere) if !plan.post => return Posted::NotThere,
             Ok(UploadState::NotThere) => {}
             Ok(UploadState::Inconclusive(fault)) | Err(fault) if plan.insist => {
@@ -215,13 +218,17 @@ async fn search_and_upload(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, res
             Err(fault) => return failed(plan, resumed, fault),
         }
     }
-    let is_public = match upload.target {
-        PublishTarget::Issue(issue) => publish::is_public(gh, issue).await,
-        PublishTarget::Gist { .. } => false,
-    };
+    let is_public = goes_to_a_public_repository(gh, upload).await;
     match publish::upload(gh, upload).await {
         Ok(url) => Posted::Done { url, is_public },
         Err(fault) => Posted::Failed(publish_fault(&fault, false)),
+    }
+}
+
+async fn goes_to_a_public_repository(gh: &Gh, upload: &Upload<'_>) -> bool {
+    match upload.target {
+        PublishTarget::Issue(issue) => publish::is_public(gh, issue).await,
+        PublishTarget::Gist { .. } => false,
     }
 }
 

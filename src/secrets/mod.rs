@@ -6,7 +6,7 @@ mod rules;
 
 use regex::Regex;
 use rules::RULES;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -146,6 +146,20 @@ fn whole(text: &str, bytes: Range<usize>) -> Range<usize> {
     let closing = |quote| rest.find([quote, '\n']).unwrap_or(rest.len());
     let quoted = quote.map(closing).filter(|end| *end <= LONGEST_QUOTED);
     bytes.start..bytes.end + quoted.unwrap_or(0).max(word)
+}
+
+/// The variables of an environment whose values count as credentials. A value may be written down without the quotes
+/// and the white space around it, and line by line.
+#[must_use]
+pub fn values(environment: &[(String, String)]) -> Vec<(String, String)> {
+    let mut found = BTreeSet::new();
+    for (name, value) in environment {
+        let frame = |c: char| c.is_whitespace() || matches!(c, '"' | '\'');
+        let lines = value.lines().map(|line| line.trim_matches(frame)).filter(|line| line.len() >= LONG);
+        let forms = [value.as_str(), value.trim_matches(frame)].into_iter().chain(lines);
+        found.extend(forms.filter(|form| is_secret(name, form)).map(|form| (name.clone(), form.to_owned())));
+    }
+    found.into_iter().collect()
 }
 
 /// Whether a variable's name says that its value is a credential, and the value could be one.

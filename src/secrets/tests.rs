@@ -160,3 +160,21 @@ fn a_document_of_the_largest_size_is_searched_in_time() {
     // A limit against expressions that need time out of all proportion, not a measure of the machine.
     assert!(start.elapsed() < std::time::Duration::from_secs(60), "{:?}", start.elapsed());
 }
+
+#[test]
+fn a_value_counts_without_its_frame_and_line_by_line() {
+    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let environment = [
+        variable("CR_PASSWORD", "Cr0ub4dor-mallet-91x\r"),
+        variable("QU_TOKEN", "\"Qr0ub4dor-mallet-91x\""),
+        variable("ML_KEY", "Mr0ub4dor-mallet-91x\nNr0ub4dor-mallet-91x"),
+        variable("PATH", "/usr/bin"),
+    ];
+    let values = values(&environment);
+    let known = Known { environment: &values, allowed: &[] };
+    for text in ["Cr0ub4dor-mallet-91x", "Qr0ub4dor-mallet-91x", "> Mr0ub4dor-mallet-91x\n> Nr0ub4dor-mallet-91x"] {
+        let left = without(text, &known);
+        assert!(!left.contains("mallet"), "{left}");
+    }
+    assert!(values.iter().all(|(name, _)| name != "PATH"));
+}

@@ -152,7 +152,7 @@ impl Intake {
         match spool.reject(self.rejected, found, why, now)? {
             RejectOutcome::Moved(_) => self.rejected += 1,
             RejectOutcome::Gone => {}
-            RejectOutcome::Dropped => {
+            RejectOutcome::Deleted => {
                 tracing::error!(
                     name = %sanitise(&found.name.to_string_lossy()),
                     "so many bad files could not be moved to rejected/ that this file was deleted"

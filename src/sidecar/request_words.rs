@@ -3,6 +3,7 @@
 //! `agent_send` types stays as it is: somebody wants exactly that text typed.
 
 use crate::core::request::Request;
+use crate::runner;
 use crate::secrets::{self, Known};
 use regex::Regex;
 
@@ -13,7 +14,8 @@ pub(super) fn without_credentials(request: &mut Request, allow: &[String]) {
         return;
     }
     let allowed: Vec<Regex> = allow.iter().filter_map(|expression| Regex::new(expression).ok()).collect();
-    let known = Known { environment: &[], allowed: &allowed };
+    let environment = runner::known_values(None);
+    let known = Known { environment: &environment, allowed: &allowed };
     for text in said {
         *text = secrets::without(text, &known);
     }
@@ -26,6 +28,8 @@ fn words(request: &mut Request) -> Vec<&mut String> {
         Request::Handoff(asked) => {
             [&mut asked.reason].into_iter().chain(&mut asked.focus).chain(&mut asked.tasks).collect()
         }
+        // The briefing names it as a task.
+        Request::WorkCreate(asked) => vec![&mut asked.title],
         Request::HandoffRework(asked) => vec![&mut asked.note],
         Request::AckOverride(asked) => vec![&mut asked.reason],
         Request::Ack(asked) => {

@@ -31,7 +31,7 @@ impl Sidecar {
         self.projection.retry(&self.spool);
         self.liveness.look_for_thread();
         self.intake.probe = true;
-        self.answers.look(self.spool.unread_requests(), now);
+        self.answers.look(self.spool.waiting_requests(), now);
         self.heartbeat(now);
         let looks_further = self.tidy.ticked();
         self.status_line.count_failures(&self.spool, &self.state);

@@ -83,7 +83,7 @@ impl Tidy {
                 AgingCandidate::Handoff(id) => state.handoffs.contains_key(&id),
                 AgingCandidate::Text(name) => in_flight.contains(name),
             };
-            let _ = spool.remove_old_history(SWEEP_AT_TICK, now, is_in_use);
+            let _ = spool.remove_old_views_and_texts(SWEEP_AT_TICK, now, is_in_use);
             self.age = !spool.is_aging_done();
         }
     }

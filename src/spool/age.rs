@@ -1,7 +1,7 @@
-//! Removes history: views of ended agents and finished handoffs, and the files of texts that were too long to type,
-//! when they are 7 days old. Of the views it also removes all but the newest 20,000 of each kind. The store keeps the
-//! rows, and the sidecar writes a view again on request. Each call looks at a few files. What counts is not the wall
-//! clock but [`BelievedClock`].
+//! Removes old views of history, and old files of texts that were too long to type, when they are 7 days old. History
+//! is ended agents and finished handoffs. Of the views it also removes all but the newest 20,000 of each kind. The
+//! store keeps the rows, and the sidecar writes a view again on request. Each call looks at a few files. Ages are
+//! counted by [`BelievedClock`], which trusts the wall clock only after 10 minutes, so a jump forward removes nothing.
 
 use super::dirs::{SpoolDir, SpoolDirs};
 use crate::core::id::{AgentId, DeliveryId, HandoffId, Slug};
@@ -53,7 +53,7 @@ enum Pass {
 impl Ager {
     /// Looks at the next `max` files. Removes those that are old, unless `is_in_use` says that they are needed. Returns
     /// how many it removed.
-    pub(super) fn remove_old_history(
+    pub(super) fn remove_old_views_and_texts(
         &mut self,
         dirs: &SpoolDirs,
         max: usize,

@@ -1,4 +1,4 @@
-//! For commands and hooks, the clients of the spool: drops requests and events, reads results, and says whether a
+//! For commands and hooks, the clients of the spool: submits requests and events, reads results, and says whether a
 //! sidecar is running.
 
 use super::dirs::check_mode;
@@ -41,22 +41,22 @@ pub enum SidecarPresence {
     None,
 }
 
-/// Drops a request. When this returns, the request survives a power cut.
+/// Puts a request into the spool. When this returns, the request survives a power cut.
 ///
 /// # Errors
 /// `NoSpool` if there is no spool, `Taken` if a request with that id is waiting, `NotAllowed` if other users can open
 /// the spool.
-pub fn drop_request(home: &Path, id: &RequestId, bytes: &[u8]) -> Result<(), Error> {
-    drop_file(home, "requests", &format!("{id}.json"), bytes, Grade::Durable)
+pub fn submit_request(home: &Path, id: &RequestId, bytes: &[u8]) -> Result<(), Error> {
+    submit_file(home, "requests", &format!("{id}.json"), bytes, Grade::Durable)
 }
 
-/// Drops an event under a name made by [`super::event_name`]. `Grade::Fast` is for hooks: an agent must not wait for
-/// the disk.
+/// Puts an event into the spool, under a name made by [`super::event_name`]. `Grade::Fast` is for hooks: an agent must
+/// not wait for the disk.
 ///
 /// # Errors
-/// As for [`drop_request`].
-pub fn drop_event(home: &Path, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {
-    drop_file(home, "events", name, bytes, grade)
+/// As for [`submit_request`].
+pub fn submit_event(home: &Path, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {
+    submit_file(home, "events", name, bytes, grade)
 }
 
 /// The result of a request, if it exists by now.
@@ -97,7 +97,7 @@ pub fn sidecar_alive(home: &Path, now: &Now) -> SidecarPresence {
     }
 }
 
-fn drop_file(home: &Path, lane: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {
+fn submit_file(home: &Path, lane: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {
     let spool = home.join("spool");
     let path = spool.join(lane).join(name);
     if !files::is_plain(OsStr::new(name)) {

@@ -46,6 +46,7 @@ pub(super) const DIRS: [(SpoolDir, &str); 15] = [
     (SpoolDir::Errors, "spool/errors"),
     (SpoolDir::Rejected, "spool/rejected"),
     (SpoolDir::State, "state"),
+    // The trash: `state/reap` on the disk.
     (SpoolDir::Trash, "state/reap"),
     (SpoolDir::View, "view"),
     (SpoolDir::Agents, "view/agents"),
@@ -145,7 +146,7 @@ fn prepare_home(home: &Path) -> Result<PathBuf, Error> {
     }
     if let Some(parent) = home.parent() {
         let meta = stat_path(parent).map_err(|error| Error::io("check the folder", parent, error))?;
-        check_neighbours(&home, parent, &meta)?;
+        check_not_in_shared_folder(&home, parent, &meta)?;
     }
     Ok(home)
 }
@@ -219,15 +220,18 @@ pub(super) fn check_mode(path: &Path, meta: &Meta, forbidden: u32) -> Result<(),
         return refuse(what, "Run tasuki as its owner, or choose another home".to_owned());
     }
     if meta.mode & forbidden != 0 {
-        let what = format!("is open to other users (mode {:04o})", meta.mode);
-        return refuse(what, format!("Run: chmod go-rwx '{}'", path.display()));
+        let (what, change) = match forbidden {
+            0o022 => ("can be written by other users", "go-w"),
+            _ => ("is open to other users", "go-rwx"),
+        };
+        return refuse(format!("{what} (mode {:04o})", meta.mode), format!("Run: chmod {change} '{}'", path.display()));
     }
     Ok(())
 }
 
-/// Refuses a home directly in a folder where every user can create files, such as `/tmp`: when the home is cleaned up,
-/// another user could create a folder of that name.
-pub(super) fn check_neighbours(home: &Path, parent: &Path, meta: &Meta) -> Result<(), Error> {
+/// Refuses a home directly in a folder where every user can create files, such as `/tmp`: if the system's clean-up of
+/// `/tmp` removes the home, another user could create a folder of that name.
+pub(super) fn check_not_in_shared_folder(home: &Path, parent: &Path, meta: &Meta) -> Result<(), Error> {
     if meta.is_ours() || meta.mode & 0o022 == 0 {
         return Ok(());
     }

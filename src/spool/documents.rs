@@ -152,7 +152,8 @@ pub fn remove_upload(home: &Path, folder: &str, name: &str) {
 /// Each rule that it breaks is a [`DocumentError`].
 pub fn read_inside(home: &Path, path: &Path) -> Result<DocumentReading, DocumentError> {
     let refuse = |why: &str| DocumentError::Unsafe { path: path.to_owned(), why: why.to_owned(), changing: false };
-    let canonical = home.canonicalize().map_err(|error| refuse(&error.to_string()))?;
+    let unread = |source: io::Error| DocumentError::Unread { path: path.to_owned(), source };
+    let canonical = home.canonicalize().map_err(unread)?;
     let below = match path.strip_prefix(home).or_else(|_| path.strip_prefix(&canonical)) {
         Ok(below) => below,
         Err(_) if path.is_absolute() => return Err(refuse("it is not inside the home")),
@@ -172,9 +173,8 @@ pub fn read_inside(home: &Path, path: &Path) -> Result<DocumentReading, Document
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Err(DocumentError::Missing { path: path.to_owned() })
         }
-        Err(Error::Io { source, .. }) if limits::is_unavailable(&source) => {
-            Err(DocumentError::Unread { path: path.to_owned(), source })
-        }
+        Err(Error::Io { source, .. }) if limits::is_unavailable(&source) => Err(unread(source)),
+        Err(Error::Layout { path, .. }) => Err(refuse(&format!("{} is a link or not a folder", path.display()))),
         Err(error) => Err(refuse(&error.to_string())),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// An error of the spool.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Other users can open a folder or file, or it belongs to another user. Nothing was changed.
+    /// Owner or mode of a folder is not what tasuki requires. Nothing was changed.
     #[error("{path}: {what}. Nothing was changed. {fix}", path = .path.display())]
     NotAllowed { path: PathBuf, what: String, fix: String },
     /// The folders have the wrong layout: one is a link or a file, or they are on several file systems.
@@ -37,6 +37,7 @@ pub enum Error {
 /// The kinds of error that callers tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
+    /// Owner or mode is not what tasuki requires, or the system denied access.
     NotAllowed,
     /// Exit code 78: the folders have the wrong layout.
     Layout,

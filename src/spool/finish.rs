@@ -50,10 +50,11 @@ pub enum RejectOutcome {
     /// The file was removed or replaced.
     Gone,
     /// It could not be moved. The file is *held*: it stays in the lane, and scans skip it until it changes, `rejected/`
-    /// has room again, or it is time to try the move again.
+    /// has room again, or it is time to try the move again. Exception: if the lane has the most held files already and
+    /// this one can't be deleted, the next scan returns it again.
     Held(HoldReason),
     /// It could not be moved, and the lane has so many held files that this one was deleted.
-    Dropped,
+    Deleted,
 }
 
 /// The most held files of a lane. A hook that drops one bad file each second needs six days to reach it.
@@ -148,7 +149,8 @@ impl Spool {
         }
     }
 
-    /// Leaves the file in the lane; scans skip it until it changes or is to be tried again.
+    /// Notes the file as held, so that scans skip it. If the lane has [`MAX_HELD`] held files already, deletes it
+    /// instead; if that fails, the file stays and is not noted.
     fn hold(&mut self, found: &IncomingFile, reason: HoldReason, now: &Now) -> RejectOutcome {
         self.rejected.note_held(reason, now);
         if self.lane(found.lane).held.len() < MAX_HELD {
@@ -156,7 +158,7 @@ impl Spool {
             return RejectOutcome::Held(reason);
         }
         match files::remove_at(self.dir(found.lane.spool_dir()), &found.name) {
-            Ok(_) => RejectOutcome::Dropped,
+            Ok(_) => RejectOutcome::Deleted,
             Err(error) => {
                 tracing::warn!(%error, "could neither move a bad file to rejected/ nor delete it");
                 RejectOutcome::Held(reason)

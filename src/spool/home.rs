@@ -51,8 +51,9 @@ impl Spool {
         self.dirs.home()
     }
 
-    /// Opens everything again after folders were moved or replaced. On an error the old ones stay in use. The numbers
-    /// of the listings continue: the sidecar compares those before with those after.
+    /// Opens everything again after folders were moved or replaced. On an error the old ones stay in use. Listings
+    /// keep counting from the old numbers, because the sidecar compares listing numbers from before and after the
+    /// reopening.
     ///
     /// # Errors
     /// As for [`Spool::open`].
@@ -65,13 +66,13 @@ impl Spool {
 
     /// Looks at the next `max` views of history and files of texts that were too long to type. Removes those that are
     /// old, unless `is_in_use` says that they are needed. Returns how many it removed.
-    pub fn remove_old_history(
+    pub fn remove_old_views_and_texts(
         &mut self,
         max: usize,
         now: &Now,
         is_in_use: impl Fn(AgingCandidate<'_>) -> bool,
     ) -> usize {
-        self.ager.remove_old_history(&self.dirs, max, now, is_in_use)
+        self.ager.remove_old_views_and_texts(&self.dirs, max, now, is_in_use)
     }
 
     /// Whether the last pass over views and texts has ended and the next one has not begun.

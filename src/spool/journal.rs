@@ -20,6 +20,8 @@ const NAME: &str = "journal.jsonl";
 const ROTATE_BYTES: u64 = 64 * 1024 * 1024;
 /// The longest line that is read back, in bytes.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
+/// After so many lines without a `seq`, the search for the last valid line ends. Each costs two reads of [`CHUNK`].
+const MAX_BAD_LINES: usize = 10_000;
 /// How much is read at once when the end of the file is looked for, in bytes.
 const CHUNK: u64 = 64 * 1024;
 
@@ -30,8 +32,8 @@ pub struct Journal {
     /// `None` after an error: the end of the file must be read before anything is appended.
     open: Option<Open>,
     last: u64,
-    /// The highest `seq` that the file has, or that the store will append again. A gap below it means that the file was
-    /// truncated.
+    /// The highest `seq` ever given out. If the file's last line is below it and the next line does not follow, lines
+    /// were cut off the file.
     reached: u64,
     rotate_bytes: u64,
 }
@@ -50,7 +52,8 @@ struct Line {
 
 impl Journal {
     /// Opens the journal, cuts off all that follows the last valid line, and returns the last `seq` on the disk (0 if
-    /// none). A file without any valid line is renamed, unless it is one torn line.
+    /// none). A file without any valid line, or with more than 10,000 lines after the last one, is renamed, unless it is
+    /// one torn line.
     /// `next_seq` is the number that the store would give to its next line. The caller must append the lines between
     /// the two numbers again from the store. If the returned number is `next_seq` or more, the store is older than the
     /// journal: the caller must continue with the number after the returned one.
@@ -83,10 +86,10 @@ impl Journal {
         self.last
     }
 
-    /// Appends lines in one write. Skips lines that are already in the file; the rest must continue without a gap. If
-    /// somebody has truncated the file, the lines between its last line and the first of `lines` are lost: what is left
-    /// is renamed. If it was removed, nothing is left to rename. A new file begins with the first of `lines`. Each text
-    /// is one JSON object without a line break.
+    /// Appends lines in one write. Skips lines that are already in the file. If no last line is known, the first of
+    /// `lines` may have any number. Otherwise the rest must follow the last line without a gap. Exception: if lines that
+    /// were already written are missing, tasuki renames what is left of the file and begins a new one with the first of
+    /// `lines`. Each text is one JSON object without a line break.
     ///
     /// # Errors
     /// `Gap` if the lines would leave a gap; otherwise an I/O error of the system. After that, the next call reads the
@@ -240,8 +243,8 @@ impl Journal {
     }
 }
 
-/// Where the last complete line with a `seq` ends, and that `seq`; `(0, None)` if there is no such line. Reads from the
-/// end, because a journal may be long.
+/// Where the last complete line with a `seq` ends, and that `seq`; `(0, None)` if there is no such line, or if more
+/// than 10,000 other lines follow it. Reads from the end, because a journal may be long.
 ///
 /// # Errors
 /// An I/O error of the system.
@@ -249,7 +252,7 @@ pub fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
     let size = file.metadata()?.len();
     // `end`: the end of the file at first, then the offset of the line feed that ends the next line to try.
     let mut end = size;
-    loop {
+    for _ in 0..=MAX_BAD_LINES {
         let Some(feed) = last_feed_before(file, end)? else { return Ok((0, None)) };
         let start = last_feed_before(file, feed)?.map_or(0, |before| before + 1);
         if feed - start <= MAX_LINE_BYTES {
@@ -262,6 +265,7 @@ pub fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
         }
         end = feed;
     }
+    Ok((0, None))
 }
 
 /// The offset of the last line feed before `end`.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The name under which `tasuki hook` drops an event: `boot_prefix`, the time since that boot, and the process.
-/// `boot_prefix`: the first 8 hexadecimal digits of the boot id. Sorted by name, events of one boot are in the order in
+/// The name under which `tasuki hook` submits an event. Its parts: the first 8 hexadecimal digits of the boot id, the
+/// nanoseconds since boot, and the process id. Sorted by name, events of one boot are in the order in
 /// which their hooks began, however long each hook took.
 #[must_use]
 pub fn event_name(boot_prefix: &str, boot_ns: u64, pid: u32) -> String {
@@ -41,9 +41,9 @@ pub(super) fn by_time(mut listed: Vec<Listed>) -> Vec<OsString> {
 }
 
 /// The order of events. Within a boot they are ordered by the time in their names; file times do not matter. To compare
-/// them with files of another boot, or without such a name, each boot gets a start on the wall clock: for each file,
-/// its modification time minus the time in its name is when its boot began; the earliest of these counts as the start
-/// of that boot. This shifts all files of a boot by the same amount, so a jump of the wall clock can't change the order
+/// them with files of another boot, or without such a name, each boot gets a start on the wall clock: each file
+/// gives an estimate of when its boot began: its modification time minus the time in its name. The earliest estimate
+/// counts. This shifts all files of a boot by the same amount, so a jump of the wall clock can't change the order
 /// within a boot.
 pub(super) fn events(listed: Vec<Listed>) -> Vec<OsString> {
     let mut starts: BTreeMap<[u8; 8], i128> = BTreeMap::new();

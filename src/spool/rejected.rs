@@ -35,26 +35,29 @@ pub enum HoldReason {
     NotMoved,
 }
 
-/// How much of `rejected/` is used, and since when bad files are held, by boot time.
+/// How much of `rejected/` is used, and why bad files are held.
 #[derive(Debug, Default)]
 pub(super) struct Rejected {
     usage: Option<Usage>,
-    full_since: Option<u64>,
-    not_moved_since: Option<u64>,
+    /// When `rejected/` was last found full, in milliseconds since boot; `None` if no file is held for that reason.
+    full_checked_ms: Option<u64>,
+    /// When a move last failed or was last retried, in milliseconds since boot; `None` if no file is held for that
+    /// reason.
+    not_moved_ms: Option<u64>,
 }
 
 impl Rejected {
     /// Why bad files are held, if any are: a full folder comes first.
     pub(super) fn hold_reason(&self) -> Option<HoldReason> {
-        let full = self.full_since.map(|_| HoldReason::Full);
-        full.or(self.not_moved_since.map(|_| HoldReason::NotMoved))
+        let full = self.full_checked_ms.map(|_| HoldReason::Full);
+        full.or(self.not_moved_ms.map(|_| HoldReason::NotMoved))
     }
 
     /// Notes that a file is held.
     pub(super) fn note_held(&mut self, reason: HoldReason, now: &Now) {
         let since = match reason {
-            HoldReason::Full => &mut self.full_since,
-            HoldReason::NotMoved => &mut self.not_moved_since,
+            HoldReason::Full => &mut self.full_checked_ms,
+            HoldReason::NotMoved => &mut self.not_moved_ms,
         };
         since.get_or_insert(now.boot_ms);
     }
@@ -69,7 +72,7 @@ impl Rejected {
 
     /// Whether it has room for a file that takes so many bytes on the disk. The error says why the file is to be held.
     pub(super) fn check_room(&mut self, dirs: &SpoolDirs, bytes: u64, now: &Now) -> Result<(), HoldReason> {
-        let was_full = self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) < HELD_MS);
+        let was_full = self.full_checked_ms.is_some_and(|since| now.boot_ms.saturating_sub(since) < HELD_MS);
         // The count can only be too high: an operator may have removed files since.
         if !was_full && !self.has_room_for(bytes) {
             self.usage = count(dirs).ok();
@@ -85,17 +88,17 @@ impl Rejected {
     /// most once in [`HELD_MS`].
     pub(super) fn is_time_to_retry(&mut self, dirs: &SpoolDirs, now: &Now) -> bool {
         let is_over = |since: Option<u64>| since.is_some_and(|since| now.boot_ms.saturating_sub(since) >= HELD_MS);
-        if !is_over(self.full_since) && !is_over(self.not_moved_since) {
+        if !is_over(self.full_checked_ms) && !is_over(self.not_moved_ms) {
             return false;
         }
         self.usage = count(dirs).ok();
         let has_room = self.has_room_for(0);
         if self.usage.is_none() {
-            self.full_since = self.full_since.map(|_| now.boot_ms);
-            self.not_moved_since = self.not_moved_since.map(|_| now.boot_ms);
+            self.full_checked_ms = self.full_checked_ms.map(|_| now.boot_ms);
+            self.not_moved_ms = self.not_moved_ms.map(|_| now.boot_ms);
         } else {
-            self.full_since = (!has_room).then_some(now.boot_ms);
-            self.not_moved_since = None;
+            self.full_checked_ms = (!has_room).then_some(now.boot_ms);
+            self.not_moved_ms = None;
         }
         has_room
     }

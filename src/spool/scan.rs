@@ -32,8 +32,8 @@ pub struct Scan {
     pub found: Vec<IncomingFile>,
     /// When to scan again even without a hint: a file is incomplete, or is held.
     pub look_again: Option<Duration>,
-    /// Whether to scan again immediately, because more files may be there. If this is `false` and `found` is empty,
-    /// this scan made a new listing of the folder and looked at every file in it that is not held.
+    /// Whether to scan again immediately, because more files may be there. If `false`, this scan listed the folder again
+    /// and looked at every candidate in it that is not held.
     pub more: bool,
     /// The number of the listing that these files are from.
     pub listing: u64,
@@ -59,9 +59,9 @@ impl Spool {
     /// file.
     ///
     /// # Errors
-    /// Other users can open the folder, or it can't be read. A file that can't be read is not an error here: it is
-    /// returned as a bad file. The next scan lists the folder again, because files that this one found were not
-    /// returned.
+    /// Other users can open the folder, it can't be read, or the process lacks descriptors or memory. Any other file
+    /// that can't be read is returned as a bad file. After an error, the next scan lists the folder again, because
+    /// files that this one had found were not returned.
     pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
         let scanned = self.scan_next(lane, max_files, max_bytes, now);
         if scanned.is_err() {

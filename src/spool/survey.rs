@@ -1,7 +1,7 @@
 //! Checks the folders of a home by the rules that the sidecar applies at its start, for `tasuki doctor`. It creates and
 //! changes nothing, and reports every fault, not only the first.
 
-use super::dirs::{DIRS, SpoolDir, check_dir, check_neighbours, check_parent, forbidden};
+use super::dirs::{DIRS, SpoolDir, check_dir, check_not_in_shared_folder, check_parent, forbidden};
 use super::error::Error;
 use crate::files::Meta;
 use std::ffi::OsStr;
@@ -43,8 +43,8 @@ pub struct Survey {
     pub faults: Vec<SurveyFault>,
     /// Missing folders; the sidecar creates them at its start.
     pub missing: Vec<PathBuf>,
-    /// Files that killed processes have left: those in `spool/tmp/`, and test events. `tasuki doctor` lets hooks write
-    /// test events, and removes them afterwards.
+    /// Files in `spool/tmp/` and test events: left by killed processes if they are old. `tasuki doctor` makes hooks
+    /// write test events, and removes them afterwards.
     pub leftovers: Vec<LeftoverFile>,
 }
 
@@ -74,7 +74,7 @@ pub fn survey(home: &Path, is_test_event: impl Fn(&OsStr) -> bool) -> io::Result
     }
     if let Some(parent) = root.parent() {
         let meta = Meta::from(nix::sys::stat::stat(parent)?);
-        found.add_fault(Part::HomeOrAbove, &root, &meta, 0, check_neighbours(&root, parent, &meta));
+        found.add_fault(Part::HomeOrAbove, &root, &meta, 0, check_not_in_shared_folder(&root, parent, &meta));
     }
     for (spool_dir, below) in DIRS.into_iter().filter(|(spool_dir, _)| *spool_dir != SpoolDir::Home) {
         if has_no_link_above(&root, below) {

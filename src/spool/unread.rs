@@ -10,16 +10,17 @@ use std::os::unix::ffi::OsStrExt;
 const MOST: usize = 256;
 
 impl Spool {
-    /// The first 256 request files that nobody has read yet, each with its stamp. Held files are left out. If the
-    /// folder can't be read, the list is empty, and the scan reports the error.
+    /// Up to 256 files in `spool/requests/` that are not held, in no order, each with its stamp. The sidecar compares
+    /// two such lists to notice that a request stays there. If the folder can't be read, the list is empty, and the
+    /// scan reports the error.
     #[must_use]
-    pub fn unread_requests(&self) -> Vec<(OsString, FileStamp)> {
+    pub fn waiting_requests(&self) -> Vec<(OsString, FileStamp)> {
         let dir = self.dir(SpoolDir::Requests);
-        let is_unread = |name: &OsStr| {
+        let is_waiting = |name: &OsStr| {
             let is_candidate = !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
             is_candidate && !self.requests.held.contains_key(name)
         };
-        let Ok((names, _)) = files::names(dir, MOST, is_unread) else { return Vec::new() };
+        let Ok((names, _)) = files::names(dir, MOST, is_waiting) else { return Vec::new() };
         let look = |name: OsString| Some((files::meta_at(dir, &name).ok()??.file_stamp, name));
         names.into_iter().filter_map(look).map(|(file_stamp, name)| (name, file_stamp)).collect()
     }

@@ -41,8 +41,8 @@ pub struct SpoolWatch {
     watcher: Option<RecommendedWatcher>,
     shared: Arc<Shared>,
     /// The document folders, each held open if it is watched. While a folder is open, the system can't reuse its inode
-    /// number, so tasuki notices when it was removed and created again. Without a descriptor the folder is missing, or
-    /// can't be watched: then documents in it are looked at only at the sidecar's ticks.
+    /// number, so tasuki notices when it was removed and created again. `None`: the folder is missing or can't be
+    /// watched; its documents are looked at only at ticks.
     folders: BTreeMap<PathBuf, Option<OwnedFd>>,
     /// Folders that can't be watched, as if no watches were left.
     #[cfg(test)]

@@ -27,8 +27,8 @@ pub enum OutputFile {
     Error(ErrorId),
     /// `view/sidecar.json`.
     Sidecar,
-    /// `view/.built`: the tag of the home whose store the views were written from. If the file exists, the set of views
-    /// is complete.
+    /// `view/.built`: says which store the views were written from. It holds that store's tag, the 8 hexadecimal
+    /// digits that identify the home. If it exists and holds this store's tag, all views are there.
     ViewsTag,
     /// `view/agents/<id>.json`.
     Agent(AgentId),
@@ -84,7 +84,7 @@ pub enum ProjectionFolder {
 }
 
 impl Spool {
-    /// Writes a file, replacing an existing one. Does not sync it: a checkpoint syncs the file system. For error files
+    /// Writes a file, replacing an existing one. Does not sync it: see [`Spool::syncer`]. For error files
     /// see [`Spool::put_error`].
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Spool {
             .map_err(|error| Error::io("write", self.path_of(file), error))
     }
 
-    /// Writes `view/sidecar.json`; if that fails, into the spare file.
+    /// Writes `view/sidecar.json`; if that fails, writes the spare file and swaps it into that name.
     ///
     /// # Errors
     /// An I/O error of the system; then the file is as it was.
@@ -132,7 +132,7 @@ impl Spool {
             .map_err(|error| Error::io("remove", self.path_of(file), error))
     }
 
-    /// Whether the file exists. An error file that was written and does not exist was dismissed.
+    /// Whether the file exists. If an error file was written and is gone now, somebody has dismissed the error.
     ///
     /// # Errors
     /// An I/O error of the system.
@@ -184,9 +184,9 @@ impl Spool {
         self.path(file.spool_dir()).join(file.name())
     }
 
-    /// Makes a syncer, which flushes everything that was written so far to the disk. After such a checkpoint, the
-    /// sidecar's next start compares only files that were written later. A sync can be slow, so it runs on its own
-    /// thread.
+    /// Makes a syncer for the sync before a checkpoint. It flushes everything that was written so far to the disk. Once
+    /// the store has noted this sync (a checkpoint), the next start compares with the store only the files written
+    /// later. A sync can be slow, so it runs on its own thread.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -215,7 +215,7 @@ impl Syncer {
     /// Waits until all written files are on the disk.
     ///
     /// # Errors
-    /// An I/O error of the system; then the checkpoint does not count.
+    /// An I/O error of the system; then the store must not note a checkpoint.
     pub fn sync(self) -> Result<(), Error> {
         self.folders
             .into_iter()

@@ -102,7 +102,7 @@ impl Client {
 fn synced_drop(home: &Path, results: &Arrivals, id: &str) -> Duration {
     let id = id.parse().expect("an id");
     let began = Instant::now();
-    client::drop_request(home, &id, REQUEST).expect("dropped");
+    client::submit_request(home, &id, REQUEST).expect("dropped");
     results.wait_for(1);
     began.elapsed()
 }

@@ -134,8 +134,36 @@ fn a_document_that_cant_be_searched_for_the_agents_environment_is_held() {
     assert_eq!(error["code"], "secrets_found", "{view:#}");
     assert!(error["message"].as_str().is_some_and(|said| said.contains("was not searched for the values")), "{error}");
     assert!(error["hint"].as_str().is_some_and(|said| said.contains("--as-is")), "{error}");
+    assert!(!view.to_string().contains(value), "{view:#}");
     play.never_two(0, 0);
+    // What nobody knows can't be taken out.
+    let answer = play.stage.ask(&json!({"kind": "publish", "handoff_id": id, "as": "redacted"}));
+    assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(409), &json!("secrets_found")), "{answer}");
     play.stage.granted(&json!({"kind": "publish", "handoff_id": id, "as": "as_is"}));
     play.until(&id, "published");
     play.never_two(1, 0);
+}
+
+/// The values of a predecessor's environment stay credentials in the documents after it.
+#[test]
+fn a_value_of_a_predecessors_environment_stays_out_of_what_follows() {
+    let Some(play) = Play::new() else { return };
+    let value = "corr3ct-Horse_77x";
+    play.stage.tmux(&["set-environment", "-g", "MY_PASSWORD", value]);
+    let agent = play.stage.agent("second");
+    play.stage.tmux(&["set-environment", "-gu", "MY_PASSWORD"]);
+    let provided = |text: String| json!({"author": "provided", "document": {"text": text}});
+    let first =
+        play.stage.hand_off_with(&agent, &provided(format!("# Work\n\n## Rules\n\nAlways log in with {value}.\n")));
+    let successor = play.stage.until_step(&first, "done")["successor_id"].as_str().expect("a successor").to_owned();
+    play.stage.until_idle(&successor);
+    let mut asked = provided(format!("# Work\n\nThe login is {value}.\n"));
+    asked["publish"] = json!({"issue": ISSUE});
+    asked["reason"] = json!(format!("rotate {value}"));
+    let second = play.stage.hand_off_with(&successor, &asked);
+    let view = play.until(&second, "held");
+    assert!(!view.to_string().contains(value), "{view:#}");
+    let done = play.stage.until_step(&second, "done");
+    assert!(!done.to_string().contains(value), "{done:#}");
+    play.never_two(0, 0);
 }

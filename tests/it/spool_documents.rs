@@ -118,6 +118,12 @@ fn a_provided_document_lies_inside_the_home() {
     for bad in ["/etc/passwd", "../x", "deep/../doc.md", "etc/passwd", "", "."] {
         assert_eq!(code(read_inside(root, Path::new(bad))), "document_unsafe", "{bad}");
     }
+    let below_a_link = read_inside(root, Path::new("etc/passwd")).expect_err("refused").to_string();
+    let expected =
+        format!("etc/passwd: {} is a link or not a folder; the file was left untouched", home.path("etc").display());
+    assert_eq!(below_a_link, expected);
+    let nowhere = read_inside(Path::new("/no/such/home"), Path::new("doc.md"));
+    assert!(matches!(nowhere, Err(DocumentError::Unread { .. })), "nothing is known about the file");
 }
 
 #[test]

@@ -438,6 +438,11 @@ fn folders_that_are_open_to_others_are_refused_with_the_fix() {
         fs::set_permissions(root.join(below), Permissions::from_mode(0o700)).expect("closed");
     }
     home.scan(Lane::Requests);
+    let views = root.join("view/agents");
+    fs::set_permissions(&views, Permissions::from_mode(0o775)).expect("opened");
+    let text = Spool::open(&root).expect_err("others can write to it").to_string();
+    assert!(text.contains("can be written by other users (mode 0775)"), "{text}");
+    assert!(text.contains(&format!("chmod go-w '{}'", views.display())), "{text}");
 }
 
 #[test]

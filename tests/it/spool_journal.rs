@@ -4,6 +4,7 @@ use crate::support::home::TestHome;
 use proptest::prelude::*;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::time::{Duration, Instant};
 use tasuki::spool::{Error, Journal};
 
 fn lines(seqs: impl IntoIterator<Item = u64>) -> Vec<(u64, String)> {
@@ -79,6 +80,19 @@ fn a_journal_without_a_readable_line_is_kept_aside() {
     assert_eq!(last, 0);
     journal.append(&home.spool, &lines([1])).expect("written");
     assert_eq!(fs::read(home.path("spool/journal-damaged-1.jsonl")).expect("kept"), b"what\nis this\n");
+    assert_eq!(seqs(&home, "journal.jsonl"), [1]);
+}
+
+#[test]
+fn a_journal_of_nothing_but_line_feeds_is_kept_aside_at_once() {
+    let home = TestHome::new();
+    home.put("spool/journal.jsonl", vec![b'\n'; 32 * 1024 * 1024]);
+    let begun = Instant::now();
+    let (mut journal, last) = Journal::open(&home.spool, 1).expect("a new one");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert_eq!(last, 0);
+    journal.append(&home.spool, &lines([1])).expect("written");
+    assert_eq!(fs::metadata(home.path("spool/journal-damaged-1.jsonl")).expect("kept").len(), 32 * 1024 * 1024);
     assert_eq!(seqs(&home, "journal.jsonl"), [1]);
 }
 

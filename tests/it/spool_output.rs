@@ -62,8 +62,8 @@ fn a_dropped_request_is_found_and_its_id_is_taken_until_then() {
     let mut home = TestHome::new();
     let root = home.spool.home().to_owned();
     let longest = request(&"x".repeat(128));
-    client::drop_request(&root, &longest, b"{\"v\":1}").expect("dropped");
-    let again = client::drop_request(&root, &longest, b"{}").expect_err("taken");
+    client::submit_request(&root, &longest, b"{\"v\":1}").expect("dropped");
+    let again = client::submit_request(&root, &longest, b"{}").expect_err("taken");
     assert_eq!(again.kind(), ErrorKind::Taken);
     assert!(home.names("spool/tmp").is_empty());
     let found = home.only();
@@ -78,19 +78,19 @@ fn a_dropped_request_is_found_and_its_id_is_taken_until_then() {
 fn a_dropped_event_is_found() {
     let mut home = TestHome::new();
     let name = event_name("0123abcd", 5, 6);
-    client::drop_event(home.spool.home(), &name, b"{\"v\":1}", Grade::Fast).expect("dropped");
+    client::submit_event(home.spool.home(), &name, b"{\"v\":1}", Grade::Fast).expect("dropped");
     assert_eq!(home.scan(Lane::Events).found.len(), 1);
-    assert!(client::drop_event(home.spool.home(), "../requests/x.json", b"{}", Grade::Fast).is_err());
+    assert!(client::submit_event(home.spool.home(), "../requests/x.json", b"{}", Grade::Fast).is_err());
 }
 
 #[test]
 fn nothing_is_dropped_where_no_spool_is_or_others_could_read_it() {
     let dir = tempfile::tempdir().expect("a folder");
-    let none = client::drop_request(dir.path(), &request("a"), b"{}").expect_err("no spool");
+    let none = client::submit_request(dir.path(), &request("a"), b"{}").expect_err("no spool");
     assert_eq!(none.kind(), ErrorKind::NoSpool);
     let home = TestHome::new();
     fs::set_permissions(home.path("spool"), Permissions::from_mode(0o750)).expect("opened");
-    let open = client::drop_request(home.spool.home(), &request("a"), b"{}").expect_err("open to others");
+    let open = client::submit_request(home.spool.home(), &request("a"), b"{}").expect_err("open to others");
     assert_eq!(open.kind(), ErrorKind::NotAllowed);
 }
 

@@ -5,7 +5,9 @@ use super::facts::demo_facts;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tasuki::core::decision::Cycle;
-use tasuki::core::effect::{Composed, DocumentRead, DocumentSource, Effect, EffectKey, Examination, Outcome};
+use tasuki::core::effect::{
+    Composed, DocumentRead, DocumentSource, Effect, EffectKey, EnvironmentSearch, Examination, Outcome,
+};
 use tasuki::core::event::{Event, IncomingRequest, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::id::{AgentId, HandoffId};
@@ -221,7 +223,7 @@ impl AckWorld {
                     facts,
                     faults,
                     redacted,
-                    holds_no_environment: true,
+                    environment: EnvironmentSearch::Clean,
                 }))
             }
             Effect::CompareDocument { .. } => Outcome::Compared { is_same: true, drift: Vec::new() },

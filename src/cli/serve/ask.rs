@@ -1,4 +1,4 @@
-//! Requests over HTTP: the body is dropped into the spool unchanged, and its one answer is awaited. An
+//! Requests over HTTP: the body is put into the spool unchanged, and its one answer is awaited. An
 //! `Idempotency-Key` becomes the request's id, so a client may repeat the request after a lost connection.
 
 use super::app::ServeApp;
@@ -97,7 +97,7 @@ async fn bare(app: &Arc<ServeApp>, addressed: &Addressed, id: &str, headers: &He
     }
 }
 
-/// `GET /api/requests/<id>`: the answer to a request that any program dropped before.
+/// `GET /api/requests/<id>`: the answer to a request that any program submitted before.
 pub(super) async fn result(
     State(app): State<Arc<ServeApp>>,
     path: Result<Path<String>, PathRejection>,
@@ -194,7 +194,7 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
     Ok(Asked { id, is_named: key.is_some(), bytes, sha256 })
 }
 
-/// Drops a request, unless it already has an answer, and waits for the answer.
+/// Submits a request, unless it already has an answer, and waits for the answer.
 async fn ask(app: &Arc<ServeApp>, asked: Asked) -> Result<ViewFile<ResultFile>, Problem> {
     let mut changes = app.changes.results();
     if let Some(answer) = ours(app, &asked)? {
@@ -206,7 +206,7 @@ async fn ask(app: &Arc<ServeApp>, asked: Asked) -> Result<ViewFile<ResultFile>, 
         return Ok(answer);
     }
     let until = Instant::now() + app.patience;
-    drop_into_spool(app, &asked, until).await?;
+    submit(app, &asked, until).await?;
     loop {
         changes.mark_unchanged();
         if let Some(answer) = ours(app, &asked)? {
@@ -227,7 +227,7 @@ async fn ask(app: &Arc<ServeApp>, asked: Asked) -> Result<ViewFile<ResultFile>, 
 }
 
 /// Refuses a malformed request here, with the sidecar's own answer. The sidecar keeps every bad file, but at most a
-/// thousand, so a program that always asks wrongly must not stop all others. Only an ACK is dropped nevertheless,
+/// thousand, so a program that always asks wrongly must not stop all others. Only an ACK is submitted nevertheless,
 /// because the agent must be shown the right form.
 fn refused_at_once(asked: &Asked) -> Option<ViewFile<ResultFile>> {
     let read = request::read(&asked.bytes);
@@ -237,19 +237,20 @@ fn refused_at_once(asked: &Asked) -> Option<ViewFile<ResultFile>> {
     Some(answer.to_json(&Clock::new().now()).into())
 }
 
-/// The error for a request that was dropped and has no answer yet: it stays in the spool even if the server ends.
+/// The error for a request that was submitted and has no answer yet: it stays in the spool even if the server ends.
 fn unanswered(id: &RequestId, why: &str) -> Problem {
     Problem::new(504, "no_answer", format!("{why}. The request is in the spool and may still be carried out"))
         .hint(format!("Ask for the answer later: GET /api/requests/{id}"))
         .request(id)
 }
 
-/// Drops the request as soon as no other with the same name waits in the spool.
-async fn drop_into_spool(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> Result<(), Problem> {
+/// Submits the request as soon as no other with the same name waits in the spool.
+async fn submit(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> Result<(), Problem> {
     loop {
         let (home, id, bytes) = (app.home.clone(), asked.id.clone(), asked.bytes.clone());
-        let dropped = tokio::task::spawn_blocking(move || spool::client::drop_request(home.root(), &id, &bytes)).await;
-        match dropped {
+        let submitted =
+            tokio::task::spawn_blocking(move || spool::client::submit_request(home.root(), &id, &bytes)).await;
+        match submitted {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(error)) if error.kind() == spool::ErrorKind::Taken && until > Instant::now() => {
                 // It may be the same request, sent twice at once.
@@ -281,7 +282,7 @@ fn ours(app: &ServeApp, asked: &Asked) -> Result<Option<ViewFile<ResultFile>>, P
         return Ok(Some(first));
     }
     // There is only one file for an answer to other bytes, and others may ask for it at the same time, so the answer is
-    // made here: the dropped request is refused in any case.
+    // made here: the submitted request is refused in any case.
     let refused = Refused::id_reused();
     let (request_id, request_sha256) = (asked.id.clone(), asked.sha256.clone());
     let kind = request::read(&asked.bytes).kind;

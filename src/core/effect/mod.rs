@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use examine::{Drift, ExaminePlan};
 pub use outcome::{
-    AutoHandoffCheck, Composed, DocumentRead, Examination, Measured, Outcome, PersonaTexts, Readiness, Started,
-    SuccessorWindow,
+    AutoHandoffCheck, Composed, DocumentRead, EnvironmentSearch, Examination, Measured, Outcome, PersonaTexts,
+    Readiness, Started, SuccessorWindow,
 };
 pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan, SecretFound};
 

@@ -25,6 +25,19 @@ pub enum DocumentRead {
     },
 }
 
+/// What a search of a document for the values of its agent's environment has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvironmentSearch {
+    /// It was not searched, or the environment could not be read.
+    #[default]
+    NotDone,
+    /// No such value.
+    Clean,
+    /// At least one.
+    Found,
+}
+
 /// The result of looking at an agent's work and holding its document against it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Examination {
@@ -34,8 +47,8 @@ pub struct Examination {
     pub faults: Vec<DocumentFault>,
     /// The document without its credentials, if it holds some.
     pub redacted: Option<String>,
-    /// The document was searched for the values of the agent's environment, and holds none.
-    pub holds_no_environment: bool,
+    /// Whether it holds values of the agent's environment.
+    pub environment: EnvironmentSearch,
 }
 
 /// The result of writing a document.
@@ -129,8 +142,8 @@ pub enum Outcome {
     /// The document holds credentials, and nobody has said how to publish it: no copy was written.
     SecretsFound(Vec<super::publish::SecretFound>),
     /// The agent's environment can't be read any more, and the document was not searched for its values before: no copy
-    /// was written.
-    EnvironmentLost,
+    /// was written. What else was found.
+    EnvironmentLost(Vec<super::publish::SecretFound>),
     Posted(super::publish::Posted),
     #[serde(rename = "round")]
     AutoHandoffCheck(Box<AutoHandoffCheck>),

@@ -1,5 +1,6 @@
 //! The effects of publishing, and their results.
 
+use super::outcome::EnvironmentSearch;
 use crate::core::id::{HandoffId, Slug};
 use crate::core::pane::Process;
 use crate::core::request::{PublishAs, PublishTarget};
@@ -21,9 +22,9 @@ pub struct CopyPlan {
     /// The agent's process. The document is searched for values of its environment.
     #[serde(default)]
     pub process: Option<Process>,
-    /// An earlier search for such values found none.
+    /// What an earlier search for such values has found.
     #[serde(default)]
-    pub holds_no_environment: bool,
+    pub environment: EnvironmentSearch,
     /// What an earlier search of the same document found. The agent, and so its environment, may be gone since.
     #[serde(default)]
     pub found: Vec<SecretFound>,

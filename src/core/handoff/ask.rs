@@ -121,7 +121,12 @@ fn rework_check(tx: &Tx<'_>, handoff: &Handoff) -> Result<(HandoffId, bool), Ref
     let is_failed = handoff.step == Step::Failed;
     let is_held = handoff.stay.checking == Some(CheckPhase::Held) && handoff.stay.reading.is_none();
     if handoff.place_in_flow() != Step::Checking || !(is_held || is_failed) {
-        let message = format!("The document can't be repaired in step {}", handoff.step.as_str());
+        let message = match handoff.stay.checking {
+            Some(CheckPhase::Reworking | CheckPhase::Doubt) => "The agent is repairing the document already".to_owned(),
+            Some(CheckPhase::Examining | CheckPhase::Held) | None => {
+                format!("The document can't be repaired in step {}", handoff.step.as_str())
+            }
+        };
         return Err(Refused::new(409, "not_checking", message).hint(
             "the agent can be asked while the handoff waits for you in step checking, or after a failure there",
         ));

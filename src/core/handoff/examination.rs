@@ -3,10 +3,10 @@
 
 use super::next::DocumentText;
 use super::{authors, row};
-use crate::contract::document::DocumentCheck;
+use crate::contract::document::{DocumentCheck, FaultCheck};
 use crate::contract::facts::ChainFacts;
 use crate::contract::handoff::Author;
-use crate::core::effect::{DocumentRead, Effect, Examination, ExaminePlan};
+use crate::core::effect::{DocumentRead, Effect, EnvironmentSearch, Examination, ExaminePlan};
 use crate::core::id::HandoffId;
 use crate::core::rows::handoff::Handoff;
 use crate::core::settings::DocumentRules;
@@ -55,13 +55,25 @@ fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExamineP
 
 /// The outcome: keeps what was found. None if the document has changed since it was read, so that it is to be read again.
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) -> Option<DocumentText> {
-    let Examination { document, facts, faults, redacted, holds_no_environment } = examination;
+    let Examination { document, facts, mut faults, mut redacted, environment } = examination;
     let handoff = tx.handoff_mut(&id)?;
     match document {
         DocumentRead::Whole { text, sha256 } if handoff.examined.sha256.as_ref() == Some(&sha256) => {
             handoff.examined.facts = Some(facts);
+            if environment == EnvironmentSearch::NotDone {
+                // An earlier search of the same text may have known the environment.
+                let before = std::mem::take(&mut handoff.examined.faults).into_iter();
+                let is_known = handoff.examined.environment == EnvironmentSearch::Found;
+                let lost =
+                    before.filter(|fault| is_known && fault.check == FaultCheck::Secrets && !faults.contains(fault));
+                faults.extend(lost.collect::<Vec<_>>());
+                if handoff.examined.environment != EnvironmentSearch::Clean {
+                    redacted = Some(unsearched(&handoff.file_path));
+                }
+            } else {
+                handoff.examined.environment = environment;
+            }
             handoff.examined.faults = faults;
-            handoff.examined.holds_no_environment = holds_no_environment;
             Some(DocumentText { text, sha256, redacted })
         }
         DocumentRead::Whole { .. } | DocumentRead::Missing | DocumentRead::Empty | DocumentRead::Unsafe { .. } => None,
@@ -85,7 +97,7 @@ pub(crate) fn holds_unexamined(handoff: &Handoff) -> bool {
 
 /// What the successor is told, and what views show, of a document that could not be searched for credentials.
 pub(crate) fn unsearched(file_path: &str) -> String {
-    format!("(left out: tasuki could not search the document for credentials in time. Read it there: `{file_path}`)\n")
+    format!("(left out: tasuki could not search the document for all credentials. Read it there: `{file_path}`)\n")
 }
 
 /// Whether a person is to accept the document as it was examined.

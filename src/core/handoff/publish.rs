@@ -15,6 +15,8 @@ use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
 
 const MOST_ATTEMPTS: usize = 50;
+/// Why a document is held that was not searched for all credentials.
+const UNSEARCHED: &str = "it was not searched for the values of the agent's environment, which can't be read any more";
 /// Credentials of a held document that are named one by one.
 const MOST_SECRETS: usize = 10;
 /// Addresses of earlier documents that are remembered.
@@ -79,7 +81,7 @@ pub(super) fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
         sha256: copy.sha256,
         text,
         process: tx.agent(&handoff.agent_id).and_then(|agent| agent.process),
-        holds_no_environment: handoff.examined.holds_no_environment,
+        environment: handoff.examined.environment,
         found: publishing.secrets.clone(),
         allow,
         publish_as: publishing.publish_as,
@@ -166,9 +168,9 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
         }
         attempt(tx, id, false);
     } else if let Outcome::SecretsFound(secrets) = outcome {
-        hold(tx, id, secrets);
-    } else if outcome == Outcome::EnvironmentLost {
-        hold(tx, id, Vec::new());
+        hold(tx, id, secrets, false);
+    } else if let Outcome::EnvironmentLost(secrets) = outcome {
+        hold(tx, id, secrets, true);
     } else if let Outcome::Posted(posted) = outcome {
         match posted {
             Posted::Done { url, is_public } => {
@@ -223,9 +225,9 @@ pub(super) fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>)
     journal_state(tx, id, None, None);
 }
 
-/// Nothing was sent, because the document seems to hold credentials, or could not be searched for all of them (then there
-/// are no `secrets`): the operator decides.
-fn hold(tx: &mut Tx<'_>, id: HandoffId, secrets: Vec<SecretFound>) {
+/// Nothing was sent, because the document seems to hold credentials, or was not searched for all of them: the operator
+/// decides.
+fn hold(tx: &mut Tx<'_>, id: HandoffId, secrets: Vec<SecretFound>, is_unsearched: bool) {
     let one = |secret: &SecretFound| {
         let last = if secret.last.is_empty() { String::new() } else { format!(" (…{})", secret.last) };
         format!("line {} {}{last}", secret.line, secret.kind)
@@ -234,15 +236,13 @@ fn hold(tx: &mut Tx<'_>, id: HandoffId, secrets: Vec<SecretFound>) {
     if secrets.len() > MOST_SECRETS {
         lines.push(format!("and {} more", secrets.len() - MOST_SECRETS));
     }
-    let message = if secrets.is_empty() {
-        "the agent has ended, and its environment with it: the document was not searched for the values in it"
-            .to_owned()
-    } else {
-        format!("it seems to hold credentials: {}", lines.join(", "))
-    };
+    let found = (!lines.is_empty()).then(|| format!("it seems to hold credentials: {}", lines.join(", ")));
+    let unsearched = is_unsearched.then(|| UNSEARCHED.to_owned());
+    let message = found.into_iter().chain(unsearched).collect::<Vec<_>>().join("; and ");
     let fault = PublishFault { code: "secrets_found".to_owned(), message, ..PublishFault::default() };
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.secrets = secrets;
+        publishing.is_unsearched = is_unsearched;
     }
     end(tx, id, PublishState::Held, &fault);
 }
@@ -305,14 +305,14 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
         ("in_doubt".to_owned(), message, hint)
     } else if state == PublishState::Held {
         let message = format!("The document was not published ({target}), because {}", fault.message);
-        let found = handoff.publish.as_ref().is_some_and(|publishing| !publishing.secrets.is_empty());
-        let hint = if found {
+        let is_unsearched = handoff.publish.as_ref().is_some_and(|publishing| publishing.is_unsearched);
+        let hint = if is_unsearched {
+            format!("read {}; if all of it may be published: tasuki publish {short} --as-is", handoff.file_name)
+        } else {
             format!(
                 "look at these lines of {}, then: tasuki publish {short} --redacted, or --as-is if they may be published",
                 handoff.file_name
             )
-        } else {
-            format!("read {}, then, if it may be published: tasuki publish {short} --as-is", handoff.file_name)
         };
         (fault.code.clone(), message, hint)
     } else {

@@ -9,6 +9,10 @@ use crate::core::request::{AssumePublished, PublishAs, PublishNow};
 use crate::core::rows::publishing::PublishState;
 use crate::core::tx::Tx;
 
+/// What the operator can do with a document that was not searched for all credentials.
+const AS_IS: &str = "read the document; if all of it may be published, ask again with --as-is (in a request: the field as, \
+                     as_is)";
+
 /// `publish`: publishes the document now if publishing has failed, is held, or waits for its next attempt.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
     let found = row::find(tx, &asked.handoff_id).map(|handoff| handoff.handoff_id);
@@ -37,7 +41,8 @@ fn publish_now(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(),
     };
     if asked.publish_as.is_some() && publishing.state != PublishState::Held {
         let message = "Publishing is not held, so there is no choice between redacted and as_is";
-        return Err(Refused::new(409, "not_held", message).hint("ask again without the field as"));
+        return Err(Refused::new(409, "not_held", message)
+            .hint("ask again without --redacted and --as-is (in a request: without the field as)"));
     }
     match (publishing.state, asked.assume) {
         (PublishState::Published, _) => {}
@@ -74,10 +79,23 @@ fn publish_now(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(),
 
 /// The operator has decided about a document that seems to hold credentials.
 fn publish_held(tx: &mut Tx<'_>, id: HandoffId, publish_as: Option<PublishAs>) -> Result<(), Refused> {
-    if publish_as.is_none() {
-        let message = "The document seems to hold credentials, or could not be searched for all of them";
-        let hint = "read what publish.error says, look at the document, then ask again with as redacted or as_is";
-        return Err(Refused::new(409, "secrets_found", message).hint(hint));
+    let is_unsearched = publishing_mut(tx, id).is_some_and(|publishing| publishing.is_unsearched);
+    match publish_as {
+        None if is_unsearched => {
+            let message = "The document was not searched for all credentials";
+            return Err(Refused::new(409, "secrets_found", message).hint(AS_IS));
+        }
+        None => {
+            let message = "The document seems to hold credentials";
+            let hint = "look at its lines, which publish.error names, then ask again with --redacted or --as-is (in a \
+                        request: the field as, redacted or as_is)";
+            return Err(Refused::new(409, "secrets_found", message).hint(hint));
+        }
+        Some(PublishAs::Redacted) if is_unsearched => {
+            let message = "tasuki can't take out the values of the agent's environment, because it does not know them";
+            return Err(Refused::new(409, "secrets_found", message).hint(AS_IS));
+        }
+        Some(PublishAs::Redacted | PublishAs::AsIs) => {}
     }
     publish_again(tx, id);
     if let Some(publishing) = publishing_mut(tx, id) {

@@ -3,7 +3,7 @@
 use super::next::{DocumentText, Next};
 use super::{agents, authors, examination, row};
 use crate::contract::reply::HandoffReply;
-use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, Outcome};
+use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, EnvironmentSearch, Outcome};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::Author;
@@ -179,8 +179,10 @@ fn accept(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentT
         tx.answer(request, Reply::ok(&HandoffReply::new(&id, "accepted")));
     }
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+    if handoff.examined.sha256.as_ref() != Some(&whole.sha256) {
+        handoff.examined.environment = EnvironmentSearch::NotDone;
+    }
     handoff.examined.sha256 = Some(whole.sha256.clone());
-    handoff.examined.holds_no_environment = false;
     handoff.examined.before = Some(whole.text.clone());
     handoff.examined.accepted |= matches!(reading, ReadReason::Accepted(_));
     let step = handoff.step;

@@ -2,6 +2,7 @@
 
 use crate::contract::document::{DocumentCheck, FaultGrade};
 use crate::contract::{DocumentFault, Facts};
+use crate::core::effect::EnvironmentSearch;
 use serde::{Deserialize, Serialize};
 
 /// What the step `checking` waits for.
@@ -31,9 +32,9 @@ pub struct Examined {
     /// SHA-256 of the document that was read last and is not recorded, hexadecimal.
     pub sha256: Option<String>,
     pub facts: Option<Box<Facts>>,
-    /// The document was searched for the values of its agent's environment, and holds none. The environment ends with
-    /// the agent, so that a later search may not be able to tell.
-    pub holds_no_environment: bool,
+    /// Whether the document that was read last holds values of its agent's environment. The environment ends with the
+    /// agent, so that a later search may not be able to tell.
+    pub environment: EnvironmentSearch,
     pub faults: Vec<DocumentFault>,
     /// The text of the document that was read last and is not recorded. It is recorded if the agent leaves nothing of it
     /// when it is asked to repair it.

@@ -73,6 +73,9 @@ pub struct Publishing {
     /// The credentials in a document that is or was held.
     #[serde(default)]
     pub secrets: Vec<SecretFound>,
+    /// The document is held also because it was not searched for the values of the agent's environment.
+    #[serde(default)]
+    pub is_unsearched: bool,
     /// What the operator said about a document that holds credentials.
     #[serde(default)]
     pub publish_as: Option<PublishAs>,
@@ -103,6 +106,7 @@ impl Publishing {
             began_at: None,
             first_try_ms: None,
             secrets: Vec::new(),
+            is_unsearched: false,
             publish_as: None,
             copy: None,
             error: None,

@@ -280,7 +280,11 @@ async fn nothing_is_said_of_a_file_that_git_would_ignore() {
     place.write("sub/.gitignore", "*.tmp.ts\n");
     place.commit("Rules");
     let claims = ["sub/secrets.h", "out/a.js", "sub/ü.tmp.ts", "sub/out/a.js", "sub/x.ts"];
+    let own = place.work().file_name().and_then(|name| name.to_str()).map(|name| format!("{name}/out/a.js"));
     for git in gits() {
+        // From the top of the work tree, and with its own name, also where the agent works in a folder of it.
+        let from_top = paths(&git, &place.work().join("sub"), &["out/a.js", own.as_deref().expect("a name")]).await;
+        assert_eq!(from_top, [].into());
         let found = paths(&git, &place.work(), &claims).await;
         let missing = ["sub/out/a.js", "sub/x.ts"].map(|path| (path.to_owned(), PathLookup::Missing));
         assert_eq!(found, missing.into());

@@ -4,8 +4,8 @@ use super::rng::Rng;
 use tasuki::contract::DocumentFault;
 use tasuki::contract::document::FaultGrade;
 use tasuki::core::effect::{
-    AutoHandoffCheck, Composed, DocumentRead, Effect, Examination, ExaminePlan, Measured, Outcome, PersonaTexts,
-    Posted, PublishFault, Readiness, Started, SuccessorWindow,
+    AutoHandoffCheck, Composed, DocumentRead, Effect, EnvironmentSearch, Examination, ExaminePlan, Measured, Outcome,
+    PersonaTexts, Posted, PublishFault, Readiness, Started, SuccessorWindow,
 };
 use tasuki::core::hook::ContextUsage;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, Refusal, ServerId, Typed};
@@ -128,7 +128,7 @@ fn examinations(plan: &ExaminePlan) -> Vec<Outcome> {
             facts: Box::default(),
             faults,
             redacted: None,
-            holds_no_environment: true,
+            environment: EnvironmentSearch::Clean,
         }))
     };
     vec![

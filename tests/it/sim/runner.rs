@@ -8,8 +8,8 @@ use super::tmux::{Faults, SimTmux};
 use tasuki::contract::DocumentFault;
 use tasuki::contract::document::FaultGrade;
 use tasuki::core::effect::{
-    AutoHandoffCheck, Composed, DocumentRead, DocumentSource, Effect, EffectKey, Examination, ExaminePlan, How,
-    Measured, Outcome, PersonaTexts, Readiness, StartAgent, Started, SuccessorWindow, TypeText,
+    AutoHandoffCheck, Composed, DocumentRead, DocumentSource, Effect, EffectKey, EnvironmentSearch, Examination,
+    ExaminePlan, How, Measured, Outcome, PersonaTexts, Readiness, StartAgent, Started, SuccessorWindow, TypeText,
 };
 use tasuki::core::hook::ContextUsage;
 use tasuki::core::id::AgentId;
@@ -227,7 +227,7 @@ fn examine(plan: &ExaminePlan, disk: &Disk, rng: &mut Rng, faults_on: bool) -> O
     let faults = if rng.chance(30) { vec![fault] } else { Vec::new() };
     let document = disk.read_document(&plan.file_name);
     let examination =
-        Examination { document, facts: Box::default(), faults, redacted: None, holds_no_environment: true };
+        Examination { document, facts: Box::default(), faults, redacted: None, environment: EnvironmentSearch::Clean };
     if faults_on && rng.chance(3) {
         Outcome::Failed { why: "no thread".to_owned() }
     } else {

@@ -2,7 +2,7 @@
 
 use super::{content, messages, timeline};
 use crate::contract::reply::HandoffReply;
-use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, Examination, Outcome};
+use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, EnvironmentSearch, Examination, Outcome};
 use crate::core::event::RequestFacts;
 use crate::core::handoff::next::DocumentText;
 use crate::core::handoff::{document, examination, publish, record, row, successors};
@@ -108,26 +108,24 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
         if clarifying.sha256.as_ref().is_some_and(|given| *given != sha256) {
             refuse(tx, id, "the file does not hold the text that you gave");
         } else if clarifying.unchecked {
+            if let Some(handoff) = tx.handoff_mut(&id) {
+                handoff.examined.environment = EnvironmentSearch::NotDone;
+            }
             let redacted = Some(examination::unsearched(&clarifying.file_name));
             take(tx, id, &clarifying, DocumentText { text, sha256, redacted });
         } else {
             examination::begin_update(tx, id, &clarifying.file_name, &sha256);
         }
     } else if let Outcome::Examined(examination) = outcome {
-        let Examination {
-            document: DocumentRead::Whole { text, sha256 },
-            facts,
-            faults,
-            redacted,
-            holds_no_environment,
-        } = *examination
+        let Examination { document: DocumentRead::Whole { text, sha256 }, facts, faults, redacted, environment } =
+            *examination
         else {
             return refuse(tx, id, "it has changed while it was read");
         };
         if let Some(handoff) = tx.handoff_mut(&id) {
             handoff.examined.facts = Some(facts);
             handoff.examined.faults = faults;
-            handoff.examined.holds_no_environment = holds_no_environment;
+            handoff.examined.environment = environment;
         }
         take(tx, id, &clarifying, DocumentText { text, sha256, redacted });
     } else if let Outcome::Failed { why } = outcome {
