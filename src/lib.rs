@@ -21,11 +21,11 @@
 //! memory, loads it again from the store, and decides the events again.
 //!
 //! An effect that must not happen twice writes a mark, which identifies it, into its target in the same operation. One
-//! tmux command line checks the pane's mark, writes the new one, and pastes the text. tmux notes the id of the agent for
-//! which it makes a window. A published document begins with a mark. Recovery after a crash takes the same path. The
-//! outbox holds the effects whose outcome is not known: tasuki runs each of them again. An effect with a mark looks for
-//! the mark first. If that look gives no answer, the outcome is reported as unknown: a step of a handoff fails with a
-//! code that says so, and a person decides.
+//! tmux command line checks the pane's mark, writes the new one, and pastes the text. The command that makes an agent's
+//! window also writes the agent's id into an option of it. A published document begins with a mark. Recovery after a
+//! crash takes the same path as normal work. The outbox holds the effects whose outcome is not known: tasuki runs each
+//! of them again. An effect with a mark looks for the mark first. If that look gives no answer, the outcome is reported
+//! as unknown: a step of a handoff fails with a code that says so, and a person decides.
 //!
 //! # The flow of a handoff
 //!

@@ -37,7 +37,7 @@ pub enum Error {
 }
 
 /// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. If it is
-/// slower, it is killed with all that it has started; also when the future is dropped. A few run at once, the others
+/// slower, it is killed with all that it has started. Dropping the future kills it too. A few run at once, the others
 /// wait for their turn, and a command that the system has no room for is started later. After `stop` none is started; a
 /// command that already runs is not interrupted: it still gets its input and its full time limit.
 ///
@@ -59,7 +59,7 @@ async fn run_until(command: &[String], json: &[u8], limit: Duration, stop: &Canc
     let [program, arguments @ ..] = command else { return Err(Error::Empty) };
     let program = program.clone();
     let begin = async {
-        // The room is never closed; were it, the command would run all the same.
+        // The semaphore is never closed. If it were, the command would run without a permit.
         let turn = ROOM.acquire().await.ok();
         (turn, start(&program, arguments).await)
     };

@@ -178,18 +178,32 @@ pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: 
     paths.iter().filter(|(_, path)| is_ignored(path)).map(|(claim, _)| claim.clone()).collect()
 }
 
-/// None if git can't tell.
+/// None if git can't tell. At a path beyond a link, git gives up: then each path is asked for on its own.
 async fn ignored_from(caller: &GitCaller, place: &GitPlace, paths: &[PathBuf]) -> Option<BTreeSet<PathBuf>> {
+    match ignored_among(caller, place, paths).await {
+        (GitEnd::Exit(0 | 1), ignored) => return Some(ignored),
+        (GitEnd::Exit(_), _) => {}
+        _ => return None,
+    }
+    let mut all = BTreeSet::new();
+    for path in paths {
+        match ignored_among(caller, place, std::slice::from_ref(path)).await {
+            (GitEnd::Exit(_), ignored) => all.extend(ignored),
+            _ => return None,
+        }
+    }
+    Some(all)
+}
+
+async fn ignored_among(caller: &GitCaller, place: &GitPlace, paths: &[PathBuf]) -> (GitEnd, BTreeSet<PathBuf>) {
     // After a `./` nothing in a path is a pattern.
     let named = paths.iter().map(|path| Path::new(".").join(path).into_os_string());
     let arguments: Vec<OsString> = IGNORED.iter().map(OsString::from).chain(named).collect();
     let answer = caller.call(place, &arguments).await;
-    if !matches!(answer.end, GitEnd::Exit(0 | 1)) {
-        return None;
-    }
     // Git prints a name with odd characters in another form. Such a path counts as not ignored.
     let lines = answer.stdout.split(|byte| *byte == b'\n').map(path_of);
-    Some(lines.filter_map(|line| line.strip_prefix(".").ok()).map(Path::to_owned).collect())
+    let ignored = lines.filter_map(|line| line.strip_prefix(".").ok()).map(Path::to_owned).collect();
+    (answer.end, ignored)
 }
 
 fn patterns(paths: &BTreeSet<&Path>) -> Vec<OsString> {

@@ -104,7 +104,7 @@ fn by_status(asked: GhCall, status: u16, said: &str, has: &dyn Fn(&[&str]) -> bo
         413 => failure("gh_too_large").refused(),
         422 if has(&["too long", "too large"]) => failure("gh_too_large").refused(),
         408 | 500.. => failure("gh_server").again().maybe_stored(),
-        // GitHub has refused nothing.
+        // 1xx to 3xx, such as a redirect, is not a refusal: the upload may be stored.
         ..=399 => failure("gh_failed").maybe_stored(),
         _ => failure("gh_refused").refused(),
     }

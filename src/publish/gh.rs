@@ -50,7 +50,7 @@ impl Gh {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.folder);
         self.prepare(&mut command);
-        // The room is never closed; were it, the call would be made all the same.
+        // The semaphore is never closed. If it were, the call would be made without a permit.
         let _turn = ROOM.acquire().await.ok();
         let mut group = Grouped::start(&mut command).await.map_err(|error| self.not_started(&error))?;
         let child = group.child();
@@ -60,7 +60,7 @@ impl Gh {
             let status = child.wait().await;
             (stdout, stderr, status)
         };
-        // Whatever is left of it is killed when it is dropped.
+        // When `group` is dropped, its remaining processes are killed.
         let Ok((stdout, stderr, status)) = tokio::time::timeout(self.limit, talk).await else {
             let message = format!("gh did not end within {} s and was stopped", self.limit.as_secs_f32());
             return Err(GhError { again: true, ..GhError::new("gh_timeout", message).maybe_stored() });
@@ -109,7 +109,7 @@ fn maybe_stored(message: String) -> GhError {
 
 /// The executable that `program` names: searched in `path`, unless it contains a slash. None if there is none.
 #[must_use]
-pub fn find(program: &str, path: &OsStr) -> Option<PathBuf> {
+pub fn find_program(program: &str, path: &OsStr) -> Option<PathBuf> {
     let is_program = |file: &Path| file.is_file() && nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok();
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|file| is_program(file));
@@ -201,8 +201,8 @@ mod tests {
     #[test]
     fn a_program_is_found_as_the_system_would() {
         let path = OsString::from("/no/such:/usr/bin:/bin");
-        assert!(find("sh", &path).is_some_and(|found| found.ends_with("sh")));
-        assert_eq!(find("no-such-program", &path), None);
-        assert_eq!(find("/etc/passwd", &path), None);
+        assert!(find_program("sh", &path).is_some_and(|found| found.ends_with("sh")));
+        assert_eq!(find_program("no-such-program", &path), None);
+        assert_eq!(find_program("/etc/passwd", &path), None);
     }
 }

@@ -7,7 +7,7 @@ mod failure;
 mod gh;
 
 pub use failure::{GhCall, GhError, explain_failure};
-pub use gh::{Gh, GhOutput, find};
+pub use gh::{Gh, GhOutput, find_program};
 
 use crate::core::request::{Issue, PublishTarget};
 use failure::http_status;
@@ -35,7 +35,8 @@ pub struct Upload<'a> {
     pub file: &'a Path,
     pub mark: &'a str,
     pub description: &'a str,
-    /// Before this time nothing was sent, as UTC in ISO 8601; none if that is not known.
+    /// When the first attempt began, as UTC in ISO 8601; none if that is not known. A search looks only at gists that
+    /// changed since then.
     pub since: Option<&'a str>,
 }
 

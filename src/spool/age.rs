@@ -1,7 +1,9 @@
-//! Removes old views of history, and old files of texts that were too long to type, when they are 7 days old. History
-//! is ended agents and finished handoffs. Of the views it also removes all but the newest 20,000 of each kind. The
-//! store keeps the rows, and the sidecar writes a view again on request. Each call looks at a few files. Ages are
-//! counted by [`BelievedClock`], which trusts the wall clock only after 10 minutes, so a jump forward removes nothing.
+//! Removes old views of history, and old files of texts that were too long to type, when they are 7 days old. Of
+//! history, that is ended agents and finished handoffs: views of work items are never removed. Of the views it also
+//! removes all but the newest 20,000 of each kind. The store keeps the rows, and the sidecar writes a view again on
+//! request. Each call looks at a few files. Ages are counted by [`BelievedClock`], which believes what the wall clock
+//! said 10 minutes ago, and never more than it says now. So a jump forward that is corrected within 10 minutes removes
+//! nothing.
 
 use super::dirs::{SpoolDir, SpoolDirs};
 use crate::core::id::{AgentId, DeliveryId, HandoffId, Slug};
@@ -11,6 +13,7 @@ use nix::dir::OwningIter;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ffi::OsStr;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
@@ -131,7 +134,7 @@ fn views_pass(dirs: &SpoolDirs, kind: usize) -> Option<Pass> {
 }
 
 fn texts_pass(dirs: &SpoolDirs) -> Option<Pass> {
-    let personas = files::open_dir(&dirs.home().join("data/personas")).and_then(files::open_listing).ok()?;
+    let personas = open_personas(dirs).and_then(files::open_listing).ok()?;
     Some(Pass::Texts { personas, of: None })
 }
 
@@ -159,10 +162,15 @@ fn age_text(
     (Some(Pass::Texts { personas, of: Some((folder, listing)) }), usize::from(was_removed))
 }
 
+/// Follows no link below the home.
+fn open_personas(dirs: &SpoolDirs) -> io::Result<OwnedFd> {
+    files::open_dir_at(files::open_dir_at(files::open_dir(dirs.home())?, "data")?, "personas")
+}
+
 /// The open folder of a persona's texts, and its listing. Follows no link.
 fn open_texts(dirs: &SpoolDirs, persona: &OsStr) -> Option<(OwnedFd, OwningIter)> {
     persona.to_str()?.parse::<Slug>().ok()?;
-    let personas = files::open_dir(&dirs.home().join("data/personas")).ok()?;
+    let personas = open_personas(dirs).ok()?;
     let texts = files::open_dir_at(files::open_dir_at(personas, persona).ok()?, "texts").ok()?;
     let listing = files::open_listing(&texts).ok()?;
     Some((texts, listing))

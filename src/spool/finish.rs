@@ -47,10 +47,10 @@ pub struct Why {
 pub enum RejectOutcome {
     /// It is in `rejected/` under this name.
     Moved(String),
-    /// The file was removed or replaced.
+    /// There is no such file any more, or another one has its name.
     Gone,
     /// It could not be moved. The file is *held*: it stays in the lane, and scans skip it until it changes, `rejected/`
-    /// has room again, or it is time to try the move again. Exception: if the lane has the most held files already and
+    /// has room again, or it is time to try the move again. Exception: if the lane holds [`MAX_HELD`] files already and
     /// this one can't be deleted, the next scan returns it again.
     Held(HoldReason),
     /// It could not be moved, and the lane has so many held files that this one was deleted.
@@ -179,8 +179,8 @@ impl Spool {
         remove_some(self.dir(SpoolDir::Trash), max)
     }
 
-    /// Empties the trash on another thread. On some file systems it takes a millisecond to remove a file, and answers
-    /// must not wait for that.
+    /// Makes an emptier of the trash, which the caller can move to another thread. On some file systems it takes a
+    /// millisecond to remove a file, and answers must not wait for that.
     ///
     /// # Errors
     /// No descriptor is left.

@@ -1,5 +1,6 @@
-//! `journal.jsonl`: every change that the journal reports, one JSON object in each line, with `seq` numbers without
-//! gaps. The lines come from the store: after a crash, tasuki appends the missing ones, and writes none twice.
+//! `journal.jsonl`: one line for each change of an agent, a handoff or a work item and for each failure. A line is a
+//! JSON object, with `seq` numbers without gaps. The lines come from the store: after a crash, tasuki appends the
+//! missing ones, and writes none twice.
 
 use super::dirs::SpoolDir;
 use super::error::Error;
@@ -52,11 +53,11 @@ struct Line {
 
 impl Journal {
     /// Opens the journal, cuts off all that follows the last valid line, and returns the last `seq` on the disk (0 if
-    /// none). A file without any valid line, or with more than 10,000 lines after the last one, is renamed, unless it is
-    /// one torn line.
-    /// `next_seq` is the number that the store would give to its next line. The caller must append the lines between
-    /// the two numbers again from the store. If the returned number is `next_seq` or more, the store is older than the
-    /// journal: the caller must continue with the number after the returned one.
+    /// none). A file without any valid line, or with more than 10,000 lines after the last one, is renamed. The
+    /// exception is a single line without a line feed: it is cut away. `next_seq` is the number that the store would
+    /// give to its next line. The caller must append the lines between the two numbers again from the store. If the
+    /// returned number is `next_seq` or more, the store is older than the journal: the caller must continue with the
+    /// number after the returned one.
     ///
     /// # Errors
     /// An I/O error of the system.
@@ -87,9 +88,9 @@ impl Journal {
     }
 
     /// Appends lines in one write. Skips lines that are already in the file. If no last line is known, the first of
-    /// `lines` may have any number. Otherwise the rest must follow the last line without a gap. Exception: if lines that
-    /// were already written are missing, tasuki renames what is left of the file and begins a new one with the first of
-    /// `lines`. Each text is one JSON object without a line break.
+    /// `lines` may have any number. Otherwise the lines that are not skipped must follow the last line without a gap.
+    /// Exception: if lines that were already written are missing, tasuki renames what is left of the file and begins a
+    /// new one with the first of `lines`. Each text is one JSON object without a line break.
     ///
     /// # Errors
     /// `Gap` if the lines would leave a gap; otherwise an I/O error of the system. After that, the next call reads the
@@ -250,7 +251,8 @@ impl Journal {
 /// An I/O error of the system.
 pub fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
     let size = file.metadata()?.len();
-    // `end`: the end of the file at first, then the offset of the line feed that ends the next line to try.
+    // `end`: the end of the file at first, then the offset of the line feed that ends the line tried last: the next
+    // line ends before it.
     let mut end = size;
     for _ in 0..=MAX_BAD_LINES {
         let Some(feed) = last_feed_before(file, end)? else { return Ok((0, None)) };

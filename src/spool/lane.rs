@@ -107,7 +107,7 @@ pub(super) struct LaneState {
     pub(super) is_truncated: bool,
     /// Files that are not ready: incomplete or unreadable, and changed a moment ago.
     pub(super) incomplete: HashMap<OsString, IncompleteFile>,
-    /// Files that were decided and could not be moved away. Scans skip them until they change.
+    /// Bad files that could not be moved to `rejected/`. Scans skip them until they change.
     pub(super) held: HashMap<OsString, Held>,
     /// How many times the folder was listed.
     pub(super) listings: u64,
@@ -115,7 +115,7 @@ pub(super) struct LaneState {
     pub(super) held_checked_ms: u64,
 }
 
-/// A file that was decided and could not be moved away.
+/// A bad file that could not be moved to `rejected/`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     /// Its stamp when it was decided.

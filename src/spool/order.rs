@@ -40,11 +40,10 @@ pub(super) fn by_time(mut listed: Vec<Listed>) -> Vec<OsString> {
     listed.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The order of events. Within a boot they are ordered by the time in their names; file times do not matter. To compare
-/// them with files of another boot, or without such a name, each boot gets a start on the wall clock: each file
-/// gives an estimate of when its boot began: its modification time minus the time in its name. The earliest estimate
-/// counts. This shifts all files of a boot by the same amount, so a jump of the wall clock can't change the order
-/// within a boot.
+/// The order of events. Within a boot they are ordered by the time in their names; file times do not matter. Files of
+/// different boots, and files without such a name, are compared by the wall clock. For this, tasuki estimates when each
+/// boot began: each file gives its modification time minus the time in its name, and the earliest estimate counts. This
+/// shifts all files of a boot by the same amount, so a jump of the wall clock can't change the order within a boot.
 pub(super) fn events(listed: Vec<Listed>) -> Vec<OsString> {
     let mut starts: BTreeMap<[u8; 8], i128> = BTreeMap::new();
     let parsed: Vec<(OsString, i64, Option<EventName>)> = listed

@@ -21,8 +21,10 @@ struct Usage {
 }
 
 impl Usage {
+    /// An empty folder takes a file of any size: emptying the folder would not help.
     fn has_room_for(self, bytes: u64) -> bool {
-        self.files < MAX_REJECTED_FILES && self.bytes.saturating_add(bytes) <= MAX_REJECTED_BYTES
+        let fits = self.files < MAX_REJECTED_FILES && self.bytes.saturating_add(bytes) <= MAX_REJECTED_BYTES;
+        fits || self.files == 0
     }
 }
 
@@ -39,9 +41,12 @@ pub enum HoldReason {
 #[derive(Debug, Default)]
 pub(super) struct Rejected {
     usage: Option<Usage>,
-    /// When `rejected/` was last found full, in milliseconds since boot; `None` if no file is held for that reason.
+    /// When `rejected/` was first found full since the last check, in milliseconds since boot; `None` if no file is
+    /// held for that reason.
     full_checked_ms: Option<u64>,
-    /// When a move last failed or was last retried, in milliseconds since boot; `None` if no file is held for that
+    /// How many bytes the smallest of the files takes for which there was no room.
+    smallest_bytes: Option<u64>,
+    /// When a move first failed since the last retry, in milliseconds since boot; `None` if no file is held for that
     /// reason.
     not_moved_ms: Option<u64>,
 }
@@ -79,26 +84,30 @@ impl Rejected {
         }
         match self.usage {
             Some(usage) if usage.has_room_for(bytes) => Ok(()),
-            Some(_) => Err(HoldReason::Full),
+            Some(_) => {
+                self.smallest_bytes = Some(self.smallest_bytes.map_or(bytes, |smallest| smallest.min(bytes)));
+                Err(HoldReason::Full)
+            }
             None => Err(HoldReason::NotMoved),
         }
     }
 
-    /// Whether held files are to be tried again: `rejected/` has room again, or a move failed a while ago. Counts at
-    /// most once in [`HELD_MS`].
+    /// Whether held files are to be tried again: [`HELD_MS`] have passed since some were held, and `rejected/` has room
+    /// for the smallest of them.
     pub(super) fn is_time_to_retry(&mut self, dirs: &SpoolDirs, now: &Now) -> bool {
         let is_over = |since: Option<u64>| since.is_some_and(|since| now.boot_ms.saturating_sub(since) >= HELD_MS);
         if !is_over(self.full_checked_ms) && !is_over(self.not_moved_ms) {
             return false;
         }
         self.usage = count(dirs).ok();
-        let has_room = self.has_room_for(0);
+        let has_room = self.has_room_for(self.smallest_bytes.unwrap_or(0));
         if self.usage.is_none() {
             self.full_checked_ms = self.full_checked_ms.map(|_| now.boot_ms);
             self.not_moved_ms = self.not_moved_ms.map(|_| now.boot_ms);
         } else {
             self.full_checked_ms = (!has_room).then_some(now.boot_ms);
             self.not_moved_ms = None;
+            self.smallest_bytes = self.smallest_bytes.filter(|_| !has_room);
         }
         has_room
     }
@@ -121,4 +130,18 @@ fn count(dirs: &SpoolDirs) -> io::Result<Usage> {
         }
     }
     Ok(usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_larger_than_the_folder_may_be_has_room_in_an_empty_one_only() {
+        let used = |files, bytes| Usage { files, bytes };
+        assert!(used(0, 0).has_room_for(MAX_REJECTED_BYTES + 1));
+        assert!(!used(1, 1).has_room_for(MAX_REJECTED_BYTES));
+        assert!(used(1, 1).has_room_for(MAX_REJECTED_BYTES - 1));
+        assert!(!used(MAX_REJECTED_FILES, 0).has_room_for(1));
+    }
 }

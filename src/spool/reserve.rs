@@ -35,11 +35,10 @@ impl Reserve {
         Ok(())
     }
 
-    /// Writes the view into the spare file and swaps the two names, which needs neither a block nor an inode. The
-    /// spare file may be an earlier, longer view, because names are swapped: it is cut to `SIZE`, and the rest after
-    /// the object is white space. If no file can
-    /// be opened, writes to the one that is held open. If that one is the view already, it is overwritten in place, and
-    /// no names are swapped.
+    /// Writes the view into the spare file and swaps the two names, which needs neither a block nor an inode. After a
+    /// swap, the spare file holds an earlier view, which may be longer. So every write sets the length to `SIZE`: the
+    /// object, padded with spaces. If no file can be opened, writes to the one that is held open. If that one is the
+    /// view already, it is overwritten in place, and no names are swapped.
     pub(super) fn put(&mut self, dir: BorrowedFd<'_>, shown: &OsStr, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > SIZE {
             return Err(io::ErrorKind::FileTooLarge.into());

@@ -59,9 +59,9 @@ impl Spool {
     /// file.
     ///
     /// # Errors
-    /// Other users can open the folder, it can't be read, or the process lacks descriptors or memory. Any other file
-    /// that can't be read is returned as a bad file. After an error, the next scan lists the folder again, because
-    /// files that this one had found were not returned.
+    /// Other users can open the folder, it can't be read, or the process lacks descriptors or memory. A file that can't
+    /// be read for another reason is returned as a bad file. After an error, the next scan lists the folder again,
+    /// because files that this one had found were not returned.
     pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
         let scanned = self.scan_next(lane, max_files, max_bytes, now);
         if scanned.is_err() {

@@ -121,9 +121,9 @@ impl SpoolWatch {
         }
     }
 
-    /// The tick: checks that the folders we hold open are still those at their paths, still belong to us alone, and are
-    /// still watched. If not, they are opened, checked and armed again. Document folders that could not be watched are
-    /// tried again, each by itself: their lack of a watch is not a reason to make a new watcher.
+    /// The tick: checks that the folders we hold open are still those at their paths, and are still watched. If not,
+    /// they are opened, checked and armed again. If others can open them, that is an error. Document folders that could
+    /// not be watched are tried again, each by itself: their lack of a watch is not a reason to make a new watcher.
     ///
     /// # Errors
     /// A folder is open to others, or can't be opened; the old ones stay in use, and the next tick tries again.
@@ -275,7 +275,7 @@ impl Paths {
         if matches!(event.kind, EventKind::Access(_)) {
             return false;
         }
-        // Elsewhere events are merged and their kinds mean little.
+        // On other systems, events are merged and their kinds mean little.
         if cfg!(not(target_os = "linux")) {
             return true;
         }

@@ -1,5 +1,6 @@
 //! Writes the files that others read: results, error files and views. They are projections of the store, so a lost file
-//! can be written again. A rename replaces each file in one step.
+//! can be written again. (The exception is an error file: if it is gone, somebody has dismissed the error.) A rename
+//! replaces each file in one step.
 
 use super::dirs::{SpoolDir, TEMP};
 use super::error::Error;
@@ -27,8 +28,8 @@ pub enum OutputFile {
     Error(ErrorId),
     /// `view/sidecar.json`.
     Sidecar,
-    /// `view/.built`: says which store the views were written from. It holds that store's tag, the 8 hexadecimal
-    /// digits that identify the home. If it exists and holds this store's tag, all views are there.
+    /// `view/.built`: holds the tag of the store from which the views were written: 8 hexadecimal digits, which also
+    /// identify the home. If that is this store's tag, every view has been written at least once.
     ViewsTag,
     /// `view/agents/<id>.json`.
     Agent(AgentId),
@@ -186,7 +187,7 @@ impl Spool {
 
     /// Makes a syncer for the sync before a checkpoint. It flushes everything that was written so far to the disk. Once
     /// the store has noted this sync (a checkpoint), the next start compares with the store only the files written
-    /// later. A sync can be slow, so it runs on its own thread.
+    /// later. A sync can be slow, so the caller moves the syncer to another thread.
     ///
     /// # Errors
     /// No descriptor is left.

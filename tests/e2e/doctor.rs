@@ -231,11 +231,14 @@ fn where_all_is_well_it_says_so_and_leaves_nothing_behind() {
 #[test]
 fn folders_with_wrong_modes_are_named_and_mended() {
     let clinic = Clinic::well();
-    for (below, mode, id) in
-        [("spool", 0o755, "paths.spool"), ("state", 0o750, "paths.state"), ("view/agents", 0o777, "paths.view")]
-    {
+    for (below, mode, id, fix) in [
+        ("spool", 0o755, "paths.spool", "chmod go-rwx"),
+        ("state", 0o750, "paths.state", "chmod go-rwx"),
+        // Others may read views.
+        ("view/agents", 0o777, "paths.view", "chmod go-w"),
+    ] {
         clinic.mode(below, mode);
-        clinic.only(id, "fail", "chmod go-rwx");
+        clinic.only(id, "fail", fix);
         let (_, found) = clinic.look(&["--fix"]);
         let mended = check(&found, id);
         assert_eq!((&mended["status"], mended["fixed"].is_string()), (&json!("ok"), true), "{mended:#}");

@@ -46,8 +46,11 @@ pub(super) fn agents(ground: &DoctorFacts) -> Vec<Check> {
         return vec![Check::skipped("programs.path", "no persona or agent uses an external agent CLI")];
     }
     let (path, whose) = tmux::path_of_windows(ground);
-    let clis =
-        wanted.into_iter().map(|(profile, program)| Cli { found: publish::find(&program, &path), profile, program });
+    let clis = wanted.into_iter().map(|(profile, program)| Cli {
+        found: publish::find_program(&program, &path),
+        profile,
+        program,
+    });
     let clis: Vec<Cli> = clis.collect();
     let versions = versions(&profiles, &clis, &path);
     clis.iter().map(|cli| judge_cli(cli, versions.get(&cli.profile), &path, whose)).collect()
@@ -116,8 +119,8 @@ fn judge_cli(cli: &Cli, version: Option<&(VersionSection, String)>, path: &OsStr
 /// Checks `gh`, which only publishing needs.
 pub(super) fn gh(ground: &DoctorFacts) -> Vec<Check> {
     let program = ground.config().gh;
-    let is_wanted =
-        program.contains('/') || publish::find(&program, &std::env::var_os("PATH").unwrap_or_default()).is_some();
+    let is_wanted = program.contains('/')
+        || publish::find_program(&program, &std::env::var_os("PATH").unwrap_or_default()).is_some();
     let gh = Gh { program, limit: GH_LIMIT, host: None, folder: PathBuf::from("/") };
     let Ok(checks) = wait_for(delivery::ask_gh(&gh, None, ground.process)) else {
         return vec![Check::skipped("gh.program", "gh could not be started")];
@@ -175,7 +178,7 @@ fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
     };
     let shown = sanitise(program);
     let fix = "fix the command in config.toml, or make that file executable";
-    match publish::find(program, path) {
+    match publish::find_program(program, path) {
         Some(found) => Check::ok(id, format!("{} can be run; --notify-test runs it", found.display())),
         None if Path::new(program).is_absolute() && Path::new(program).exists() => {
             Check::fail(id, format!("{shown} exists but is not executable"), fix)

@@ -66,7 +66,7 @@ pub(super) fn place(ground: &DoctorFacts) -> TmuxSetup {
     let socket = named.map_or(Socket::Default, Socket::named);
     let path = ground.variable("PATH").unwrap_or_default();
     TmuxSetup {
-        program: publish::find("tmux", &path),
+        program: publish::find_program("tmux", &path),
         socket: examine::socket_path(&socket, ground.variable("TMUX_TMPDIR")),
         chosen,
     }

@@ -43,3 +43,16 @@ pub struct Drift {
     /// The repository as it was when the document was recorded.
     pub repository: RepositoryFacts,
 }
+
+/// What a search of a document for the values of its agent's environment has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvironmentSearch {
+    /// It was not searched, or the environment could not be read.
+    #[default]
+    NotDone,
+    /// No such value.
+    Clean,
+    /// At least one.
+    Found,
+}

@@ -10,10 +10,10 @@ use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
 use serde::{Deserialize, Serialize};
 
-pub use examine::{Drift, ExaminePlan};
+pub use examine::{Drift, EnvironmentSearch, ExaminePlan};
 pub use outcome::{
-    AutoHandoffCheck, Composed, DocumentRead, EnvironmentSearch, Examination, Measured, Outcome, PersonaTexts,
-    Readiness, Started, SuccessorWindow,
+    AutoHandoffCheck, Composed, DocumentRead, Examination, Measured, Outcome, PersonaTexts, Readiness, Started,
+    SuccessorWindow,
 };
 pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan, SecretFound};
 

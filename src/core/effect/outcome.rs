@@ -1,5 +1,6 @@
 //! How an effect ended, as the runner reports it.
 
+use super::examine::EnvironmentSearch;
 use crate::contract::{DocumentFault, Facts};
 use crate::core::hook::ContextUsage;
 use crate::core::pane::{PaneFacts, PaneRef, Process, Typed};
@@ -23,19 +24,6 @@ pub enum DocumentRead {
         /// SHA-256 of its bytes, hexadecimal.
         sha256: String,
     },
-}
-
-/// What a search of a document for the values of its agent's environment has found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EnvironmentSearch {
-    /// It was not searched, or the environment could not be read.
-    #[default]
-    NotDone,
-    /// No such value.
-    Clean,
-    /// At least one.
-    Found,
 }
 
 /// The result of looking at an agent's work and holding its document against it.

@@ -1,6 +1,6 @@
 //! The effects of publishing, and their results.
 
-use super::outcome::EnvironmentSearch;
+use super::examine::EnvironmentSearch;
 use crate::core::id::{HandoffId, Slug};
 use crate::core::pane::Process;
 use crate::core::request::{PublishAs, PublishTarget};
