@@ -50,7 +50,7 @@ pub enum RejectOutcome {
     /// There is no such file any more, or another one has its name.
     Gone,
     /// It could not be moved. The file is *held*: it stays in the lane, and scans skip it until it changes, `rejected/`
-    /// has room again, or it is time to try the move again. Exception: if the lane holds [`MAX_HELD`] files already and
+    /// has room again, or it is time to try the move again. Exception: if the lane holds `MAX_HELD` files already and
     /// this one can't be deleted, the next scan returns it again.
     Held(HoldReason),
     /// It could not be moved, and the lane has so many held files that this one was deleted.
