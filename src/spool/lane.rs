@@ -98,6 +98,11 @@ pub enum Content {
     },
 }
 
+/// Whether a file in a lane is one to read: not a hidden one, and not one that its writer has not renamed yet.
+pub(super) fn is_candidate(name: &OsStr) -> bool {
+    !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp")
+}
+
 /// What the spool remembers of a lane between two scans.
 #[derive(Debug, Default)]
 pub(super) struct LaneState {

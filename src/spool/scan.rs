@@ -4,7 +4,7 @@
 use super::error::Error;
 use super::home::Spool;
 use super::json::{Flaw, check_object};
-use super::lane::{Content, HELD_MS, Held, IncomingFile, IncompleteFile, Lane, MAX_INPUT_BYTES};
+use super::lane::{Content, HELD_MS, Held, IncomingFile, IncompleteFile, Lane, MAX_INPUT_BYTES, is_candidate};
 use super::order;
 use crate::core::time::Now;
 use crate::files::{self, FileStamp, Unfit};
@@ -12,7 +12,6 @@ use nix::errno::Errno;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 /// How long an incomplete or unreadable file must stay unchanged before it is rejected, in milliseconds: a writer that
@@ -141,7 +140,6 @@ impl Spool {
             state.held_checked_ms = now.boot_ms;
         }
         let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.spool_dir()), error);
-        let is_candidate = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
         let is_unheld = |name: &OsStr| match held.get_mut(name) {
             Some(known) => {
                 known.seen = listing;

@@ -3,9 +3,9 @@
 
 use super::dirs::SpoolDir;
 use super::home::Spool;
+use super::lane::is_candidate;
 use crate::files::{self, FileStamp};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 
 const MOST: usize = 256;
 
@@ -16,10 +16,7 @@ impl Spool {
     #[must_use]
     pub fn waiting_requests(&self) -> Vec<(OsString, FileStamp)> {
         let dir = self.dir(SpoolDir::Requests);
-        let is_waiting = |name: &OsStr| {
-            let is_candidate = !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
-            is_candidate && !self.requests.held.contains_key(name)
-        };
+        let is_waiting = |name: &OsStr| is_candidate(name) && !self.requests.held.contains_key(name);
         let Ok((names, _)) = files::names(dir, MOST, is_waiting) else { return Vec::new() };
         let look = |name: OsString| Some((files::meta_at(dir, &name).ok()??.file_stamp, name));
         names.into_iter().filter_map(look).map(|(file_stamp, name)| (name, file_stamp)).collect()
