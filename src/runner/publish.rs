@@ -47,11 +47,11 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
             None => return Ok(Outcome::Posted(Posted::Failed(not_recorded(&folder, &plan.document)))),
         },
     };
+    if plan.publish_as != Some(PublishAs::AsIs) && is_environment_lost(plan) {
+        return Ok(Outcome::EnvironmentLost(described(with_known(&text, plan, secrets::find)?)));
+    }
     let (text, redacted_sha256) = match plan.publish_as {
         Some(PublishAs::AsIs) => (text, None),
-        Some(PublishAs::Redacted) if is_environment_lost(plan) => {
-            return Ok(Outcome::EnvironmentLost(described(with_known(&text, plan, secrets::find)?)));
-        }
         Some(PublishAs::Redacted) => {
             let text = with_known(&text, plan, secrets::redact)?;
             let text = text.ok_or("not every credential can be taken out of the document")?.into_bytes();
@@ -60,9 +60,6 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
         }
         None => {
             let found = with_known(&text, plan, secrets::find)?;
-            if is_environment_lost(plan) {
-                return Ok(Outcome::EnvironmentLost(described(found)));
-            }
             if !found.is_empty() {
                 return Ok(Outcome::SecretsFound(described(found)));
             }
