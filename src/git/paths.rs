@@ -72,15 +72,21 @@ pub(super) fn on_disk(cwd: &Path, top: Option<&Path>, paths: &Relative) -> BTree
     let is_in_one = |path: &Path| {
         let here = is_there(&cwd, path);
         let Some(top) = top.filter(|_| here != Some(true)) else { return here };
-        let below_own_name = top.file_name().and_then(|name| path.strip_prefix(name).ok());
         match is_there(top, path) {
-            Some(false) if below_own_name.is_some_and(|path| is_there(top, path) == Some(true)) => Some(true),
+            Some(false) if below_own_name(top, path).is_some_and(|path| is_there(top, path) == Some(true)) => {
+                Some(true)
+            }
             Some(false) => here,
             at_top => at_top,
         }
     };
     let found = paths.iter().filter_map(|(claim, path)| Some((claim.clone(), is_in_one(path)?)));
     found.collect()
+}
+
+/// The rest of a path that begins with the name of the top folder.
+fn below_own_name<'p>(top: &Path, path: &'p Path) -> Option<&'p Path> {
+    path.strip_prefix(top.file_name()?).ok()
 }
 
 fn is_there(cwd: &Path, path: &Path) -> Option<bool> {
@@ -163,23 +169,23 @@ async fn by_end(caller: &GitCaller, repository: &Repository, paths: &Relative) -
 pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: &Relative) -> BTreeSet<String> {
     let all = || paths.keys().cloned().collect();
     let Some(top) = repository.work_tree.as_deref().filter(|_| !paths.is_empty()) else { return all() };
-    let own_name = |path: &PathBuf| path.strip_prefix(top.file_name()?).ok().map(Path::to_owned);
-    let from_top: Vec<PathBuf> =
-        paths.values().chain(&paths.values().filter_map(own_name).collect::<Vec<_>>()).cloned().collect();
-    let here: Vec<PathBuf> = paths.values().cloned().collect();
+    let here: Vec<&Path> = paths.values().map(PathBuf::as_path).collect();
+    let from_top: Vec<&Path> =
+        here.iter().flat_map(|path| [Some(*path), below_own_name(top, path)]).flatten().collect();
     // Elsewhere git takes every path as it is; this command refuses to.
     let (here_place, top_place) = (with_patterns(repository.files_here()), with_patterns(repository.files()));
-    let (here, from_top) =
+    let (ignored_here, ignored_at_top) =
         tokio::join!(ignored_from(caller, &here_place, &here), ignored_from(caller, &top_place, &from_top));
-    let (Some(here), Some(from_top)) = (here, from_top) else { return all() };
-    let is_ignored = |path: &PathBuf| {
-        here.contains(path) || from_top.contains(path) || own_name(path).is_some_and(|path| from_top.contains(&path))
+    let (Some(ignored_here), Some(ignored_at_top)) = (ignored_here, ignored_at_top) else { return all() };
+    let is_at_top = |path: &Path| ignored_at_top.contains(path);
+    let is_ignored = |path: &Path| {
+        ignored_here.contains(path) || is_at_top(path) || below_own_name(top, path).is_some_and(is_at_top)
     };
     paths.iter().filter(|(_, path)| is_ignored(path)).map(|(claim, _)| claim.clone()).collect()
 }
 
 /// None if git can't tell. At a path beyond a link, git gives up: then each path is asked for on its own.
-async fn ignored_from(caller: &GitCaller, place: &GitPlace, paths: &[PathBuf]) -> Option<BTreeSet<PathBuf>> {
+async fn ignored_from(caller: &GitCaller, place: &GitPlace, paths: &[&Path]) -> Option<BTreeSet<PathBuf>> {
     match ignored_among(caller, place, paths).await {
         (GitEnd::Exit(0 | 1), ignored) => return Some(ignored),
         (GitEnd::Exit(_), _) => {}
@@ -195,7 +201,7 @@ async fn ignored_from(caller: &GitCaller, place: &GitPlace, paths: &[PathBuf]) -
     Some(all)
 }
 
-async fn ignored_among(caller: &GitCaller, place: &GitPlace, paths: &[PathBuf]) -> (GitEnd, BTreeSet<PathBuf>) {
+async fn ignored_among(caller: &GitCaller, place: &GitPlace, paths: &[&Path]) -> (GitEnd, BTreeSet<PathBuf>) {
     // After a `./` nothing in a path is a pattern.
     let named = paths.iter().map(|path| Path::new(".").join(path).into_os_string());
     let arguments: Vec<OsString> = IGNORED.iter().map(OsString::from).chain(named).collect();
