@@ -55,29 +55,39 @@ fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExamineP
 
 /// The outcome: keeps what was found. None if the document has changed since it was read, so that it is to be read again.
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) -> Option<DocumentText> {
-    let Examination { document, facts, mut faults, mut redacted, environment } = examination;
     let handoff = tx.handoff_mut(&id)?;
-    match document {
-        DocumentRead::Whole { text, sha256 } if handoff.examined.sha256.as_ref() == Some(&sha256) => {
-            handoff.examined.facts = Some(facts);
-            if environment == EnvironmentSearch::NotDone {
-                // An earlier search of the same text may have known the environment.
-                let before = std::mem::take(&mut handoff.examined.faults).into_iter();
-                let is_known = handoff.examined.environment == EnvironmentSearch::Found;
-                let lost =
-                    before.filter(|fault| is_known && fault.check == FaultCheck::Secrets && !faults.contains(fault));
-                faults.extend(lost.collect::<Vec<_>>());
-                if handoff.examined.environment != EnvironmentSearch::Clean {
-                    redacted = Some(unsearched(&handoff.file_path));
-                }
-            } else {
-                handoff.examined.environment = environment;
-            }
-            handoff.examined.faults = faults;
-            Some(DocumentText { text, sha256, redacted })
+    match &examination.document {
+        DocumentRead::Whole { sha256, .. } if handoff.examined.sha256.as_ref() == Some(sha256) => {
+            let file_path = handoff.file_path.clone();
+            keep(handoff, examination, &file_path)
         }
         DocumentRead::Whole { .. } | DocumentRead::Missing | DocumentRead::Empty | DocumentRead::Unsafe { .. } => None,
     }
+}
+
+/// Keeps what an examination has found. `handoff.examined.environment` is the result of an earlier search of the same
+/// text, or `NotDone`: that search may have known the environment of an agent that has ended since. None if there is no
+/// whole document.
+pub(crate) fn keep(handoff: &mut Handoff, examination: Examination, file_path: &str) -> Option<DocumentText> {
+    let Examination { document: DocumentRead::Whole { text, sha256 }, facts, mut faults, mut redacted, environment } =
+        examination
+    else {
+        return None;
+    };
+    let examined = &mut handoff.examined;
+    if environment != EnvironmentSearch::NotDone {
+        examined.environment = environment;
+    } else if examined.environment != EnvironmentSearch::Clean {
+        redacted = Some(unsearched(file_path));
+        if examined.environment == EnvironmentSearch::Found {
+            let finds = examined.faults.iter().filter(|fault| fault.check == FaultCheck::Secrets);
+            let forgotten: Vec<_> = finds.filter(|fault| !faults.contains(fault)).cloned().collect();
+            faults.extend(forgotten);
+        }
+    }
+    examined.facts = Some(facts);
+    examined.faults = faults;
+    Some(DocumentText { text, sha256, redacted })
 }
 
 /// Whether the handoff enters `checking` when its document has been read: an agent has written the document, it is to be

@@ -2,7 +2,7 @@
 
 use super::{content, messages, timeline};
 use crate::contract::reply::HandoffReply;
-use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, EnvironmentSearch, Examination, Outcome};
+use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, EnvironmentSearch, Outcome};
 use crate::core::event::RequestFacts;
 use crate::core::handoff::next::DocumentText;
 use crate::core::handoff::{document, examination, publish, record, row, successors};
@@ -117,17 +117,12 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
             examination::begin_update(tx, id, &clarifying.file_name, &sha256);
         }
     } else if let Outcome::Examined(examination) = outcome {
-        let Examination { document: DocumentRead::Whole { text, sha256 }, facts, faults, redacted, environment } =
-            *examination
-        else {
+        let Some(handoff) = tx.handoff_mut(&id) else { return };
+        handoff.examined.environment = EnvironmentSearch::NotDone;
+        let Some(whole) = examination::keep(handoff, *examination, &clarifying.file_name) else {
             return refuse(tx, id, "it has changed while it was read");
         };
-        if let Some(handoff) = tx.handoff_mut(&id) {
-            handoff.examined.facts = Some(facts);
-            handoff.examined.faults = faults;
-            handoff.examined.environment = environment;
-        }
-        take(tx, id, &clarifying, DocumentText { text, sha256, redacted });
+        take(tx, id, &clarifying, whole);
     } else if let Outcome::Failed { why } = outcome {
         // Only a check ends so, and no document is refused because of that.
         row::warn(tx, id, &format!("the updated document was not checked: {why}"));
