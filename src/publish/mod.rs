@@ -112,12 +112,15 @@ async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhErr
     // The first line of a page says how many it has.
     let filter = format!("length, ({ours})");
     let since = upload.since.map(|since| format!("&since={since}")).unwrap_or_default();
-    let mut looked_into = 0;
+    let (mut looked_into, mut is_one_lost) = (0, false);
     for number in 1..=MOST_PAGES {
         let path = format!("gists?per_page={PAGE}&page={number}{since}");
         let listed = ask(gh, GhCall::Other, &["api", &path, "--jq", &filter]).await?;
         let mut lines = listed.lines();
         match lines.next().and_then(|length| length.trim().parse::<usize>().ok()) {
+            Some(0) if is_one_lost => {
+                return Ok(inconclusive(format!("GitHub has listed a gist with a file {name}, and can't find it")));
+            }
             Some(0) => return Ok(UploadState::NotThere),
             Some(_) => {}
             None => return Err(GhError::new("gh_failed", "gh listed gists in a form that tasuki does not know")),
@@ -128,8 +131,10 @@ async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhErr
                 return Ok(inconclusive(format!("there are more than {MOST_GISTS} gists with a file {name}")));
             }
             let (id, url) = line.split_once('\t').unwrap_or((line, ""));
-            if bears_mark(gh, upload, id, &name).await? {
-                return Ok(UploadState::There(address(upload.target, url)));
+            match bears_mark(gh, upload, id, &name).await? {
+                Some(true) => return Ok(UploadState::There(address(upload.target, url))),
+                Some(false) => {}
+                None => is_one_lost = true,
             }
         }
     }
@@ -146,17 +151,17 @@ fn inconclusive(message: String) -> UploadState {
     UploadState::Inconclusive(GhError::new("gh_too_many", message).maybe_stored())
 }
 
-/// Whether the file of that gist has the mark. A gist that no longer exists has none.
-async fn bears_mark(gh: &Gh, upload: &Upload<'_>, id: &str, name: &str) -> Result<bool, GhError> {
+/// Whether the file of that gist has the mark. None if GitHub has listed the gist and can't find it.
+async fn bears_mark(gh: &Gh, upload: &Upload<'_>, id: &str, name: &str) -> Result<Option<bool>, GhError> {
     if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Ok(false);
+        return Ok(Some(false));
     }
     let filter = format!(".files[{}].content | contains({})", quoted(name), quoted(upload.mark));
     let said = gh.call(&["api", &format!("gists/{id}"), "--jq", &filter]).await?;
     match said.code {
-        Some(0) => Ok(said.stdout.trim() == "true"),
-        // Somebody has deleted it since it was listed.
-        Some(_) if http_status(&said.stderr) == Some(404) => Ok(false),
+        Some(0) => Ok(Some(said.stdout.trim() == "true")),
+        // Somebody has deleted it since it was listed, or GitHub does not show it everywhere yet.
+        Some(_) if http_status(&said.stderr) == Some(404) => Ok(None),
         code => Err(explain_failure(GhCall::Other, code, &said.stderr)),
     }
 }
@@ -214,6 +219,7 @@ mod tests {
             gists/gone) echo 'gh: Not Found (HTTP 404)' >&2; exit 1 ;;
             gists/ours) echo true ;;
             gists/*) echo 'gh: Bad Gateway (HTTP 502)' >&2; exit 1 ;;
+            *page=2*) echo 0 ;;
             *) printf '2\\ngone\\thttps://gist.github.com/gone\\n%s\\thttps://gist.github.com/ours\\n' $(cat second) ;;
         esac";
         std::fs::write(dir.path().join("api"), script).expect("written");
@@ -225,6 +231,9 @@ mod tests {
         std::fs::write(dir.path().join("second"), "ours").expect("written");
         let found = search(&gh, &upload).await.expect("it is there");
         assert_eq!(found, UploadState::There(Some("https://gist.github.com/ours".to_owned())));
+        std::fs::write(dir.path().join("second"), "gone").expect("written");
+        let lost = search(&gh, &upload).await.expect("no failure");
+        assert!(matches!(lost, UploadState::Inconclusive(_)), "the lost one may be ours: {lost:?}");
         std::fs::write(dir.path().join("second"), "failing").expect("written");
         assert_eq!(search(&gh, &upload).await.expect_err("the server failed").code, "gh_server");
     }
