@@ -98,7 +98,7 @@ pub enum Content {
     },
 }
 
-/// Whether a file in a lane is one to read: not a hidden one, and not one that its writer has not renamed yet.
+/// Whether a file in a lane is to be read: its name is not hidden, and does not say that the file is half written.
 pub(super) fn is_candidate(name: &OsStr) -> bool {
     !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp")
 }
