@@ -102,10 +102,13 @@ impl OnTerminal {
         OnTerminal { pty, child, seen: String::new() }
     }
 
-    /// Reads until this is shown.
+    /// Reads until this is shown. What came after it in the same piece is kept for the next call.
     fn until(&mut self, part: &str) {
         let end = Instant::now() + Duration::from_secs(60);
-        while !self.seen.contains(part) {
+        let after = loop {
+            if let Some(at) = self.seen.find(part) {
+                break at + part.len();
+            }
             assert!(Instant::now() < end, "{part} was not shown:\n{}", self.seen);
             let mut fds = [PollFd::new(self.pty.master.as_fd(), PollFlags::POLLIN)];
             if poll(&mut fds, PollTimeout::from(100_u16)).expect("it can be waited for") > 0 {
@@ -113,8 +116,8 @@ impl OnTerminal {
                 let count = nix::unistd::read(&self.pty.master, &mut piece).expect("readable");
                 self.seen += &String::from_utf8_lossy(&piece[..count]);
             }
-        }
-        self.seen.clear();
+        };
+        self.seen.drain(..after);
     }
 
     fn types(&self, text: &str) {
