@@ -2,6 +2,7 @@
 
 use crate::contract::document::DocumentCheck;
 use crate::core::id::Slug;
+use crate::core::persona::{MAX_FALLBACKS, ProfileChoice, check_model};
 use crate::core::text::{line_of, quotable};
 use crate::files::{self, Grade, Unfit, way};
 use crate::limits;
@@ -44,6 +45,10 @@ pub struct PersonaFile {
     /// What is done about faults of its documents, instead of `document.check` in config.toml.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<DocumentCheck>,
+    /// Other profiles, each with a model if one is wanted, on which the work continues if a limit of the agent's CLI is
+    /// reached; the first that can be used is taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<ProfileChoice>,
 }
 
 /// What is known of one persona, for a decision.
@@ -270,9 +275,10 @@ fn toml_of(example: &Example, own: bool, file: &PersonaFile, slug: &Slug) -> Res
         role: file.role.clone().or(base.role),
         session: file.session.clone().or(base.session),
         check: file.check.or(base.check),
+        fallbacks: if file.fallbacks.is_empty() { base.fallbacks } else { file.fallbacks.clone() },
     };
     let keys = toml::to_string(&merged).map_err(|error| error.to_string())?;
-    Ok(format!("# All keys are optional: name, profile, cwd, role, session, check.\n{keys}"))
+    Ok(format!("# All keys are optional: name, profile, cwd, role, session, check, fallbacks.\n{keys}"))
 }
 
 fn open(personas: &Path, slug: &Slug) -> Result<Option<OwnedFd>, Error> {
@@ -309,10 +315,34 @@ fn read_toml(dir: &OwnedFd, path: &Path) -> Result<PersonaFile, Error> {
         Err(unfit) => return Err(Error::unfit(path, unfit)),
     };
     let text = utf8(bytes, path)?;
-    toml::from_str(&text).map_err(|error| {
-        let line = line_of(&text, error.span());
-        Error::Wrong { path: path.display().to_string(), line, message: quotable(error.message().trim(), 400) }
-    })
+    let wrong = |line: usize, message: &str| Error::Wrong {
+        path: path.display().to_string(),
+        line,
+        message: quotable(message.trim(), 400),
+    };
+    let file: PersonaFile =
+        toml::from_str(&text).map_err(|error| wrong(line_of(&text, error.span()), error.message()))?;
+    match fallback_fault(&file.fallbacks) {
+        None => Ok(file),
+        Some(why) => {
+            let line = text.lines().position(|line| line.contains("fallbacks")).unwrap_or(0);
+            Err(wrong(line + 1, &why))
+        }
+    }
+}
+
+/// What of the fallbacks serde can't see to be wrong.
+fn fallback_fault(fallbacks: &[ProfileChoice]) -> Option<String> {
+    if fallbacks.len() > MAX_FALLBACKS {
+        return Some(format!("fallbacks may hold at most {MAX_FALLBACKS} entries"));
+    }
+    let fault = |choice: &ProfileChoice| {
+        if choice.profile.parse::<Slug>().is_err() {
+            return Some(format!("fallbacks: {} is not the name of a profile", choice.profile));
+        }
+        check_model("fallbacks", choice.model.as_deref()?).err().map(|refused| refused.message)
+    };
+    fallbacks.iter().find_map(fault)
 }
 
 fn read_text(dir: &OwnedFd, folder: &Path, name: &str) -> Result<String, Error> {

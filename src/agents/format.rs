@@ -56,6 +56,10 @@ pub struct ProfileFile {
 pub struct LaunchSection {
     /// Program and arguments. They are never given to a shell.
     pub argv: Vec<String>,
+    /// What is added to `argv` if the new agent is to use a certain model, such as `["--model", "{model}"]`. Without it
+    /// no model can be asked for.
+    #[serde(default)]
+    pub model: Vec<String>,
     /// Added to the environment. `TASUKI_AGENT_ID`, `TASUKI_HOME`, `TASUKI_PERSONA` and `TASUKI_CREATION` are always there.
     #[serde(default)]
     pub env: BTreeMap<String, String>,

@@ -22,6 +22,8 @@ pub struct LaunchContext<'a> {
     /// The directory in which the agent works.
     pub cwd: &'a Path,
     pub previous: Option<AgentId>,
+    /// The model that was asked for; none: the CLI chooses.
+    pub model: Option<&'a str>,
 }
 
 /// How a process is to be started.
@@ -53,6 +55,9 @@ impl Profile {
             argv.extend(section.unset.iter().flat_map(|name| ["-u".to_owned(), name.clone()]));
         }
         argv.extend(section.argv.iter().map(|text| fill(text, value)));
+        if let Some(model) = context.model {
+            argv.extend(section.model.iter().map(|text| fill(text, |_| model.to_owned())));
+        }
         let mut env = section.env.clone();
         for text in env.values_mut() {
             *text = fill(text, value);
@@ -110,6 +115,7 @@ mod tests {
             program: Path::new("/opt/my tools/tasuki"),
             cwd: Path::new("/w"),
             previous: None,
+            model: None,
         }
     }
 
@@ -119,6 +125,9 @@ mod tests {
         let profiles = Profiles::load(None).expect("built in");
         let launch = profiles.get("demo").and_then(|p| p.launch(&context(Path::new("/h"), &slug))).expect("launchable");
         assert_eq!(launch.argv, ["/opt/my tools/tasuki", "demo-agent"]);
+        let asked = LaunchContext { model: Some("m{home}"), ..context(Path::new("/h"), &slug) };
+        let launch = profiles.get("demo").and_then(|p| p.launch(&asked)).expect("launchable");
+        assert_eq!(launch.argv[1..], ["demo-agent", "--model", "m{home}"], "what is filled in is not filled again");
         for name in ["TASUKI_AGENT_ID", "TASUKI_HOME", "TASUKI_PERSONA", "TASUKI_CREATION"] {
             assert!(launch.env.iter().any(|(key, value)| key == name && !value.is_empty()), "{name}");
         }
@@ -162,6 +171,11 @@ mod tests {
         for wrong in ["{file:no.ts}", "{text:no}"] {
             let text = text.replacen("{file:tell.ts}", wrong, 1);
             assert!(Profile::parse("x", Path::new("x.toml"), &text).is_err(), "{wrong}");
+        }
+        for wrong in ["['--model']", "['--model={home}', '{model}']"] {
+            let text = text.replacen("[launch]", &format!("[launch]\nmodel = {wrong}"), 1);
+            let fault = Profile::parse("x", Path::new("x.toml"), &text).expect_err("must be refused").to_string();
+            assert!(fault.contains("launch.model"), "{fault}");
         }
         let nested = text.replacen("const program", "{file:tell.ts} {agent_id}", 1);
         assert!(Profile::parse("x", Path::new("x.toml"), &nested).is_err(), "a file is the same for all agents");

@@ -9,6 +9,8 @@ pub(super) const FILE: &str = "file:";
 pub(super) const TEXT: &str = "text:";
 /// The names that may be used in braces in a file: they have the same value for all agents of a profile.
 const FILE_NAMES: [&str; 3] = ["home", "program", "profile"];
+/// What may be used in braces in the words that name a model.
+const MODEL_NAMES: [&str; 1] = ["model"];
 /// The names that may be used in braces.
 const NAMES: [&str; 9] =
     ["home", "program", "agent_id", "creation", "persona", "handoffs", "cwd", "previous", "profile"];
@@ -27,6 +29,14 @@ impl LaunchSection {
         }
         if let Some(name) = self.argv.iter().chain(self.env.values()).find_map(|text| unknown(text, &NAMES)) {
             return Some(("launch", format!("there is no placeholder {{{name}}}")));
+        }
+        if !self.model.is_empty() {
+            if let Some(name) = self.model.iter().find_map(|text| unknown_plain(text, &MODEL_NAMES)) {
+                return Some(("launch.model", format!("there is no placeholder {{{name}}} here")));
+            }
+            if !self.model.iter().any(|text| text.contains("{model}")) {
+                return Some(("launch.model", "must have {model} in one of its words".into()));
+            }
         }
         // They are texts of their own, so they may not contain each other.
         if let Some(name) = self.texts.values().find_map(|text| unknown_plain(text, &NAMES)) {

@@ -121,6 +121,7 @@ impl Profile {
         ProfileFacts {
             name: self.name.clone(),
             launchable: self.file.launch.is_some(),
+            takes_model: self.file.launch.as_ref().is_some_and(|launch| !launch.model.is_empty()),
             reports_prompts: self.file.hooks.on.iter().any(reports),
             screen_proof: self.file.screen.proof,
             starts_at_launch: self.file.hooks.starts_at_launch,

@@ -55,6 +55,9 @@ pub struct CreateArgs {
     /// The profile [default: the profile that the persona names].
     #[arg(long)]
     pub profile: Option<String>,
+    /// The model, as the CLI's own option takes it [default: the CLI chooses].
+    #[arg(long)]
+    pub model: Option<String>,
     /// The agent's working folder.
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
@@ -181,6 +184,7 @@ pub(super) fn lines(seen: &AgentView) -> Vec<String> {
     let fields = [
         ("persona", text(&seen.persona_slug)),
         ("profile", Some(seen.profile.clone())),
+        ("model", seen.model.clone()),
         ("state", Some(seen.state.as_str().to_owned())),
         ("pane", text(&seen.pane)),
         ("session", text(&seen.tmux_session)),
@@ -234,6 +238,7 @@ fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
         }
     };
     put("profile", args.profile.clone());
+    put("model", args.model.clone());
     put("session", args.session.clone());
     put("cwd", args.cwd.as_deref().map(folder).transpose()?);
     put("previous_agent_id", args.previous.as_deref().map(|name| names::agent(&session.home, name)).transpose()?);

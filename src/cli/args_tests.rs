@@ -1,7 +1,7 @@
 //! What the command line takes, and what it refuses.
 
 use super::*;
-use crate::cli::handoff::{AuthorArg, CheckArg, UrgencyArg};
+use crate::cli::handoff_words::{AuthorArg, CheckArg, UrgencyArg};
 use clap::CommandFactory;
 
 fn parse(line: &str) -> Result<Cli, clap::error::ErrorKind> {

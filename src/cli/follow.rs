@@ -273,7 +273,9 @@ pub fn summary(view: &HandoffView) -> Vec<String> {
         say("published", &published);
     }
     if let Some(successor) = said(view.successor_id.as_deref()) {
-        say("successor", successor);
+        let model = said(view.successor_model.as_deref()).map(|model| format!(", {model}")).unwrap_or_default();
+        let runs = said(view.successor_profile.as_deref()).map(|profile| format!(" ({profile}{model})"));
+        say("successor", &format!("{successor}{}", runs.unwrap_or_default()));
     }
     let typed = view.verdicts.typed().filter_map(|(name, verdict)| {
         let reason = said(verdict.reason.as_deref()).map(|reason| format!(" ({reason})")).unwrap_or_default();

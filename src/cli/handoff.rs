@@ -3,6 +3,7 @@
 use super::CliSession;
 use super::error::CliError;
 use super::follow::Follower;
+use super::handoff_words::{AuthorArg, CheckArg, UrgencyArg};
 use super::view::{ViewFile, said};
 use super::{examined, input, names, review, view, wait};
 use crate::contract::reply::HandoffReply;
@@ -39,6 +40,12 @@ pub struct HandoffArgs {
     /// Who takes over: `new`, `same-pane`, or an agent that is already running.
     #[arg(long, value_name = "WHO")]
     pub successor: Option<String>,
+    /// The profile of a new successor [default: its predecessor's].
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// The model of a new successor, as its CLI's own option takes it.
+    #[arg(long)]
+    pub model: Option<String>,
     /// Ask the successor for an acknowledgement within a time; if none comes, reminders and escalation follow.
     #[arg(long, value_enum)]
     pub urgency: Option<UrgencyArg>,
@@ -65,46 +72,6 @@ pub struct HandoffArgs {
     pub wait: bool,
 }
 
-/// What is done about faults of the document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CheckArg {
-    /// Do not check the document.
-    Off,
-    /// Report the faults as warnings.
-    Warn,
-    /// Ask the agent once to fix them.
-    Fix,
-    /// Wait until you accept the document.
-    Hold,
-}
-
-/// Who writes the document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AuthorArg {
-    /// The agent, with its own tools.
-    #[value(alias = "agent_file")]
-    AgentFile,
-    /// The agent, as its reply.
-    #[value(alias = "agent_reply")]
-    AgentReply,
-    /// tasuki, from the transcript; for agents that have died.
-    Salvage,
-    /// You, with --document.
-    Provided,
-}
-
-/// How soon the successor must acknowledge the handoff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum UrgencyArg {
-    /// Within 5 minutes.
-    Immediate,
-    /// Within 15 minutes.
-    Prepare,
-    /// Within 30 minutes.
-    #[value(alias = "when_available")]
-    WhenAvailable,
-}
-
 /// One handoff.
 #[derive(Debug, Args)]
 pub struct HandoffName {
@@ -123,6 +90,12 @@ pub struct RetryArgs {
     /// Continue with another successor: `new`, `same-pane`, or an agent that is already running.
     #[arg(long, value_name = "WHO")]
     pub successor: Option<String>,
+    /// Continue with a new successor of this profile.
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// Continue with a new successor that uses this model.
+    #[arg(long)]
+    pub model: Option<String>,
     /// Show each step as it passes, and exit only when the handoff has ended.
     #[arg(long)]
     pub wait: bool,
@@ -228,42 +201,18 @@ fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent_id: &str) -> R
     put("agent_id", Some(agent_id.into()));
     put("reason", Some(args.reason.clone().into()));
     put("focus", args.focus.clone().map(Value::from));
-    put("author", args.author.map(|author| author_word(author).into()));
-    put("urgency", args.urgency.map(|urgency| urgency_word(urgency).into()));
+    put("author", args.author.map(|author| author.as_str().into()));
+    put("urgency", args.urgency.map(|urgency| urgency.as_str().into()));
     put("document", args.document.as_deref().map(|path| document(session, path)).transpose()?);
     put("successor", args.successor.as_deref().map(|who| successor(session, who)).transpose()?);
+    put("profile", args.profile.clone().map(Value::from));
+    put("model", args.model.clone().map(Value::from));
     put("tasks", (!args.tasks.is_empty()).then(|| args.tasks.clone().into()));
     put("publish", super::publish::publish_option(args.publish.as_deref(), args.fallback.as_deref())?);
     put("now", args.now.then_some(Value::Bool(true)));
-    put("check", args.check.map(|check| check_word(check).into()));
+    put("check", args.check.map(|check| check.as_str().into()));
     put("review", args.review.then_some(Value::Bool(true)));
     Ok(fields)
-}
-
-fn author_word(author: AuthorArg) -> &'static str {
-    match author {
-        AuthorArg::AgentFile => "agent_file",
-        AuthorArg::AgentReply => "agent_reply",
-        AuthorArg::Salvage => "salvage",
-        AuthorArg::Provided => "provided",
-    }
-}
-
-fn check_word(check: CheckArg) -> &'static str {
-    match check {
-        CheckArg::Off => "off",
-        CheckArg::Warn => "warn",
-        CheckArg::Fix => "fix",
-        CheckArg::Hold => "hold",
-    }
-}
-
-fn urgency_word(urgency: UrgencyArg) -> &'static str {
-    match urgency {
-        UrgencyArg::Immediate => "immediate",
-        UrgencyArg::Prepare => "prepare",
-        UrgencyArg::WhenAvailable => "when_available",
-    }
 }
 
 /// Parses the option `--successor`: `new`, `same-pane` or an agent.
@@ -301,6 +250,11 @@ pub fn retry(session: &CliSession, args: &RetryArgs) -> Result<(), CliError> {
     }
     if let Some(who) = args.successor.as_deref() {
         fields.insert("successor".to_owned(), successor(session, who)?);
+    }
+    for (name, text) in [("profile", &args.profile), ("model", &args.model)] {
+        if let Some(text) = text {
+            fields.insert(name.to_owned(), text.clone().into());
+        }
     }
     continue_handoff(session, "handoff_retry", &id, fields, args.wait)
 }

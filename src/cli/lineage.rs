@@ -133,7 +133,9 @@ fn line(member: &LineageMember, shown: &str) -> String {
     let agent = member.view.as_ref();
     let persona = agent.and_then(|agent| agent.persona_slug.as_deref());
     let (state, pane) = (agent.map(|agent| agent.state.as_str()), agent.and_then(|agent| agent.pane.as_deref()));
-    let about = format!("{}  {}  {}", view::shown(persona), view::shown(state), view::shown(pane));
+    let model = agent.and_then(|agent| said(agent.model.as_deref())).map(|model| format!(" ({model})"));
+    let profile = view::shown(agent.map(|agent| agent.profile.as_str())) + &model.unwrap_or_default();
+    let about = format!("{}  {profile}  {}  {}", view::shown(persona), view::shown(state), view::shown(pane));
     let when = registered_at(member).map(|at| format!("since {}", view::clock(at))).unwrap_or_default();
     sanitise(format!("{branch}{shown}  {about}  {when}").trim_end())
 }

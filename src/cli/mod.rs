@@ -20,6 +20,7 @@ pub mod examined;
 pub mod follow;
 pub mod guide;
 pub mod handoff;
+pub mod handoff_words;
 pub mod handoffs;
 pub mod help;
 pub mod hook;

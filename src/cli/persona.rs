@@ -68,6 +68,7 @@ fn create(session: &CliSession, args: &PersonaArgs) -> Result<(), CliError> {
         profile: args.profile.clone(),
         cwd: args.cwd.as_deref().map(agents::folder).transpose()?,
         role: args.role.clone(),
+        fallbacks: Vec::new(),
         session: None,
         check: None,
     };

@@ -59,6 +59,8 @@ pub struct AgentView {
     pub persona_slug: Option<String>,
     /// The profile that drives it.
     pub profile: String,
+    /// The model that it was told to use when it was started; null if its CLI chose.
+    pub model: Option<String>,
     /// Its tmux pane, such as `%3`.
     pub pane: Option<String>,
     /// Its own process.

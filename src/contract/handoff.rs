@@ -161,6 +161,10 @@ pub struct HandoffView {
     pub author: Word<Author>,
     /// Who was asked to take over.
     pub successor: Successor,
+    /// The profile of the successor.
+    pub successor_profile: Option<String>,
+    /// The model that the successor was told to use; null if its CLI chooses.
+    pub successor_model: Option<String>,
     /// The document's absolute path.
     pub file_path: String,
     /// The document's size in bytes, once it is recorded.

@@ -1,8 +1,37 @@
 //! What is known of a persona, as its folder was read.
 
+use super::reply::Refused;
 use crate::contract::document::DocumentCheck;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+
+/// Longest name of a model, in bytes.
+const MAX_MODEL: usize = 128;
+/// Most fallbacks that count.
+pub const MAX_FALLBACKS: usize = 16;
+
+/// With which CLI, and which of its models, an agent is started.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileChoice {
+    /// The profile that drives the CLI.
+    pub profile: String,
+    /// The model, as the CLI's own option takes it; absent: the CLI chooses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// Checks the name of a model, which becomes an argument of a launch line.
+///
+/// # Errors
+/// 400 with this field, if the name is empty or too long, has a blank or a control character, or begins like an option.
+pub fn check_model(field: &str, model: &str) -> Result<(), Refused> {
+    let is_name = |c: char| !c.is_whitespace() && !c.is_control();
+    let fits = !model.is_empty() && model.len() <= MAX_MODEL && model.chars().all(is_name) && !model.starts_with('-');
+    let rule = "must be 1 to 128 bytes without blanks and control characters, and must not begin with -";
+    if fits { Ok(()) } else { Err(Refused::bad(field, rule)) }
+}
 
 /// What the disk says of a persona, read by the intake when a request names it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,6 +46,9 @@ pub struct PersonaFacts {
     /// What is done about faults of its documents, if it says so itself.
     #[serde(default)]
     pub check: Option<DocumentCheck>,
+    /// What its agents continue on if a limit of their CLI is reached, best first.
+    #[serde(default)]
+    pub fallbacks: Vec<ProfileChoice>,
     /// The names in its `handoffs/` folder.
     pub handoff_files: BTreeSet<String>,
     pub handoffs_dir: String,

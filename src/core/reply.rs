@@ -66,6 +66,14 @@ impl Refused {
         Refused::new(503, "no_tmux", "No tmux server answers").hint("nothing was done; start tmux, or check --tmux")
     }
 
+    /// 400: a model was asked for, and this profile can't say at launch which one to use.
+    #[must_use]
+    pub fn no_model_option(profile: &str) -> Self {
+        Refused::new(400, "no_model_option", format!("Profile {profile} has no option for a model"))
+            .field("model")
+            .hint("ask without a model, or add launch.model to the profile")
+    }
+
     /// 400 `bad_request` for one field.
     #[must_use]
     pub fn bad(field: &str, what: &str) -> Self {

@@ -105,6 +105,8 @@ impl Target {
 pub struct ProfileFacts {
     pub name: String,
     pub launchable: bool,
+    /// A new agent can be told which model to use.
+    pub takes_model: bool,
     /// The CLI reports each submitted prompt with its text.
     pub reports_prompts: bool,
     /// The screen alone proves that a prompt was taken.
@@ -132,6 +134,7 @@ impl ProfileFacts {
         ProfileFacts {
             name: "demo".to_owned(),
             launchable: true,
+            takes_model: true,
             reports_prompts: true,
             screen_proof: false,
             starts_at_launch: true,

@@ -54,6 +54,7 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
         program: &tools.program,
         cwd: &cwd,
         previous: plan.previous,
+        model: plan.model.as_deref(),
     };
     let Some(launch) = profile.launch(&context) else {
         return Started::Failed { why: format!("the profile {} has no launch line", plan.profile) };

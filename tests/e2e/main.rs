@@ -36,6 +36,7 @@ mod hostile_text;
 mod logs;
 mod notices;
 mod on_disk;
+mod other_clis;
 mod other_people;
 mod pairs;
 mod publish;

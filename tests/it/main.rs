@@ -18,6 +18,7 @@ mod core_exits;
 mod core_handoffs;
 mod core_receipts;
 mod core_status_line;
+mod core_successors;
 mod core_time;
 mod examples;
 mod fields;

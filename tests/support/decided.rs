@@ -15,6 +15,8 @@ use tasuki::core::time::Now;
 pub(crate) struct Decided {
     pub(crate) state: State,
     pub(crate) now: Now,
+    /// What is known of the persona `dev`.
+    pub(crate) persona: PersonaFacts,
     turns: u8,
 }
 
@@ -24,7 +26,8 @@ impl Decided {
         let settings = Settings { profiles: BTreeMap::from([(profile.name.clone(), profile)]), ..Settings::default() };
         let agents = agents.into_iter().map(|agent| (agent.agent_id, agent)).collect();
         let state = State { agents, server: Some(server), settings, ..State::default() };
-        Decided { state, now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 }, turns: 0 }
+        let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+        Decided { state, persona, now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 }, turns: 0 }
     }
 
     pub(crate) fn decide(&mut self, event: Event) -> Decision {
@@ -36,7 +39,7 @@ impl Decided {
 
     /// A request arrives, in a home with a persona `dev`; the decision has its answer, if that comes at once.
     pub(crate) fn ask(&mut self, id: &str, request: &Value) -> Decision {
-        let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+        let persona = self.persona.clone();
         let dev = "dev".parse().expect("a slug");
         let facts = RequestFacts { persona: Some((dev, persona)), ..RequestFacts::default() };
         let read = request::read(request.to_string().as_bytes());

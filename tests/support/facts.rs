@@ -7,6 +7,7 @@ pub(crate) fn demo_facts() -> ProfileFacts {
     ProfileFacts {
         name: "demo".to_owned(),
         launchable: true,
+        takes_model: true,
         reports_prompts: true,
         screen_proof: false,
         starts_at_launch: true,

@@ -68,7 +68,9 @@ pub(crate) fn processes_with(variable: &str, fits: impl Fn(&str) -> bool) -> Vec
 /// The demo agents with such a variable. Between fork and exec a child looks like its parent, and is about to be a hook:
 /// of parent and child only the parent counts.
 pub(crate) fn demo_agents_with(variable: &str) -> Vec<i32> {
-    let found = processes_with(variable, |arguments| arguments.ends_with("demo-agent"));
+    let found = processes_with(variable, |arguments| {
+        arguments.ends_with("demo-agent") || arguments.contains("demo-agent\0--model\0")
+    });
     let parent = |pid: &i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<i32>().ok())

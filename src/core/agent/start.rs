@@ -26,6 +26,8 @@ pub(crate) struct NewAgent {
     pub(crate) session: String,
     pub(crate) size: (u16, u16),
     pub(crate) previous: Option<AgentId>,
+    /// The model that it is to use; none: its CLI chooses.
+    pub(crate) model: Option<String>,
 }
 
 /// `agent_create`.
@@ -64,6 +66,10 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
     if !profile_facts.launchable {
         return Err(Refused::new(400, "not_launchable", format!("Profile {profile} has no launch line")));
     }
+    let model = asked.model.clone();
+    if model.is_some() && !profile_facts.takes_model {
+        return Err(Refused::no_model_option(&profile));
+    }
     if facts.no_cwd {
         return Err(Refused::bad("cwd", "does not exist or is not a folder"));
     }
@@ -81,6 +87,7 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
         persona: slug,
         size: DEFAULT_SIZE,
         previous,
+        model,
     })
 }
 
@@ -97,6 +104,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: 
     agent.cwd.clone_from(&wanted.cwd);
     agent.tmux_session = Some(wanted.session.clone());
     agent.previous_agent_id = wanted.previous;
+    agent.model.clone_from(&wanted.model);
     agent.ours = true;
     agent.start_server = tx.state.server;
     agent.handoff_id = match &owner {
@@ -111,6 +119,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: 
         session: wanted.session,
         size: wanted.size,
         previous: wanted.previous,
+        model: wanted.model,
         server: tx.state.server,
     });
     let key = tx.effect_of(&agent_id, effect);
@@ -175,6 +184,7 @@ fn start_effect(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
         cwd: agent.cwd.clone(),
         size,
         previous: agent.previous_agent_id,
+        model: agent.model.clone(),
         server: agent.start_server,
     }))
 }

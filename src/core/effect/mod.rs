@@ -99,6 +99,9 @@ pub struct StartAgent {
     /// Columns and rows, for a session that must be made.
     pub size: (u16, u16),
     pub previous: Option<AgentId>,
+    /// The model that it is told to use; none: its CLI chooses.
+    #[serde(default)]
+    pub model: Option<String>,
     /// The life of the tmux server in which the agent is started. In another life nobody knows whether it was started
     /// before, so it is not started there.
     pub server: Option<ServerId>,

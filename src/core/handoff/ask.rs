@@ -6,6 +6,7 @@ use super::{agents, authors, driver, reader, steps, successors};
 use crate::contract::reply::HandoffReply;
 use crate::core::agent::exit;
 use crate::core::id::{HandoffId, RequestId};
+use crate::core::persona::ProfileChoice;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{RetryRequest, ReworkRequest, Successor};
 use crate::core::rows::agent::AgentState;
@@ -166,7 +167,8 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
     if matches!(handoff.stay.reading, Some(ReadReason::Accepted(_))) {
         return Err(Refused::new(409, "already_accepted", "tasuki is already accepting the document"));
     }
-    if let Some(successor) = &asked.successor {
+    let other = asked.other_successor();
+    if let Some(successor) = &other {
         if !error.step.is_after_record() {
             return Err(Refused::bad(
                 "successor",
@@ -175,9 +177,10 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
         }
         if let Some(outgoing) = tx.agent(&handoff.agent_id) {
             successors::check(tx, successor, outgoing, Some(handoff.handoff_id))?;
+            choice_of_retry(tx, asked, successor, handoff)?;
         }
     }
-    if driver::leaves_doubt(error) && asked.assume.is_none() && asked.successor.is_none() {
+    if driver::leaves_doubt(error) && asked.assume.is_none() && other.is_none() {
         let message = format!(
             "It is not known whether the agent received the text of step {} and followed it",
             error.step.as_str()
@@ -185,7 +188,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
         let hint = "look at the pane, then retry with assume delivered or not_delivered";
         return Err(Refused::new(409, "in_doubt", message).hint(hint));
     }
-    if let Some(refused) = lost_successor(tx, handoff).filter(|_| asked.successor.is_none()) {
+    if let Some(refused) = lost_successor(tx, handoff).filter(|_| other.is_none()) {
         return Err(refused);
     }
     let agent = tx.agent(&handoff.agent_id);
@@ -220,19 +223,41 @@ fn run_retry(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(),
     agents::rebind_agents(tx, id)?;
     // An assumption counts only if it is unknown whether the text arrived.
     let assume = asked.assume.filter(|_| driver::leaves_doubt(&error));
-    if let Some(successor) = &asked.successor {
-        change_successor(tx, id, successor);
+    if let Some(successor) = asked.other_successor() {
+        let chosen = tx.handoff(&id).map(|handoff| choice_of_retry(tx, asked, &successor, handoff)).transpose()?;
+        change_successor(tx, id, &successor, chosen.flatten());
         return Ok(());
     }
     driver::retry(tx, id, error.step, assume);
     Ok(())
 }
 
+/// What the other successor of a retry is started with; none: as it was before.
+fn choice_of_retry(
+    tx: &Tx<'_>,
+    asked: &RetryRequest,
+    successor: &Successor,
+    handoff: &Handoff,
+) -> Result<Option<ProfileChoice>, Refused> {
+    let Some(outgoing) = tx.agent(&handoff.agent_id) else { return Ok(None) };
+    let keeps = *successor == Successor::New && handoff.successor == Successor::New;
+    let (profile, model) = (asked.profile.as_deref(), asked.model.as_deref());
+    if keeps && profile.is_none() && model.is_none() {
+        return Ok(None);
+    }
+    // A model alone is one of the profile that was chosen before.
+    let before = Some(handoff.choice.profile.as_str()).filter(|profile| keeps && !profile.is_empty());
+    successors::choice(tx, successor, (profile.or(before), model), outgoing, &[]).map(Some)
+}
+
 /// Continues with another successor, also in later retries.
-fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor) {
+fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor, choice: Option<ProfileChoice>) {
     successors::replace(tx, id);
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor = successor.clone();
+        if let Some(choice) = choice {
+            handoff.choice = choice;
+        }
     }
     if let Successor::Existing { agent_id } = successor
         && let Ok(agent_id) = agent_id.parse()

@@ -6,6 +6,7 @@ use super::next::Next;
 use crate::contract::facts::EarlierDocument;
 use crate::core::agent::exit;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::persona::ProfileChoice;
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::agent::Agent;
@@ -25,6 +26,48 @@ pub(crate) fn check(
         Successor::SamePane => same_pane(tx, outgoing).map(|()| None),
         Successor::Existing { agent_id } => existing(tx, agent_id, outgoing, own).map(Some),
     }
+}
+
+/// What the successor is started with, or runs with. `asked`: the profile and the model of the request, which only a new
+/// successor can have. `fallbacks`: those of the persona, which may name a model for the profile.
+pub(super) fn choice(
+    tx: &Tx<'_>,
+    successor: &Successor,
+    asked: (Option<&str>, Option<&str>),
+    outgoing: &Agent,
+    fallbacks: &[ProfileChoice],
+) -> Result<ProfileChoice, Refused> {
+    let of = |agent: &Agent| ProfileChoice { profile: agent.profile.clone(), model: agent.model.clone() };
+    let (profile, model) = match (successor, asked) {
+        (Successor::SamePane, _) | (Successor::New, (None, None)) => return Ok(of(outgoing)),
+        (Successor::Existing { agent_id }, _) => {
+            let agent = agent_id.parse().ok().and_then(|id| tx.agent(&id));
+            return Ok(agent.map(of).unwrap_or_default());
+        }
+        (Successor::New, (profile, model)) => (profile.unwrap_or(&outgoing.profile), model),
+    };
+    let known = &tx.state.settings.profiles;
+    let Some(facts) = known.get(profile) else {
+        let names = known.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        return Err(Refused::new(400, "no_profile", format!("There is no profile {profile}"))
+            .field("profile")
+            .hint(format!("the profiles are {names}")));
+    };
+    if !facts.launchable {
+        let message = format!("Profile {profile} has no launch line");
+        return Err(Refused::new(400, "not_launchable", message).field("profile"));
+    }
+    if model.is_some() && !facts.takes_model {
+        return Err(Refused::no_model_option(profile));
+    }
+    let usual = || {
+        if profile == outgoing.profile {
+            return outgoing.model.clone();
+        }
+        fallbacks.iter().find(|choice| choice.profile == profile).and_then(|choice| choice.model.clone())
+    };
+    let model = model.map(str::to_owned).or_else(usual).filter(|_| facts.takes_model);
+    Ok(ProfileChoice { profile: profile.to_owned(), model })
 }
 
 fn same_pane(tx: &Tx<'_>, outgoing: &Agent) -> Result<(), Refused> {

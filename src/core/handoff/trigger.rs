@@ -5,7 +5,7 @@ use crate::contract::known;
 use crate::contract::reply::HandoffReply;
 use crate::core::event::RequestFacts;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
-use crate::core::persona::PersonaFacts;
+use crate::core::persona::{PersonaFacts, ProfileChoice};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Fallback, HandoffRequest, Issue, PublishRequest, PublishTarget, publish_target};
 use crate::core::rows::ack::Ack;
@@ -22,6 +22,7 @@ struct Checked<'f> {
     persona: &'f PersonaFacts,
     /// The agent that is to take over, if it runs already.
     successor: Option<AgentId>,
+    choice: ProfileChoice,
 }
 
 /// `handoff`: checks the request, begins the handoff, and answers.
@@ -77,10 +78,12 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
         Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md"))
             .hint("a persona is a folder with a skill.md; write the skill.md, then ask again")
     })?;
+    let choice = (asked.profile.as_deref(), asked.model.as_deref());
+    let choice = successors::choice(tx, &asked.successor, choice, agent, &persona.fallbacks)?;
     if tx.state.server.is_none() {
         return Err(Refused::no_tmux());
     }
-    Ok(Checked { agent_id: agent.agent_id, slug, persona, successor })
+    Ok(Checked { agent_id: agent.agent_id, slug, persona, successor, choice })
 }
 
 /// The 409 answer if the agent is in a handoff already. The hint names it and says what to do.
@@ -134,6 +137,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &
         now: asked.now,
         author: asked.author,
         successor: asked.successor,
+        choice: checked.choice.clone(),
         created_at: tx.now.rfc3339(),
         file_path: file_path.clone(),
         file_name: file_name.clone(),

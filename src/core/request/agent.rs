@@ -2,6 +2,7 @@
 
 use super::request_body::{Needs, PersonaOf, RequestBody, not_empty, optional};
 use crate::core::id::Slug;
+use crate::core::persona::check_model;
 use crate::core::reply::Refused;
 use crate::core::text;
 use schemars::JsonSchema;
@@ -22,6 +23,8 @@ pub struct CreateRequest {
     pub persona_slug: Slug,
     /// Its profile; without it the persona's own.
     pub profile: Option<String>,
+    /// Its model, as its CLI's own option takes it; without it the CLI chooses.
+    pub model: Option<String>,
     /// Where it works.
     pub cwd: Option<String>,
     /// Its predecessor.
@@ -33,6 +36,7 @@ pub struct CreateRequest {
 impl RequestBody for CreateRequest {
     fn check(&self) -> Result<(), Refused> {
         optional("profile", self.profile.as_deref(), 64)?;
+        self.model.as_deref().map_or(Ok(()), |model| check_model("model", model))?;
         optional("cwd", self.cwd.as_deref(), 4096)?;
         if self.cwd.as_ref().is_some_and(|cwd| !cwd.starts_with('/')) {
             return Err(Refused::bad(

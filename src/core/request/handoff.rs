@@ -6,6 +6,7 @@ use crate::contract::ack::Urgency;
 use crate::contract::document::DocumentCheck;
 use crate::contract::handoff::{Author, Successor};
 use crate::core::id::AgentId;
+use crate::core::persona::check_model;
 use crate::core::reply::Refused;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,6 +35,11 @@ pub struct HandoffRequest {
     /// Who takes over.
     #[serde(default)]
     pub successor: Successor,
+    /// The profile of a new successor; absent: its predecessor's.
+    pub profile: Option<String>,
+    /// The model of a new successor, as its CLI's own option takes it. Absent: its predecessor's, if it has the same
+    /// profile; otherwise what the persona's `fallbacks` say; otherwise its CLI chooses.
+    pub model: Option<String>,
     /// What the successor has to do, each in one line.
     #[serde(default)]
     pub tasks: Vec<String>,
@@ -62,6 +68,8 @@ impl HandoffRequest {
             author: Author::default(),
             document: None,
             successor: Successor::default(),
+            profile: None,
+            model: None,
             tasks: Vec::new(),
             urgency: None,
             publish: None,
@@ -82,6 +90,7 @@ impl RequestBody for HandoffRequest {
         }
         self.tasks.iter().try_for_each(|task| not_empty("tasks", task, MAX_TEXT))?;
         check_successor(&self.successor)?;
+        check_choice(self.profile.as_deref(), self.model.as_deref(), &self.successor)?;
         self.publish.as_ref().map_or(Ok(()), |asked| publish_target(asked).map(|_| ()))?;
         // A document goes with author `provided`, and holds exactly one of its two fields.
         match (self.author, &self.document) {
@@ -105,6 +114,19 @@ impl RequestBody for HandoffRequest {
 
 fn check_successor(successor: &Successor) -> Result<(), Refused> {
     existing(successor).map_or(Ok(()), |agent_id| not_empty("successor.agent_id", agent_id, 128))
+}
+
+/// Checks the profile and the model of a new successor.
+fn check_choice(profile: Option<&str>, model: Option<&str>, successor: &Successor) -> Result<(), Refused> {
+    optional("profile", profile, 64)?;
+    model.map_or(Ok(()), |model| check_model("model", model))?;
+    let field = if profile.is_some() { "profile" } else { "model" };
+    match successor {
+        Successor::SamePane | Successor::Existing { .. } if profile.or(model).is_some() => {
+            Err(Refused::bad(field, "is only for a new successor"))
+        }
+        Successor::New | Successor::SamePane | Successor::Existing { .. } => Ok(()),
+    }
 }
 
 /// The agent that runs already and is to take over.
@@ -136,12 +158,27 @@ pub struct RetryRequest {
     pub assume: Option<Assume>,
     /// Another successor, with the same record.
     pub successor: Option<Successor>,
+    /// A new successor with this profile.
+    pub profile: Option<String>,
+    /// A new successor with this model.
+    pub model: Option<String>,
+}
+
+impl RetryRequest {
+    /// The other successor that is asked for; a profile or a model alone asks for a new one.
+    #[must_use]
+    pub fn other_successor(&self) -> Option<Successor> {
+        let is_new = self.profile.is_some() || self.model.is_some();
+        self.successor.clone().or_else(|| is_new.then_some(Successor::New))
+    }
 }
 
 impl RequestBody for RetryRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("handoff_id", &self.handoff_id, 128)?;
-        self.successor.as_ref().map_or(Ok(()), check_successor)
+        let successor = self.successor.clone().unwrap_or_default();
+        check_successor(&successor)?;
+        check_choice(self.profile.as_deref(), self.model.as_deref(), &successor)
     }
 
     fn needs(&self) -> Needs<'_> {

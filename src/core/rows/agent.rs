@@ -116,6 +116,9 @@ pub struct Agent {
     /// Its persona; none for an anonymous agent.
     pub persona_slug: Option<Slug>,
     pub profile: String,
+    /// The model that it was told to use when it was started.
+    #[serde(default)]
+    pub model: Option<String>,
     pub pane: Option<PaneRef>,
     pub process: Option<Process>,
     pub cwd: Option<String>,
@@ -198,6 +201,7 @@ impl Agent {
             agent_id,
             persona_slug: None,
             profile,
+            model: None,
             pane: None,
             process: None,
             cwd: None,

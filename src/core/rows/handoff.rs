@@ -8,6 +8,7 @@ use crate::contract::handoff::{Author, Successor};
 use crate::core::effect::{EffectKey, SuccessorWindow};
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
 use crate::core::pane::DeliveryVerdict;
+use crate::core::persona::ProfileChoice;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +120,9 @@ pub struct Handoff {
     pub now: bool,
     pub author: Author,
     pub successor: Successor,
+    /// What the successor is started with, or runs with.
+    #[serde(default)]
+    pub choice: ProfileChoice,
     pub created_at: String,
     pub file_path: String,
     /// Its name in the persona's folder.

@@ -70,13 +70,17 @@ fn start_new(tx: &mut Tx<'_>, id: HandoffId) {
     let place = handoff.successor_window.as_ref();
     let slug = handoff.persona_slug.clone();
     let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
+    // A handoff of an earlier version has no choice.
+    let profile =
+        Some(&handoff.choice.profile).filter(|profile| !profile.is_empty()).unwrap_or(&outgoing.profile).clone();
     let wanted = start::NewAgent {
         persona: slug.clone(),
-        profile: outgoing.profile.clone(),
+        profile,
         cwd: outgoing.cwd.clone().or_else(|| place.and_then(|place| place.cwd.clone())),
         session: place.map_or_else(fallback, |place| place.session.clone()),
         size: place.map_or(start::DEFAULT_SIZE, |place| place.size),
         previous: Some(handoff.agent_id),
+        model: handoff.choice.model.clone(),
     };
     let deadline = handoff.stay.deadline;
     let successor_id = start::create(tx, wanted, Owner::Handoff(id), deadline);

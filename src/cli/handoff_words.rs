@@ -1,0 +1,79 @@
+//! The words of the options of `handoff`: who writes the document, what is done about its faults, how soon the successor
+//! must acknowledge it.
+
+use clap::ValueEnum;
+
+/// What is done about faults of the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckArg {
+    /// Do not check the document.
+    Off,
+    /// Report the faults as warnings.
+    Warn,
+    /// Ask the agent once to fix them.
+    Fix,
+    /// Wait until you accept the document.
+    Hold,
+}
+
+/// Who writes the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AuthorArg {
+    /// The agent, with its own tools.
+    #[value(alias = "agent_file")]
+    AgentFile,
+    /// The agent, as its reply.
+    #[value(alias = "agent_reply")]
+    AgentReply,
+    /// tasuki, from the transcript; for agents that have died.
+    Salvage,
+    /// You, with --document.
+    Provided,
+}
+
+/// How soon the successor must acknowledge the handoff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UrgencyArg {
+    /// Within 5 minutes.
+    Immediate,
+    /// Within 15 minutes.
+    Prepare,
+    /// Within 30 minutes.
+    #[value(alias = "when_available")]
+    WhenAvailable,
+}
+
+impl AuthorArg {
+    /// Its wire name in a request.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            AuthorArg::AgentFile => "agent_file",
+            AuthorArg::AgentReply => "agent_reply",
+            AuthorArg::Salvage => "salvage",
+            AuthorArg::Provided => "provided",
+        }
+    }
+}
+
+impl CheckArg {
+    /// Its wire name in a request.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            CheckArg::Off => "off",
+            CheckArg::Warn => "warn",
+            CheckArg::Fix => "fix",
+            CheckArg::Hold => "hold",
+        }
+    }
+}
+
+impl UrgencyArg {
+    /// Its wire name in a request.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            UrgencyArg::Immediate => "immediate",
+            UrgencyArg::Prepare => "prepare",
+            UrgencyArg::WhenAvailable => "when_available",
+        }
+    }
+}
