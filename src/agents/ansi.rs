@@ -29,6 +29,13 @@ pub struct Cell {
 /// Largest capture that is read, in bytes; a screen of 500 × 200 cells with an escape before each stays below it.
 const MAX_BYTES: usize = 4 << 20;
 
+/// The plain text of a capture, without trailing blanks.
+#[must_use]
+pub fn plain(screen: &str, width: u16, height: u16) -> String {
+    let text = |row: &Vec<Cell>| row.iter().map(|cell| cell.char).collect::<String>().trim_end().to_owned();
+    cells(screen, width, height).iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
 /// Reads a capture into rows of cells: at most `height` rows of at most `width` characters. Trailing blanks stay.
 #[must_use]
 pub fn cells(screen: &str, width: u16, height: u16) -> Vec<Vec<Cell>> {

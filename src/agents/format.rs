@@ -3,6 +3,7 @@
 
 use super::condition::Pattern;
 use super::hook_format::HooksSection;
+use super::limit_format::LimitsSection;
 use super::transcript_format::TranscriptSection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -42,6 +43,8 @@ pub struct ProfileFile {
     /// How its transcript is read; without it there is no `agent_reply`, no `salvage`, no context usage from it, and
     /// nothing is known of what the agent did.
     pub transcript: Option<TranscriptSection>,
+    /// How the limits of the CLI show (used up, no credit, logged out, overloaded).
+    pub limits: Option<LimitsSection>,
     /// What goes into the CLI's own configuration so that an agent that tasuki did not start reports too.
     pub install: Option<InstallSection>,
 }

@@ -7,7 +7,7 @@
 //! [`ansi`] and [`screen`] (screens), [`rules`] (what each hook event means), [`hook`] and [`statusline`] (the commands
 //! that CLIs run), [`event`] (the sidecar's side), [`transcript_format`] and [`transcript`] (the conversation, and how
 //! full the context is), [`tool_format`], [`tool_calls`], [`transcript_facts`], [`actions`] and [`reading`] (what the
-//! agent did), [`install`] (hooks in a CLI's own configuration).
+//! agent did), [`limit_format`], `limits` and [`reset_time`] (what stops the CLI), [`install`] (hooks in a CLI's own configuration).
 
 pub mod actions;
 pub mod ansi;
@@ -21,10 +21,13 @@ pub mod hook_time;
 pub mod install;
 mod json;
 pub mod launch;
+pub mod limit_format;
+mod limits;
 mod placeholder;
 pub mod profile;
 mod prune;
 pub mod reading;
+pub mod reset_time;
 mod resume;
 pub mod rules;
 mod salvage;

@@ -118,9 +118,12 @@ impl Profile {
     pub fn facts(&self) -> ProfileFacts {
         let reports = |rule: &HookRule| rule.event == Meaning::Event(HookKind::PromptSubmit) && rule.text.is_some();
         let tells = |rule: &HookRule| rule.event == Meaning::Event(HookKind::Stop) && rule.last_text.is_some();
+        let fails = |rule: &HookRule| rule.event == Meaning::Event(HookKind::StopFailure);
         ProfileFacts {
             name: self.name.clone(),
             launchable: self.file.launch.is_some(),
+            shows_limits: self.file.limits.is_some(),
+            reports_failures: self.file.hooks.on.iter().any(fails),
             takes_model: self.file.launch.as_ref().is_some_and(|launch| !launch.model.is_empty()),
             reports_prompts: self.file.hooks.on.iter().any(reports),
             screen_proof: self.file.screen.proof,

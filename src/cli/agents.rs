@@ -7,7 +7,7 @@ use super::register::{self, RegisterArgs};
 use super::view::{ViewFile, said, shown};
 use super::{input, names, view};
 use crate::contract::reply::AgentReply;
-use crate::contract::{AgentState, AgentView, Verdict};
+use crate::contract::{AgentState, AgentView, LimitedView, Verdict};
 use crate::core::text::sanitise;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
@@ -186,6 +186,7 @@ pub(super) fn lines(seen: &AgentView) -> Vec<String> {
         ("profile", Some(seen.profile.clone())),
         ("model", seen.model.clone()),
         ("state", Some(seen.state.as_str().to_owned())),
+        ("limited", seen.limited.as_ref().map(limited)),
         ("pane", text(&seen.pane)),
         ("session", text(&seen.tmux_session)),
         ("process", seen.pid.map(|pid| pid.to_string())),
@@ -207,6 +208,12 @@ pub(super) fn lines(seen: &AgentView) -> Vec<String> {
         None => format!("  {:<11} {} tokens", "context", context.used),
     }));
     lines
+}
+
+/// Which limit stops the CLI, and until when.
+fn limited(limited: &LimitedView) -> String {
+    let until = said(limited.until.as_deref()).map(|until| format!(" until {}", view::clock(until)));
+    format!("{}{}: {}", limited.kind.as_str(), until.unwrap_or_default(), limited.said)
 }
 
 /// A share as a bar of five cells; what is used at all shows, and only what is full fills it.

@@ -2,6 +2,7 @@
 
 use crate::core::request::is_host;
 use crate::core::settings::Target;
+use crate::core::text;
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
 
@@ -95,6 +96,27 @@ impl<'de> Deserialize<'de> for GhProgram {
         } else {
             Err(de::Error::custom("a program must be a name or an absolute path"))
         }
+    }
+}
+
+/// A text that is typed to an agent by itself.
+pub(super) struct ResumeText(pub(super) String);
+
+/// The longest such text, in bytes.
+const LONGEST_TEXT: usize = 4096;
+
+impl<'de> Deserialize<'de> for ResumeText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.trim().is_empty() || text.len() > LONGEST_TEXT {
+            return Err(de::Error::custom(format!("a text must have 1 to {LONGEST_TEXT} bytes and not only blanks")));
+        }
+        if text::begins_like_a_command(&text) {
+            return Err(de::Error::custom(
+                "a text must not begin with / ! # or @: an agent's CLI would take it as a command",
+            ));
+        }
+        Ok(ResumeText(text))
     }
 }
 

@@ -1,8 +1,12 @@
 //! The settings of `config.toml`.
 
-use super::kinds::{Argv, Commands, Expressions, GhProgram, Hosts, Pauses, Percent, Size, SocketName, TimeSpan};
+use super::kinds::{
+    Argv, Commands, Expressions, GhProgram, Hosts, Pauses, Percent, ResumeText, Size, SocketName, TimeSpan,
+};
 use crate::contract::document::DocumentCheck;
-use crate::core::settings::{AckTimes, ContextLimits, DocumentRules, Limits, PublishLimits, Target};
+use crate::core::settings::{
+    AckTimes, ContextLimits, DocumentRules, Limits, OnUsageLimit, PublishLimits, RESUME_TEXT, Target,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::Deserialize;
 use std::time::Duration;
@@ -15,6 +19,10 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Config {
     /// The limits of the steps.
     pub limits: Limits,
+    /// What follows from a usage limit of an agent's CLI.
+    pub on_usage_limit: OnUsageLimit,
+    /// What an agent is told after the end of a usage limit.
+    pub resume_text: String,
     /// How long an acknowledgement may take.
     pub ack: AckTimes,
     /// What follows from a full context.
@@ -122,6 +130,12 @@ struct RawLimits {
     /// unless set.
     #[schemars(with = "Option<String>")]
     reading: Option<TimeSpan>,
+    /// What follows if an agent's CLI reaches a usage limit: "tell" (the operator is told), "wait" (after the end of the limit,
+    /// the agent is told to continue) or "hand_off" (its work goes to the next of its persona's fallbacks); "tell" unless set.
+    on_usage_limit: OnUsageLimit,
+    /// What an agent is told after the end of a usage limit.
+    #[schemars(with = "Option<String>", length(max = 4096))]
+    resume_text: Option<ResumeText>,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
@@ -252,6 +266,8 @@ impl Raw {
                 briefing_ms: or(self.limits.briefing, limits.briefing_ms),
                 reading_ms: or(self.limits.reading, limits.reading_ms),
             },
+            on_usage_limit: self.limits.on_usage_limit,
+            resume_text: self.limits.resume_text.map_or_else(|| RESUME_TEXT.to_owned(), |text| text.0),
             ack: AckTimes {
                 immediate_ms: or(self.ack.immediate, ack.immediate_ms),
                 prepare_ms: or(self.ack.prepare, ack.prepare_ms),

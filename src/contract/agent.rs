@@ -46,6 +46,36 @@ words! {
     }
 }
 
+words! {
+    /// Which limit stops an agent's CLI.
+    #[derive(JsonSchema)]
+    LimitKind {
+        /// So much was used that the CLI takes nothing more until a certain time.
+        UsageLimit = "usage_limit",
+        /// The account has no credit left.
+        NoCredit = "no_credit",
+        /// The login has expired, or the key is refused.
+        LoggedOut = "logged_out",
+        /// The service has too much to do.
+        Overloaded = "overloaded",
+    }
+}
+
+/// A limit that stops an agent's CLI.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct LimitedView {
+    /// Which.
+    pub kind: Word<LimitKind>,
+    /// When tasuki saw it: UTC, milliseconds, `Z`.
+    pub since: String,
+    /// When it ends, if the CLI says so.
+    pub until: Option<String>,
+    /// What the CLI says.
+    pub said: String,
+}
+
 /// `view/agents/<agent_id>.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -98,6 +128,8 @@ pub struct AgentView {
     pub waiting_texts: u64,
     /// Its context has reached `context.suggest_at`, and it is in no handoff.
     pub handoff_suggested: bool,
+    /// The limit that stops its CLI; null if none does.
+    pub limited: Option<LimitedView>,
     /// How full its context is, if its CLI reports it.
     pub context: Option<ContextView>,
 }

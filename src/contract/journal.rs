@@ -14,6 +14,8 @@ words! {
         HandoffFailed = "handoff.failed",
         /// What an agent does.
         AgentState = "agent.state",
+        /// A limit stops an agent's CLI.
+        AgentLimited = "agent.limited",
         /// The verdict on a typed text.
         Delivery = "delivery",
         /// An acknowledgement was taken or overridden, its questions were answered, or a message about it was sent.
@@ -42,7 +44,7 @@ pub struct JournalLine {
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
     /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
-    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text),
+    /// `auto`, that its context has reached a limit of `config.toml`), `agent.limited` (a limit stops its CLI), `delivery` (the verdict on a typed text),
     /// `ack` (an acknowledgement was taken or overridden, its questions were answered, or a message about it was sent),
     /// `reminder` and `escalation` (what became of each), `publish` (the state of a publishing has changed), `work`
     /// (something was done to a work item) or `error` (a failure that halts no handoff).
@@ -88,7 +90,15 @@ pub struct JournalLine {
     /// `agent.state`: what the agent does; `publish`: the state of the publishing; both in the words of their views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `message`, `work`, `exit` or `new_session`.
+    /// `agent.limited`: which limit, in the words of the agent's view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// `agent.limited`: when the limit ends, if the CLI says so.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    #[schemars(with = "Option<String>")]
+    pub until: MaybeNull,
+    /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `message`, `resume`, `work`, `exit` or
+    /// `new_session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
     /// `delivery`: the id in the text's last line.

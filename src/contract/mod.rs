@@ -21,7 +21,7 @@ mod words;
 pub mod work;
 
 pub use ack::AckView;
-pub use agent::{AgentState, AgentView, ContextView, Hooks};
+pub use agent::{AgentState, AgentView, ContextView, Hooks, LimitKind, LimitedView};
 pub use answer::{Fault, ResultFile, WhyFile};
 pub use document::DocumentFault;
 pub use error::ErrorFile;

@@ -5,6 +5,7 @@ use super::event::RequestFacts;
 use super::hook::HookEvent;
 use super::id::{AgentId, DeliveryId, HandoffId};
 use super::pane::{DeliveryVerdict, Refusal, Verdict};
+use super::persona::ProfileChoice;
 use super::rows::agent::Purpose;
 use super::text::wire_name;
 
@@ -33,6 +34,8 @@ pub(crate) enum Fact {
     SessionReplaced { agent_id: AgentId, former: Option<String> },
     /// So much of its context is used, in percent, that it is to be handed off by itself.
     ContextFull { agent_id: AgentId, percent: u64, facts: Box<RequestFacts> },
+    /// Its CLI has reached a usage limit: its work is to continue on that other one.
+    UsedUp { agent_id: AgentId, choice: ProfileChoice, facts: Box<RequestFacts> },
     /// An agent has ended or is lost.
     Ended { agent_id: AgentId },
 }

@@ -1,7 +1,7 @@
 //! Handles the facts that agents' machines have queued: each goes to the handoff or the work item that it concerns.
 
-use super::agent::{context_usage, exit, priming};
-use super::fact::Fact;
+use super::agent::{context_usage, exit, limits, priming};
+use super::fact::{DeliveryEnd, Fact};
 use super::handoff::{ack, dialogs, driver, trigger};
 use super::id::AgentId;
 use super::rows::agent::Purpose;
@@ -35,6 +35,12 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         Fact::Verdict { agent_id, purpose: Purpose::Exit(None), ended, .. } => {
             exit::exit_command_verdict(tx, agent_id, ended)
         }
+        Fact::Verdict { agent_id, purpose: Purpose::Resume, ended: DeliveryEnd::Unconfirmed(why), .. } => {
+            limits::not_resumed(tx, agent_id, &format!("it is not known whether the text arrived ({why})"));
+        }
+        Fact::Verdict { agent_id, purpose: Purpose::Resume, ended: DeliveryEnd::Refused(reason), .. } => {
+            limits::not_resumed(tx, agent_id, &reason.told("nothing was typed"));
+        }
         Fact::Verdict { purpose, .. } | Fact::TurnEnded { purpose, .. } => {
             if let Some(id) = purpose.handoff() {
                 driver::learned(tx, id, fact);
@@ -52,6 +58,12 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
             match trigger::begin_automatic(tx, agent_id, context_usage::REASON, facts) {
                 Ok(handoff_id) => context_usage::auto_handoff_begun(tx, agent_id, *percent, handoff_id),
                 Err(refused) => context_usage::defer(tx, agent_id, *percent, &refused.message),
+            }
+        }
+        Fact::UsedUp { agent_id, choice, facts } => {
+            match trigger::begin_after_limit(tx, agent_id, limits::REASON, choice, facts) {
+                Ok(handoff_id) => limits::handoff_begun(tx, agent_id, choice, handoff_id),
+                Err(refused) => limits::handoff_refused(tx, agent_id, &refused.message),
             }
         }
         Fact::Ended { agent_id } => {

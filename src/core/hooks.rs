@@ -2,7 +2,7 @@
 //! session, from a CLI that the agent runs, or from a process that has ended, so each is checked before it counts.
 
 use super::agent::acceptance::{self, Sign};
-use super::agent::{context_usage, exit, idle, priming, register, start, typing, unlocated};
+use super::agent::{context_usage, exit, idle, limits, priming, register, start, typing, unlocated};
 use super::fact::Fact;
 use super::follow;
 use super::hook::{HookEvent, HookKind, SessionReason};
@@ -30,10 +30,21 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
             turn_end(tx, &agent_id, event);
             follow::facts(tx);
             context_usage::turn_ended(tx, &agent_id);
+            limits::look(tx, &agent_id, true, None);
         }
-        HookKind::StopFailure | HookKind::Interrupted => turn_end(tx, &agent_id, event),
-        HookKind::Blocked => idle::blocked(tx, &agent_id, event.message.as_deref()),
-        HookKind::Notification => {}
+        HookKind::StopFailure => {
+            turn_end(tx, &agent_id, event);
+            follow::facts(tx);
+            limits::look(tx, &agent_id, false, event.message.as_deref());
+        }
+        HookKind::Interrupted => turn_end(tx, &agent_id, event),
+        HookKind::Blocked => {
+            idle::blocked(tx, &agent_id, event.message.as_deref());
+            follow::facts(tx);
+            limits::look(tx, &agent_id, false, event.message.as_deref());
+        }
+        // A CLI that waits in its turn for the end of a limit says so.
+        HookKind::Notification => limits::look(tx, &agent_id, false, event.message.as_deref()),
         HookKind::Context => {
             if let Some(usage) = event.context {
                 context_usage::reported(tx, &agent_id, usage);

@@ -34,7 +34,7 @@ pub mod view;
 pub mod work;
 
 use crate::contract::reply::DismissReply;
-use agent::{acceptance, context_usage, exit, idle, priming, queue, register, start, typing};
+use agent::{acceptance, context_usage, exit, idle, limits, priming, queue, register, start, typing};
 use decision::{Cycle, Decision};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Event, IncomingRequest};
@@ -200,9 +200,14 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
             let found = if let Outcome::ContextUsage(found) = outcome { found } else { None };
             context_usage::measured(tx, agent_id, key, found);
         }
+        (Effect::ReadLimit { .. }, outcome) => {
+            let found = if let Outcome::Limit(found) = outcome { found } else { None };
+            limits::found(tx, agent_id, key, found);
+        }
         (Effect::AwaitPrompt { .. }, outcome) => acceptance::settled(tx, agent_id, key, outcome == Outcome::Done),
         (Effect::CheckAutoHandoff { .. }, outcome) => {
             let round = if let Outcome::AutoHandoffCheck(round) = outcome { Some(*round) } else { None };
+            limits::checked(tx, agent_id, key, round.clone());
             context_usage::auto_handoff_checked(tx, agent_id, key, round);
         }
         (

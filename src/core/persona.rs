@@ -2,25 +2,15 @@
 
 use super::reply::Refused;
 use crate::contract::document::DocumentCheck;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+
+pub use super::rows::choice::ProfileChoice;
 
 /// Longest name of a model, in bytes.
 const MAX_MODEL: usize = 128;
 /// Most fallbacks that count.
 pub const MAX_FALLBACKS: usize = 16;
-
-/// With which CLI, and which of its models, an agent is started.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ProfileChoice {
-    /// The profile that drives the CLI.
-    pub profile: String,
-    /// The model, as the CLI's own option takes it; absent: the CLI chooses.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-}
 
 /// Checks the name of a model, which becomes an argument of a launch line.
 ///

@@ -5,6 +5,7 @@ use super::prompts::Prompts;
 use super::request::Urgency;
 use super::rules::Rules;
 use crate::contract::document::DocumentCheck;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -107,6 +108,10 @@ pub struct ProfileFacts {
     pub launchable: bool,
     /// A new agent can be told which model to use.
     pub takes_model: bool,
+    /// How the limits of the CLI show is known.
+    pub shows_limits: bool,
+    /// The CLI reports a turn that ends in an error.
+    pub reports_failures: bool,
     /// The CLI reports each submitted prompt with its text.
     pub reports_prompts: bool,
     /// The screen alone proves that a prompt was taken.
@@ -135,6 +140,8 @@ impl ProfileFacts {
             name: "demo".to_owned(),
             launchable: true,
             takes_model: true,
+            shows_limits: true,
+            reports_failures: true,
             reports_prompts: true,
             screen_proof: false,
             starts_at_launch: true,
@@ -209,10 +216,30 @@ impl Default for DocumentRules {
     }
 }
 
+/// What follows if an agent's CLI reaches a usage limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnUsageLimit {
+    /// The operator is told.
+    #[default]
+    Tell,
+    /// After the end of the limit, the agent is told to continue.
+    Wait,
+    /// The agent's work goes to the next of its persona's fallbacks.
+    HandOff,
+}
+
+/// What an agent is told after the end of a usage limit, unless set.
+pub const RESUME_TEXT: &str =
+    "The usage limit of your CLI has ended. Continue with your work where the limit stopped you.";
+
 /// Everything that the core is configured with.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     pub limits: Limits,
+    pub on_usage_limit: OnUsageLimit,
+    /// What an agent is told after the end of a usage limit.
+    pub resume_text: String,
     pub context: ContextLimits,
     pub ack: AckTimes,
     /// Who is notified of an acknowledgement that never came.

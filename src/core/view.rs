@@ -4,13 +4,13 @@ use super::agent::context_usage;
 use super::handoff::ack;
 use super::hook::ContextUsage;
 use super::pane::DeliveryVerdict;
-use super::rows::agent::{Agent, Primed};
+use super::rows::agent::{Agent, Limited, Primed};
 use super::rows::handoff::{Handoff, HandoffError, LastVerdicts, Span};
 use super::rows::item::{Entry, Item, NotifiedAgent, Status, Who};
 use super::time::rfc3339;
 use crate::contract::work::{EntryView, FailedChildView, ToldView};
 use crate::contract::{
-    self, AgentView, ContextView, DeliveryView, HandoffView, Hooks, StepError, StepView, Word, WorkView,
+    self, AgentView, ContextView, DeliveryView, HandoffView, Hooks, LimitedView, StepError, StepView, Word, WorkView,
 };
 
 /// `view/agents/<agent_id>.json`.
@@ -40,7 +40,19 @@ pub fn agent(agent: &Agent) -> AgentView {
         primed: agent.primed == Primed::Done,
         waiting_texts: agent.queue.len() as u64,
         handoff_suggested: context_usage::is_suggested(agent),
+        limited: agent.limits.limited.as_ref().map(LimitedView::from),
         context: agent.context.map(|context| context_of(agent, &context)),
+    }
+}
+
+impl From<&Limited> for LimitedView {
+    fn from(limited: &Limited) -> Self {
+        LimitedView {
+            kind: limited.kind.into(),
+            since: rfc3339(limited.since_ms),
+            until: limited.until_ms.map(rfc3339),
+            said: limited.said.clone(),
+        }
     }
 }
 

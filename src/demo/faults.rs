@@ -23,6 +23,7 @@
 //! | `write_never` | no document, but a normal Stop |
 //! | `never_stops` | the document is written, and the turn never ends |
 //! | `fail_turn` | each turn ends with StopFailure, and nothing is written |
+//! | `usage_limit=SECONDS` | each turn ends with StopFailure, which reports a usage limit; it ends at this time, in seconds since 1970 |
 //! | `fail_priming` | so does the turn of a typed text that asks for no document |
 //! | `ignore_exit` | `/exit` says goodbye, and nothing else happens |
 //! | `linger=MS` | the process lives on for MS after SessionEnd |
@@ -67,7 +68,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-const NAMES: [&str; 60] = [
+const NAMES: [&str; 61] = [
     "work",
     "swallow_enter",
     "start_slow",
@@ -90,6 +91,7 @@ const NAMES: [&str; 60] = [
     "flaw_stays",
     "never_stops",
     "fail_turn",
+    "usage_limit",
     "fail_priming",
     "ignore_exit",
     "linger",

@@ -63,6 +63,11 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
         acts.extend([Act::Wait(length / 2), Act::Fail("API error: 529 overloaded".into())]);
         return acts;
     }
+    if let Some(until) = faults.text("usage_limit") {
+        let said = format!("Usage limit reached; it resets at {until}");
+        acts.extend([Act::Wait(length / 2), Act::Fail(said)]);
+        return acts;
+    }
     if faults.has("interrupt") {
         acts.extend([Act::Wait(length / 2), Act::Interrupt]);
         return acts;

@@ -2,18 +2,18 @@
 
 use super::retry_look::{self, LookResult};
 use super::{
-    Tools, compose, context_usage, document, examine, fault, identify, kill, persona, publish, start, transcript,
-    version,
+    Tools, compose, context_usage, document, examine, fault, identify, kill, limit_look, persona, placeholder, publish,
+    start, transcript, version,
 };
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::profile::Profile;
-use crate::core::effect::{Attachment, Effect, How, Notice, Outcome, Readiness, SuccessorWindow, TypeText};
+use crate::core::effect::{Attachment, Effect, How, Notice, Outcome, Readiness, TypeText};
 use crate::core::id::{DeliveryId, Slug};
 use crate::core::pane::{ComposerContent, PaneRef, Process, Refusal, ScreenReading, Typed};
 use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
-use crate::tmux::{Capture, Error as TmuxError, Input, Ready, ReadyPlan, ScreenReader, TypePlan};
+use crate::tmux::{Capture, Input, Ready, ReadyPlan, ScreenReader, TypePlan};
 use crate::{limits, notify, process};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -34,8 +34,6 @@ const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 const BRIEF_IDLE_LIMIT: Duration = Duration::from_secs(8);
 /// Pause between two looks at a starting agent's screen, or at a process that is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Pause before the next try to remove a placeholder.
-const DROP_AGAIN: Duration = Duration::from_secs(2);
 /// Most characters of a screen that are shown to a person.
 const SCREEN_CHARS: usize = 800;
 /// Most lines of a screen that are shown to a person.
@@ -62,11 +60,15 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         }
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
         Effect::AwaitDeath { process } => await_death(process, stop).await,
-        Effect::HoldPlaceholder { pane, tag } => hold_placeholder(tools, pane, tag).await,
-        Effect::DropPlaceholder { tag } => drop_placeholder(tools, tag, stop).await,
+        Effect::HoldPlaceholder { pane, tag } => placeholder::hold(tools, pane, tag).await,
+        Effect::DropPlaceholder { tag } => placeholder::remove(tools, tag, stop).await,
         Effect::Start(plan) => Outcome::Started(start::start(tools, plan).await),
         Effect::ReadContextUsage { profile, path, .. } => {
             Outcome::ContextUsage(context_usage::read(tools, profile, path, stop).await)
+        }
+        Effect::ReadLimit { profile, said, path, pane, .. } => {
+            let signs = (said.as_deref(), path.as_deref(), pane.as_ref());
+            Outcome::Limit(limit_look::look(tools, profile, signs, stop).await)
         }
         Effect::AwaitPrompt { profile, path, delivery_id, .. } => {
             transcript::await_prompt(tools, profile, path, delivery_id, stop).await
@@ -316,32 +318,6 @@ async fn await_death(process: &Process, stop: &CancellationToken) -> Outcome {
         }
     }
     Outcome::Done
-}
-
-async fn hold_placeholder(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
-    let cwd = tools.tmux.facts(pane.pane).await.ok().flatten().map(|row| row.cwd).filter(|cwd| !cwd.is_empty());
-    match tools.tmux.hold_placeholder(pane, tag).await {
-        Ok(location) => {
-            Outcome::Placeholder(Some(SuccessorWindow { session: location.session, size: location.size, cwd }))
-        }
-        Err(TmuxError::Pane { .. }) => Outcome::Placeholder(None),
-        Err(error) => Outcome::Failed { why: error.to_string() },
-    }
-}
-
-/// Removes the placeholder as soon as a server answers: nothing else would remove it.
-async fn drop_placeholder(tools: &Tools, tag: &str, stop: &CancellationToken) -> Outcome {
-    loop {
-        match tools.tmux.drop_placeholder(tag).await {
-            Ok(()) => return Outcome::Done,
-            Err(error @ TmuxError::BadArgument { .. }) => return Outcome::Failed { why: error.to_string() },
-            Err(error) => tracing::debug!(%error, tag, "could not remove a placeholder window; tasuki tries again"),
-        }
-        tokio::select! {
-            () = stop.cancelled() => return Outcome::Failed { why: "tasuki stopped removing the window".to_owned() },
-            () = tokio::time::sleep(DROP_AGAIN) => {}
-        }
-    }
 }
 
 /// Notifies the operator in the tmux clients and by the configured command, if there is one. Error file and journal are

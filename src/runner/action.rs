@@ -20,6 +20,7 @@ pub(super) fn in_words(effect: &Effect) -> &'static str {
         Effect::Start(_) => "starting an agent",
         Effect::Identify { .. } => "finding out what runs in a pane",
         Effect::ReadContextUsage { .. } => "reading how full an agent's context is",
+        Effect::ReadLimit { .. } => "looking for a limit of an agent's CLI",
         Effect::AwaitPrompt { .. } => "waiting for a prompt in a transcript",
         Effect::AwaitRead { .. } => "waiting until a document was read",
         Effect::CheckAutoHandoff { .. } => "checking whether a handoff may begin automatically",

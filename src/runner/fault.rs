@@ -37,6 +37,7 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
         | Effect::DropPlaceholder { .. }
         | Effect::Identify { .. }
         | Effect::ReadContextUsage { .. }
+        | Effect::ReadLimit { .. }
         | Effect::AwaitPrompt { .. }
         | Effect::CheckAutoHandoff { .. }
         | Effect::KillPane { .. }

@@ -58,6 +58,7 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
         | Effect::HoldPlaceholder { .. }
         | Effect::Identify { .. }
         | Effect::ReadContextUsage { .. }
+        | Effect::ReadLimit { .. }
         | Effect::CheckAutoHandoff { .. }
         | Effect::KillPane { .. }
         | Effect::KeepCopy(_) => SHORT,

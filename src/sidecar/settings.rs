@@ -24,6 +24,8 @@ pub(super) fn settings(
     let word = |path: &Path| shell_word(&path.display().to_string());
     Settings {
         limits: config.limits.clone(),
+        on_usage_limit: config.on_usage_limit,
+        resume_text: config.resume_text.clone(),
         context: config.context,
         ack: config.ack,
         escalation: config.escalation_target.clone(),

@@ -70,6 +70,7 @@ impl Former {
             | Effect::AwaitReady { agent_id, .. }
             | Effect::AwaitPrompt { agent_id, .. }
             | Effect::ReadContextUsage { agent_id, .. }
+            | Effect::ReadLimit { agent_id, .. }
             | Effect::CheckAutoHandoff { agent_id, .. }
             | Effect::KillPane { agent_id, .. } => Waiter::Agent(*agent_id),
             Effect::ReadPersona { .. } => {

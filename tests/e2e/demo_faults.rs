@@ -155,7 +155,7 @@ fn fail_turn() {
     let demo = DemoTmux::start("fail_turn");
     demo.instruct();
     let events = demo.expect(&["session_start", "prompt_submit", "stop_failure"]);
-    assert_eq!(events[2]["message"], "server_error");
+    assert_eq!(events[2]["message"], "API error: 529 overloaded");
     assert!(!demo.document().exists());
 }
 

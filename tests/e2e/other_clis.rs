@@ -40,3 +40,58 @@ fn command_line(pid: i32) -> String {
         .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
         .unwrap_or_default()
 }
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs()
+}
+
+#[test]
+fn an_agent_at_its_usage_limit_is_shown_and_told_of_and_its_work_goes_to_the_fallback_that_is_left() {
+    let stage = Stage::without_sidecar("");
+    let told = stage.work_dir().join("told");
+    let command = format!("command = [\"/bin/sh\", \"-c\", 'cat >>\"$0\"', \"{}\"]", told.display());
+    let config = format!("[limits]\non_usage_limit = \"hand_off\"\n[notify]\n{command}\n");
+    fs::write(stage.home().join("config.toml"), config).expect("a configuration");
+    let profiles = stage.home().join("data/profiles");
+    fs::create_dir_all(&profiles).expect("a folder");
+    for name in ["second", "third"] {
+        fs::write(profiles.join(format!("{name}.toml")), include_str!("../../data/profiles/demo.toml"))
+            .expect("written");
+    }
+    stage.start_sidecar();
+    let agent = stage.agent("dev");
+    let persona = stage.home().join("data/personas/dev/persona.toml");
+    fs::write(&persona, "fallbacks = [{ profile = \"demo\" }, { profile = \"second\" }]\n").expect("written");
+    let until = now() + 7_200;
+    // The agent answers one text well, so that its transcript holds a conversation; the second text finds the limit.
+    stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "Remember the number 41."}));
+    stage.until("it has answered", || stage.agent_view(&agent)["state"] == "idle");
+    stage.faults(&format!("usage_limit={until}"));
+    stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "Continue."}));
+    stage.until("its limit is shown", || stage.agent_view(&agent)["limited"]["kind"] == "usage_limit");
+    stage.faults("");
+    let limited = stage.agent_view(&agent)["limited"].clone();
+    let ends = chrono::DateTime::parse_from_rfc3339(limited["until"].as_str().expect("a time")).expect("a time");
+    assert_eq!(u64::try_from(ends.timestamp()).expect("after 1970"), until, "{limited}");
+    assert!(limited["said"].as_str().is_some_and(|said| said.starts_with("Usage limit reached")), "{limited}");
+    stage.until("its handoff has begun", || !stage.agent_view(&agent)["handoff_id"].is_null());
+    let id = stage.agent_view(&agent)["handoff_id"].as_str().expect("an id").to_owned();
+    let view = stage.until_step(&id, "done");
+    assert_eq!((&view["author"], &view["reason"]), (&json!("salvage"), &json!("usage_limit")));
+    assert_eq!(view["successor_profile"], "second", "the first fallback is what is used up");
+    let lines = stage.journal();
+    let limits = lines.iter().filter(|line| line["type"] == "agent.limited").count();
+    assert_eq!(limits, 1, "{lines:?}");
+    // The successor reaches its limit too: nothing is left, so nothing is handed off.
+    let second = view["successor_id"].as_str().expect("a successor").to_owned();
+    stage.until("it is free", || stage.agent_view(&second)["state"] == "idle");
+    stage.faults(&format!("usage_limit={until}"));
+    stage.granted(&json!({"kind": "agent_send", "agent_id": second, "text": "Continue."}));
+    stage.until("its limit is shown", || !stage.agent_view(&second)["limited"].is_null());
+    let is_told = |what: &str| fs::read_to_string(&told).is_ok_and(|told| told.contains(what));
+    stage.until("the limit has led to nothing", || is_told("all fallbacks are used up"));
+    assert!(is_told("\"code\":\"agent_limited\"") && is_told("hands its work off to second"));
+    assert!(stage.agent_view(&second)["handoff_id"].is_null());
+    stage.check_once();
+}

@@ -25,7 +25,7 @@ fn the_example_names_every_default() {
     let is_bare = |line: &&str| ["socket", "suggest_at", "auto_at"].iter().any(|key| line.starts_with(key));
     let all: String = keys.filter(|line| !is_bare(line)).map(|line| format!("{line}\n")).collect();
     assert_eq!(parse(&all).expect("with every key"), Config::default());
-    assert_eq!(all.matches(" = ").count(), 29);
+    assert_eq!(all.matches(" = ").count(), 31);
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl World {
         agent.persona_slug = "dev".parse().ok();
         agent.state = AgentState::Busy;
         agent.pane = Some(PANE);
-        let profile = ProfileFacts { reports_context: false, ..demo_facts() };
+        let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
         World { core: Decided::new(PANE.server, profile, [agent]) }
     }
 

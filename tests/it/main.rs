@@ -16,6 +16,7 @@ mod cli_wait;
 mod config;
 mod core_exits;
 mod core_handoffs;
+mod core_limits;
 mod core_receipts;
 mod core_status_line;
 mod core_successors;

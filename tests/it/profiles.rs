@@ -6,11 +6,13 @@ use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
+use tasuki::agents::reset_time::ReadingTime;
 use tasuki::agents::{Profile, ToolKind, read_facts};
+use tasuki::contract::LimitKind;
 
-/// The guide's profile, what else may stand in one, and how tool calls are read.
-fn shown() -> [String; 3] {
-    blocks("profiles", "toml").try_into().expect("three blocks")
+/// The guide's profile, what else may stand in one, how limits show, and how tool calls are read.
+fn shown() -> [String; 4] {
+    blocks("profiles", "toml").try_into().expect("four blocks")
 }
 
 #[test]
@@ -43,9 +45,10 @@ fn lay(over: toml::Table, base: &mut toml::Table) {
 
 #[test]
 fn each_key_that_other_clis_need_can_be_put_into_the_guides_profile() {
-    let [base, all, tools] = shown();
+    let [base, all, limits, tools] = shown();
     let mut more: toml::Table = toml::from_str(&all).expect("TOML");
     lay(toml::from_str(&tools).expect("TOML"), &mut more);
+    lay(toml::from_str(&limits).expect("TOML"), &mut more);
     let base: toml::Table = toml::from_str(&base).expect("TOML");
     for key in ["lazy", "scrolled", "ghost_texts", "collapsed", "transcript_path", "{home}", "(?<size>"] {
         assert!(all.contains(key), "{key} is not shown");
@@ -66,6 +69,9 @@ fn each_key_that_other_clis_need_can_be_put_into_the_guides_profile() {
     assert!(whole.file.transcript.is_some() && whole.file.version.is_some());
     assert!(whole.file.new_session.as_ref().is_some_and(|section| section.lazy));
     assert_eq!(whole.resume_command("c1").as_deref(), Some("wren --conversation c1"));
+    let clock = ReadingTime { now_ms: 1_795_613_040_000, is_utc: true };
+    let limit = whole.limit_in_event("No songs left, try again in 2 hours", &clock).expect("a limit");
+    assert_eq!((limit.kind, limit.until_ms), (LimitKind::UsageLimit, Some(clock.now_ms + 7_200_000)));
     calls_are_read(&whole);
 }
 

@@ -8,6 +8,8 @@ pub(crate) fn demo_facts() -> ProfileFacts {
         name: "demo".to_owned(),
         launchable: true,
         takes_model: true,
+        shows_limits: true,
+        reports_failures: true,
         reports_prompts: true,
         screen_proof: false,
         starts_at_launch: true,

@@ -159,7 +159,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     end_typing(tx, agent_id);
     start::ended(tx, agent_id);
     for queued in queue {
-        queue::not_typed(tx, queued, Refused::new(400, "not_active", "Agent is not active"));
+        queue::not_typed(tx, agent_id, queued, Refused::new(400, "not_active", "Agent is not active"));
     }
     if let Some(request) = take_shutdown(tx, agent_id) {
         answer_ended(tx, agent_id, &request);
@@ -174,7 +174,7 @@ fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let purpose = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()).map(|typing| typing.purpose.clone());
     match purpose {
         None => {}
-        Some(Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_)) => {
+        Some(Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_) | Purpose::Resume) => {
             verdict::finish(tx, agent_id, &DeliveryEnd::Unconfirmed("agent_ended".to_owned()))
         }
         Some(_) => drop(verdict::take(tx, agent_id)),

@@ -2,7 +2,7 @@
 //! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes a brief watch
 //! of a few seconds, so that no view says `busy` for ever.
 
-use super::{priming, unlocated};
+use super::{limits, priming, unlocated};
 use crate::core::effect::{Effect, EffectKey, Readiness};
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
@@ -15,6 +15,8 @@ use crate::core::tx::Tx;
 /// If nothing waits for the end of a turn, and the agent sends no event for this long, in milliseconds, a brief watch
 /// of its screen begins.
 const SILENCE_LIMIT_MS: u64 = 10 * 60_000;
+/// The same for a CLI that does not report a turn that fails: only its screen shows the end of such a turn.
+const UNREPORTED_LIMIT_MS: u64 = 2 * 60_000;
 /// The pause, in milliseconds, before a watch that ended without the end of the turn starts again.
 const LOOK_AGAIN_MS: u64 = 2_000;
 
@@ -26,6 +28,7 @@ const LOOK_AGAIN_MS: u64 = 2_000;
 pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let (before, is_unlocated) = (agent.idle_watch, unlocated::is_unlocated(agent));
+    let silence_limit_ms = silence_limit_ms(tx, agent);
     // A blocked agent counts as in a turn: if a person closes the dialog with Esc, the CLI sends no event either.
     let is_in_a_turn = agent.state.is_in_a_turn() && agent.pane.is_some();
     let is_running = agent.start.is_none() && agent.pending_exit.is_none();
@@ -45,10 +48,7 @@ pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
     };
     let counts_silence = is_running && (is_unlocated || (is_in_a_turn && !matches!(turn, ScreenProbe::Runs(_))));
     let silence = match (before.silence, counts_silence) {
-        (ScreenProbe::Not, true) => ScreenProbe::Later(Deadline::after(
-            &tx.now,
-            if is_unlocated { unlocated::SILENCE_LIMIT_MS } else { SILENCE_LIMIT_MS },
-        )),
+        (ScreenProbe::Not, true) => ScreenProbe::Later(Deadline::after(&tx.now, silence_limit_ms)),
         (ScreenProbe::Later(_), false) => ScreenProbe::Not,
         (watch, _) => watch,
     };
@@ -57,6 +57,15 @@ pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
         && let Some(agent) = tx.agent_mut(agent_id)
     {
         agent.idle_watch = after;
+    }
+}
+
+fn silence_limit_ms(tx: &Tx<'_>, agent: &Agent) -> u64 {
+    let profile = tx.state.settings.profiles.get(&agent.profile);
+    match (unlocated::is_unlocated(agent), profile.is_none_or(|profile| profile.reports_failures)) {
+        (true, _) => unlocated::SILENCE_LIMIT_MS,
+        (false, true) => SILENCE_LIMIT_MS,
+        (false, false) => UNREPORTED_LIMIT_MS,
     }
 }
 
@@ -115,7 +124,8 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
         _ if turn.paused => false,
         Purpose::Instruction(_) | Purpose::Rework(_) | Purpose::Priming(_) => true,
         Purpose::Briefing(id) => is_step(id, Step::Reading),
-        Purpose::Send(_) | Purpose::Work(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => false,
+        Purpose::Send(_) | Purpose::Work(_) | Purpose::Exit(_) | Purpose::NewSession(_) => false,
+        Purpose::Message(..) | Purpose::Resume => false,
     });
     let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id));
     let delays_handoff = handoff.is_some_and(|handoff| {
@@ -142,7 +152,10 @@ pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, r
     }
     match readiness {
         Readiness::Ready => end_turn(tx, agent_id),
-        Readiness::Blocked { .. } => blocked(tx, agent_id, None),
+        Readiness::Blocked { .. } => {
+            blocked(tx, agent_id, None);
+            limits::look(tx, agent_id, false, None);
+        }
         Readiness::NotReady { .. } | Readiness::Gone { .. } => {}
     }
 }
@@ -155,6 +168,7 @@ fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
     tx.set_state(agent_id, AgentState::Idle);
     tx.learn(Fact::TurnOver { agent_id: *agent_id });
     infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));
+    limits::look(tx, agent_id, false, None);
 }
 
 /// Another session has begun in the agent's process, so a turn or a dialog of the old session has ended. But a prompt

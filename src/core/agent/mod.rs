@@ -2,7 +2,7 @@
 //!
 //! From the bottom up; a point of this list uses only points before it:
 //!
-//! - `context_usage`: how full its context is, and what follows. `unlocated`: agents known only by their own events.
+//! - `context_usage`: how full its context is, and what follows. `limits`: what stops its CLI, and what follows. `unlocated`: agents known only by their own events.
 //!   `start_dialog`: a dialog in the pane of an agent that is starting.
 //! - A text may first wait in `queue`. `typing` has it typed and takes the receipt, `acceptance` looks for a better
 //!   proof where a receipt does not prove enough, and `verdict` ends the delivery. `queue` uses `typing`, `typing` uses
@@ -22,6 +22,7 @@ pub(crate) mod acceptance;
 pub mod context_usage;
 pub(crate) mod exit;
 pub(crate) mod idle;
+pub(crate) mod limits;
 pub(crate) mod priming;
 pub(crate) mod queue;
 pub(crate) mod register;

@@ -1,6 +1,6 @@
 //! The texts that wait until their agent can take them.
 
-use super::typing;
+use super::{limits, typing};
 use crate::core::fact::Fact;
 use crate::core::id::AgentId;
 use crate::core::pane::Refusal;
@@ -23,18 +23,20 @@ pub(crate) fn type_next(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let (first_line, purpose) = match queued.asker {
         Asker::Request(request_id) => ("Text from the operator.", Purpose::Send(request_id)),
         Asker::Message(id, number) => ("Message from tasuki about a handoff.", Purpose::Message(id, number)),
+        Asker::Resume(()) => ("Text from the operator.", Purpose::Resume),
     };
     let text = typing::Text { first_line: first_line.to_owned(), body: queued.text, allow_busy: false };
     typing::begin(tx, agent_id, purpose, text, None);
 }
 
 /// A waiting text will not be typed: the asker gets the refusal.
-pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
+pub(crate) fn not_typed(tx: &mut Tx<'_>, agent_id: &AgentId, queued: Queued, refused: Refused) {
     match queued.asker {
         Asker::Request(request_id) => tx.refuse(&request_id, refused),
         Asker::Message(handoff_id, number) => {
             tx.learn(Fact::NotTyped { handoff_id, number, why: refused.message });
         }
+        Asker::Resume(()) => limits::not_resumed(tx, agent_id, &refused.message),
     }
 }
 
@@ -53,6 +55,6 @@ pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     };
     for queued in late {
         let refused = Refused::new(409, "refused", reason.told("Nothing was typed")).hint(reason.hint());
-        not_typed(tx, queued, refused.reason(wire_name(&reason)));
+        not_typed(tx, agent_id, queued, refused.reason(wire_name(&reason)));
     }
 }

@@ -105,6 +105,8 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: 
     agent.tmux_session = Some(wanted.session.clone());
     agent.previous_agent_id = wanted.previous;
     agent.model.clone_from(&wanted.model);
+    let former = wanted.previous.and_then(|id| tx.agent(&id));
+    agent.limits.used_up = former.map(|former| former.limits.used_up.clone()).unwrap_or_default();
     agent.ours = true;
     agent.start_server = tx.state.server;
     agent.handoff_id = match &owner {

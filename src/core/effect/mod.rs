@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use examine::{Drift, EnvironmentSearch, ExaminePlan};
 pub use outcome::{
-    AutoHandoffCheck, Composed, DocumentRead, Examination, Measured, Outcome, PersonaTexts, Readiness, Started,
-    SuccessorWindow,
+    AutoHandoffCheck, Composed, DocumentRead, Examination, LimitFound, Measured, Outcome, PersonaTexts, Readiness,
+    Started, SuccessorWindow,
 };
 pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan, SecretFound};
 
@@ -206,6 +206,16 @@ pub enum Effect {
         profile: String,
         path: String,
     },
+    /// Look whether a limit stops an agent's CLI.
+    ReadLimit {
+        agent_id: AgentId,
+        profile: String,
+        /// What the CLI's own event said.
+        said: Option<String>,
+        /// Of its transcript.
+        path: Option<String>,
+        pane: Option<PaneRef>,
+    },
     /// Wait until a prompt is in its agent's transcript.
     AwaitPrompt {
         agent_id: AgentId,
@@ -281,6 +291,7 @@ impl Effect {
             | Effect::KillPane { .. }
             | Effect::Identify { .. }
             | Effect::ReadContextUsage { .. }
+            | Effect::ReadLimit { .. }
             | Effect::AwaitPrompt { .. }
             | Effect::AwaitRead { .. }
             | Effect::CheckAutoHandoff { .. }
@@ -310,6 +321,7 @@ impl Effect {
             Effect::AwaitReady { .. } => "await_ready",
             Effect::Identify { .. } => "identify",
             Effect::ReadContextUsage { .. } => "read_gauge",
+            Effect::ReadLimit { .. } => "read_limit",
             Effect::AwaitPrompt { .. } => "await_prompt",
             Effect::AwaitRead { .. } => "await_read",
             Effect::CheckAutoHandoff { .. } => "look_round",

@@ -1,7 +1,7 @@
 //! How an effect ended, as the runner reports it.
 
 use super::examine::EnvironmentSearch;
-use crate::contract::{DocumentFault, Facts};
+use crate::contract::{DocumentFault, Facts, LimitKind};
 use crate::core::hook::ContextUsage;
 use crate::core::pane::{PaneFacts, PaneRef, Process, Typed};
 use crate::core::persona::PersonaFacts;
@@ -121,6 +121,8 @@ pub enum Outcome {
     /// How full a context is; none if the transcript does not say.
     #[serde(rename = "gauge")]
     ContextUsage(Option<Measured>),
+    /// The limit that stops a CLI; none if none was found.
+    Limit(Option<LimitFound>),
     Copied {
         file_name: String,
         /// SHA-256 of the copy, if it is not the document's because credentials were taken out.
@@ -144,6 +146,16 @@ pub struct Measured {
     pub usage: ContextUsage,
     /// The window's size is a guess from the model's name.
     pub guessed: bool,
+}
+
+/// A limit, as a CLI shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitFound {
+    pub kind: LimitKind,
+    /// When it ends, if the CLI says so; wall clock, in milliseconds since 1970.
+    pub until_ms: Option<i64>,
+    /// What the CLI says, at most 300 characters, without credentials and control characters.
+    pub said: String,
 }
 
 /// The preconditions of an automatic handoff.

@@ -72,7 +72,12 @@ fn slot<'h>(handoff: &'h mut Handoff, purpose: &Purpose) -> Option<&'h mut Optio
         Purpose::Rework(_) => Some(&mut handoff.verdicts.rework),
         Purpose::Priming(_) => Some(&mut handoff.verdicts.priming),
         Purpose::Briefing(_) => Some(&mut handoff.verdicts.briefing),
-        Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_) => None,
+        Purpose::Exit(_)
+        | Purpose::NewSession(_)
+        | Purpose::Send(_)
+        | Purpose::Message(..)
+        | Purpose::Work(_)
+        | Purpose::Resume => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Begins a handoff, by request or automatically, after a check that the agent can be handed off.
 
 use super::{authors, document, driver, successors};
+use crate::contract::handoff::Author;
 use crate::contract::known;
 use crate::contract::reply::HandoffReply;
 use crate::core::event::RequestFacts;
@@ -45,6 +46,24 @@ pub(crate) fn begin_automatic(
     facts: &RequestFacts,
 ) -> Result<HandoffId, Refused> {
     let asked = HandoffRequest::new(agent_id, reason);
+    let checked = check(tx, &asked, facts)?;
+    Ok(begin(tx, asked, &checked, facts).0)
+}
+
+/// Begins a handoff of an agent whose CLI takes nothing more, to another CLI. tasuki writes the document.
+pub(crate) fn begin_after_limit(
+    tx: &mut Tx<'_>,
+    agent_id: &AgentId,
+    reason: &str,
+    choice: &ProfileChoice,
+    facts: &RequestFacts,
+) -> Result<HandoffId, Refused> {
+    let asked = HandoffRequest {
+        author: Author::Salvage,
+        profile: Some(choice.profile.clone()),
+        model: choice.model.clone(),
+        ..HandoffRequest::new(agent_id, reason)
+    };
     let checked = check(tx, &asked, facts)?;
     Ok(begin(tx, asked, &checked, facts).0)
 }

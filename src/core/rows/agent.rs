@@ -2,6 +2,7 @@
 
 mod context;
 mod idle_watch;
+mod limit;
 mod notices;
 mod phase;
 mod purpose;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::contract::AgentState;
 pub use context::ContextWatch;
 pub use idle_watch::{IdleWatch, ScreenProbe};
+pub use limit::{LimitWatch, Limited, UsedUp};
 pub use notices::Notices;
 pub use phase::Phase;
 pub use purpose::Purpose;
@@ -173,6 +175,8 @@ pub struct Agent {
     pub context: Option<ContextUsage>,
     #[serde(default, rename = "watch")]
     pub context_watch: ContextWatch,
+    #[serde(default)]
+    pub limits: LimitWatch,
     /// Prompts and answers of its session, as far as events told of them.
     #[serde(default)]
     pub messages: u64,
@@ -235,6 +239,7 @@ impl Agent {
             promised: Vec::new(),
             context: None,
             context_watch: ContextWatch::default(),
+            limits: LimitWatch::default(),
             messages: 0,
             chain: Chain::default(),
         }

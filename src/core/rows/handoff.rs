@@ -2,13 +2,13 @@
 
 use super::ack::Ack;
 use super::chain::Chain;
+use super::choice::ProfileChoice;
 use super::examined::Examined;
 use super::publishing::Publishing;
 use crate::contract::handoff::{Author, Successor};
 use crate::core::effect::{EffectKey, SuccessorWindow};
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
 use crate::core::pane::DeliveryVerdict;
-use crate::core::persona::ProfileChoice;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 

@@ -4,6 +4,7 @@
 pub mod ack;
 pub mod agent;
 pub mod chain;
+pub mod choice;
 pub mod examined;
 pub mod handoff;
 pub mod item;

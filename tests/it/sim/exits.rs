@@ -20,7 +20,7 @@ use tasuki::core::state::State;
 use tasuki::core::time::Now;
 
 /// Worlds in the gate and in the long suite.
-const WORLDS: (u64, u64) = (240, 2_000);
+const WORLDS: (u64, u64) = (300, 2_000);
 /// A state of a world is tried each so many acts of it.
 const EVERY: u64 = 24;
 /// So many times the next limit may come until everything must have ended.

@@ -1,15 +1,18 @@
 //! Every way in which an effect can end, for worlds in which nothing is modelled but that.
 
 use super::rng::Rng;
-use tasuki::contract::DocumentFault;
 use tasuki::contract::document::FaultGrade;
+use tasuki::contract::{DocumentFault, LimitKind};
 use tasuki::core::effect::{
-    AutoHandoffCheck, Composed, DocumentRead, Effect, EnvironmentSearch, Examination, ExaminePlan, Measured, Outcome,
-    PersonaTexts, Posted, PublishFault, Readiness, Started, SuccessorWindow,
+    AutoHandoffCheck, Composed, DocumentRead, Effect, EnvironmentSearch, Examination, ExaminePlan, LimitFound,
+    Measured, Outcome, PersonaTexts, Posted, PublishFault, Readiness, Started, SuccessorWindow,
 };
 use tasuki::core::hook::ContextUsage;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, Refusal, ServerId, Typed};
 use tasuki::core::persona::PersonaFacts;
+
+/// When a simulated life begins; wall clock, in milliseconds since 1970.
+const START_MS: i64 = 1_790_000_000_000;
 
 const REFUSALS: [Refusal; 17] = [
     Refusal::PaneGone,
@@ -99,6 +102,7 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
             let usage = ContextUsage { used: rng.below(110), window: Some(100) };
             vec![Outcome::ContextUsage(None), Outcome::ContextUsage(Some(Measured { usage, guessed: false })), failed()]
         }
+        Effect::ReadLimit { .. } => vec![Outcome::Limit(None), Outcome::Limit(Some(limit(rng))), failed()],
         Effect::CheckAutoHandoff { .. } => vec![auto_handoff(rng), failed()],
         Effect::KeepCopy(_) => vec![Outcome::Copied { file_name: "a.md".to_owned(), redacted_sha256: None }, failed()],
         Effect::Publish(_) => posts(rng),
@@ -111,6 +115,14 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
         | Effect::NotifyOperator(_)
         | Effect::Notify(_) => vec![Outcome::Done, failed()],
     }
+}
+
+/// A limit whose end, if it is known, may be past, near or far.
+pub(super) fn limit(rng: &mut Rng) -> LimitFound {
+    let kinds = LimitKind::ALL;
+    let kind = kinds[usize::try_from(rng.below(kinds.len() as u64)).expect("small")];
+    let until_ms = rng.chance(70).then(|| START_MS + i64::try_from(rng.below(4 * 3_600_000)).expect("small"));
+    LimitFound { kind, until_ms, said: "used up".to_owned() }
 }
 
 fn auto_handoff(rng: &mut Rng) -> Outcome {

@@ -68,6 +68,7 @@ impl Run {
             }
             Effect::AwaitRead { .. } => rng.chance(2).then_some(Outcome::Done),
             Effect::AwaitPrompt { agent_id, delivery_id, .. } => stands_there(agent_id, delivery_id.as_str(), tmux),
+            Effect::ReadLimit { .. } => Some(Outcome::Limit(rng.chance(30).then(|| super::outcomes::limit(rng)))),
             Effect::CheckAutoHandoff { persona, .. } => Some(Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck {
                 viewers: rng.chance(90).then_some(u64::from(rng.chance(30))),
                 persona: disk.persona_facts(persona),

@@ -15,7 +15,7 @@ use tasuki::core::id::{HandoffId, RequestId};
 use tasuki::core::pane::PaneRef;
 use tasuki::core::request::Successor;
 use tasuki::core::rows::handoff::{Handoff, Step};
-use tasuki::core::settings::{ContextLimits, NewSession, ProfileFacts, Settings};
+use tasuki::core::settings::{ContextLimits, NewSession, OnUsageLimit, ProfileFacts, RESUME_TEXT, Settings};
 use tasuki::core::time::Now;
 
 /// Everything.
@@ -52,6 +52,8 @@ pub(crate) fn settings() -> Settings {
         profiles: BTreeMap::from([("demo".to_owned(), facts), ("lazy".to_owned(), lazy)]),
         // Rarely, or the operator's own handoffs would seldom find an agent that is free.
         context: ContextLimits { suggest_at: Some(50), auto_at: Some(105) },
+        on_usage_limit: OnUsageLimit::Wait,
+        resume_text: RESUME_TEXT.to_owned(),
         personas_dir: "/h".to_owned(),
         ..Settings::default()
     }

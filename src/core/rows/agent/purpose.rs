@@ -21,6 +21,8 @@ pub enum Purpose {
     NewSession(HandoffId),
     /// A message about a handoff's acknowledgement, by its number there.
     Message(HandoffId, u32),
+    /// The text by which the agent continues after a limit of its CLI.
+    Resume,
 }
 
 impl Purpose {
@@ -34,7 +36,7 @@ impl Purpose {
             | Purpose::NewSession(id)
             | Purpose::Message(id, _) => Some(*id),
             Purpose::Priming(id) | Purpose::Exit(id) => *id,
-            Purpose::Send(_) | Purpose::Work(_) => None,
+            Purpose::Send(_) | Purpose::Work(_) | Purpose::Resume => None,
         }
     }
 
@@ -51,6 +53,7 @@ impl Purpose {
             Purpose::Exit(_) => "exit",
             Purpose::NewSession(_) => "new_session",
             Purpose::Message(..) => "message",
+            Purpose::Resume => "resume",
         }
     }
 

@@ -13,6 +13,9 @@ pub enum Asker {
     /// A handoff whose orchestrator or escalation target this agent is: a message, by its number there.
     #[serde(rename = "message")]
     Message(HandoffId, u32),
+    /// tasuki itself, after a limit of the agent's CLI has ended.
+    #[serde(rename = "resume")]
+    Resume(()),
 }
 
 /// A text that waits for its turn.

@@ -25,6 +25,8 @@ pub(crate) enum AgentTimer {
     Notices,
     /// It is being shut down.
     Shutdown,
+    /// The limit of its CLI has ended.
+    Resume,
     /// A text waits for it.
     Queued,
 }
@@ -49,6 +51,7 @@ macro_rules! timers {
             agent.priming_deadline.$as().map(|due| (AgentTimer::Priming, due)),
             agent.notices.not_before.$as().map(|due| (AgentTimer::Notices, due)),
             agent.shutdown.$as().map(|shutdown| (AgentTimer::Shutdown, & $($mut)? shutdown.deadline)),
+            agent.limits.resume_at.$as().map(|due| (AgentTimer::Resume, due)),
         ];
         let queued = agent.queue.$iter().map(|queued| (AgentTimer::Queued, & $($mut)? queued.deadline));
         of_start.into_iter().flatten().chain(others).flatten().chain(looks).chain(queued)

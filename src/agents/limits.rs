@@ -1,0 +1,83 @@
+//! Finds the limit that stops an agent's CLI, by the profile's rules: in what an event said, in the transcript, on the
+//! screen.
+
+use super::limit_format::{LimitText, LimitsSection};
+use super::profile::Profile;
+use super::reset_time::{self, ReadingTime};
+use super::rules::{all_fit, text_at};
+use super::transcript::{TranscriptError, is_skipped};
+use super::transcript_file::{TranscriptFile, lines};
+use super::transcript_format::Role;
+use crate::core::effect::LimitFound;
+use crate::core::text::sanitise;
+use crate::secrets::{self, Known};
+use serde_json::Value;
+use std::path::Path;
+
+/// How much of a transcript is read for this, from its end, in bytes.
+const MAX_TAIL: u64 = 256 * 1024;
+/// Most lines of a screen that are searched.
+const SCREEN_LINES: usize = 20;
+/// Most characters that are kept of what the CLI says.
+const MAX_SAID: usize = 300;
+
+impl Profile {
+    /// The limit that an event's own words report.
+    #[must_use]
+    pub fn limit_in_event(&self, said: &str, clock: &ReadingTime) -> Option<LimitFound> {
+        let section = self.file.limits.as_ref()?;
+        let rule = section.texts.iter().find(|rule| rule.when.is_empty() && rule.pattern.0.is_match(said))?;
+        Some(found(rule, said, None, clock))
+    }
+
+    /// The limit that the last lines of a screen show. `screen` is plain text.
+    #[must_use]
+    pub fn limit_on_screen(&self, screen: &str, clock: &ReadingTime) -> Option<LimitFound> {
+        let section = self.file.limits.as_ref()?;
+        let filled: Vec<&str> = screen.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let last = filled[filled.len().saturating_sub(SCREEN_LINES)..].join("\n");
+        let seen = section.screen.iter().find_map(|rule| Some((rule, rule.pattern.0.find(&last)?)));
+        let (rule, place) = seen?;
+        // The time of the end may stand in the line after.
+        let from = last[..place.start()].rfind('\n').map_or(0, |at| at + 1);
+        let after = last[place.end()..].split_inclusive('\n').take(2).map(str::len).sum::<usize>();
+        Some(found(rule, &last[from..place.end() + after], None, clock))
+    }
+
+    /// The limit by which the last turn of a transcript failed; none if it has ended well or for another reason.
+    ///
+    /// # Errors
+    /// The transcript can't be read.
+    pub fn limit_in_transcript(&self, path: &Path, clock: &ReadingTime) -> Result<Option<LimitFound>, TranscriptError> {
+        let Some(section) = self.file.limits.as_ref().filter(|section| !section.lines.is_empty()) else {
+            return Ok(None);
+        };
+        let (bytes, _) = TranscriptFile::open(path)?.tail(MAX_TAIL)?;
+        Ok(lines(&bytes).rev().find_map(|line| self.limit_in_line(section, &line, clock)).flatten())
+    }
+
+    /// What a line says of the last turn: a limit, or that there was none; the outer none if it says nothing of that.
+    fn limit_in_line(&self, section: &LimitsSection, line: &Value, clock: &ReadingTime) -> Option<Option<LimitFound>> {
+        if let Some(report) = section.lines.iter().find(|report| all_fit(&report.when, line)) {
+            let said = text_at(line, &report.text)?;
+            let fits = |rule: &&LimitText| rule.pattern.0.is_match(&said) && all_fit(&rule.when, line);
+            let until = report.until.iter().find_map(|at| reset_time::of_value(at.find(line)?));
+            return Some(section.texts.iter().find(fits).map(|rule| found(rule, &said, until, clock)));
+        }
+        let rules = self.file.transcript.as_ref()?;
+        let message = rules.messages.iter().find(|rule| all_fit(&rule.when, line))?;
+        let is_word = !is_skipped(rules, line) && matches!(message.role, Role::User | Role::Assistant);
+        is_word.then_some(None)
+    }
+}
+
+fn found(rule: &LimitText, said: &str, until_ms: Option<i64>, clock: &ReadingTime) -> LimitFound {
+    let until_ms = until_ms.or_else(|| reset_time::in_text(said, clock));
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = secrets::without(&sanitise(&words), &Known::default());
+    LimitFound { kind: rule.kind, until_ms, said: words.chars().take(MAX_SAID).collect() }
+}
+
+#[cfg(test)]
+#[path = "limits_tests.rs"]
+mod tests;

@@ -1,0 +1,255 @@
+//! The limits of an agent's CLI (used up, no credit, logged out, overloaded), and what follows: the operator is told once
+//! of each, and after a usage limit the agent may be told to continue, or may be handed off to another CLI
+//! (`limits.on_usage_limit`).
+
+use crate::contract::{JournalLine, LimitKind, LineType, known, maybe};
+use crate::core::effect::{AutoHandoffCheck, Effect, EffectKey, LimitFound};
+use crate::core::event::RequestFacts;
+use crate::core::fact::Fact;
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::persona::ProfileChoice;
+use crate::core::rows::agent::{Agent, Asker, Limited, Queued, UsedUp};
+use crate::core::settings::OnUsageLimit;
+use crate::core::time::{Deadline, rfc3339};
+use crate::core::tx::Tx;
+use serde_json::json;
+
+/// The reason of a handoff that begins because of a usage limit.
+pub(crate) const REASON: &str = "usage_limit";
+/// How long after the end of a limit the agent is told to continue, in milliseconds: clocks differ, and a CLI may continue
+/// by itself (Claude Code 2.1.328 does so after 75 seconds).
+const AFTER_RESET_MS: i64 = 150_000;
+/// How long a text may wait for the agent after the end of a limit, in milliseconds.
+const RESUME_WITHIN_MS: u64 = 10 * 60_000;
+/// How long a usage limit without a known end is taken to last, in milliseconds.
+const UNKNOWN_LASTS_MS: i64 = 5 * 3_600_000;
+/// The longest time, in milliseconds, by which a limit's end is believed to be ahead.
+const MOST_AHEAD_MS: i64 = 32 * 24 * 3_600_000;
+/// Most CLIs that a chain of agents remembers as used up.
+const MOST_USED_UP: usize = 16;
+
+/// A turn has ended, or a dialog is open: looks for a limit, if the agent's profile says how limits show. `ended_well`:
+/// the CLI has reported the end as a good one. `said`: what the CLI's own event says.
+pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, ended_well: bool, said: Option<&str>) {
+    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.state.is_live()) else { return };
+    let Some(profile) = tx.state.settings.profiles.get(&agent.profile) else { return };
+    if ended_well && (profile.reports_failures || !profile.shows_limits) {
+        return over(tx, agent_id);
+    }
+    if !profile.shows_limits {
+        return;
+    }
+    let effect = Effect::ReadLimit {
+        agent_id: *agent_id,
+        profile: agent.profile.clone(),
+        said: said.map(str::to_owned),
+        path: agent.transcript_path.clone(),
+        pane: agent.pane,
+    };
+    if let Some(earlier) = agent.limits.looking {
+        tx.drop_effect(earlier);
+    }
+    let key = tx.effect_of(agent_id, effect);
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.limits.looking = Some(key);
+        agent.limits.ended_well = ended_well;
+    }
+}
+
+/// No limit stops the CLI any more.
+fn over(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let (is_limited, looking) = (agent.limits.limited.is_some(), agent.limits.looking);
+    if let Some(key) = looking {
+        tx.drop_effect(key);
+    }
+    if (is_limited || looking.is_some())
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.limits.limited = None;
+        agent.limits.looking = None;
+        agent.limits.resume_at = None;
+        agent.queue.retain(|queued| queued.asker != Asker::Resume(()));
+    }
+}
+
+/// Takes the outcome of `Effect::ReadLimit`; none if no limit was found, or if the effect failed.
+pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: Option<LimitFound>) {
+    let now = tx.now.wall_ms;
+    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.limits.looking == Some(key)) else { return };
+    agent.limits.looking = None;
+    let Some(found) = found else {
+        if agent.limits.ended_well {
+            over(tx, agent_id);
+        }
+        return;
+    };
+    let until_ms = found.until_ms.filter(|until| *until > now && *until < now + MOST_AHEAD_MS);
+    let before = agent.limits.limited.take();
+    let is_same = |before: &Limited| before.kind == found.kind && (before.until_ms == until_ms || until_ms.is_none());
+    if let Some(before) = before.filter(is_same) {
+        agent.limits.limited = Some(before);
+        return;
+    }
+    agent.limits.resume_at = None;
+    agent.limits.limited = Some(Limited { kind: found.kind, since_ms: now, until_ms, said: found.said });
+    let line = JournalLine {
+        agent_id: known(agent_id),
+        persona_slug: maybe(agent.persona_slug.as_ref()),
+        limit: Some(found.kind.as_str().to_owned()),
+        until: until_ms.map(rfc3339).map(Some),
+        ..JournalLine::new(LineType::AgentLimited)
+    };
+    tx.journal(line);
+    act(tx, agent_id);
+}
+
+/// What follows from a new limit. An agent in a handoff is only told of: the handoff itself decides.
+fn act(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(limited) = agent.limits.limited.clone() else { return };
+    let is_free = agent.persona_slug.is_some() && agent.handoff_id.is_none() && agent.record_of.is_none();
+    let policy = tx.state.settings.on_usage_limit;
+    let policy = if limited.kind == LimitKind::UsageLimit && is_free { policy } else { OnUsageLimit::Tell };
+    match policy {
+        OnUsageLimit::Tell => tell(tx, agent_id, ""),
+        OnUsageLimit::Wait => wait(tx, agent_id, &limited),
+        OnUsageLimit::HandOff => check(tx, agent_id),
+    }
+}
+
+fn wait(tx: &mut Tx<'_>, agent_id: &AgentId, limited: &Limited) {
+    let Some(until) = limited.until_ms else {
+        return tell(tx, agent_id, "; its CLI does not say until when, so tasuki does not wait for the end");
+    };
+    let after_ms = u64::try_from(until - tx.now.wall_ms + AFTER_RESET_MS).unwrap_or(0);
+    let due = Deadline::after(&tx.now, after_ms);
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.limits.resume_at = Some(due);
+    }
+    tell(tx, agent_id, "; tasuki tells the agent to continue as soon as the limit has ended");
+}
+
+/// The limit has ended: the agent is told to continue, unless it has continued already or is being handed off.
+pub(crate) fn resume(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.limits.resume_at = None;
+    let still = agent.limits.limited.is_some() && agent.is_free() && agent.handoff_id.is_none();
+    if !still || agent.persona_slug.is_none() {
+        return;
+    }
+    let deadline = Deadline::after(&tx.now, RESUME_WITHIN_MS);
+    let text = tx.state.settings.resume_text.clone();
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.queue.push(Queued { asker: Asker::Resume(()), text, deadline });
+    }
+}
+
+/// The text could not be typed, or nobody knows whether it was.
+pub(crate) fn not_resumed(tx: &mut Tx<'_>, agent_id: &AgentId, why: &str) {
+    let message = format!("The agent could not be told to continue after its usage limit: {why}");
+    let hint = "look at the agent's pane, and tell the agent to continue yourself";
+    tx.notify_agent_failure(agent_id, "not_resumed", &message, hint);
+}
+
+/// Reads which other CLIs the persona names.
+fn check(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some((pane, persona)) = agent.pane.zip(agent.persona_slug.clone()) else { return tell(tx, agent_id, "") };
+    let earlier = agent.limits.checking;
+    if let Some(key) = earlier {
+        tx.drop_effect(key);
+    }
+    let key = tx.effect_of(agent_id, Effect::CheckAutoHandoff { agent_id: *agent_id, pane, persona });
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.limits.checking = Some(key);
+    }
+}
+
+/// Takes the outcome of that; none if the effect failed. The first fallback that is not used up takes over.
+pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, check: Option<AutoHandoffCheck>) {
+    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.limits.checking == Some(key)) else { return };
+    agent.limits.checking = None;
+    if agent.limits.limited.is_none() || agent.handoff_id.is_some() {
+        return;
+    }
+    let Some((slug, check)) = agent.persona_slug.clone().zip(check) else {
+        return tell(tx, agent_id, "; its persona could not be read, so the agent is not handed off");
+    };
+    remember(tx, agent_id);
+    let fallbacks = check.persona.fallbacks.clone();
+    if fallbacks.is_empty() {
+        let what = format!("; the agent is not handed off, for persona.toml of {slug} names no fallbacks");
+        return tell(tx, agent_id, &what);
+    }
+    match next(tx, agent_id, &fallbacks) {
+        None => tell(tx, agent_id, "; the agent is not handed off, for all fallbacks are used up too"),
+        Some(choice) => {
+            let facts = RequestFacts { persona: Some((slug, check.persona)), ..RequestFacts::default() };
+            tx.learn(Fact::UsedUp { agent_id: *agent_id, choice, facts: Box::new(facts) });
+        }
+    }
+}
+
+/// Notes that the agent's own CLI and model are used up, and forgets what is so no longer.
+fn remember(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let now = tx.now.wall_ms;
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let Some(used_up) = used_up(agent) else { return };
+    let list = &mut agent.limits.used_up;
+    list.retain(|known| known.until_ms > now && known.choice != used_up.choice);
+    list.push(used_up);
+    let over = list.len().saturating_sub(MOST_USED_UP);
+    list.drain(..over);
+}
+
+/// The agent's own CLI and model, if a usage limit stops it.
+fn used_up(agent: &Agent) -> Option<UsedUp> {
+    let limited = agent.limits.limited.as_ref().filter(|limited| limited.kind == LimitKind::UsageLimit)?;
+    let choice = ProfileChoice { profile: agent.profile.clone(), model: agent.model.clone() };
+    Some(UsedUp { choice, until_ms: limited.until_ms.unwrap_or(limited.since_ms + UNKNOWN_LASTS_MS) })
+}
+
+/// The first fallback that is not known to be used up: by this agent, by one before it in the chain, or by another one.
+fn next(tx: &Tx<'_>, agent_id: &AgentId, fallbacks: &[ProfileChoice]) -> Option<ProfileChoice> {
+    let own = tx.agent(agent_id).map(|agent| agent.limits.used_up.clone()).unwrap_or_default();
+    let others = tx.state.agents.values().filter_map(used_up);
+    let known: Vec<UsedUp> = own.into_iter().chain(others).filter(|known| known.until_ms > tx.now.wall_ms).collect();
+    let is_left = |choice: &&ProfileChoice| !known.iter().any(|known| known.choice == **choice);
+    fallbacks.iter().find(is_left).cloned()
+}
+
+/// The handoff to another CLI has begun.
+pub(crate) fn handoff_begun(tx: &mut Tx<'_>, agent_id: &AgentId, choice: &ProfileChoice, handoff_id: HandoffId) {
+    let model = choice.model.as_ref().map(|model| format!(" ({model})")).unwrap_or_default();
+    let short = handoff_id.short();
+    tell(tx, agent_id, &format!("; tasuki hands its work off to {}{model} (handoff {short})", choice.profile));
+}
+
+/// The handoff to another CLI was refused.
+pub(crate) fn handoff_refused(tx: &mut Tx<'_>, agent_id: &AgentId, why: &str) {
+    tell(tx, agent_id, &format!("; its handoff to another CLI was refused: {why}"));
+}
+
+/// Tells the operator, once for each limit. `what` says what tasuki does about it.
+fn tell(tx: &mut Tx<'_>, agent_id: &AgentId, what: &str) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(limited) = agent.limits.limited.clone() else { return };
+    let slug = agent.persona_slug.as_ref().map(ToString::to_string);
+    let name = slug.clone().unwrap_or_else(|| agent_id.short());
+    let profile = agent.profile.clone();
+    let state = match limited.kind {
+        LimitKind::UsageLimit => "has reached its usage limit",
+        LimitKind::NoCredit => "has no credit left",
+        LimitKind::LoggedOut => "is logged out",
+        LimitKind::Overloaded => "can't be served at the moment: the service is overloaded",
+    };
+    let until = limited.until_ms.map(rfc3339);
+    let ends = until.as_ref().map(|until| format!(", until {until}")).unwrap_or_default();
+    let text = format!("{profile}, the CLI of {name}, {state}{ends}{what}");
+    let fields = json!({
+        "code": "agent_limited", "agent_id": agent_id, "persona_slug": slug, "profile": profile,
+        "kind": limited.kind.as_str(), "until": until, "said": limited.said,
+    });
+    tx.notify_operator(&text, fields);
+}

@@ -1,0 +1,44 @@
+//! What an agent's row keeps about the limits of its CLI.
+
+use crate::contract::LimitKind;
+use crate::core::effect::EffectKey;
+use crate::core::rows::choice::ProfileChoice;
+use crate::core::time::Deadline;
+use serde::{Deserialize, Serialize};
+
+/// A limit that stops the CLI.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limited {
+    pub kind: LimitKind,
+    /// Wall clock, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// When it ends, if the CLI says so; wall clock, in milliseconds since 1970.
+    pub until_ms: Option<i64>,
+    /// What the CLI says.
+    pub said: String,
+}
+
+/// A CLI and model that are known to be used up, and until when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsedUp {
+    pub choice: ProfileChoice,
+    /// Wall clock, in milliseconds since 1970.
+    pub until_ms: i64,
+}
+
+/// What is kept about limits besides.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LimitWatch {
+    pub limited: Option<Limited>,
+    /// The effect that looks for a limit.
+    pub looking: Option<EffectKey>,
+    /// The turn has ended well: if no limit is found, none stops the CLI any more.
+    pub ended_well: bool,
+    /// The effect that reads the persona's fallbacks.
+    pub checking: Option<EffectKey>,
+    /// When the agent is told to continue.
+    pub resume_at: Option<Deadline>,
+    /// What the agents before it in the chain have used up, at most 16.
+    pub used_up: Vec<UsedUp>,
+}

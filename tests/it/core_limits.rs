@@ -1,0 +1,189 @@
+//! What follows when the CLI of an agent reaches a limit, decided without a machine.
+
+use crate::support::decided::Decided;
+use crate::support::facts::demo_facts;
+use serde_json::Value;
+use tasuki::contract::LimitKind;
+use tasuki::core::decision::Decision;
+use tasuki::core::effect::{AutoHandoffCheck, Effect, EffectKey, LimitFound, Notice, Outcome};
+use tasuki::core::event::Event;
+use tasuki::core::hook::{HookEvent, HookKind};
+use tasuki::core::id::AgentId;
+use tasuki::core::pane::{PaneRef, ServerId};
+use tasuki::core::persona::{PersonaFacts, ProfileChoice};
+use tasuki::core::rows::agent::{Agent, AgentState, Primed, Purpose};
+use tasuki::core::rows::handoff::Handoff;
+use tasuki::core::settings::{OnUsageLimit, ProfileFacts, RESUME_TEXT};
+
+const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
+const HOUR_MS: i64 = 3_600_000;
+
+struct World {
+    core: Decided,
+    agent: AgentId,
+}
+
+impl World {
+    fn new(policy: OnUsageLimit) -> World {
+        let agent_id = AgentId(uuid::Uuid::from_u128(1));
+        let mut agent = Agent::new(agent_id, "demo".to_owned(), String::new());
+        agent.persona_slug = "dev".parse().ok();
+        (agent.state, agent.ours, agent.hooks_seen, agent.primed) = (AgentState::Busy, true, true, Primed::Done);
+        agent.pane = Some(PaneRef { server: SERVER, pane: 1, pid: 1 });
+        agent.transcript_path = Some("/t.jsonl".to_owned());
+        let mut core = Decided::new(SERVER, demo_facts(), [agent]);
+        for name in ["other", "third"] {
+            core.state
+                .settings
+                .profiles
+                .insert(name.to_owned(), ProfileFacts { name: name.to_owned(), ..demo_facts() });
+        }
+        core.state.settings.on_usage_limit = policy;
+        core.state.settings.resume_text = RESUME_TEXT.to_owned();
+        World { core, agent: agent_id }
+    }
+
+    fn row(&self) -> &Agent {
+        &self.core.state.agents[&self.agent]
+    }
+
+    fn hook(&mut self, kind: HookKind) -> Decision {
+        let event =
+            HookEvent { agent_id: Some(self.agent), message: Some("used up".to_owned()), ..HookEvent::new(kind) };
+        self.core.decide(Event::Hook(Box::new(event)))
+    }
+
+    fn effect(&self, is_it: impl Fn(&Effect) -> bool) -> Option<EffectKey> {
+        self.core.state.outbox.iter().find(|(_, effect)| is_it(effect)).map(|(key, _)| *key)
+    }
+
+    /// A turn fails, and the look finds that limit, which ends in so many hours.
+    fn reaches(&mut self, kind: LimitKind, hours: Option<i64>) -> Decision {
+        self.hook(HookKind::StopFailure);
+        let key = self.effect(|effect| matches!(effect, Effect::ReadLimit { .. })).expect("it is looked for");
+        let until_ms = hours.map(|hours| self.core.now.wall_ms + hours * HOUR_MS);
+        let found = LimitFound { kind, until_ms, said: "used up".to_owned() };
+        self.core.decide(Event::Settled { key, outcome: Outcome::Limit(Some(found)) })
+    }
+
+    /// The persona has these fallbacks.
+    fn reads_fallbacks(&mut self, fallbacks: &[&str]) -> Decision {
+        let key = self.effect(|effect| matches!(effect, Effect::CheckAutoHandoff { .. })).expect("the persona is read");
+        let fallbacks =
+            fallbacks.iter().map(|name| ProfileChoice { profile: (*name).to_owned(), model: None }).collect();
+        let persona = PersonaFacts { exists: true, has_skill: true, fallbacks, ..PersonaFacts::default() };
+        let check = AutoHandoffCheck { viewers: Some(1), persona };
+        self.core.decide(Event::Settled { key, outcome: Outcome::AutoHandoffCheck(Box::new(check)) })
+    }
+
+    fn resumes(&self) -> usize {
+        usize::from(self.row().typing.as_ref().is_some_and(|typing| typing.purpose == Purpose::Resume))
+    }
+}
+
+/// What the operator is told in a decision.
+fn told(decision: &Decision) -> Vec<(String, Value)> {
+    let notice = |effect: &Effect| match effect {
+        Effect::NotifyOperator(Notice { text, json, .. }) => Some((text.clone(), json.clone())),
+        _ => None,
+    };
+    decision.effects.iter().filter_map(|(_, started)| notice(&started.effect)).collect()
+}
+
+#[test]
+fn a_limit_is_shown_and_told_once_and_is_over_with_a_turn_that_ends_well() {
+    let mut world = World::new(OnUsageLimit::Tell);
+    let decision = world.reaches(LimitKind::UsageLimit, Some(2));
+    let told_of = told(&decision);
+    assert_eq!(told_of.len(), 1, "{told_of:?}");
+    assert_eq!((&told_of[0].1["code"], &told_of[0].1["kind"]), (&"agent_limited".into(), &"usage_limit".into()));
+    assert!(told_of[0].0.contains("demo, the CLI of dev, has reached its usage limit, until 20"), "{}", told_of[0].0);
+    assert_eq!(world.row().state, AgentState::Idle, "its state stays what it is");
+    assert!(world.row().limits.limited.is_some());
+    let again = world.reaches(LimitKind::UsageLimit, Some(2));
+    assert!(told(&again).is_empty(), "{again:?}");
+    world.hook(HookKind::Stop);
+    assert!(world.row().limits.limited.is_none());
+    assert_eq!(told(&world.reaches(LimitKind::NoCredit, None)).len(), 1);
+    assert_eq!(told(&world.reaches(LimitKind::LoggedOut, None)).len(), 1, "another kind is another limit");
+}
+
+#[test]
+fn where_it_is_set_the_agent_continues_after_the_end_of_the_limit_and_is_told_so_once() {
+    let mut world = World::new(OnUsageLimit::Wait);
+    world.reaches(LimitKind::UsageLimit, Some(1));
+    world.core.pass(3_600_000);
+    assert_eq!(world.resumes(), 0, "clocks differ");
+    world.core.pass(10 * 60_000);
+    assert_eq!(world.resumes(), 1);
+    world.core.pass(24 * 3_600_000);
+    assert_eq!(world.resumes(), 0, "its time has passed, and it is not typed again");
+}
+
+#[test]
+fn an_agent_that_has_continued_by_itself_is_told_nothing() {
+    let mut world = World::new(OnUsageLimit::Wait);
+    world.reaches(LimitKind::UsageLimit, Some(1));
+    world.hook(HookKind::PromptSubmit);
+    world.core.pass(2 * 3_600_000);
+    assert_eq!(world.resumes(), 0, "it is at work");
+    world.hook(HookKind::Stop);
+    assert_eq!(world.resumes(), 0);
+    let mut world = World::new(OnUsageLimit::Wait);
+    let decision = world.reaches(LimitKind::UsageLimit, None);
+    assert!(told(&decision)[0].0.contains("does not say until when"), "{decision:?}");
+    world.core.pass(48 * 3_600_000);
+    assert_eq!(world.resumes(), 0, "nobody knows when");
+    let mut world = World::new(OnUsageLimit::Wait);
+    world.reaches(LimitKind::Overloaded, Some(1));
+    world.core.pass(2 * 3_600_000);
+    assert_eq!(world.resumes(), 0, "another limit");
+}
+
+#[test]
+fn where_it_is_set_the_work_goes_to_the_first_fallback_that_is_not_used_up() {
+    let mut world = World::new(OnUsageLimit::HandOff);
+    assert!(
+        told(&world.reaches(LimitKind::UsageLimit, Some(2))).is_empty(),
+        "told as soon as it is known what follows"
+    );
+    let decision = world.reads_fallbacks(&["demo", "other", "third"]);
+    let handoff: &Handoff = world.core.state.handoffs.values().next().expect("a handoff");
+    assert_eq!((handoff.choice.profile.as_str(), handoff.reason.as_str()), ("other", "usage_limit"));
+    assert!(told(&decision)[0].0.contains("hands its work off to other"), "{decision:?}");
+    assert_eq!(world.row().limits.used_up.len(), 1);
+}
+
+#[test]
+fn a_chain_does_not_return_to_what_it_has_used_up() {
+    let mut world = World::new(OnUsageLimit::HandOff);
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    world.reads_fallbacks(&["other", "demo"]);
+    let mut handoffs = std::mem::take(&mut world.core.state.handoffs);
+    let used_up = world.row().limits.used_up.clone();
+    // The successor, as it is when the handoff is done and the row of its predecessor is history.
+    let (_, handoff) = handoffs.pop_first().expect("a handoff");
+    let row = world.core.state.agents.get_mut(&world.agent).expect("it is there");
+    (row.profile, row.handoff_id, row.record_of) = (handoff.choice.profile, None, None);
+    (row.state, row.limits.limited, row.limits.used_up) = (AgentState::Busy, None, used_up);
+    world.core.state.outbox = Default::default();
+    world.reaches(LimitKind::UsageLimit, Some(1));
+    let decision = world.reads_fallbacks(&["other", "demo"]);
+    assert!(world.core.state.handoffs.is_empty());
+    let told_of = told(&decision);
+    assert!(told_of.len() == 1 && told_of[0].0.contains("all fallbacks are used up too"), "{told_of:?}");
+    // As soon as the first limit has ended, its CLI is a fallback again.
+    world.core.now.wall_ms += 3 * HOUR_MS;
+    world.reaches(LimitKind::UsageLimit, Some(4));
+    world.reads_fallbacks(&["other", "demo"]);
+    assert_eq!(world.core.state.handoffs.values().next().map(|handoff| handoff.choice.profile.as_str()), Some("demo"));
+}
+
+#[test]
+fn without_fallbacks_the_operator_is_told_why_nothing_happens() {
+    let mut world = World::new(OnUsageLimit::HandOff);
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    let decision = world.reads_fallbacks(&[]);
+    assert!(told(&decision)[0].0.contains("names no fallbacks"), "{decision:?}");
+    assert!(world.core.state.handoffs.is_empty());
+}
