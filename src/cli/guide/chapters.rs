@@ -23,7 +23,7 @@ macro_rules! chapter {
 
 /// Every chapter, in the order in which a newcomer needs them.
 pub const CHAPTERS: [Chapter; 19] = [
-    chapter!("screen", "top"),
+    chapter!("screen", "status top"),
     chapter!("tmux", ""),
     chapter!("configuration", ""),
     chapter!("context", "agents statusline"),
