@@ -6,6 +6,8 @@ pub const DONE: u8 = 0;
 pub const REFUSED: u8 = 1;
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
+/// `status`: something waits for a person.
+pub const NEEDS_YOU: u8 = 10;
 /// No sidecar answers.
 pub const UNAVAILABLE: u8 = 69;
 /// A fault of our own has ended it. Service managers start the program again.

@@ -82,7 +82,7 @@
 //! 1. [`contract`]: the files that tasuki writes for others, one type each.
 //! 2. [`core`]: the pure part. Begin with [`core::decide`], then read [`core::agent`], [`core::work`] and
 //!    [`core::handoff`], [`core::state`], and [`core::rows`], which is what the store keeps. Requests, which others
-//!    write, are in [`core::request`] with their checks. Beside `core`: [`files`], [`child`], [`exit`], [`limits`]
+//!    write, are in [`core::request`] with their checks. [`core::needs`] lists what waits for a person. Beside `core`: [`files`], [`child`], [`exit`], [`limits`]
 //!    and [`secrets`] (finds credentials in a text), which use only `contract`. `limits` knows when the machine has no
 //!    file descriptors, threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
@@ -116,6 +116,9 @@
 //! - **A field of an agent's view**: the type in [`contract`]; `core/view.rs`, which fills it; the row in
 //!   [`core::rows`] if no field of the row says it yet. The page shows a plain field without further code;
 //!   `cli/agents.rs` has the columns of `tasuki agents` and the details in `tasuki top`.
+//! - **Something that waits for a person**: its word in `contract/needs.rs`, at its place by urgency; the function in
+//!   `core/needs` that finds it in a view; its row in the guide's chapter `screen`. `tasuki status`, `tasuki top`,
+//!   `/api/needs` and tmux's status line show it then.
 //! - **A reason to refuse typing**: `core/pane.rs`, with its hint; whether it is temporary, in
 //!   `core/handoff/ack/messages.rs`; the check itself, in [`tmux`].
 //! - **An agent CLI**: a file in `data/profiles`, named in `agents/profile.rs`; its screens in `tests/screens`; the

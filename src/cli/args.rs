@@ -35,7 +35,7 @@ const EVERYWHERE: &str = "Global options";
     version,
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    after_help = "Example:\n  tasuki demo                                   watch one whole handoff; leaves nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 69 no sidecar answers, 70 internal error,\n75 try again, 77 not allowed, 78 configuration."
+    after_help = "Example:\n  tasuki demo                                   watch one whole handoff; leaves nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 10 something waits for you (`status`), 69 no sidecar answers, 70 internal error,\n75 try again, 77 not allowed, 78 configuration."
 )]
 pub struct Cli {
     /// tasuki's home folder [default: TASUKI_HOME, else tasuki in your data folder].
@@ -99,6 +99,9 @@ pub enum Command {
         after_help = "Example:\n  tasuki doctor\n  tasuki doctor --fix\n  tasuki doctor --json | jq '.checks[] | select(.status != \"ok\")'\n  tasuki doctor delivery --issue octo/app#42"
     )]
     Doctor(DoctorArgs),
+    /// List what waits for you, each with the command that settles it. Exit code 10 if there is anything.
+    #[command(after_help = "Example:\n  tasuki status\n  tasuki status --json | jq -r '.[].command'")]
+    Status,
     /// Show agents, handoffs, work and errors live; keys hand off, cancel, retry, accept, dismiss and go to a pane.
     #[command(
         after_help = "Example:\n  tasuki top\n\nIn tmux.conf: bind-key T display-popup -E -w 90% -h 90% \"tasuki top\""

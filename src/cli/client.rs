@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::config::Home;
 use crate::contract::ResultFile;
 use crate::core::id::RequestId;
+use crate::core::text::sanitise;
 use crate::exit;
 use crate::spool::{MAX_INPUT_BYTES, client};
 use serde::de::DeserializeOwned;
@@ -170,7 +171,22 @@ pub fn ask_meanwhile<T: DeserializeOwned + Default>(
     let id: RequestId = name.parse().map_err(|_| CliError::refused("bug", format!("{name} is not a request id.")))?;
     client::submit_request(home.root(), &id, &bytes)?;
     let answer = wait_for_answer(home, &id, request.patience, meanwhile)?;
-    read_answer(&answer)
+    read_answer(&answer).map_err(|error| with_name(error, &request.fields))
+}
+
+/// The refusal of an id that the sidecar does not know, with that id.
+fn with_name(error: CliError, fields: &Map<String, Value>) -> CliError {
+    let field = match error.code.as_str() {
+        "no_agent" => "agent_id",
+        "no_handoff" => "handoff_id",
+        "no_item" => "item_id",
+        _ => return error,
+    };
+    let message = error.message.trim_end_matches('.');
+    match fields.get(field).and_then(Value::as_str).filter(|_| message.ends_with(" not found")) {
+        Some(id) => CliError { message: format!("{message}: \"{}\"", sanitise(id)), ..error },
+        None => error,
+    }
 }
 
 /// The `result` of an answer, or its error.
@@ -253,6 +269,15 @@ mod tests {
         let refused = json!({"ok": false, "status": 404, "error": {"code": "no_agent", "message": "Agent not found"}});
         let error = read_answer::<Value>(&answer(refused)).expect_err("a refusal");
         assert_eq!((error.code.as_str(), error.exit), ("no_agent", exit::REFUSED));
+    }
+
+    #[test]
+    fn what_was_not_found_is_repeated() {
+        let fields = Map::from_iter([("agent_id".to_owned(), json!("11\u{1b}11"))]);
+        let named = |code: &str, message: &str| with_name(CliError::refused(code, message), &fields).message;
+        assert_eq!(named("no_agent", "Agent not found"), "Agent not found: \"1111\"");
+        assert_eq!(named("no_handoff", "Handoff not found"), "Handoff not found", "no handoff was named");
+        assert_eq!(named("no_agent", "Agent has gone"), "Agent has gone");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::view::{ViewFile, said, shown};
 use super::{names, view};
 use crate::contract::reply::DismissReply;
 use crate::contract::{ErrorFile, HandoffView, Step, Word};
-use crate::core::status_line::halted;
+use crate::core::needs::halted;
 use crate::core::text::sanitise;
 use clap::{Args, Subcommand};
 use serde_json::{Map, json};

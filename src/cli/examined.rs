@@ -4,7 +4,7 @@
 use super::output::{one_line, short_text};
 use super::view::{self, said};
 use crate::contract::facts::{ActionFacts, CommandFacts, RepositoryFacts};
-use crate::contract::{DocumentFault, Facts, HandoffView, Step};
+use crate::contract::{DocumentFault, Facts, HandoffView};
 
 /// The most characters of one text in a line.
 const LONGEST: usize = 160;
@@ -16,7 +16,7 @@ const MOST_LISTED: usize = 60;
 /// Whether the handoff waits for a person to accept its document.
 #[must_use]
 pub fn is_held(seen: &HandoffView) -> bool {
-    seen.step == Step::Checking && said(seen.held_since.as_deref()).is_some()
+    seen.is_held()
 }
 
 /// The commands by which a person decides about a held handoff. Without an agent that has written the document, none can

@@ -57,7 +57,7 @@ pub fn command(session: &CliSession, args: &HandoffsArgs) -> Result<(), CliError
     match &args.command {
         Some(HandoffsCommand::Show(args)) => show(session, args),
         Some(HandoffsCommand::Follow(name)) => {
-            let id = names::handoff(&session.home, &name.handoff)?;
+            let id = find(session, &name.handoff)?.handoff_id.clone();
             wait::follow_to_end(session, &id, follow::Follower::new()).map(|_| ())
         }
         None => list(session, args.limit),
@@ -105,10 +105,14 @@ fn ids(handoff: &HandoffView) -> [Option<&str>; 3] {
 /// The beginning of a reason, for a row: a reason may be very long.
 const LONGEST_REASON: usize = 120;
 
+/// The view of the handoff that the text names.
+fn find(session: &CliSession, name: &str) -> Result<ViewFile<HandoffView>, CliError> {
+    let id = names::handoff(&session.home, name)?;
+    past::handoff(&session.home, &id)?.ok_or_else(|| names::not_found("handoff", name))
+}
+
 fn show(session: &CliSession, args: &ShowArgs) -> Result<(), CliError> {
-    let id = names::handoff(&session.home, &args.handoff)?;
-    let seen = past::handoff(&session.home, &id)?;
-    let seen = seen.ok_or_else(|| CliError::refused("no_handoff", "Handoff not found"))?;
+    let seen = find(session, &args.handoff)?;
     if args.document {
         return print_document(session, &seen);
     }

@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Hand off", &["handoff", "handoffs", "retry", "cancel", "accept", "rework", "abandon", "publish"]),
     ("Acknowledgements", &["ack", "clarify", "ack-override"]),
     ("Agents and personas", &["agents", "agent", "send", "lineage", "persona"]),
-    ("Watch", &["top", "serve", "errors"]),
+    ("Watch", &["status", "top", "serve", "errors"]),
     ("Work items", &["work", "rules"]),
     ("For agent CLIs, shells and programs", &["hooks", "hook", "statusline", "schema", "completions", "man"]),
 ];

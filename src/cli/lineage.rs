@@ -46,7 +46,7 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     }
     let members = members(&id, &agents);
     if members.iter().all(|member| member.view.is_none()) {
-        return Err(CliError::refused("no_agent", "Agent not found"));
+        return Err(names::not_found("agent", &args.agent));
     }
     print(session, &id, &members)
 }

@@ -31,6 +31,7 @@ pub mod lineage;
 mod live;
 pub mod man;
 pub mod names;
+pub mod needs;
 pub mod output;
 pub mod past;
 pub mod persona;
@@ -44,6 +45,7 @@ pub mod schema;
 pub mod serve;
 pub mod service;
 mod session;
+pub mod status;
 pub mod statusline;
 pub mod top;
 pub mod view;
@@ -141,6 +143,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Clarify(args) => ack::clarify(&session, args),
         Command::AckOverride(args) => ack::ack_override(&session, args),
         Command::Publish(args) => publish::command(&session, args),
+        Command::Status => return status::command(&session),
         Command::Doctor(command) => doctor::command(&session, command),
         Command::Agents(args) => agents::list(&session, args),
         Command::Handoffs(args) => handoffs::command(&session, args),

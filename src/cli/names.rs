@@ -144,7 +144,7 @@ pub fn own_id(home: &Home) -> Result<String, CliError> {
 }
 
 /// Finds an agent among the known ones. A persona with one living agent wins over prefixes of ids, because short names
-/// consist of the same letters as ids, and most prefixes match some id.
+/// consist of the same letters as ids, and most prefixes match some id. An agent that has ended has no name but its id.
 ///
 /// # Errors
 /// `no_agent` or `ambiguous`, the latter with the candidates.
@@ -156,25 +156,33 @@ pub fn pick_agent(text: &str, known: &[NamedAgent]) -> Result<String, CliError> 
     let seen: Vec<&NamedAgent> = living.iter().copied().filter(|agent| agent.pane.is_some()).collect();
     let living = if seen.len() == 1 { seen } else { living };
     let by_id = || known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted));
-    let found = match (living.is_empty(), same_slug.len()) {
-        (false, _) => living,
-        (true, 0 | 1) => same_slug.into_iter().chain(by_id()).collect(),
-        (true, all) if by_id().next().is_none() => {
-            let text = sanitise(text);
-            return Err(CliError::refused("no_agent", format!("No agent of {text} is running: all {all} have ended."))
-                .hint(format!(
-                    "Start one: tasuki agent create {text}. To hand off an agent that has ended, name it by its id (`tasuki \
-                 agents --all` lists it): tasuki handoff ID --author salvage"
-                )));
-        }
-        (true, _) => by_id().collect(),
-    };
+    let found = if living.is_empty() { by_id().collect() } else { living };
+    if found.is_empty() && !same_slug.is_empty() {
+        return Err(all_ended(text, &same_slug));
+    }
     match found.as_slice() {
         [one] => Ok(one.id.clone()),
-        [] => Err(CliError::refused("no_agent", format!("{NOT_FOUND}: \"{}\"", sanitise(text)))
-            .hint("`tasuki agents --all` lists all agents by id, persona and pane.")),
+        [] => Err(not_found("agent", text).hint("`tasuki agents --all` lists all agents by id, persona and pane.")),
         several => Err(ambiguous("agents", text, several.iter().map(|agent| agent.candidate()))),
     }
+}
+
+/// The refusal of a persona whose agents have all ended.
+fn all_ended(slug: &str, ended: &[&NamedAgent]) -> CliError {
+    let slug = sanitise(slug);
+    let (ended, id) = match ended {
+        [one] => ("its agent has ended".to_owned(), one.id.chars().take(8).collect()),
+        all => (format!("all {} have ended", all.len()), "ID".to_owned()),
+    };
+    CliError::refused("no_agent", format!("No agent of {slug} is running: {ended}.")).hint(format!(
+        "Start one: tasuki agent create {slug}. To hand off an agent that has ended, name it by its id (`tasuki agents \
+         --all` lists it): tasuki handoff {id} --author salvage"
+    ))
+}
+
+/// The refusal of a name that nothing has: `no_agent`, `no_handoff`, `no_error` …
+pub(super) fn not_found(what: &str, text: &str) -> CliError {
+    CliError::refused(format!("no_{what}"), format!("{} not found: \"{}\"", capital(what), sanitise(text)))
 }
 
 /// Finds the handoff that `text` names: by its id, or the last handoff of a persona.
@@ -237,10 +245,7 @@ pub fn pick_id(what: &str, text: &str, ids: &[String]) -> Result<String, CliErro
     let found: Vec<&String> = ids.iter().filter(|id| !wanted.is_empty() && id.starts_with(&wanted)).collect();
     match found.as_slice() {
         [one] => Ok((*one).clone()),
-        [] => {
-            let message = format!("{} not found: \"{}\"", capital(what), sanitise(text));
-            Err(CliError::refused(format!("no_{what}"), message))
-        }
+        [] => Err(not_found(what, text)),
         several => Err(ambiguous(&format!("{what}s"), text, several.iter().map(|id| (*id).clone()))),
     }
 }

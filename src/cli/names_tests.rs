@@ -28,8 +28,14 @@ fn a_slug_names_the_living_agent() {
 }
 
 #[test]
-fn a_slug_names_an_ended_agent_if_no_other_lives() {
-    assert_eq!(code("old"), "cccc5555-0000");
+fn an_agent_that_has_ended_is_named_by_its_id_alone() {
+    assert_eq!(code("cccc"), "cccc5555-0000");
+    let error = pick_agent("old", &some()).expect_err("it has ended");
+    assert_eq!(
+        (error.code.as_str(), error.message.as_str()),
+        ("no_agent", "No agent of old is running: its agent has ended.")
+    );
+    assert!(error.hint.is_some_and(|hint| hint.contains("tasuki handoff cccc5555 --author salvage")));
 }
 
 #[test]
@@ -69,9 +75,9 @@ fn a_persona_with_a_living_agent_goes_before_ids_that_begin_alike() {
     ];
     assert_eq!(pick_agent("ed", &all), Ok("1234-0000".to_owned()));
     assert_eq!(pick_agent("edc", &all), Ok("edcc0000-0000".to_owned()));
-    // No living agent has the persona: then it may be either agent.
+    // The persona's agent has ended, so that only the id is left.
     let ended = [known("feed0000-0000", None, true), known("1234-0000", Some("feed"), false)];
-    assert_eq!(pick_agent("feed", &ended).expect_err("two meanings").code, "ambiguous");
+    assert_eq!(pick_agent("feed", &ended), Ok("feed0000-0000".to_owned()));
 }
 
 #[test]

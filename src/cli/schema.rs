@@ -55,6 +55,7 @@ pub fn all() -> Vec<Format> {
         format("agent_view", "view/agents/<agent_id>.json", written::<contract::AgentView>()),
         format("handoff_view", "view/handoffs/<handoff_id>.json", written::<contract::HandoffView>()),
         format("work_view", "view/work/<item_id>.json", written::<contract::WorkView>()),
+        format("need", "one entry of what tasuki status --json prints", written::<contract::NeedView>()),
         format("config", "config.toml", crate::config::schema()),
         format("profile", "data/profiles/<name>.toml", schema_for!(ProfileFile)),
         format("persona", "data/personas/<slug>/persona.toml", schema_for!(PersonaFile)),

@@ -105,6 +105,8 @@ pub struct AgentView {
     pub transcript_path: Option<String>,
     /// What it does. `lost` means that its pane is gone and tasuki did not see the agent end.
     pub state: Word<AgentState>,
+    /// Since when it has been in this state: UTC, milliseconds, `Z`; null if an earlier version has recorded it.
+    pub state_since: Option<String>,
     /// The agent whose work it continues.
     pub previous_agent_id: Option<String>,
     /// The agent that continues its work.

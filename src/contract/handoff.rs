@@ -329,6 +329,12 @@ impl HandoffView {
         !matches!(self.author.known(), Some(Author::Salvage | Author::Provided))
     }
 
+    /// Whether it waits for a person to accept its document.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.step == Step::Checking && self.held_since.as_ref().is_some_and(|since| !since.is_empty())
+    }
+
     /// Whether a person has closed it after a failure.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {

@@ -226,6 +226,30 @@ pub struct WorkBrief {
     pub children: Vec<String>,
     pub claimed_by: Option<String>,
     pub created_at: String,
+    /// When it was escalated last.
+    #[serde(default)]
+    pub escalated_at: Option<String>,
+    /// Why.
+    #[serde(default)]
+    pub escalation_reason: Option<String>,
+}
+
+impl From<WorkView> for WorkBrief {
+    fn from(view: WorkView) -> Self {
+        WorkBrief {
+            item_id: view.item_id,
+            r#type: view.r#type,
+            title: view.title,
+            status: view.status,
+            priority: view.priority,
+            parent_id: view.parent_id,
+            children: view.children,
+            claimed_by: view.claimed_by,
+            created_at: view.created_at,
+            escalated_at: view.escalated_at,
+            escalation_reason: view.escalation_reason,
+        }
+    }
 }
 
 /// What figures need of an item: another part of its view.
@@ -288,6 +312,7 @@ mod tests {
         let written = text(&view);
         assert_eq!(serde_json::from_str::<WorkView>(&written).expect("a view"), view);
         let brief: WorkBrief = serde_json::from_str(&written).expect("a part of it");
+        assert_eq!(WorkBrief::from(view.clone()), brief);
         assert_eq!((brief.is_open(), brief.place()), (true, (1, "2026".to_owned(), "i".to_owned())));
         assert_eq!((brief.r#type, brief.title, brief.parent_id), (view.r#type.clone(), view.title, view.parent_id));
         assert_eq!((brief.children, brief.claimed_by), (view.children, view.claimed_by));

@@ -1,32 +1,21 @@
-//! One short line for a terminal's status line: how many agents there are, where handoffs are, and that something
-//! failed. It contains only tasuki's own words and numbers, so nothing in it has a meaning for a terminal or for tmux.
+//! One short line for a terminal's status line: how many agents there are, where handoffs are, and how much waits for a
+//! person. It contains only tasuki's own words and numbers, so nothing in it has a meaning for a terminal or for tmux.
 
-use super::agent::context_usage;
-use super::rows::ack::Standing;
-use super::rows::agent::AgentState;
-use super::rows::handoff::{Handoff, Step};
+use super::rows::handoff::Handoff;
 use super::state::State;
 use super::time::{Now, millis};
 
 /// How many handoffs are named with their step; of the others the line has only the number.
 const NAMED: usize = 2;
-/// Of agents whose contexts are nearly full.
-const TO_HAND_OFF: &str = "to hand off";
 
-/// The line; empty when there is nothing to show. `failures` is the number of error files that nobody has dismissed and
-/// whose handoff has not ended well since. Anonymous agents, which are left alone, do not count.
+/// The line; empty when there is nothing to show. `needs` is the length of the list that [`super::needs::list`] makes.
+/// Anonymous agents, which are left alone, do not count.
 #[must_use]
-pub fn line(state: &State, failures: usize, now: &Now) -> String {
-    let states = || {
-        let ours = state.agents.values().filter(|agent| agent.persona_slug.is_some());
-        ours.map(|agent| agent.state).filter(|state| state.is_live())
-    };
-    let blocked = states().filter(|state| *state == AgentState::Blocked).count();
+pub fn line(state: &State, needs: usize, now: &Now) -> String {
+    let ours = state.agents.values().filter(|agent| agent.persona_slug.is_some() && agent.state.is_live());
     let mut running: Vec<&Handoff> = state.handoffs.values().filter(|handoff| !handoff.step.is_end()).collect();
     running.sort_by(|one, other| one.created_at.cmp(&other.created_at));
-    let suggested = state.agents.values().filter(|agent| context_usage::is_suggested(agent)).count();
-    let counts = [(states().count(), "agent"), (blocked, "blocked"), (suggested, TO_HAND_OFF)];
-    let mut parts: Vec<String> = counts.into_iter().filter_map(|(number, word)| counted(number, word)).collect();
+    let mut parts: Vec<String> = counted(ours.count(), "agent").into_iter().collect();
     if let Some(counted) = counted(running.len(), "handoff") {
         let mut steps: Vec<String> = running.iter().take(NAMED).map(|handoff| step(handoff, now)).collect();
         if running.len() > NAMED {
@@ -34,22 +23,8 @@ pub fn line(state: &State, failures: usize, now: &Now) -> String {
         }
         parts.push(format!("{counted}: {}", steps.join(", ")));
     }
-    parts.extend(counted(running.iter().map(|handoff| questions(handoff)).sum(), "question"));
-    parts.extend(counted(failures, "error"));
+    parts.extend((needs > 0).then(|| format!("needs you: {needs}")));
     parts.join(" · ")
-}
-
-/// So many questions of its successor wait for a person.
-fn questions(handoff: &Handoff) -> usize {
-    let asking = handoff.ack.as_ref().filter(|ack| ack.standing == Standing::NeedsClarification);
-    asking.map_or(0, |ack| ack.received.as_ref().map_or(1, |said| said.questions.len().max(1)))
-}
-
-/// Whether a failure of this code and step has halted its handoff, so that nothing is left of it once the handoff is
-/// over. That a document was not published, or a message did not arrive, stays true after that.
-#[must_use]
-pub fn halted(code: &str, step: &str) -> bool {
-    Step::ALL.iter().any(|known| known.as_str() == step) && !matches!(code, "message_failed" | "escalation_failed")
 }
 
 /// `2 agents`; nothing where there is none.
@@ -57,7 +32,6 @@ fn counted(number: usize, word: &str) -> Option<String> {
     match number {
         0 => None,
         1 => Some(format!("1 {word}")),
-        more if ["blocked", TO_HAND_OFF].contains(&word) => Some(format!("{more} {word}")),
         more => Some(format!("{more} {word}s")),
     }
 }

@@ -234,6 +234,7 @@ impl<'s> Tx<'s> {
             return;
         }
         agent.state = state;
+        agent.state_since = Some(timestamp.clone());
         if !state.is_live() {
             agent.ended_at.get_or_insert(timestamp);
             agent.open_turn = None;

@@ -29,6 +29,7 @@ pub fn agent(agent: &Agent) -> AgentView {
         session_id: agent.session.id.clone(),
         transcript_path: agent.transcript_path.clone(),
         state: agent.state.into(),
+        state_since: agent.state_since.clone(),
         previous_agent_id: agent.previous_agent_id.map(|id| id.to_string()),
         successor_id: agent.successor_id.map(|id| id.to_string()),
         handoff_id: agent.handoff_id.map(|id| id.to_string()),

@@ -44,7 +44,7 @@ fn an_agent_s_view_stays_as_it_is() {
             r#""limited":null,"model":null,"pane":"%3","persona_slug":"kai","pid":10,"#,
             r#""previous_agent_id":"00000000-0000-0000-0000-000000000002","primed":true,"profile":"claude","#,
             r#""registered_at":"2026-11-23T08:00:01.000Z","session_id":"s-1","started_by_tasuki":true,"state":"blocked","#,
-            r#""successor_id":"00000000-0000-0000-0000-000000000003","tmux_session":"tasuki","transcript_path":"/t.jsonl","#,
+            r#""state_since":"2026-11-23T08:00:00.000Z","successor_id":"00000000-0000-0000-0000-000000000003","tmux_session":"tasuki","transcript_path":"/t.jsonl","#,
             r#""v":1,"waiting_texts":1}"#,
         )
     );
@@ -64,8 +64,8 @@ fn unknown_fields_of_an_agent_are_null() {
             r#""cwd":null,"ended_at":null,"handoff_id":null,"handoff_suggested":false,"hooks":"unseen","#,
             r#""limited":null,"model":null,"pane":null,"persona_slug":null,"pid":null,"#,
             r#""previous_agent_id":null,"primed":false,"profile":"codex","registered_at":null,"session_id":null,"#,
-            r#""started_by_tasuki":false,"state":"starting","successor_id":null,"tmux_session":null,"transcript_path":null,"#,
-            r#""v":1,"waiting_texts":0}"#,
+            r#""started_by_tasuki":false,"state":"starting","state_since":"2026-11-23T08:00:00.000Z","#,
+            r#""successor_id":null,"tmux_session":null,"transcript_path":null,"v":1,"waiting_texts":0}"#,
         )
     );
 }

@@ -131,7 +131,7 @@ impl Sidecar {
     fn after_commit(&mut self, now: &Now, decision: Decision, files: Vec<IntakeItem>) {
         super::log::decided(&decision);
         self.projection.show(&self.spool, now, &decision);
-        self.status_line.count_new_failures(&self.spool, &self.state, &decision);
+        self.status_line.judge(&self.spool, &decision);
         self.status_line.update(&self.state, now);
         for item in files {
             if let Some((place, json)) = &item.again {

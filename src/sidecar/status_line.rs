@@ -1,13 +1,16 @@
 //! The line in tmux's `@tasuki_status`: a projection like the views, but without their guarantees. A task beside the
 //! loop writes it, at most once a second and only when it has changed; a failed write does no harm.
 
-use crate::contract::{self, ErrorFile, HandoffView};
+use crate::contract::{self, ErrorFile, HandoffView, NeedView, WorkBrief};
 use crate::core::decision::Decision;
-use crate::core::id::{ErrorId, HandoffId};
-use crate::core::rows::handoff::Step;
+use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId};
+use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds};
+use crate::core::rows::agent::Agent;
+use crate::core::rows::handoff::Handoff;
+use crate::core::rows::item::{Item, Status};
 use crate::core::state::State;
-use crate::core::status_line;
 use crate::core::time::Now;
+use crate::core::{status_line, view};
 use crate::spool::{OutputFile, ProjectionFolder, Spool};
 use crate::tmux::Tmux;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +21,8 @@ use uuid::Uuid;
 /// Between two changes of the line.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How many failures are checked for their handoff's end; nobody reads more.
-const LOOKED_AT: usize = 1_000;
+/// How many failures are read; nobody deals with more.
+const MOST_FAILURES: usize = 1_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Wanted {
@@ -33,18 +36,95 @@ pub(super) struct StatusLine {
     wanted: watch::Sender<Wanted>,
     /// `tmux.status` of the configuration.
     pub(super) enabled: bool,
-    failures: usize,
-    /// The handoff of each failure.
-    of: BTreeMap<Uuid, Option<HandoffId>>,
-    /// Handoffs that have failures and are over.
-    over: BTreeSet<HandoffId>,
+    needs: WaitingList,
+    /// How much waits for a person.
+    count: usize,
+}
+
+/// What waits for a person, judged from the same views that commands read, each when it changes.
+#[derive(Default)]
+struct WaitingList {
+    agents: BTreeMap<AgentId, AgentNeeds>,
+    /// Those that need somebody, and those in which something has failed.
+    handoffs: BTreeMap<HandoffId, HandoffNeeds>,
+    items: BTreeMap<ItemId, NeedView>,
+    failures: BTreeMap<Uuid, FailureNeed>,
+}
+
+impl WaitingList {
+    fn agent(&mut self, agent: &Agent) -> bool {
+        let needs = Some(AgentNeeds::of(&view::agent(agent))).filter(AgentNeeds::is_living);
+        put(&mut self.agents, agent.agent_id, needs)
+    }
+
+    fn handoff(&mut self, handoff: &Handoff) -> bool {
+        put(&mut self.handoffs, handoff.handoff_id, Some(HandoffNeeds::of(&view::handoff(handoff))))
+    }
+
+    fn item(&mut self, item: &Item) -> bool {
+        let brief = (item.status == Status::Escalated).then(|| WorkBrief::from(view::item(item)));
+        put(&mut self.items, item.item_id, brief.and_then(|brief| needs::item(&brief)))
+    }
+
+    /// Reads the failures that are new. A failed listing changes nothing.
+    fn read_failures(&mut self, spool: &Spool) {
+        let Ok(ids) = spool.ids(ProjectionFolder::Errors) else { return };
+        let ids: BTreeSet<Uuid> = ids.into_iter().collect();
+        self.failures.retain(|id, _| ids.contains(id));
+        for id in ids {
+            if self.failures.len() >= MOST_FAILURES {
+                return;
+            }
+            if self.failures.contains_key(&id) {
+                continue;
+            }
+            let Ok(Some(bytes)) = spool.get(&OutputFile::Error(ErrorId(id))) else { continue };
+            let file: ErrorFile = contract::read(&bytes).ok().flatten().unwrap_or_default();
+            self.failures.insert(id, FailureNeed::of(&file));
+        }
+    }
+
+    /// Reads the views of handoffs that are history and in which something has failed, and forgets the handoffs that
+    /// matter no more.
+    fn read_handoffs(&mut self, spool: &Spool) {
+        let of_failure = |failure: &FailureNeed| failure.handoff_id.as_deref()?.parse().ok();
+        let failed: BTreeSet<HandoffId> = self.failures.values().filter_map(of_failure).collect();
+        self.handoffs.retain(|id, needs| !needs.is_empty() || failed.contains(id));
+        for id in failed {
+            if self.handoffs.contains_key(&id) {
+                continue;
+            }
+            let Ok(Some(bytes)) = spool.get(&OutputFile::Handoff(id)) else { continue };
+            let view: HandoffView = contract::read(&bytes).ok().flatten().unwrap_or_default();
+            if view.handoff_id == id.to_string() {
+                self.handoffs.insert(id, HandoffNeeds::of(&view));
+            }
+        }
+    }
+
+    fn count(&self) -> usize {
+        let (agents, handoffs) = (self.agents.values(), self.handoffs.values());
+        needs::list(agents, handoffs, self.items.values(), self.failures.values()).len()
+    }
+}
+
+/// Keeps what was judged; returns whether that is a change.
+fn put<K: Ord, V: PartialEq>(known: &mut BTreeMap<K, V>, id: K, judged: Option<V>) -> bool {
+    match judged {
+        None => known.remove(&id).is_some(),
+        Some(judged) if known.get(&id) == Some(&judged) => false,
+        Some(judged) => {
+            known.insert(id, judged);
+            true
+        }
+    }
 }
 
 impl StatusLine {
     pub(super) fn new(tmux: Tmux, enabled: bool) -> Self {
         let (wanted, receiver) = watch::channel(Wanted::default());
         tokio::spawn(keep(tmux, receiver));
-        StatusLine { wanted, enabled, failures: 0, of: BTreeMap::new(), over: BTreeSet::new() }
+        StatusLine { wanted, enabled, needs: WaitingList::default(), count: 0 }
     }
 
     pub(super) fn connected(&self) {
@@ -53,58 +133,48 @@ impl StatusLine {
         }
     }
 
-    /// Counts the failures that nobody has dismissed, without those whose handoff is over, because a retry that
-    /// succeeded leaves nothing to do. A failed listing changes nothing.
-    pub(super) fn count_failures(&mut self, spool: &Spool, state: &State) {
-        let Ok(ids) = spool.ids(ProjectionFolder::Errors) else { return };
-        self.of.retain(|id, _| ids.contains(id));
-        let past = ids.iter().take(LOOKED_AT).filter(|id| self.is_past(spool, state, **id)).count();
-        self.failures = ids.len() - past;
-        if ids.is_empty() {
-            self.over.clear();
+    /// Judges everything: at the start, and in case files have changed without a decision.
+    pub(super) fn judge_all(&mut self, spool: &Spool, state: &State) {
+        // Of history nothing changes without a decision, so what was read of it stays.
+        (self.needs.agents, self.needs.items) = (BTreeMap::new(), BTreeMap::new());
+        for agent in state.agents.values() {
+            self.needs.agent(agent);
         }
+        for handoff in state.handoffs.values() {
+            self.needs.handoff(handoff);
+        }
+        for item in state.items.values() {
+            self.needs.item(item);
+        }
+        self.needs.read_failures(spool);
+        self.needs.read_handoffs(spool);
+        self.count = self.needs.count();
     }
 
-    /// The same where a decision has made or dismissed some, or ended a handoff that had failed.
-    pub(super) fn count_new_failures(&mut self, spool: &Spool, state: &State, decision: &Decision) {
-        let may_end = self.failures > 0 && !decision.handoffs.is_empty();
-        if may_end || !decision.errors.is_empty() || !decision.dismissed.is_empty() {
-            self.count_failures(spool, state);
+    /// Judges what a decision has changed.
+    pub(super) fn judge(&mut self, spool: &Spool, decision: &Decision) {
+        let mut has_changed = !decision.errors.is_empty() || !decision.dismissed.is_empty();
+        if has_changed {
+            self.needs.read_failures(spool);
         }
-    }
-
-    /// Whether the failure is of a handoff that is over. What can't be read is not.
-    fn is_past(&mut self, spool: &Spool, state: &State, id: Uuid) -> bool {
-        let handoff = match self.of.get(&id) {
-            Some(known) => *known,
-            None => {
-                let Ok(Some(bytes)) = spool.get(&OutputFile::Error(ErrorId(id))) else { return false };
-                let error: ErrorFile = contract::read(&bytes).ok().flatten().unwrap_or_default();
-                let halts = status_line::halted(&error.code, &error.step.unwrap_or_default());
-                let of = error.handoff_id.filter(|_| halts).and_then(|id| id.parse().ok());
-                self.of.insert(id, of);
-                of
-            }
-        };
-        let Some(handoff) = handoff else { return false };
-        if let Some(live) = state.handoffs.get(&handoff) {
-            return matches!(live.step, Step::Done | Step::Cancelled);
+        for agent in decision.agents.values() {
+            has_changed |= self.needs.agent(agent);
         }
-        if self.over.contains(&handoff) {
-            return true;
+        for handoff in decision.handoffs.values() {
+            has_changed |= self.needs.handoff(handoff);
         }
-        let Ok(Some(bytes)) = spool.get(&OutputFile::Handoff(handoff)) else { return false };
-        let view: HandoffView = contract::read(&bytes).ok().flatten().unwrap_or_default();
-        let is_over = matches!(view.step.known(), Some(Step::Done | Step::Cancelled));
-        if is_over {
-            self.over.insert(handoff);
+        for item in decision.items.values() {
+            has_changed |= self.needs.item(item);
         }
-        is_over
+        if has_changed {
+            self.needs.read_handoffs(spool);
+            self.count = self.needs.count();
+        }
     }
 
     /// Sets the line for tmux's option.
     pub(super) fn update(&self, state: &State, now: &Now) {
-        let line = if self.enabled { status_line::line(state, self.failures, now) } else { String::new() };
+        let line = if self.enabled { status_line::line(state, self.count, now) } else { String::new() };
         self.wanted.send_if_modified(|wanted| {
             let is_new = wanted.line != line;
             wanted.line = line;

@@ -34,7 +34,7 @@ impl Sidecar {
         self.answers.look(self.spool.waiting_requests(), now);
         self.heartbeat(now);
         let looks_further = self.tidy.ticked();
-        self.status_line.count_failures(&self.spool, &self.state);
+        self.status_line.judge_all(&self.spool, &self.state);
         self.status_line.update(&self.state, now);
         self.look_at_rules(now);
         if looks_further {

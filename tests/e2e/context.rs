@@ -84,7 +84,7 @@ fn the_operator_is_told_once() {
     assert!(listed.contains("81 %, hand off"), "{listed}");
     assert!(noted.contains("tasuki handoff dev --reason context_limit --wait"), "{noted}");
     let line = || stage.tmux(&["show-option", "-gqv", "@tasuki_status"]).trim().to_owned();
-    stage.until("the line tells of it", || line() == "1 agent · 1 to hand off");
+    stage.until("the line tells of it", || line() == "1 agent · needs you: 1");
     assert_eq!(said(&stage), [("suggested".to_owned(), None)]);
     let text = std::fs::read_to_string(told).expect("the operator was told");
     assert_eq!(text.matches("tasuki handoff dev").count(), 1, "{text}");

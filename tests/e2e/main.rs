@@ -34,6 +34,7 @@ mod hostile_files;
 mod hostile_log;
 mod hostile_text;
 mod logs;
+mod needs;
 mod notices;
 mod on_disk;
 mod other_clis;

@@ -116,6 +116,7 @@ fn lists(server: &Server, agent: &str, handoff: &str, item: &str) {
         ("api/handoffs", "handoff_view", Some(handoff)),
         ("api/work", "work_view", Some(item)),
         ("api/errors", "error", None),
+        ("api/needs", "need", None),
     ] {
         let answer = server.curl(path, &[]);
         let all = answer.body.as_array().unwrap_or_else(|| panic!("{answer:?}")).clone();
@@ -140,6 +141,44 @@ fn lists(server: &Server, agent: &str, handoff: &str, item: &str) {
         assert_eq!(server.curl(&format!("{path}?limit=0"), &[]).status, 400);
         assert_eq!(server.curl(&format!("{path}?all=maybe"), &[]).status, 400);
     }
+}
+
+#[test]
+fn agents_are_found_by_their_place_and_a_monitor_learns_whether_the_sidecar_lives() {
+    if !has_curl() {
+        return;
+    }
+    let stage = Stage::new();
+    let agents = stage.agents(&["kai", "mia"]);
+    let view = stage.agent_view(&agents[0]);
+    let server = serve(&stage);
+    let found = |query: &str| -> Vec<String> {
+        let answer = server.curl(&format!("api/agents?{query}"), &[]);
+        let all = answer.body.as_array().unwrap_or_else(|| panic!("{query}: {answer:?}"));
+        all.iter().filter_map(|agent| agent["agent_id"].as_str().map(str::to_owned)).collect()
+    };
+    let pane = view["pane"].as_str().expect("a pane").trim_start_matches('%').to_owned();
+    assert_eq!(found(&format!("pane={pane}")), [agents[0].clone()]);
+    assert_eq!(found(&format!("pane=%25{pane}")), [agents[0].clone()]);
+    let session = view["tmux_session"].as_str().expect("a session");
+    let mut there = found(&format!("session={session}"));
+    there.sort_unstable();
+    let mut same: Vec<String> = agents.clone();
+    same.retain(|agent| stage.agent_view(agent)["tmux_session"] == session);
+    same.sort_unstable();
+    assert_eq!(there, same);
+    assert_eq!(found("session=nowhere"), [] as [String; 0]);
+    assert_eq!(server.curl("api/agents?pane=x", &[]).status, 400);
+
+    let health = server.curl("api/health", &[]);
+    assert_eq!((health.status, &health.body["alive"], health.text("state")), (200, &json!(true), "running"));
+    let counts = json!({"agents": 2, "handoffs": 0, "errors": 0, "needs": 0});
+    assert_eq!((&health.body["counts"], health.text("version")), (&counts, env!("CARGO_PKG_VERSION")));
+    assert!(health.body["heartbeat_age_ms"].as_i64().is_some_and(|age| age < 15_000), "{health:?}");
+    assert_eq!(server.raw("GET /api/health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").status, 401);
+    stage.end_sidecar(Signal::SIGTERM);
+    let gone = server.curl("api/health", &[]);
+    assert_eq!((gone.status, &gone.body["alive"], &gone.body["state"]), (503, &json!(false), &json!(null)));
 }
 
 #[test]

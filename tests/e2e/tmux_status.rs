@@ -27,9 +27,9 @@ fn the_line_follows_a_handoff_and_goes_with_the_sidecar() {
     let handoff = stage.hand_off(&agent);
     stage.until("the handoff is told of", || global(&stage).starts_with("1 agent · 1 handoff: writing 0:0"));
     stage.until_failed(&handoff, "writing", "document_missing");
-    stage.until("its failure is told of", || global(&stage) == "1 agent · 1 error");
+    stage.until("its failure is told of", || global(&stage) == "1 agent · needs you: 1");
     stage.crash_and_restart();
-    stage.until("a new sidecar says the same", || own(&stage) == "1 agent · 1 error");
+    stage.until("a new sidecar says the same", || own(&stage) == "1 agent · needs you: 1");
     for file in fs::read_dir(stage.spool("errors")).expect("a folder") {
         fs::remove_file(file.expect("an entry").path()).expect("dismissed");
     }
@@ -77,7 +77,7 @@ fn a_failure_whose_handoff_went_well_since_then_is_told_of_no_more() {
     stage.faults("write_never");
     let handoff = stage.hand_off(&agent);
     stage.until_failed(&handoff, "writing", "document_missing");
-    stage.until("its failure is told of", || own(&stage) == "1 agent · 1 error");
+    stage.until("its failure is told of", || own(&stage) == "1 agent · needs you: 1");
     stage.faults("");
     stage.granted(&json!({"kind": "handoff_retry", "handoff_id": handoff}));
     stage.until_step(&handoff, "done");

@@ -275,7 +275,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("handoffs", &["core::handoff"]),
-    ("what follows", &["core::follow", "core::status_line", "core::view"]),
+    ("what follows", &["core::follow", "core::needs", "core::status_line", "core::view"]),
     ("what comes in", &["core::due", "core::hooks"]),
     ("the decision", &["core"]),
 ];

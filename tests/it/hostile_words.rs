@@ -53,7 +53,8 @@ fn views() -> Vec<(String, Value)> {
 fn nothing_that_a_terminal_acts_on_comes_out_of_any_command() {
     let home = FakeHome::new();
     home.beat(0);
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 12] = [
+        &["status"],
         &["agents"],
         &["handoffs"],
         &["handoffs", "show", HANDOFF],
@@ -77,6 +78,7 @@ fn nothing_that_a_terminal_acts_on_comes_out_of_any_command() {
             spoil(&mut view, &text);
             home.write(&name, &view);
         }
+        home.beat(0);
         for command in commands {
             for json in [&[][..], &["--json"]] {
                 let output = home.run(&[command, json].concat());

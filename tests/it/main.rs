@@ -11,6 +11,7 @@ mod cli_client;
 mod cli_documents;
 mod cli_help;
 mod cli_hooks;
+mod cli_needs;
 mod cli_review;
 mod cli_wait;
 mod config;

@@ -34,10 +34,7 @@ pub(super) fn look(session: &CliSession, args: &DeliveryArgs) -> Result<Vec<Chec
     let handoff = match &args.handoff {
         Some(name) => {
             let id = names::handoff(&session.home, name)?;
-            Some(
-                view::handoff(&session.home, &id)?
-                    .ok_or_else(|| CliError::refused("no_handoff", "Handoff not found"))?,
-            )
+            Some(view::handoff(&session.home, &id)?.ok_or_else(|| names::not_found("handoff", name))?)
         }
         None => None,
     };

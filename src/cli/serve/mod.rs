@@ -2,7 +2,7 @@
 //! is a client like every other command: it opens no database, and it drops each incoming request into the spool.
 //!
 //! Where to read: `listen` accepts connections, and `slots` limits their number. `guard` says who may ask at all,
-//! `routes` lists the addresses, `views`, `documents` and `ask` answer, and `login` gives a page the token. `journal` reads the
+//! `routes` lists the addresses, `views`, `health`, `documents` and `ask` answer, `query` reads what a list is asked for, and `login` gives a page the token. `journal` reads the
 //! journal's lines, `broadcaster` sends them to all clients of `events`, and `change_notifier` says when to look.
 //! `openapi` describes all of it.
 
@@ -14,12 +14,14 @@ mod change_notifier;
 mod documents;
 mod events;
 mod guard;
+mod health;
 mod journal;
 mod listen;
 mod login;
 mod openapi;
 mod page;
 mod problem;
+mod query;
 mod routes;
 mod slots;
 mod token;

@@ -1,7 +1,8 @@
 //! The API as an OpenAPI 3.1 document, made from the same types as `tasuki schema`.
 
+use super::health::HealthReport;
 use super::problem::Problem;
-use super::views::{MOST, USUAL};
+use super::query::{MOST, USUAL};
 use crate::cli::schema::{self, Format};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -21,7 +22,8 @@ struct Initiated {
 }
 
 /// The schemas in `components/schemas` besides those of the requests.
-const WRITTEN: [&str; 7] = ["result", "error", "journal", "sidecar_view", "agent_view", "handoff_view", "work_view"];
+const WRITTEN: [&str; 8] =
+    ["result", "error", "journal", "sidecar_view", "agent_view", "handoff_view", "work_view", "need"];
 /// The kinds of request with an address of their own: the schema of the body, the kind, its title, and the field that the
 /// address determines.
 const ADDRESSED: [(&str, &str, &str, &str); 2] = [
@@ -57,7 +59,7 @@ fn paths() -> Value {
         path
     };
     json!({
-        "/api/agents": list("agents", "The running agents; with `all`, ended agents too.", "agent_view", true),
+        "/api/agents": agents(),
         "/api/agents/{id}": with(one("agent", "One agent.", "agent_view"), id("The agent's id.")),
         "/api/agents/{id}/handoff": with(hand_off(), id("The outgoing agent's id.")),
         "/api/handoffs": list("handoffs", "The most recently changed handoffs, newest first.", "handoff_view", false),
@@ -68,6 +70,8 @@ fn paths() -> Value {
         "/api/work": list("work", "The open work items; with `all`, the others too.", "work_view", true),
         "/api/work/{id}": with(one("work_item", "One work item.", "work_view"), id("The item's id.")),
         "/api/errors": list("errors", "The failures that nobody has dismissed, newest first.", "error", false),
+        "/api/needs": list("needs", "What waits for a person, the most urgent first.", "need", false),
+        "/api/health": health(),
         "/api/sidecar": one("sidecar", "The sidecar that answers requests.", "sidecar_view"),
         "/api/events": events(),
         "/api/requests": requests(),
@@ -144,6 +148,25 @@ fn list(name: &str, about: &str, of: &str, with_all: bool) -> Value {
         parameters.push(json!({"name": "all", "in": "query", "description": about, "schema": schema}));
     }
     get["parameters"] = Value::Array(parameters);
+    json!({"get": get})
+}
+
+/// The list of agents, which can be asked for those of a session or a pane.
+fn agents() -> Value {
+    let mut agents = list("agents", "The running agents; with `all`, ended agents too.", "agent_view", true);
+    let place = |name: &str, about: &str| json!({"name": name, "in": "query", "description": about, "schema": {"type": "string"}});
+    if let Some(parameters) = agents["get"]["parameters"].as_array_mut() {
+        parameters.push(place("session", "Only agents in this tmux session."));
+        parameters.push(place("pane", "Only the agent in this pane: its number, with or without `%`."));
+    }
+    agents
+}
+
+/// Whether the sidecar lives.
+fn health() -> Value {
+    let granted = answer("A sidecar answers requests.", &reference("health"));
+    let mut get = operation("health", "Whether the sidecar lives, and how much there is.", granted, &[UNREADABLE]);
+    get["responses"]["503"] = answer("No sidecar answers requests.", &reference("health"));
     json!({"get": get})
 }
 
@@ -263,6 +286,7 @@ fn schemas() -> Value {
     let named = all.into_iter().map(|format| (format.name, format.schema));
     let own = [
         ("problem", written::<Problem>()),
+        ("health", written::<HealthReport>()),
         ("initiated", written::<Initiated>()),
         ("facts", written::<crate::contract::Facts>()),
     ];

@@ -2,7 +2,7 @@
 
 use super::app::ServeApp;
 use super::problem::{Problem, json};
-use super::{ask, documents, events, guard, login, openapi, page, views};
+use super::{ask, documents, events, guard, health, login, openapi, page, views};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Response;
@@ -30,6 +30,8 @@ pub(super) fn router(app: Arc<ServeApp>) -> Router {
         .route("/api/work", get(views::work))
         .route("/api/work/{id}", get(views::item))
         .route("/api/errors", get(views::errors))
+        .route("/api/needs", get(health::needs))
+        .route("/api/health", get(health::health))
         .route("/api/sidecar", get(views::sidecar))
         .route("/api/events", get(events::listen))
         .route("/api/requests", post(ask::any))

@@ -2,6 +2,7 @@
 
 use super::app::ServeApp;
 use super::problem::{Problem, json};
+use super::query::{ListQuery, Parameters};
 use crate::cli::agents::place;
 use crate::cli::error::CliError;
 use crate::cli::view::{self, ViewFile};
@@ -17,46 +18,15 @@ use axum::response::IntoResponse;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The largest and the usual length of a list.
-pub(super) const MOST: usize = 10_000;
-pub(super) const USUAL: usize = 500;
-
 /// The id in an address.
 pub(super) type Id = Result<Path<String>, PathRejection>;
 
-/// The query of a list.
-struct Asked {
-    limit: usize,
-    all: bool,
-}
-
-impl Asked {
-    /// Parses it; `with_all` for lists that have the parameter `all`.
-    fn read(query: Option<&str>, with_all: bool) -> Result<Asked, Problem> {
-        let mut asked = Asked { limit: USUAL, all: false };
-        for part in query.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            match (name, value) {
-                ("limit", number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    let number = number.parse().ok().filter(|number| (1..=MOST).contains(number));
-                    asked.limit = number.ok_or_else(|| Problem::bad(format!("limit must be 1 to {MOST}")))?;
-                }
-                ("limit", _) => return Err(Problem::bad(format!("limit must be 1 to {MOST}"))),
-                ("all", "true") if with_all => asked.all = true,
-                ("all", "false") if with_all => asked.all = false,
-                ("all", _) if with_all => return Err(Problem::bad("all must be true or false")),
-                _ => return Err(Problem::bad("The query has an unknown parameter")),
-            }
-        }
-        Ok(asked)
-    }
-}
-
-/// `GET /api/agents`: living agents, and with `all=true` also the latest ended ones.
+/// `GET /api/agents`: living agents, and with `all=true` also the latest ended ones; with `session` or `pane` only those
+/// that are there.
 pub(super) async fn agents(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
-    list(app, query, true, |home, asked| {
+    list(app, query, Parameters::OfAgents, |home, asked| {
         let mut agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
-        agents.retain(|agent| asked.all || agent.is_living());
+        agents.retain(|agent| (asked.all || agent.is_living()) && asked.is_there(agent));
         agents.sort_by_cached_key(|agent| (agent.is_living(), place(agent)));
         agents.drain(..agents.len().saturating_sub(asked.limit));
         agents.sort_by_cached_key(|agent| place(agent));
@@ -67,7 +37,7 @@ pub(super) async fn agents(State(app): State<Arc<ServeApp>>, RawQuery(query): Ra
 
 /// `GET /api/handoffs`: the handoffs that changed last, the newest first.
 pub(super) async fn handoffs(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
-    list(app, query, false, |home, asked| {
+    list(app, query, Parameters::Limit, |home, asked| {
         let handoffs: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), asked.limit)?;
         Ok(handoffs.iter().map(ViewFile::json).collect())
     })
@@ -76,7 +46,7 @@ pub(super) async fn handoffs(State(app): State<Arc<ServeApp>>, RawQuery(query): 
 
 /// `GET /api/errors`: the failures that nobody has dismissed, the newest first.
 pub(super) async fn errors(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
-    list(app, query, false, |home, asked| {
+    list(app, query, Parameters::Limit, |home, asked| {
         let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), asked.limit)?;
         Ok(errors.iter().map(ViewFile::json).collect())
     })
@@ -85,7 +55,7 @@ pub(super) async fn errors(State(app): State<Arc<ServeApp>>, RawQuery(query): Ra
 
 /// `GET /api/work`: open work items, and with `all=true` all of them, by priority.
 pub(super) async fn work(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
-    list(app, query, true, |home, asked| {
+    list(app, query, Parameters::All, |home, asked| {
         let ids = if asked.all { items::all_ids(home)? } else { items::open_ids(home)? };
         let mut found: Vec<(String, WorkBrief)> = items::views(home, &ids);
         found.retain(|(_, item)| asked.all || item.is_open());
@@ -130,13 +100,13 @@ pub(super) async fn sidecar(State(app): State<Arc<ServeApp>>) -> Response<Body> 
 }
 
 /// A list, read on a thread that may wait for a disk.
-async fn list(
+pub(super) async fn list(
     app: Arc<ServeApp>,
     query: Option<String>,
-    with_all: bool,
-    read: impl FnOnce(&Home, &Asked) -> Result<Vec<Value>, CliError> + Send + 'static,
+    parameters: Parameters,
+    read: impl FnOnce(&Home, &ListQuery) -> Result<Vec<Value>, CliError> + Send + 'static,
 ) -> Response<Body> {
-    let asked = match Asked::read(query.as_deref(), with_all) {
+    let asked = match ListQuery::read(query.as_deref(), parameters) {
         Ok(asked) => asked,
         Err(problem) => return problem.into_response(),
     };
@@ -162,24 +132,5 @@ pub(super) async fn blocking(
         Ok(Ok(response)) => response,
         Ok(Err(error)) => Problem::from(error).into_response(),
         Err(error) => Problem::new(500, "failed", format!("Reading the view failed: {error}")).into_response(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_query_of_a_list_is_valid_as_a_whole_or_refused() {
-        let read =
-            |query: &str, with_all| Asked::read(Some(query), with_all).map(|asked| (asked.limit, asked.all)).ok();
-        assert_eq!(read("", false), Some((USUAL, false)));
-        assert_eq!(read("limit=3&all=true", true), Some((3, true)));
-        for wrong in
-            ["limit=0", "limit=10001", "limit=-1", "limit=+1", "limit", "limit=99999999999999999999", "all=yes", "x=1"]
-        {
-            assert_eq!(read(wrong, true), None, "{wrong}");
-        }
-        assert_eq!(read("all=true", false), None);
     }
 }

@@ -5,6 +5,8 @@ pub use super::rows::{AgentRow, FailureRow, HandoffFault, HandoffRow, SidecarSta
 use crate::cli::follow::FlowEnd;
 use crate::cli::lineage::Links;
 use crate::cli::names;
+use crate::contract::NeedView;
+use crate::core::needs;
 use std::collections::{BTreeMap, BTreeSet};
 
 const MOST_KIN: usize = 2_000;
@@ -26,6 +28,8 @@ pub struct Model {
     pub work: Vec<WorkRow>,
     /// The agents by descent: depth, and place in `agents`.
     pub kin: Vec<(usize, usize)>,
+    /// What waits for a person, the most urgent first.
+    pub needs: Vec<NeedView>,
     /// What is not shown, as text; empty if everything is shown.
     pub left_out: Vec<String>,
     short: BTreeMap<String, String>,
@@ -56,6 +60,12 @@ impl Model {
         self.failures.sort_by(|a, b| (&b.at, &b.id).cmp(&(&a.at, &a.id)));
         self.work.sort_by(|a, b| a.place.cmp(&b.place));
         self.kin = self.descent();
+        self.needs = needs::list(
+            self.agents.iter().map(|agent| &agent.needs),
+            self.handoffs.iter().map(|handoff| &handoff.needs),
+            self.work.iter().filter_map(|item| item.need.as_ref()),
+            self.failures.iter().map(|failure| &failure.need),
+        );
         let agents = self.agents.iter().map(|agent| agent.id.as_str());
         let work = self.work.iter().map(|item| item.id.as_str());
         let ids = agents.chain(self.handoffs.iter().map(|handoff| handoff.id.as_str())).chain(work);

@@ -5,8 +5,8 @@ use super::plain::plain;
 use crate::cli::examined;
 use crate::cli::follow::FlowEnd;
 use crate::cli::view::{said, shown};
-use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, WorkBrief};
-use crate::core::status_line::halted;
+use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, NeedView, WorkBrief};
+use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds, halted};
 use crate::core::time::millis;
 
 /// The sidecar's state, for the header.
@@ -42,6 +42,7 @@ pub struct AgentRow {
     pub cwd: String,
     pub waiting: u64,
     pub living: bool,
+    pub(super) needs: AgentNeeds,
 }
 
 /// A row of the list of handoffs.
@@ -71,6 +72,7 @@ pub struct HandoffRow {
     pub questions: Vec<String>,
     /// Code, step and message of its failure.
     pub error: Option<HandoffFault>,
+    pub(super) needs: HandoffNeeds,
 }
 
 /// Why a handoff failed, as its view says it.
@@ -96,6 +98,7 @@ pub struct FailureRow {
     pub agent: Option<String>,
     /// It has halted its handoff, so that nothing is left of it once the handoff is over.
     pub halts: bool,
+    pub(super) need: FailureNeed,
 }
 
 /// A row of the list of work items.
@@ -109,6 +112,7 @@ pub struct WorkRow {
     pub owner: Option<String>,
     pub title: String,
     pub(super) place: (usize, String, String),
+    pub(super) need: Option<NeedView>,
 }
 
 fn word<'a>(text: impl Into<Option<&'a str>>) -> String {
@@ -145,6 +149,7 @@ impl AgentRow {
             cwd: text(seen.cwd.as_deref()).unwrap_or_default(),
             waiting: seen.waiting_texts,
             living: seen.is_living(),
+            needs: AgentNeeds::of(seen),
         })
     }
 }
@@ -178,6 +183,7 @@ impl HandoffRow {
                 code: word(error.code.as_str()),
                 step: word(error.step.as_str()),
             }),
+            needs: HandoffNeeds::of(seen),
         })
     }
 
@@ -219,6 +225,7 @@ impl FailureRow {
             handoff: name(seen.handoff_id.as_deref()),
             agent: name(seen.agent_id.as_deref()),
             halts: halted(&seen.code, seen.step.as_deref().unwrap_or_default()),
+            need: FailureNeed::of(seen),
         })
     }
 }
@@ -235,6 +242,7 @@ impl WorkRow {
             owner: seen.claimed_by.as_deref().map(plain),
             title: plain(&seen.title),
             place: seen.place(),
+            need: needs::item(seen),
         })
     }
 }

@@ -61,7 +61,7 @@ fn find(session: &CliSession, name: &str) -> Result<ViewFile<WorkView>, CliError
     session.require_views()?;
     let id = names::item(&session.home, name)?;
     let seen = view::item(&session.home, &id)?;
-    seen.ok_or_else(|| CliError::refused("no_item", "Work item not found"))
+    seen.ok_or_else(|| CliError { code: "no_item".to_owned(), ..names::not_found("work item", name) })
 }
 
 pub(super) fn one(session: &CliSession, name: &str) -> Result<(), CliError> {

@@ -5,6 +5,7 @@ use crate::core::decision::{Cycle, Decision};
 use crate::core::effect::Outcome;
 use crate::core::event::Event;
 use crate::core::hook::{HookEvent, HookKind, SessionReason};
+use crate::core::needs::{self, AgentNeeds};
 use crate::core::pane::{PaneRef, ServerId};
 use crate::core::persona::PersonaFacts;
 use crate::core::rows::agent::AgentState;
@@ -145,13 +146,15 @@ fn the_operator_is_notified_of_a_full_context_once_in_a_session() {
 fn a_suggested_handoff_is_shown_as_long_as_the_context_is_full() {
     let mut world = World::new(Some(70), None);
     let is_seen = |world: &World| {
-        let line = crate::core::status_line::line(&world.state, 0, &Now { wall_ms: 0, boot: 1, boot_ms: 0 });
-        (crate::core::view::agent(world.agent()).handoff_suggested, line)
+        let view = crate::core::view::agent(world.agent());
+        let needs = needs::list(&[AgentNeeds::of(&view)], &[], &[], &[]);
+        (view.handoff_suggested, needs.into_iter().map(|need| need.command).collect::<Vec<_>>())
     };
     world.stop(69_999);
-    assert_eq!(is_seen(&world), (false, "1 agent".to_owned()));
+    assert_eq!(is_seen(&world), (false, vec![]));
     world.stop(70_000);
-    assert_eq!(is_seen(&world), (true, "1 agent · 1 to hand off".to_owned()));
+    let id = world.agent().agent_id.short();
+    assert_eq!(is_seen(&world), (true, vec![format!("tasuki handoff {id} --reason context_limit --wait")]));
     world.stop(90_000);
     assert!(is_seen(&world).0, "it was told, and still holds");
     // The CLI has compacted it.

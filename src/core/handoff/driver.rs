@@ -42,7 +42,12 @@ pub(crate) fn retry(tx: &mut Tx<'_>, id: HandoffId, failed: Step, assume: Option
 
 /// Whether this failure leaves it unknown if the step's text arrived.
 pub(crate) fn leaves_doubt(error: &HandoffError) -> bool {
-    steps::of(error.step).leaves_doubt(&error.code)
+    is_doubtful(error.step, &error.code)
+}
+
+/// The same for the step and the code of a failure.
+pub(crate) fn is_doubtful(step: Step, code: &str) -> bool {
+    steps::of(step).leaves_doubt(code)
 }
 
 /// The outcome of the effect that this handoff waited for.

@@ -128,6 +128,9 @@ pub struct Agent {
     pub session: AgentSession,
     pub transcript_path: Option<String>,
     pub state: AgentState,
+    /// Since when it has been in this state; none in a row of an earlier version.
+    #[serde(default)]
+    pub state_since: Option<String>,
     pub previous_agent_id: Option<AgentId>,
     pub successor_id: Option<AgentId>,
     /// The handoff in progress in which it goes out or comes in.
@@ -213,6 +216,7 @@ impl Agent {
             session: AgentSession::default(),
             transcript_path: None,
             state: AgentState::Starting,
+            state_since: Some(created_at.clone()),
             previous_agent_id: None,
             successor_id: None,
             handoff_id: None,

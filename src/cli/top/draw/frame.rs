@@ -48,12 +48,13 @@ pub(super) fn head(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
 fn counts(scene: Scene<'_>) -> String {
     let model = scene.model;
     let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
-    let (agents, running, errors) = (model.living().count(), model.running().count(), model.open_failures().count());
+    let (agents, running, needs) = (model.living().count(), model.running().count(), model.needs.len());
     if buffer_is_narrow(scene) {
-        return format!("{agents}a {running}h {errors}e");
+        return format!("{agents}a {running}h {needs}!");
     }
     let running = if running == 0 { "no handoff".to_owned() } else { count(running, "handoff") };
-    format!("{}, {running}, {}", count(agents, "agent"), count(errors, "error"))
+    let needs = if needs == 0 { String::new() } else { format!(", needs you: {needs}") };
+    format!("{}, {running}{needs}", count(agents, "agent"))
 }
 
 /// Whether texts must be short: the counts alone would fill the line.

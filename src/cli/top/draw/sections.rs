@@ -1,8 +1,10 @@
-//! The sections below the agents, if there is room: running handoffs, errors with what to do, and work.
+//! The sections below the agents, if there is room: what waits for a person, running handoffs, and work.
 
 use super::columns::{Column, ColumnText, put, row};
 use super::{Scene, lists};
-use crate::cli::top::plain::wrap;
+use crate::cli::status::subject;
+use crate::cli::top::plain::{plain, wrap};
+use crate::contract::NeedView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -63,29 +65,40 @@ pub(super) fn fix(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
 }
 
 fn sections(scene: Scene<'_>, area: Rect) -> Vec<Section<'static>> {
-    let (model, look, wide) = (scene.model, scene.look, area.width);
+    let (model, wide) = (scene.model, area.width);
     let tall = area.height >= TALL;
-    let (handoffs, failures, items) = if tall { (8, 4, 6) } else { (4, 2, 0) };
+    let (handoffs, needs, items) = if tall { (8, 5, 6) } else { (4, 3, 0) };
     let running = model.running().take(handoffs).map(|handoff| lists::handoff(scene, handoff, wide)).collect();
-    let failure = |failure: &crate::cli::top::model::FailureRow| {
-        let what = format!("{}: {}", failure.code, failure.message);
-        let hint = vec![ColumnText::new(format!("  {}", failure.hint), Style::new())];
-        [vec![ColumnText::new(what, look.bad())], hint]
-    };
     let work = model.work.iter().take(items).map(|item| lists::work(scene, item, wide)).collect();
     vec![
+        Section { title: format!("Needs you {}", model.needs.len()), columns: &[("", 0)], rows: waiting(scene, needs) },
         Section {
             title: format!("Running handoffs {}", model.running().count()),
             columns: lists::handoff_columns(wide),
             rows: running,
         },
-        Section {
-            title: format!("Errors {}", model.open_failures().count()),
-            columns: &[("", 0)],
-            rows: model.open_failures().take(failures).flat_map(failure).collect(),
-        },
         Section { title: format!("Work {}", model.work.len()), columns: lists::work_columns(wide), rows: work },
     ]
+}
+
+/// The first of the things that wait for a person, each with the command that settles it below it.
+fn waiting(scene: Scene<'_>, most: usize) -> Vec<Vec<ColumnText>> {
+    let (needs, look) = (&scene.model.needs, scene.look);
+    let shown = |text: &str| match look.unicode {
+        true => plain(text),
+        false => plain(text).replace('…', "...").replace(['“', '”'], "\""),
+    };
+    let entry = |need: &NeedView| {
+        let what = format!("{}: {}: {}", need.what.as_str().replace('_', " "), subject(need), need.said);
+        let command = format!("  {}", shown(&need.command));
+        [vec![ColumnText::new(shown(&what), look.bad())], vec![ColumnText::new(command, Style::new())]]
+    };
+    let mut rows: Vec<Vec<ColumnText>> = needs.iter().take(most).flat_map(entry).collect();
+    if needs.len() > most {
+        let more = format!("{} more: tasuki status", needs.len() - most);
+        rows.push(vec![ColumnText::new(more, look.faint())]);
+    }
+    rows
 }
 
 fn draw(scene: Scene<'_>, section: &Section<'_>, area: Rect, buffer: &mut Buffer) {

@@ -1,0 +1,54 @@
+//! Reads what the list of waiting things is made from: the agents, the handoffs that they are in or that have failed,
+//! the open work items, and the error files. [`crate::core::needs`] makes the list.
+
+use super::error::CliError;
+use super::view::{self, ViewFile};
+use super::work::read as items;
+use crate::config::Home;
+use crate::contract::{AgentView, ErrorFile, HandoffView, NeedView, WorkBrief};
+use crate::core::id::HandoffId;
+use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds};
+use std::collections::BTreeSet;
+
+/// The most error files that are read, the newest first.
+const MOST_FAILURES: usize = 1_000;
+
+/// What waits for a person, and how much there is besides.
+#[derive(Debug, Default)]
+pub struct Overview {
+    /// The list, the most urgent first.
+    pub needs: Vec<NeedView>,
+    /// How many agents live.
+    pub agents: usize,
+    /// How many handoffs run.
+    pub handoffs: usize,
+    /// How many failures nobody has dismissed, up to 1,000.
+    pub errors: usize,
+}
+
+/// Reads all of it.
+///
+/// # Errors
+/// When a folder can't be read.
+pub fn read(home: &Home) -> Result<Overview, CliError> {
+    let agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
+    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_FAILURES)?;
+    // A handoff that runs has an agent, even if the agent has ended.
+    let of_agents = agents.iter().filter_map(|agent| agent.handoff_id.as_deref());
+    let ids = of_agents.chain(errors.iter().filter_map(|error| error.handoff_id.as_deref()));
+    let ids: BTreeSet<HandoffId> = ids.filter_map(|id| id.parse().ok()).collect();
+    let view = |id: &HandoffId| view::handoff(home, &id.to_string()).ok().flatten();
+    let handoffs: Vec<ViewFile<HandoffView>> = ids.iter().filter_map(view).collect();
+    let open: Vec<(String, WorkBrief)> = items::views(home, &items::open_ids(home)?);
+    let judged: Vec<AgentNeeds> = agents.iter().map(|agent| AgentNeeds::of(agent)).collect();
+    let of_handoffs: Vec<HandoffNeeds> = handoffs.iter().map(|handoff| HandoffNeeds::of(handoff)).collect();
+    let of_items: Vec<NeedView> = open.iter().filter_map(|(_, item)| needs::item(item)).collect();
+    let failures: Vec<FailureNeed> = errors.iter().map(|error| FailureNeed::of(error)).collect();
+    let is_running = |handoff: &&ViewFile<HandoffView>| handoff.step.known().is_some_and(|step| !step.is_end());
+    Ok(Overview {
+        needs: needs::list(&judged, &of_handoffs, &of_items, &failures),
+        agents: judged.iter().filter(|agent| agent.is_living()).count(),
+        handoffs: handoffs.iter().filter(is_running).count(),
+        errors: errors.len(),
+    })
+}

@@ -1,0 +1,84 @@
+//! A failure that nobody has dismissed. Mostly the view of its handoff says what is left of it. Otherwise it is listed by
+//! itself, until somebody dismisses it.
+
+use super::agent::AgentNeeds;
+use super::text::{id, line, short, some_line, time};
+use crate::contract::{ErrorFile, NeedKind, NeedView, Step};
+
+/// Whether a failure of this code and step has halted its handoff, so that nothing is left of it once the handoff is
+/// over. That a document was not published, or a message did not arrive, stays true after that.
+#[must_use]
+pub fn halted(code: &str, step: &str) -> bool {
+    Step::ALL.iter().any(|known| known.as_str() == step) && !matches!(code, "message_failed" | "escalation_failed")
+}
+
+/// One file of `spool/errors/`, as the list judges it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FailureNeed {
+    /// Which failure.
+    pub error_id: String,
+    /// The handoff in which it happened.
+    pub handoff_id: Option<String>,
+    /// The agent that it is about.
+    pub agent_id: Option<String>,
+    code: String,
+    /// The view of its handoff says what is left of it.
+    is_in_view: bool,
+    need: NeedView,
+}
+
+impl FailureNeed {
+    /// Judges an error file.
+    #[must_use]
+    pub fn of(seen: &ErrorFile) -> Self {
+        let step = seen.step.as_deref().unwrap_or_default();
+        // A failure of a handoff names its agent too, but is about the handoff.
+        let agent_id = seen.agent_id.as_deref().filter(|_| seen.handoff_id.is_none());
+        let need = NeedView {
+            what: NeedKind::Failed.into(),
+            agent_id: agent_id.and_then(id),
+            handoff_id: seen.handoff_id.as_deref().and_then(id),
+            error_id: id(&seen.error_id),
+            since: time(Some(&seen.at)),
+            said: line(&seen.message),
+            hint: some_line(&seen.hint),
+            command: format!("tasuki errors dismiss {}", short(&seen.error_id)),
+            ..NeedView::default()
+        };
+        FailureNeed {
+            error_id: seen.error_id.clone(),
+            handoff_id: seen.handoff_id.clone(),
+            agent_id: agent_id.map(str::to_owned),
+            code: seen.code.clone(),
+            is_in_view: step == "publishing" || halted(&seen.code, step),
+            need,
+        }
+    }
+
+    /// When it happened.
+    pub(super) fn since(&self) -> Option<String> {
+        self.need.since.clone()
+    }
+
+    /// The failure as an entry of its own; none if nothing is left of it: its handoff has continued since then, or its
+    /// agent was started and primed after all. `agent` is the agent that it is about.
+    pub(super) fn alone(&self, agent: Option<&AgentNeeds>, handoff_is_known: bool) -> Option<NeedView> {
+        if self.is_in_view && handoff_is_known {
+            return None;
+        }
+        let Some(agent) = agent.filter(|agent| agent.is_living) else { return Some(self.need.clone()) };
+        let need = NeedView { persona_slug: agent.persona_slug.clone(), ..self.need.clone() };
+        let is_start = matches!(self.code.as_str(), "start_failed" | "priming_failed");
+        match (is_start, agent.is_primed) {
+            (true, true) => None,
+            // The dialog is listed, and the agent continues once it is answered.
+            (true, false) if agent.is_blocked && self.code == "start_failed" => None,
+            (true, false) if self.code == "priming_failed" => Some(NeedView {
+                what: NeedKind::Unprimed.into(),
+                command: format!("tasuki send {} …", short(&agent.agent_id)),
+                ..need
+            }),
+            (true | false, _) => Some(need),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What a handoff needs of a person: an answer, a decision about its document, a retry, or a decision about its
+//! publishing.
+
+use super::text::{id, line, short, slug, some_line, time};
+use crate::contract::publishing::PublishErrorView;
+use crate::contract::{HandoffView, NeedKind, NeedView, PublishState, Step, StepError};
+use crate::core::handoff::driver;
+
+/// What one handoff needs of a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HandoffNeeds {
+    /// Which handoff.
+    pub handoff_id: String,
+    /// What has failed has the failure's id: it is listed only while nobody has dismissed the failure.
+    pub(super) needs: Vec<NeedView>,
+}
+
+impl HandoffNeeds {
+    /// Judges a handoff's view.
+    #[must_use]
+    pub fn of(seen: &HandoffView) -> Self {
+        let needs = [question(seen), held(seen), failed(seen), publishing(seen)];
+        HandoffNeeds { handoff_id: seen.handoff_id.clone(), needs: needs.into_iter().flatten().collect() }
+    }
+
+    /// Whether it needs nobody, whatever the error files say.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.needs.is_empty()
+    }
+}
+
+fn about(seen: &HandoffView, what: NeedKind) -> NeedView {
+    NeedView {
+        what: what.into(),
+        handoff_id: id(&seen.handoff_id),
+        persona_slug: slug(Some(&seen.persona_slug)),
+        ..NeedView::default()
+    }
+}
+
+fn question(seen: &HandoffView) -> Option<NeedView> {
+    let ack = seen.ack.as_ref().filter(|_| seen.asks())?;
+    let answers = vec!["--answer …"; ack.questions.len().clamp(1, 20)].join(" ");
+    let said = match ack.questions.is_empty() {
+        true => "The successor waits for an answer".to_owned(),
+        false => format!("The successor asks: {}", line(&ack.questions.join(" / "))),
+    };
+    Some(NeedView {
+        since: time(ack.at.as_deref()),
+        said: line(&said),
+        command: format!("tasuki clarify {} {answers}", short(&seen.handoff_id)),
+        ..about(seen, NeedKind::Question)
+    })
+}
+
+fn held(seen: &HandoffView) -> Option<NeedView> {
+    let faults = match seen.faults.len() {
+        0 => "no faults".to_owned(),
+        1 => "1 fault".to_owned(),
+        faults => format!("{faults} faults"),
+    };
+    seen.is_held().then(|| NeedView {
+        since: time(seen.held_since.as_deref()),
+        said: format!("The document waits to be accepted ({faults})"),
+        hint: Some(format!("Read it: tasuki handoffs show {} --document", short(&seen.handoff_id))),
+        command: format!("tasuki accept {}", short(&seen.handoff_id)),
+        ..about(seen, NeedKind::Held)
+    })
+}
+
+fn failed(seen: &HandoffView) -> Option<NeedView> {
+    let error = seen.error.as_ref().filter(|_| seen.step == Step::Failed)?;
+    let step = error.step.known();
+    let is_doubtful = step.is_some_and(|step| driver::is_doubtful(step, &error.code));
+    // Then the retry itself looks for the agent.
+    let is_start_in_doubt = step == Some(Step::Starting) && error.code == "no_tmux";
+    let what = if is_doubtful || is_start_in_doubt { NeedKind::InDoubt } else { NeedKind::Failed };
+    Some(NeedView {
+        error_id: id(&error.error_id),
+        since: time(seen.steps.last().map(|step| step.entered_at.as_str())),
+        said: line(&error.message),
+        hint: some_line(&error.hint),
+        command: retry(seen, error, is_doubtful),
+        ..about(seen, what)
+    })
+}
+
+/// The command that continues a failed handoff; if its agent can no longer write, the one that begins another.
+fn retry(seen: &HandoffView, error: &StepError, is_doubtful: bool) -> String {
+    let retry = format!("tasuki retry {}", short(&seen.handoff_id));
+    if is_doubtful {
+        return format!("{retry} --assume …");
+    }
+    match error.hint.split_once(&retry) {
+        Some((_, rest)) if rest.starts_with(" --successor new") => format!("{retry} --successor new"),
+        None if error.code == "agent_ended" && error.hint.contains("--author salvage") => {
+            format!("tasuki handoff {} --author salvage", short(&seen.agent_id))
+        }
+        Some(_) | None => retry,
+    }
+}
+
+fn publishing(seen: &HandoffView) -> Option<NeedView> {
+    let publish = seen.publish.as_ref()?;
+    let PublishErrorView { error_id, message, hint, .. } = publish.error.as_ref()?;
+    let (what, more) = match publish.state.known()? {
+        PublishState::InDoubt => (NeedKind::InDoubt, " --assume …"),
+        PublishState::Held if hint.contains("--redacted") => (NeedKind::Held, " --redacted"),
+        PublishState::Held => (NeedKind::Held, " --as-is"),
+        PublishState::Failed => (NeedKind::Failed, ""),
+        PublishState::Waiting | PublishState::Running | PublishState::Retrying | PublishState::Published => {
+            return None;
+        }
+    };
+    Some(NeedView {
+        error_id: id(error_id),
+        said: line(message),
+        hint: some_line(hint),
+        command: format!("tasuki publish {}{more}", short(&seen.handoff_id)),
+        ..about(seen, what)
+    })
+}

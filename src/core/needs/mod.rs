@@ -1,0 +1,79 @@
+//! What waits for a person, as one list. `tasuki status`, `tasuki top`, `GET /api/needs` and tmux's status line all get
+//! it from here. Each file is judged alone: an agent's view ([`AgentNeeds`]), a handoff's ([`HandoffNeeds`]), a work
+//! item's ([`item`]) and an error file ([`FailureNeed`]). [`list`] joins them, so that each failure that nobody has
+//! dismissed is listed once, and a failure that is settled is not listed any more.
+
+mod agent;
+mod failure;
+mod handoff;
+mod text;
+
+pub use agent::AgentNeeds;
+pub use failure::{FailureNeed, halted};
+pub use handoff::HandoffNeeds;
+
+use crate::contract::work::Status;
+use crate::contract::{NeedKind, NeedView, WorkBrief};
+use std::collections::{BTreeMap, BTreeSet};
+use text::{id, line, short, time};
+
+/// A work item that was given to a person; none if it was not.
+#[must_use]
+pub fn item(seen: &WorkBrief) -> Option<NeedView> {
+    let reason = seen.escalation_reason.as_deref().filter(|reason| !reason.is_empty());
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    (seen.status == Status::Escalated).then(|| NeedView {
+        what: NeedKind::Escalated.into(),
+        item_id: id(&seen.item_id),
+        since: time(seen.escalated_at.as_deref()),
+        said: line(&format!("“{}” was escalated{reason}", seen.title)),
+        hint: Some("Do it yourself, or let an agent claim it again.".to_owned()),
+        command: format!("tasuki work release {} --human", short(&seen.item_id)),
+        ..NeedView::default()
+    })
+}
+
+/// Everything that waits for a person, the most urgent first, and of the same kind the oldest first.
+#[must_use]
+pub fn list<'a>(
+    agents: impl IntoIterator<Item = &'a AgentNeeds>,
+    handoffs: impl IntoIterator<Item = &'a HandoffNeeds>,
+    items: impl IntoIterator<Item = &'a NeedView>,
+    failures: impl IntoIterator<Item = &'a FailureNeed>,
+) -> Vec<NeedView> {
+    let agents: BTreeMap<&str, &AgentNeeds> =
+        agents.into_iter().map(|agent| (agent.agent_id.as_str(), agent)).collect();
+    let handoffs: BTreeMap<&str, &HandoffNeeds> =
+        handoffs.into_iter().map(|handoff| (handoff.handoff_id.as_str(), handoff)).collect();
+    let failures: BTreeMap<&str, &FailureNeed> =
+        failures.into_iter().map(|failure| (failure.error_id.as_str(), failure)).collect();
+    let own = agents.values().flat_map(|agent| &agent.needs).chain(handoffs.values().flat_map(|one| &one.needs));
+    let mut needs: Vec<NeedView> = own.chain(items).filter_map(|need| still(need, &failures)).collect();
+    let listed: BTreeSet<String> = needs.iter().filter_map(|need| need.error_id.clone()).collect();
+    let rest = failures.values().filter(|failure| !listed.contains(&failure.error_id));
+    needs.extend(rest.filter_map(|failure| {
+        let handoff_is_known = failure.handoff_id.as_deref().is_some_and(|id| handoffs.contains_key(id));
+        failure.alone(failure.agent_id.as_deref().and_then(|id| agents.get(id)).copied(), handoff_is_known)
+    }));
+    needs.sort_by_cached_key(place);
+    needs
+}
+
+/// The need, unless it is a failure that somebody has dismissed.
+fn still(need: &NeedView, failures: &BTreeMap<&str, &FailureNeed>) -> Option<NeedView> {
+    let Some(error_id) = &need.error_id else { return Some(need.clone()) };
+    let failure = failures.get(error_id.as_str())?;
+    Some(NeedView { since: need.since.clone().or_else(|| failure.since()), ..need.clone() })
+}
+
+/// Its position in the list.
+fn place(need: &NeedView) -> (usize, bool, String, String) {
+    let rank = NeedKind::ALL.iter().position(|kind| need.what == *kind).unwrap_or(NeedKind::ALL.len());
+    let ids = [&need.agent_id, &need.handoff_id, &need.item_id, &need.error_id];
+    let ids: Vec<&str> = ids.into_iter().flatten().map(String::as_str).collect();
+    (rank, need.since.is_none(), need.since.clone().unwrap_or_default(), ids.join(" "))
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

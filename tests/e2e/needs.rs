@@ -1,0 +1,52 @@
+//! What waits for a person, over a real sidecar and a real pane: everything that shows the list shows the same.
+
+use super::support::schema::{faults, of};
+use super::support::stage::Stage;
+use serde_json::{Value, json};
+
+/// The exit code of `tasuki status --json`, and the list.
+fn status(stage: &Stage) -> (Option<i32>, Vec<Value>) {
+    let output = stage.command(&["status", "--json"]).output().expect("it runs");
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output.status.code(), list.as_array().cloned().unwrap_or_default())
+}
+
+fn line(stage: &Stage) -> String {
+    stage.tmux(&["show-option", "-gqv", "@tasuki_status"]).trim().to_owned()
+}
+
+#[test]
+fn a_dialog_and_a_failure_wait_until_somebody_has_dealt_with_them() {
+    let stage = Stage::new();
+    let agents = stage.agents(&["kai", "mia"]);
+    assert_eq!(status(&stage), (Some(0), vec![]));
+    stage.faults("kai: dialog_on_write\nmia: write_never\n");
+    let [asks, fails] = [&agents[0], &agents[1]].map(|agent| stage.hand_off(agent));
+    stage.until("it is blocked", || stage.agent_view(&agents[0])["state"] == "blocked");
+    stage.until_failed(&fails, "writing", "document_missing");
+    let (code, list) = status(&stage);
+    assert_eq!((code, list.len()), (Some(10), 2), "{list:#?}");
+    list.iter().for_each(|need| assert_eq!(faults(&of("need"), need), [] as [String; 0], "{need}"));
+    let blocked = stage.agent_view(&agents[0]);
+    let pane = blocked["pane"].as_str().expect("a pane").to_owned();
+    assert_eq!((&list[0]["what"], &list[0]["agent_id"]), (&json!("dialog"), &json!(agents[0])));
+    assert_eq!(list[0]["command"], format!("tmux switch-client -t {pane}"));
+    assert!(list[0]["since"].is_string() && list[0]["since"] == blocked["state_since"], "{list:#?}");
+    assert_eq!((&list[1]["what"], &list[1]["handoff_id"]), (&json!("failed"), &json!(fails)));
+    stage.until("the line counts the same", || line(&stage).ends_with(" · needs you: 2"));
+    stage.crash_and_restart();
+    assert_eq!(status(&stage), (Some(10), list.clone()));
+    stage.until("a new sidecar counts the same", || line(&stage).ends_with(" · needs you: 2"));
+
+    stage.tmux(&["send-keys", "-t", &pane, "Enter"]);
+    stage.until_step(&asks, "done");
+    assert_eq!(status(&stage), (Some(10), vec![list[1].clone()]));
+    // The command that is shown settles it.
+    stage.faults("");
+    let command = list[1]["command"].as_str().expect("a command").strip_prefix("tasuki ").expect("one of ours");
+    let output = stage.command(&command.split(' ').collect::<Vec<_>>()).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    stage.until_step(&fails, "done");
+    assert_eq!(status(&stage), (Some(0), vec![]), "its error file is still there: {:?}", stage.errors());
+    stage.until("the line counts nothing", || !line(&stage).contains("needs you"));
+}
