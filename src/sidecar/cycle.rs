@@ -130,7 +130,7 @@ impl Sidecar {
     /// What was decided is durable: the files go, others may see it, effects begin.
     fn after_commit(&mut self, now: &Now, decision: Decision, files: Vec<IntakeItem>) {
         super::log::decided(&decision);
-        self.projection.show(&self.spool, now, &decision);
+        self.projection.show(&self.spool, now, &decision, &self.state.settings);
         self.status_line.count_new_failures(&self.spool, &self.state, &decision);
         self.status_line.update(&self.state, now);
         for item in files {

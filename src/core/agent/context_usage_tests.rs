@@ -106,7 +106,10 @@ fn notices(decision: &Decision) -> usize {
 fn context_usage_is_read_after_each_stop_and_shown() {
     let mut world = World::new(None, None);
     let decision = world.stop(45_900);
-    assert_eq!(crate::core::view::agent(world.agent()).context.and_then(|context| context.percent), Some(45));
+    assert_eq!(
+        crate::core::view::agent(world.agent(), &world.state.settings).context.and_then(|context| context.percent),
+        Some(45)
+    );
     assert_eq!((journaled(&decision), notices(&decision)), (vec![], 0));
     assert_eq!(world.agent().context_watch.checking, None);
 }
@@ -146,7 +149,7 @@ fn a_suggested_handoff_is_shown_as_long_as_the_context_is_full() {
     let mut world = World::new(Some(70), None);
     let is_seen = |world: &World| {
         let line = crate::core::status_line::line(&world.state, 0, &Now { wall_ms: 0, boot: 1, boot_ms: 0 });
-        (crate::core::view::agent(world.agent()).handoff_suggested, line)
+        (crate::core::view::agent(world.agent(), &world.state.settings).handoff_suggested, line)
     };
     world.stop(69_999);
     assert_eq!(is_seen(&world), (false, "1 agent".to_owned()));
