@@ -35,7 +35,9 @@ pub mod past;
 pub mod persona;
 pub mod publish;
 mod publishing;
+pub mod read;
 mod register;
+pub mod reopen;
 mod review;
 pub mod rules;
 pub mod run;
@@ -140,6 +142,8 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Clarify(args) => ack::clarify(&session, args),
         Command::AckOverride(args) => ack::ack_override(&session, args),
         Command::Publish(args) => publish::command(&session, args),
+        Command::Read(args) => read::command(&session, args),
+        Command::Reopen(args) => reopen::command(&session, args),
         Command::Doctor(command) => doctor::command(&session, command),
         Command::Agents(args) => agents::list(&session, args),
         Command::Handoffs(args) => handoffs::command(&session, args),

@@ -27,7 +27,7 @@ pub const CHAPTERS: [Chapter; 19] = [
     chapter!("tmux", ""),
     chapter!("configuration", ""),
     chapter!("context", "agents statusline"),
-    chapter!("documents", "handoff handoffs cancel accept rework"),
+    chapter!("documents", "handoff handoffs cancel accept rework read reopen"),
     chapter!("acknowledgements", "ack clarify ack-override"),
     chapter!("registration", "agent-register agent-forget hooks"),
     chapter!("profiles", "persona-new"),
