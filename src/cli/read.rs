@@ -76,14 +76,14 @@ pub fn command(session: &CliSession, args: &ReadArgs) -> Result<(), CliError> {
         let message = format!("Agent {} has reported no transcript.", shown(agent.agent_id.as_str()));
         return Err(CliError::refused("no_transcript", message).hint(ELSEWHERE));
     };
-    let mut back = MessagesBack::open(profile, Path::new(path)).map_err(unread)?;
-    let found = read(&mut back, words.as_deref(), usize::from(args.last)).map_err(unread)?;
+    let mut back = MessagesBack::open(profile, Path::new(path)).map_err(|error| unread(&error))?;
+    let found = read(&mut back, words.as_deref(), usize::from(args.last)).map_err(|error| unread(&error))?;
     print(session, &agent, &found, words.is_some())
 }
 
 const ELSEWHERE: &str = "What it has left for its successor: tasuki handoffs show HANDOFF --document";
 
-fn unread(error: TranscriptError) -> CliError {
+fn unread(error: &TranscriptError) -> CliError {
     let message = format!("{}.", sanitise(&error.to_string()));
     let is_nothing = error.is_missing() || matches!(error, TranscriptError::NoRules { .. });
     CliError::refused(if is_nothing { "no_transcript" } else { "transcript_unread" }, message).hint(ELSEWHERE)

@@ -1,6 +1,7 @@
 //! The agent that was handed off can be asked: its conversation is read, and its session is opened again.
 
 use super::support::stage::Stage;
+use super::support::stage_files::processes_with;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -47,7 +48,7 @@ fn the_conversation_is_read_and_the_session_opened_beside_the_successor_once() {
     let said: Value = serde_json::from_str(&printed(&stage, &["read", short, "--json"])).expect("JSON");
     let messages = said["messages"].as_array().expect("messages");
     assert_eq!((&said["agent_id"], &messages[messages.len() - 1]["number"]), (&json!(agent), &json!(1)));
-    let found = printed(&stage, &["read", &agent, "--find", "DOCUMENT handoff", "--last", "1"]);
+    let found = printed(&stage, &["read", &agent, "--find", "document WRITE handoff", "--last", "1"]);
     assert!(found.contains("handoff document") && found.contains("] user"), "{found}");
 
     // Killed in the middle of it, the sidecar starts no second one.
@@ -62,7 +63,10 @@ fn the_conversation_is_read_and_the_session_opened_beside_the_successor_once() {
     let [view] = &all[..] else { panic!("one: {all:?}") };
     assert_eq!((&view["agent_id"], &view["reopened_from"]), (&json!(new), &json!(agent)), "{view}");
     assert_eq!(view["tmux_session"], stage.agent_view(&successor)["tmux_session"]);
-    assert_eq!(stage.processes(&new).len(), 1);
+    // Wherever it was started: the id of the session is among its arguments.
+    let transcripts = format!("TASUKI_DEMO_DIR={}", stage.recorder().with_file_name("transcripts").display());
+    let has_session = |arguments: &str| arguments.ends_with(&session_id);
+    stage.until("one process has the session open", || processes_with(&transcripts, has_session).len() == 1);
     let after = stage.tmux(&["list-windows", "-a", "-F", "#{session_name} #{window_active} #{window_id}"]);
     assert!(current.lines().all(|window| after.contains(window)), "{current}\n{after}");
     let name = stage.tmux(&["display-message", "-p", "-t", &pane, "#{window_name}"]);

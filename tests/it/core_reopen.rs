@@ -74,7 +74,14 @@ fn reopened(world: &mut AckWorld) -> AgentId {
 }
 
 fn last_answer(world: &AckWorld) -> Value {
-    world.answers.iter().filter(|(_, answer)| answer["kind"] == "handoff_reopen").last().expect("an answer").1.clone()
+    world
+        .answers
+        .iter()
+        .filter(|(_, answer)| answer["kind"] == "handoff_reopen")
+        .next_back()
+        .expect("an answer")
+        .1
+        .clone()
 }
 
 #[test]
