@@ -19,8 +19,8 @@ pub struct ProfileFile {
     /// Tells the CLI by its arguments, joined by single blanks (`node /usr/bin/codex --foo`). Without it a pane is
     /// never taken for this CLI by itself.
     pub detect: Option<Pattern>,
-    /// The command with which a person opens a session of the CLI again, as program and arguments; `{session_id}` is
-    /// replaced. tasuki shows it and never runs it.
+    /// The command that opens a session of the CLI again, as program and arguments; `{session_id}` is replaced. tasuki
+    /// shows it, and runs it when a person asks for that (`tasuki reopen`).
     #[serde(default)]
     pub resume: Vec<String>,
     /// How tasuki starts it. Without it the CLI can only be adopted.

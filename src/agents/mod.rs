@@ -5,9 +5,10 @@
 //!
 //! In reading order: [`condition`], [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`],
 //! [`ansi`] and [`screen`] (screens), [`rules`] (what each hook event means), [`hook`] and [`statusline`] (the commands
-//! that CLIs run), [`event`] (the sidecar's side), [`transcript_format`] and [`transcript`] (the conversation, and how
-//! full the context is), [`tool_format`], [`tool_calls`], [`transcript_facts`], [`actions`] and [`reading`] (what the
-//! agent did), [`limit_format`], `limits` and [`reset_time`] (what stops the CLI), [`install`] (hooks in a CLI's own configuration).
+//! that CLIs run), [`event`] (the sidecar's side), [`transcript_format`], [`transcript`] and [`transcript_back`] (the
+//! conversation, and how full the context is), [`tool_format`], [`tool_calls`], [`transcript_facts`], [`actions`] and
+//! [`reading`] (what the agent did), [`limit_format`], `limits` and [`reset_time`] (what stops the CLI), [`install`]
+//! (hooks in a CLI's own configuration).
 
 pub mod actions;
 pub mod ansi;
@@ -38,6 +39,7 @@ mod testing;
 pub mod tool_calls;
 pub mod tool_format;
 pub mod transcript;
+pub mod transcript_back;
 pub mod transcript_facts;
 mod transcript_file;
 pub mod transcript_format;
@@ -50,4 +52,5 @@ pub use profile::{Profile, ProfileError, Profiles};
 pub use reading::has_read;
 pub use tool_calls::{ToolCall, ToolKind};
 pub use transcript::{Transcript, TranscriptError, TranscriptMessage};
+pub use transcript_back::{MessagesBack, SpokenMessage};
 pub use transcript_facts::{TranscriptFacts, read_facts};

@@ -139,6 +139,7 @@ impl Profile {
             proves_prompts: self.file.transcript.as_ref().is_some_and(|rules| rules.proves_prompts),
             reports_tools: self.file.transcript.as_ref().is_some_and(|rules| rules.tools.is_some()),
             has_transcript: self.file.transcript.as_ref().is_some_and(|rules| !rules.messages.is_empty()),
+            resume: self.file.resume.clone(),
         }
     }
 

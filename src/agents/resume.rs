@@ -1,22 +1,43 @@
-//! The command with which a person opens a session of the CLI again. It is only shown, never run.
+//! The command that opens a session of the CLI again: how it is shown to a person, and how it is run.
 
-use super::placeholder::{fill, first_unknown};
+use super::launch::{Launch, LaunchContext};
+use super::placeholder::first_unknown;
 use super::profile::Profile;
-use crate::core::text::shell_word;
-
-/// Longest session id that is put into a command.
-const MAX_ID: usize = 128;
+use crate::core::resume::{self, PLACEHOLDER};
+use std::collections::BTreeMap;
 
 impl Profile {
-    /// The command that opens this session again, quoted for a shell; `None` if the profile names none, or if the id
-    /// has other characters than letters, digits, `-`, `_` and `.`, or begins with none of the first two.
+    /// The command that opens this session again, quoted for a shell; `None` as with [`resume::words`].
     #[must_use]
     pub fn resume_command(&self, session_id: &str) -> Option<String> {
-        if self.file.resume.is_empty() || !is_plain(session_id) {
-            return None;
+        resume::command(&self.file.resume, session_id)
+    }
+
+    /// How this session is opened again: by the profile's command, in the environment of its launch line. The process
+    /// has no persona.
+    #[must_use]
+    pub fn reopening(&self, context: &LaunchContext<'_>, session_id: &str) -> Option<Launch> {
+        let words = resume::words(&self.file.resume, session_id)?;
+        let program = words.first()?.clone();
+        let (launched, unset) = match (self.launch(context), &self.file.launch) {
+            (Some(launched), Some(section)) => (launched, section.unset.clone()),
+            _ => (Launch { program: String::new(), argv: Vec::new(), env: Vec::new(), files: Vec::new() }, Vec::new()),
+        };
+        let own = [
+            ("TASUKI_AGENT_ID", context.agent_id.to_string()),
+            ("TASUKI_HOME", context.home.display().to_string()),
+            ("TASUKI_CREATION", context.creation.to_owned()),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        let mut env: BTreeMap<String, String> = launched.env.into_iter().chain(own).collect();
+        env.remove("TASUKI_PERSONA");
+        let mut argv = Vec::new();
+        if !unset.is_empty() {
+            argv.push("env".to_owned());
+            argv.extend(unset.into_iter().flat_map(|name| ["-u".to_owned(), name]));
         }
-        let word = |text: &String| shell_word(&fill(text, |_| session_id.to_owned()));
-        Some(self.file.resume.iter().map(word).collect::<Vec<_>>().join(" "))
+        argv.extend(words);
+        Some(Launch { program, argv, env: env.into_iter().collect(), files: launched.files })
     }
 
     /// What of `resume` serde can't see to be wrong.
@@ -28,25 +49,23 @@ impl Profile {
         if let Some(name) = resume.iter().find_map(|text| first_unknown(text, |name| name == "session_id")) {
             return Some(format!("there is no placeholder {{{name}}} here"));
         }
+        if resume.iter().any(|text| text.contains("{session_id:")) {
+            return Some("{session_id} takes no filter here".into());
+        }
         let is_line = |text: &String| !text.contains(char::is_control) && text.len() <= 200;
         if resume[0].is_empty() || !resume.iter().all(is_line) {
             return Some("must name a program, and its words may have at most 200 visible characters".into());
         }
-        let has_id = resume.iter().any(|text| text.contains("{session_id}"));
+        let has_id = resume.iter().any(|text| text.contains(PLACEHOLDER));
         (!has_id).then(|| "must have {session_id} in one of its words".into())
     }
-}
-
-fn is_plain(id: &str) -> bool {
-    id.len() <= MAX_ID
-        && id.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::profile::Profiles;
     use super::*;
+    use crate::core::id::Slug;
     use std::path::Path;
 
     #[test]
@@ -80,8 +99,38 @@ mod tests {
         assert!(fault("['', '{session_id}']").contains("must name a program"));
         assert!(fault("['x']").contains("must have {session_id}"));
         assert!(fault("['x', '{session}']").contains("{session}"));
+        assert!(fault("['x', '{session_id:sh}']").contains("no filter"));
         let text = format!("resume = ['my cli', '--id={{session_id}}']\n{demo}");
         let profile = Profile::parse("x", Path::new("x.toml"), &text).expect("a profile");
         assert_eq!(profile.resume_command("s1").as_deref(), Some("'my cli' '--id=s1'"));
+    }
+
+    #[test]
+    fn a_session_is_opened_again_without_a_persona_and_without_a_shell() {
+        let profiles = Profiles::load(None).expect("built in");
+        let slug: Slug = "dev".parse().expect("a slug");
+        let context = LaunchContext {
+            home: Path::new("/h"),
+            agent_id: "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa".parse().expect("a UUID"),
+            creation: "c0ffee",
+            persona_slug: &slug,
+            handoffs_dir: Path::new("/h/handoffs"),
+            program: Path::new("/opt/tasuki"),
+            cwd: Path::new("/w"),
+            previous: None,
+            model: None,
+        };
+        let reopening = |name: &str| profiles.get(name).expect("a profile").reopening(&context, "s-1");
+        let claude = reopening("claude").expect("it has a command");
+        assert_eq!(
+            claude.argv,
+            ["env", "-u", "CLAUDECODE", "-u", "CLAUDE_CODE_ENTRYPOINT", "claude", "--resume", "s-1"]
+        );
+        assert_eq!(claude.program, "claude");
+        let has = |name: &str| claude.env.iter().any(|(key, value)| key == name && !value.is_empty());
+        assert!(["TASUKI_AGENT_ID", "TASUKI_HOME", "TASUKI_CREATION", "CLAUDE_CODE_NO_FLICKER"].into_iter().all(has));
+        assert!(!has("TASUKI_PERSONA"), "{:?}", claude.env);
+        assert!(reopening("demo").is_none());
+        assert!(profiles.get("claude").expect("a profile").reopening(&context, "$(id)").is_none());
     }
 }

@@ -168,7 +168,8 @@ fn unpacked(input: &Value) -> Cow<'_, Value> {
     inside.map_or(Cow::Borrowed(input), Cow::Owned)
 }
 
-fn time(value: &Value) -> Option<String> {
+/// A time of a transcript as a time of the contract.
+pub(super) fn time(value: &Value) -> Option<String> {
     let ms = match value {
         Value::String(text) => millis(text),
         value => value.as_i64(),

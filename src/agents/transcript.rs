@@ -126,6 +126,27 @@ fn measure(rule: &ContextUsageRule, line: &Value) -> Option<(ContextUsage, bool)
     (used > 0).then_some((ContextUsage { used, window }, told.is_none() && window.is_some()))
 }
 
+/// A line of a message.
+pub(super) struct SpokenLine<'v> {
+    pub(super) rule: &'v MessageRule,
+    /// The message's id, where it has one.
+    pub(super) id: Option<String>,
+    /// Its texts, without those that the CLI itself has put among a person's words.
+    pub(super) texts: Vec<&'v str>,
+}
+
+/// The line as one of a message. What has only noise, or the result of a tool, is not the person's.
+pub(super) fn spoken<'v>(rules: &'v TranscriptSection, line: &'v Value) -> Option<SpokenLine<'v>> {
+    let rule = rules.messages.iter().find(|rule| all_fit(&rule.when, line))?;
+    let is_noise = |text: &str| rules.skip_texts.iter().any(|pattern| pattern.0.is_match(text));
+    let texts = rule.texts(line).into_iter().filter(|text| !text.trim().is_empty() && !is_noise(text));
+    let texts: Vec<&str> = texts.collect();
+    if texts.is_empty() && rule.role == Role::User {
+        return None;
+    }
+    Some(SpokenLine { rule, id: rule.id.as_ref().and_then(|at| text_at(line, at)), texts })
+}
+
 /// A message that was begun: later lines may add to it.
 struct Begun {
     role: Role,
@@ -152,21 +173,14 @@ impl<'r> TranscriptReader<'r> {
             self.out.context = Some(usage);
             self.out.window_is_guess = guess;
         }
-        if let Some(rule) = self.rules.messages.iter().find(|rule| all_fit(&rule.when, line)) {
-            self.message(rule, line);
+        if let Some(spoken) = spoken(self.rules, line) {
+            self.message(&spoken);
         }
     }
 
-    fn message(&mut self, rule: &MessageRule, line: &Value) {
-        let all = rule.texts(line);
-        let is_noise = |text: &str| self.rules.skip_texts.iter().any(|pattern| pattern.0.is_match(text));
-        let texts: Vec<&str> = all.iter().copied().filter(|text| !text.trim().is_empty() && !is_noise(text)).collect();
-        // What has only noise, or the result of a tool, is not the person's.
-        if texts.is_empty() && rule.role == Role::User {
-            return;
-        }
-        let id = rule.id.as_ref().and_then(|at| text_at(line, at));
-        let at = self.begin(rule.role, id);
+    fn message(&mut self, spoken: &SpokenLine<'_>) {
+        let SpokenLine { rule, id, texts } = spoken;
+        let at = self.begin(rule.role, id.clone());
         if texts.is_empty() {
             self.out.silent_end = rule.role == Role::Assistant && self.begun[at].place.is_none();
             return;

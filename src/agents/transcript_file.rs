@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+/// How much is read at once of a file that is read from its end, in bytes.
+const CHUNK: u64 = 256 << 10;
 /// Longest line that is parsed, in bytes.
 pub(super) const MAX_LINE: usize = 1 << 20;
 
@@ -108,6 +110,82 @@ fn check(meta: &Meta) -> Result<(), &'static str> {
     } else if !meta.is_ours() {
         Err("belongs to another user")
     } else {
+        Ok(())
+    }
+}
+
+/// The lines of a file from its end: the last one first. A line that is too long is left out.
+pub(super) struct LinesBack {
+    file: TranscriptFile,
+    /// Where the part begins that was read.
+    from: u64,
+    /// What was read and not returned yet: it begins at `from`.
+    buffer: Vec<u8>,
+    /// So many bytes at the buffer's end belong to one line whose beginning is not in it.
+    open: usize,
+    /// The end of the line that is being read was dropped, because it is too long.
+    too_long: bool,
+    /// Everything was returned.
+    is_over: bool,
+}
+
+impl LinesBack {
+    pub(super) fn new(file: TranscriptFile) -> Self {
+        let from = file.size;
+        LinesBack { file, from, buffer: Vec::new(), open: 0, too_long: false, is_over: false }
+    }
+
+    /// How much of the file was read, in bytes.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.file.size - self.from
+    }
+
+    /// Whether every line was returned, back to the beginning of the file.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The line before those that were returned; none at the file's beginning, or if it begins before the last `most`
+    /// bytes of the file.
+    pub(super) fn before(&mut self, most: u64) -> Result<Option<Vec<u8>>, TranscriptError> {
+        while !self.is_over {
+            let searched = self.buffer.len() - self.open;
+            let line = match self.buffer[..searched].iter().rposition(|byte| *byte == b'\n') {
+                Some(at) => {
+                    let line = self.buffer.split_off(at + 1);
+                    self.buffer.pop();
+                    self.open = 0;
+                    line
+                }
+                None if self.from == 0 => {
+                    self.is_over = true;
+                    std::mem::take(&mut self.buffer)
+                }
+                None if self.bytes_read() >= most => return Ok(None),
+                None => {
+                    self.read_more()?;
+                    continue;
+                }
+            };
+            let is_whole = !std::mem::take(&mut self.too_long);
+            if is_whole && (1..=MAX_LINE).contains(&line.len()) {
+                return Ok(Some(line));
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_more(&mut self) -> Result<(), TranscriptError> {
+        if self.buffer.len() > MAX_LINE {
+            self.too_long = true;
+            self.buffer.clear();
+        }
+        let size = CHUNK.min(self.from);
+        self.from -= size;
+        let mut bytes = self.file.read(self.from, size)?;
+        self.open = self.buffer.len();
+        bytes.append(&mut self.buffer);
+        self.buffer = bytes;
         Ok(())
     }
 }

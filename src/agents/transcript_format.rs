@@ -32,6 +32,8 @@ pub struct TranscriptSection {
     /// A text is left out if one of these matches: what the CLI itself puts among a person's words.
     #[serde(default)]
     pub skip_texts: Vec<Pattern>,
+    /// Where a line says when it was written.
+    pub time: Option<Pointer>,
     /// Which lines are messages; the first rule that fits is taken.
     #[serde(default)]
     pub messages: Vec<MessageRule>,

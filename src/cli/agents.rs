@@ -152,8 +152,9 @@ fn table(agents: &[Line<'_>], unicode: bool) -> (Vec<&'static str>, Vec<Vec<Stri
     let row = |(Line { agent, asks }, context): (&Line<'_>, Option<String>)| {
         let id = |id: Option<&str>| id.and_then(|id| short.get(id)).cloned().unwrap_or_else(|| "-".to_owned());
         let state = if *asks { "asks you" } else { agent.state.as_str() };
+        let reopened = if agent.reopened { " (reopened)" } else { "" };
         let mut row = vec![id(Some(&agent.agent_id)), shown(agent.persona_slug.as_deref())];
-        row.extend([shown(agent.profile.as_str()), shown(agent.pane.as_deref()), shown(state)]);
+        row.extend([shown(agent.profile.as_str()), shown(agent.pane.as_deref()), shown(state) + reopened]);
         row.extend(with_context.then(|| context.unwrap_or_else(|| "-".to_owned())));
         row.extend([id(agent.handoff_id.as_deref()), shown(agent.cwd.as_deref())]);
         row
@@ -198,6 +199,8 @@ pub(super) fn lines(seen: &AgentView) -> Vec<String> {
         ("registered", at(&seen.registered_at)),
         ("ended", at(&seen.ended_at)),
         ("transcript", text(&seen.transcript_path)),
+        ("resume", text(&seen.resume_command)),
+        ("reopened of", text(&seen.reopened_from)),
     ];
     let mut lines = vec![format!("agent {}", shown(seen.agent_id.as_str()))];
     for (name, field) in fields {

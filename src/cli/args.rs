@@ -14,6 +14,7 @@ use super::lineage::AgentName;
 use super::man::ManArgs;
 use super::persona::PersonaCommand;
 use super::publish::PublishArgs;
+use super::read::ReadArgs;
 use super::rules::RulesCommand;
 use super::run::RunArgs;
 use super::schema::SchemaArgs;
@@ -94,6 +95,14 @@ pub enum Command {
     /// Publish a handoff's document now, after a failure or ahead of the next attempt.
     #[command(after_help = "Example:\n  tasuki publish 5f2a --wait\n  tasuki publish 5f2a --assume not-published")]
     Publish(PublishArgs),
+    /// Print the conversation of an agent that was handed off, from its transcript; credentials are masked.
+    #[command(
+        after_help = "Messages are numbered from the end: 1 is the last.\n\nExample:\n  tasuki read 5f2a\n  tasuki read 5f2a --find \"flaky test\" --last 5"
+    )]
+    Read(ReadArgs),
+    /// Open the session of an agent that was handed off again, in a window beside its successor; nothing is typed to it.
+    #[command(after_help = "Example:\n  tasuki reopen 5f2a")]
+    Reopen(HandoffName),
     /// Check the whole setup; say what is wrong and how to fix it. Exit code 1 if a check fails.
     #[command(
         after_help = "Example:\n  tasuki doctor\n  tasuki doctor --fix\n  tasuki doctor --json | jq '.checks[] | select(.status != \"ok\")'\n  tasuki doctor delivery --issue octo/app#42"

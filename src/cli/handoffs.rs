@@ -160,6 +160,7 @@ pub(super) fn lines(seen: &HandoffView) -> Vec<String> {
         ("persona", said(seen.persona_slug.as_str()).map(str::to_owned)),
         ("reason", said(seen.reason.as_str()).map(str::to_owned)),
         ("focus", said(seen.focus.as_deref()).map(str::to_owned)),
+        ("resume", said(seen.resume_command.as_deref()).map(str::to_owned)),
         ("requested", at(Some(&seen.created_at))),
         ("deadline", at(seen.deadline.as_deref())),
     ];
@@ -304,7 +305,7 @@ mod tests {
     #[test]
     fn a_handoff_is_shown_with_its_steps_and_its_error() {
         let text = lines(json!({
-            "handoff_id": "h", "step": "failed", "agent_id": "a", "reason": "r",
+            "handoff_id": "h", "step": "failed", "agent_id": "a", "reason": "r", "resume_command": "claude --resume s-1",
             "steps": [{"step": "waiting", "entered_at": "2026-11-21T20:00:00.000Z", "left_at": "2026-11-21T20:00:01.000Z"},
                       {"step": "writing", "entered_at": "2026-11-21T20:00:01.000Z", "left_at": null}],
             "error": {"code": "stop_never_came", "message": "No end.", "hint": "Look."},
@@ -320,6 +321,7 @@ mod tests {
             "No end. (stop_never_came)",
             "Look.",
             "no section about blockers",
+            "resume     claude --resume s-1",
             "[x] instruction delivered",
             "[ ] document recorded",
             "document   /d.md",

@@ -10,7 +10,10 @@ use std::fmt::Write as _;
 /// The groups of commands, in the order of `--help`.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Get started", &["run", "demo", "service", "doctor", "help"]),
-    ("Hand off", &["handoff", "handoffs", "retry", "cancel", "accept", "rework", "abandon", "publish"]),
+    (
+        "Hand off",
+        &["handoff", "handoffs", "retry", "cancel", "accept", "rework", "abandon", "publish", "read", "reopen"],
+    ),
     ("Acknowledgements", &["ack", "clarify", "ack-override"]),
     ("Agents and personas", &["agents", "agent", "send", "lineage", "persona"]),
     ("Watch", &["status", "top", "serve", "errors"]),

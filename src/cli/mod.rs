@@ -37,7 +37,9 @@ pub mod past;
 pub mod persona;
 pub mod publish;
 mod publishing;
+pub mod read;
 mod register;
+pub mod reopen;
 mod review;
 pub mod rules;
 pub mod run;
@@ -144,6 +146,8 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::AckOverride(args) => ack::ack_override(&session, args),
         Command::Publish(args) => publish::command(&session, args),
         Command::Status => return status::command(&session),
+        Command::Read(args) => read::command(&session, args),
+        Command::Reopen(args) => reopen::command(&session, args),
         Command::Doctor(command) => doctor::command(&session, command),
         Command::Agents(args) => agents::list(&session, args),
         Command::Handoffs(args) => handoffs::command(&session, args),

@@ -101,6 +101,9 @@ pub struct AgentView {
     pub cwd: Option<String>,
     /// The CLI's own session id, which changes on `/clear`.
     pub session_id: Option<String>,
+    /// The command with which a person opens its CLI's session again, quoted for a shell; null if its profile has none,
+    /// or the session's id is not known.
+    pub resume_command: Option<String>,
     /// Where its CLI keeps the transcript.
     pub transcript_path: Option<String>,
     /// What it does. `lost` means that its pane is gone and tasuki did not see the agent end.
@@ -123,6 +126,11 @@ pub struct AgentView {
     pub started_by_tasuki: bool,
     /// Whether any of its hooks has reported: without hooks no delivery can be confirmed.
     pub hooks: Word<Hooks>,
+    /// `tasuki reopen` has opened the session of an agent that had ended: tasuki shows this agent and never types to it.
+    #[serde(default)]
+    pub reopened: bool,
+    /// The agent whose session it is, if it is reopened.
+    pub reopened_from: Option<String>,
     /// It was given its persona's skill.
     #[serde(default = "yes")]
     pub primed: bool,

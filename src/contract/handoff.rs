@@ -149,6 +149,9 @@ pub struct HandoffView {
     pub handoff_id: String,
     /// The outgoing agent.
     pub agent_id: String,
+    /// The command with which a person opens the outgoing agent's session again, quoted for a shell; null if its profile
+    /// has none, or the session's id is not known.
+    pub resume_command: Option<String>,
     /// Its persona, and the successor's.
     pub persona_slug: String,
     /// Why it was asked for.

@@ -25,6 +25,12 @@ pub struct HandoffReply {
     /// Of an ACK: it came after the time was up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<bool>,
+    /// Of a session that was opened again: the agent that it runs as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// And its pane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pane: Option<String>,
 }
 
 impl HandoffReply {

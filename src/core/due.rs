@@ -22,9 +22,7 @@ fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
     match timer {
         AgentTimer::Typing => typing::deadline_passed(tx, agent_id),
         AgentTimer::PendingExit => exit::pending_exit_due(tx, agent_id),
-        AgentTimer::Start => {
-            start::failed(tx, agent_id, "successor_failed", "The agent did not register and become ready in time");
-        }
+        AgentTimer::Start => start::deadline_passed(tx, agent_id),
         AgentTimer::Priming => priming::finish(tx, agent_id, Some("The agent did not answer its priming in time")),
         AgentTimer::Watch => idle::watch_again(tx, agent_id),
         AgentTimer::Silence => {

@@ -68,10 +68,12 @@ fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
     {
         return Some(agent.agent_id);
     }
-    let by_session = event
-        .session_id
-        .as_ref()
-        .and_then(|session| live().find(|agent| agent.session.id.as_ref() == Some(session) && same_profile(agent)));
+    // A session that was opened again has the id of the one that has ended, whose last hooks may still come.
+    let may_be_its = |agent: &Agent| {
+        agent.reopened_from.is_none() || event.agent_id.is_none_or(|agent_id| agent_id == agent.agent_id)
+    };
+    let is_session = |agent: &Agent| event.session_id.is_some() && agent.session.id == event.session_id;
+    let by_session = live().find(|agent| is_session(agent) && same_profile(agent) && may_be_its(agent));
     let by_pane = || event.pane.and_then(|pane| live().find(|agent| is_in_pane(agent, pane, event)));
     by_session.or_else(by_pane).map(|agent| agent.agent_id)
 }

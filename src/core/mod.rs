@@ -23,6 +23,7 @@ pub mod persona;
 pub mod prompts;
 pub mod reply;
 pub mod request;
+pub mod resume;
 pub mod rows;
 pub mod rules;
 pub mod settings;
@@ -125,6 +126,7 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: IncomingRequest) {
         Request::HandoffCancel(asked) => handoff::ask::cancel(tx, &id, &asked.handoff_id),
         Request::HandoffAccept(asked) => handoff::ask::accept(tx, &id, &asked.handoff_id),
         Request::HandoffRework(asked) => handoff::ask::rework(tx, &id, asked),
+        Request::HandoffReopen(asked) => handoff::reopen::asked(tx, &id, &asked.handoff_id),
         Request::AgentCreate(asked) => start::create_asked(tx, &id, &asked, &facts),
         Request::AgentRegister(asked) => register::register_asked(tx, &id, asked, &facts),
         Request::AgentShutdown(asked) => register::shutdown_asked(tx, &id, &asked),

@@ -98,6 +98,10 @@ pub struct Briefing<'a> {
     pub generation: u64,
     /// The paths of the documents of the chain before this one, oldest first.
     pub earlier: &'a [String],
+    /// The command that prints the predecessor's conversation, if that can be read.
+    pub read_command: Option<&'a str>,
+    /// The command with which a person opens its session again, if its profile has one.
+    pub resume_command: Option<&'a str>,
 }
 
 /// What an urgent handoff's briefing says of its acknowledgement.
@@ -177,6 +181,8 @@ impl Prompts {
             facts_path: Some("/f.facts.md"),
             generation: 2,
             earlier: &tasks,
+            read_command: Some("tasuki read 5f2a"),
+            resume_command: Some("demo --session s"),
         };
         self.render("briefing", briefing_context(&briefing))?;
         let rework = Rework { file_path: "/f.md", faults: &tasks, note: Some("n"), reply: false };
@@ -339,6 +345,8 @@ fn briefing_context(values: &Briefing<'_>) -> minijinja::Value {
         facts_path => values.facts_path,
         generation => values.generation,
         earlier => values.earlier.to_vec(),
+        read_command => values.read_command,
+        resume_command => values.resume_command,
     }
 }
 

@@ -130,6 +130,8 @@ pub struct ProfileFacts {
     pub proves_prompts: bool,
     /// Its transcript shows the calls of tools.
     pub reports_tools: bool,
+    /// Program and arguments that open a session again, see [`super::resume`]; empty if there are none.
+    pub resume: Vec<String>,
 }
 
 #[cfg(test)]
@@ -152,6 +154,7 @@ impl ProfileFacts {
             reports_context: true,
             proves_prompts: false,
             reports_tools: false,
+            resume: vec!["demo".to_owned(), "--session".to_owned(), "{session_id}".to_owned()],
         }
     }
 }

@@ -4,9 +4,11 @@ use super::agent::context_usage;
 use super::handoff::ack;
 use super::hook::ContextUsage;
 use super::pane::DeliveryVerdict;
+use super::resume;
 use super::rows::agent::{Agent, Limited, Primed};
 use super::rows::handoff::{Handoff, HandoffError, LastVerdicts, Span};
 use super::rows::item::{Entry, Item, NotifiedAgent, Status, Who};
+use super::settings::Settings;
 use super::time::rfc3339;
 use crate::contract::work::{EntryView, FailedChildView, ToldView};
 use crate::contract::{
@@ -15,7 +17,7 @@ use crate::contract::{
 
 /// `view/agents/<agent_id>.json`.
 #[must_use]
-pub fn agent(agent: &Agent) -> AgentView {
+pub fn agent(agent: &Agent, settings: &Settings) -> AgentView {
     AgentView {
         v: 1,
         agent_id: agent.agent_id.to_string(),
@@ -27,6 +29,7 @@ pub fn agent(agent: &Agent) -> AgentView {
         tmux_session: agent.tmux_session.clone(),
         cwd: agent.cwd.clone(),
         session_id: agent.session.id.clone(),
+        resume_command: resume::command_of(settings, &agent.profile, agent.session.id.as_deref()),
         transcript_path: agent.transcript_path.clone(),
         state: agent.state.into(),
         state_since: agent.state_since.clone(),
@@ -38,6 +41,8 @@ pub fn agent(agent: &Agent) -> AgentView {
         ended_at: agent.ended_at.clone(),
         started_by_tasuki: agent.ours,
         hooks: if agent.hooks_seen { Hooks::Seen } else { Hooks::Unseen }.into(),
+        reopened: agent.reopened_from.is_some(),
+        reopened_from: agent.reopened_from.map(|id| id.to_string()),
         primed: agent.primed == Primed::Done,
         waiting_texts: agent.queue.len() as u64,
         handoff_suggested: context_usage::is_suggested(agent),
@@ -68,13 +73,14 @@ fn context_of(agent: &Agent, context: &ContextUsage) -> ContextView {
 
 /// `view/handoffs/<handoff_id>.json`.
 #[must_use]
-pub fn handoff(handoff: &Handoff) -> HandoffView {
+pub fn handoff(handoff: &Handoff, settings: &Settings) -> HandoffView {
     let record = handoff.record.as_ref();
     let ack_ends = || handoff.ack.as_ref()?.final_deadline();
     HandoffView {
         v: 1,
         handoff_id: handoff.handoff_id.to_string(),
         agent_id: handoff.agent_id.to_string(),
+        resume_command: resume::command_of(settings, &handoff.session.profile, handoff.session.id.as_deref()),
         persona_slug: handoff.persona_slug.to_string(),
         reason: handoff.reason.clone(),
         focus: handoff.focus.clone(),

@@ -6,8 +6,17 @@ use crate::core::decision::ErrorRow;
 use crate::core::id::{AgentId, ErrorId, HandoffId};
 use crate::core::pane::{PaneRef, Process, ServerId};
 use crate::core::rows::agent::{AgentState, Asker, Queued};
+use crate::core::settings::ProfileFacts;
 use crate::core::time::{Deadline, Now};
+use std::collections::BTreeMap;
 use uuid::Uuid;
+
+/// With a profile that says how a session is opened again.
+fn settings() -> Settings {
+    let resume = ["claude", "--resume", "{session_id}"].map(str::to_owned).to_vec();
+    let claude = ProfileFacts { name: "claude".to_owned(), resume, ..ProfileFacts::demo() };
+    Settings { profiles: BTreeMap::from([("claude".to_owned(), claude)]), ..Settings::default() }
+}
 
 fn an_agent() -> Agent {
     let own = |text: &str| Some(text.to_owned());
@@ -23,6 +32,7 @@ fn an_agent() -> Agent {
     agent.handoff_id = Some(HandoffId(Uuid::from_u128(4)));
     (agent.registered_at, agent.ended_at) = (own("2026-11-23T08:00:01.000Z"), own("2026-11-23T08:00:02.000Z"));
     (agent.ours, agent.hooks_seen, agent.primed) = (true, true, Primed::Done);
+    agent.reopened_from = Some(agent_id(6));
     let deadline = Deadline::after(&Now { wall_ms: 0, boot: 1, boot_ms: 0 }, 5);
     let asker = Asker::Message(HandoffId(Uuid::from_u128(4)), 1);
     agent.queue = vec![Queued { asker, text: "hello".to_owned(), deadline }];
@@ -35,7 +45,7 @@ fn an_agent() -> Agent {
 fn an_agent_s_view_stays_as_it_is() {
     let mut agent = an_agent();
     assert_eq!(
-        text(&super::agent(&agent)),
+        text(&super::agent(&agent, &settings())),
         concat!(
             r#"{"agent_id":"00000000-0000-0000-0000-000000000001","#,
             r#""context":{"percent":45,"used":90000,"window":200000,"window_is_guess":true},"#,
@@ -43,14 +53,17 @@ fn an_agent_s_view_stays_as_it_is() {
             r#""handoff_id":"00000000-0000-0000-0000-000000000004","handoff_suggested":false,"hooks":"seen","#,
             r#""limited":null,"model":null,"pane":"%3","persona_slug":"kai","pid":10,"#,
             r#""previous_agent_id":"00000000-0000-0000-0000-000000000002","primed":true,"profile":"claude","#,
-            r#""registered_at":"2026-11-23T08:00:01.000Z","session_id":"s-1","started_by_tasuki":true,"state":"blocked","#,
-            r#""state_since":"2026-11-23T08:00:00.000Z","successor_id":"00000000-0000-0000-0000-000000000003","tmux_session":"tasuki","transcript_path":"/t.jsonl","#,
+            r#""registered_at":"2026-11-23T08:00:01.000Z","reopened":true,"#,
+            r#""reopened_from":"00000000-0000-0000-0000-000000000006","resume_command":"claude --resume s-1","#,
+            r#""session_id":"s-1","started_by_tasuki":true,"state":"blocked","#,
+            r#""state_since":"2026-11-23T08:00:00.000Z","successor_id":"00000000-0000-0000-0000-000000000003","#,
+            r#""tmux_session":"tasuki","transcript_path":"/t.jsonl","#,
             r#""v":1,"waiting_texts":1}"#,
         )
     );
     for state in ["starting", "idle", "busy", "blocked", "ended", "lost"] {
         agent.state = serde_json::from_value(state.into()).expect("a state");
-        assert_eq!(super::agent(&agent).state.as_str(), state);
+        assert_eq!(super::agent(&agent, &settings()).state.as_str(), state);
     }
 }
 
@@ -58,12 +71,13 @@ fn an_agent_s_view_stays_as_it_is() {
 fn unknown_fields_of_an_agent_are_null() {
     let agent = Agent::new(AgentId(Uuid::from_u128(1)), "codex".to_owned(), "2026-11-23T08:00:00.000Z".to_owned());
     assert_eq!(
-        text(&super::agent(&agent)),
+        text(&super::agent(&agent, &settings())),
         concat!(
             r#"{"agent_id":"00000000-0000-0000-0000-000000000001","context":null,"created_at":"2026-11-23T08:00:00.000Z","#,
             r#""cwd":null,"ended_at":null,"handoff_id":null,"handoff_suggested":false,"hooks":"unseen","#,
             r#""limited":null,"model":null,"pane":null,"persona_slug":null,"pid":null,"#,
-            r#""previous_agent_id":null,"primed":false,"profile":"codex","registered_at":null,"session_id":null,"#,
+            r#""previous_agent_id":null,"primed":false,"profile":"codex","registered_at":null,"reopened":false,"#,
+            r#""reopened_from":null,"resume_command":null,"session_id":null,"#,
             r#""started_by_tasuki":false,"state":"starting","state_since":"2026-11-23T08:00:00.000Z","#,
             r#""successor_id":null,"tmux_session":null,"transcript_path":null,"v":1,"waiting_texts":0}"#,
         )

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Set when the shell is already running.
 const IN_SHELL: &str = "--in-shell";
+/// Before the id of a session that is opened again.
+const SESSION: &str = "--session";
 /// An escape character with nothing behind it for this long was the Escape key.
 const ESCAPE_TIME: Duration = Duration::from_millis(50);
 /// The longest sleep: a bound, though every change wakes the loop by itself.
@@ -33,6 +35,9 @@ pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
         return exit::REFUSED;
     }
     let mut app = App::new(Instant::now());
+    if let Some(session) = args.iter().skip_while(|arg| *arg != SESSION).nth(1).and_then(|id| id.to_str()) {
+        app.open_session(session);
+    }
     let opened = terminal::signals().and_then(|signals| Ok((signals, Terminal::open(app.is_bracketed())?)));
     match opened {
         Ok((signals, screen)) => {

@@ -167,7 +167,17 @@ impl App {
 
     fn new_session(&mut self) {
         self.unreported = "clear";
-        self.hooks.session_id = super::hooks::new_id();
+        self.change_id(&super::hooks::new_id());
+    }
+
+    /// Begins with a session that there was before, instead of a new one.
+    pub(super) fn open_session(&mut self, id: &str) {
+        self.unreported = "resume";
+        self.change_id(id);
+    }
+
+    fn change_id(&mut self, id: &str) {
+        id.clone_into(&mut self.hooks.session_id);
         self.transcript.change_session(&self.hooks.session_id);
         self.hooks.transcript_path = Some(self.transcript.path());
     }

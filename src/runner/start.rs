@@ -56,8 +56,12 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
         previous: plan.previous,
         model: plan.model.as_deref(),
     };
-    let Some(launch) = profile.launch(&context) else {
-        return Started::Failed { why: format!("the profile {} has no launch line", plan.profile) };
+    let (launch, missing) = match &plan.reopens {
+        None => (profile.launch(&context), "launch line"),
+        Some(session_id) => (profile.reopening(&context, session_id), "command that opens this session again"),
+    };
+    let Some(launch) = launch else {
+        return Started::Failed { why: format!("the profile {} has no {missing}", plan.profile) };
     };
     if let Some(why) = missing_program(tools, &plan.session, &launch.program).await {
         return Started::Failed { why };
@@ -69,13 +73,21 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
         creation: creation.clone(),
         session: plan.session.clone(),
         own_session: true,
-        window_name: plan.persona.to_string(),
+        window_name: window_name(plan),
         cwd: cwd.clone(),
         env: launch.env,
         argv: launch.argv,
         size: plan.size,
     };
     as_started(tools, tools.tmux.spawn(&spawn).await).await
+}
+
+/// The persona, and whether it is only the session of an agent that has ended.
+fn window_name(plan: &StartAgent) -> String {
+    match plan.reopens {
+        None => plan.persona.to_string(),
+        Some(_) => format!("{}-reopened", plan.persona),
+    }
 }
 
 async fn as_started(tools: &Tools, outcome: SpawnOutcome) -> Started {

@@ -130,8 +130,8 @@ impl Sidecar {
     /// What was decided is durable: the files go, others may see it, effects begin.
     fn after_commit(&mut self, now: &Now, decision: Decision, files: Vec<IntakeItem>) {
         super::log::decided(&decision);
-        self.projection.show(&self.spool, now, &decision);
-        self.status_line.judge(&self.spool, &decision);
+        self.projection.show(&self.spool, now, &decision, &self.state.settings);
+        self.status_line.judge(&self.spool, &decision, &self.state.settings);
         self.status_line.update(&self.state, now);
         for item in files {
             if let Some((place, json)) = &item.again {

@@ -94,7 +94,7 @@ fn ended_agent(ground: &mut Ground, number: u128) -> AgentId {
     let now = ground.sidecar.clock.now();
     let decision = Decision { agents: [(id, agent)].into(), ..Decision::default() };
     ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
-    ground.sidecar.projection.show(&ground.sidecar.spool, &now, &decision);
+    ground.sidecar.projection.show(&ground.sidecar.spool, &now, &decision, &ground.sidecar.state.settings);
     id
 }
 

@@ -6,6 +6,7 @@ use crate::contract;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::id::{ErrorId, ItemId, RequestId};
 use crate::core::rows::item::Item;
+use crate::core::settings::Settings;
 use crate::core::text::plain_json;
 use crate::core::time::Now;
 use crate::core::view;
@@ -48,16 +49,17 @@ impl Projection {
     }
 
     /// Shows what was committed: views and journal first, so that a client that sees a result finds what it refers to.
-    pub(super) fn show(&mut self, spool: &Spool, now: &Now, decision: &Decision) {
+    pub(super) fn show(&mut self, spool: &Spool, now: &Now, decision: &Decision, settings: &Settings) {
         // A file is written before another file names it: error files before views and journal, all of it before
         // results.
         self.errors.extend(decision.errors.iter().cloned());
         self.write_errors(spool);
         for agent in decision.agents.values() {
-            self.view(spool, OutputFile::Agent(agent.agent_id), &contract::text(&view::agent(agent)));
+            self.view(spool, OutputFile::Agent(agent.agent_id), &contract::text(&view::agent(agent, settings)));
         }
         for handoff in decision.handoffs.values() {
-            self.view(spool, OutputFile::Handoff(handoff.handoff_id), &contract::text(&view::handoff(handoff)));
+            let text = contract::text(&view::handoff(handoff, settings));
+            self.view(spool, OutputFile::Handoff(handoff.handoff_id), &text);
         }
         // A child is younger than its parent, whose view names it.
         let mut items: Vec<&Item> = decision.items.values().collect();

@@ -123,13 +123,13 @@ impl Sidecar {
                 let row = self.state.agents.get(&id).cloned();
                 let row = row.or_else(|| self.store.past_agent(&id).ok().flatten());
                 let row = row.filter(|row| !was_before(row.ended_at.as_ref()));
-                row.map(|row| (OutputFile::Agent(id), contract::text(&view::agent(&row))))
+                row.map(|row| (OutputFile::Agent(id), contract::text(&view::agent(&row, &self.state.settings))))
             }
             ("handoffs", _, Ok(id)) => {
                 let row = self.state.handoffs.get(&id).cloned();
                 let row = row.or_else(|| self.store.past_handoff(&id).ok().flatten());
                 let row = row.filter(|row| !was_before(row.steps.last().map(|span| &span.entered_at)));
-                row.map(|row| (OutputFile::Handoff(id), contract::text(&view::handoff(&row))))
+                row.map(|row| (OutputFile::Handoff(id), contract::text(&view::handoff(&row, &self.state.settings))))
             }
             ("work", ..) => {
                 let row = id.parse().ok().and_then(|id: ItemId| {

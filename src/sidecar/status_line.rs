@@ -8,6 +8,7 @@ use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Handoff;
 use crate::core::rows::item::{Item, Status};
+use crate::core::settings::Settings;
 use crate::core::state::State;
 use crate::core::time::Now;
 use crate::core::{status_line, view};
@@ -52,13 +53,13 @@ struct WaitingList {
 }
 
 impl WaitingList {
-    fn agent(&mut self, agent: &Agent) -> bool {
-        let needs = Some(AgentNeeds::of(&view::agent(agent))).filter(AgentNeeds::is_living);
+    fn agent(&mut self, agent: &Agent, settings: &Settings) -> bool {
+        let needs = Some(AgentNeeds::of(&view::agent(agent, settings))).filter(AgentNeeds::is_living);
         put(&mut self.agents, agent.agent_id, needs)
     }
 
-    fn handoff(&mut self, handoff: &Handoff) -> bool {
-        put(&mut self.handoffs, handoff.handoff_id, Some(HandoffNeeds::of(&view::handoff(handoff))))
+    fn handoff(&mut self, handoff: &Handoff, settings: &Settings) -> bool {
+        put(&mut self.handoffs, handoff.handoff_id, Some(HandoffNeeds::of(&view::handoff(handoff, settings))))
     }
 
     fn item(&mut self, item: &Item) -> bool {
@@ -138,10 +139,10 @@ impl StatusLine {
         // Of history nothing changes without a decision, so what was read of it stays.
         (self.needs.agents, self.needs.items) = (BTreeMap::new(), BTreeMap::new());
         for agent in state.agents.values() {
-            self.needs.agent(agent);
+            self.needs.agent(agent, &state.settings);
         }
         for handoff in state.handoffs.values() {
-            self.needs.handoff(handoff);
+            self.needs.handoff(handoff, &state.settings);
         }
         for item in state.items.values() {
             self.needs.item(item);
@@ -152,16 +153,16 @@ impl StatusLine {
     }
 
     /// Judges what a decision has changed.
-    pub(super) fn judge(&mut self, spool: &Spool, decision: &Decision) {
+    pub(super) fn judge(&mut self, spool: &Spool, decision: &Decision, settings: &Settings) {
         let mut has_changed = !decision.errors.is_empty() || !decision.dismissed.is_empty();
         if has_changed {
             self.needs.read_failures(spool);
         }
         for agent in decision.agents.values() {
-            has_changed |= self.needs.agent(agent);
+            has_changed |= self.needs.agent(agent, settings);
         }
         for handoff in decision.handoffs.values() {
-            has_changed |= self.needs.handoff(handoff);
+            has_changed |= self.needs.handoff(handoff, settings);
         }
         for item in decision.items.values() {
             has_changed |= self.needs.item(item);

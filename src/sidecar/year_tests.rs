@@ -70,7 +70,7 @@ impl Year {
         let decision = Decision { agents: agents.collect(), ..Decision::default() };
         ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
         ground.sidecar.state.apply(&decision);
-        ground.sidecar.projection.show(&ground.sidecar.spool, &now, &decision);
+        ground.sidecar.projection.show(&ground.sidecar.spool, &now, &decision, &ground.sidecar.state.settings);
         Year { ground, now, load }
     }
 
@@ -140,7 +140,7 @@ impl Year {
         let sidecar = &mut self.ground.sidecar;
         (decision.next_effect, decision.next_seq) = (sidecar.state.next_effect, sidecar.state.next_seq);
         sidecar.store.commit(&Batch { decision: &decision, now: self.now, seen: &[] }).expect("a commit");
-        sidecar.projection.show(&sidecar.spool, &self.now, &decision);
+        sidecar.projection.show(&sidecar.spool, &self.now, &decision, &sidecar.state.settings);
     }
 
     /// A proper end and a start; returns how long the start took.

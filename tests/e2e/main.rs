@@ -44,6 +44,7 @@ mod publish;
 mod publish_once;
 mod publish_secrets;
 mod refused;
+mod reopen;
 mod replacement;
 mod second_user;
 mod serve;

@@ -61,8 +61,9 @@ fn the_line_is_short_however_much_there_is() {
 /// The views of these rows, judged as commands judge them.
 fn listed(world: &AckWorld) -> Vec<NeedView> {
     let agents: Vec<AgentNeeds> =
-        world.state.agents.values().map(|agent| AgentNeeds::of(&view::agent(agent))).collect();
-    let handoffs = world.state.handoffs.values().map(|handoff| HandoffNeeds::of(&view::handoff(handoff)));
+        world.state.agents.values().map(|agent| AgentNeeds::of(&view::agent(agent, &world.state.settings))).collect();
+    let handoffs =
+        world.state.handoffs.values().map(|handoff| HandoffNeeds::of(&view::handoff(handoff, &world.state.settings)));
     needs::list(&agents, &handoffs.collect::<Vec<_>>(), &[], &[])
 }
 

@@ -59,6 +59,11 @@ fn agent(id: &str, pane: u32) -> Agent {
     agent
 }
 
+/// A test says itself what becomes of a start.
+fn is_start(effect: &Effect) -> bool {
+    matches!(effect, Effect::Start(_) | Effect::AwaitReady { .. })
+}
+
 impl AckWorld {
     /// A handoff that is about to be asked for.
     pub(crate) fn new() -> Self {
@@ -125,7 +130,7 @@ impl AckWorld {
     }
 
     pub(crate) fn view(&self) -> Value {
-        json!(tasuki::core::view::handoff(self.handoff()))
+        json!(tasuki::core::view::handoff(self.handoff(), &self.state.settings))
     }
 
     pub(crate) fn step(&self) -> &'static str {
@@ -187,11 +192,15 @@ impl AckWorld {
         self.ask(&ack)
     }
 
-    /// Every effect that is left is carried out, and the successor ends the turns that it was given.
+    /// Every effect that is left is carried out, but for starts, and the successor ends the turns that it was given.
     pub(crate) fn go_on(&mut self) {
         for _ in 0..200 {
-            let Some((key, effect)) =
-                self.state.outbox.iter().next().map(|(key, pending)| (*key, pending.effect.clone()))
+            let Some((key, effect)) = self
+                .state
+                .outbox
+                .iter()
+                .find(|(_, pending)| !is_start(pending))
+                .map(|(key, pending)| (*key, pending.effect.clone()))
             else {
                 return;
             };

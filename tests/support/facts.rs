@@ -20,5 +20,6 @@ pub(crate) fn demo_facts() -> ProfileFacts {
         reports_context: true,
         proves_prompts: false,
         reports_tools: true,
+        resume: ["demo", "--session", "{session_id}"].map(str::to_owned).to_vec(),
     }
 }

@@ -28,7 +28,7 @@ pub const CHAPTERS: [Chapter; 20] = [
     chapter!("configuration", ""),
     chapter!("context", "agents statusline"),
     chapter!("limits", ""),
-    chapter!("documents", "handoff handoffs cancel accept rework"),
+    chapter!("documents", "handoff handoffs cancel accept rework read reopen"),
     chapter!("acknowledgements", "ack clarify ack-override"),
     chapter!("registration", "agent-register agent-forget hooks"),
     chapter!("profiles", "persona-new"),

@@ -107,7 +107,10 @@ fn notices(decision: &Decision) -> usize {
 fn context_usage_is_read_after_each_stop_and_shown() {
     let mut world = World::new(None, None);
     let decision = world.stop(45_900);
-    assert_eq!(crate::core::view::agent(world.agent()).context.and_then(|context| context.percent), Some(45));
+    assert_eq!(
+        crate::core::view::agent(world.agent(), &world.state.settings).context.and_then(|context| context.percent),
+        Some(45)
+    );
     assert_eq!((journaled(&decision), notices(&decision)), (vec![], 0));
     assert_eq!(world.agent().context_watch.checking, None);
 }
@@ -146,7 +149,7 @@ fn the_operator_is_notified_of_a_full_context_once_in_a_session() {
 fn a_suggested_handoff_is_shown_as_long_as_the_context_is_full() {
     let mut world = World::new(Some(70), None);
     let is_seen = |world: &World| {
-        let view = crate::core::view::agent(world.agent());
+        let view = crate::core::view::agent(world.agent(), &world.state.settings);
         let needs = needs::list(&[AgentNeeds::of(&view)], &[], &[], &[]);
         (view.handoff_suggested, needs.into_iter().map(|need| need.command).collect::<Vec<_>>())
     };

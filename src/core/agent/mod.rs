@@ -8,6 +8,7 @@
 //!   proof where a receipt does not prove enough, and `verdict` ends the delivery. `queue` uses `typing`, `typing` uses
 //!   `acceptance`, and both `typing` and `acceptance` use `verdict`.
 //! - `priming`: the first text of an agent that tasuki has started. `idle`: the end of a turn that no event reports.
+//! - `reopen`: the session of an agent that has ended, opened again as an agent to which nothing is typed.
 //! - `start`: from a new agent's row to its readiness; answers the request `agent_create`.
 //! - `exit`: the exit of any agent: requested, or detected because its process is dead or its pane is gone.
 //! - `register`: agents that already run; takes the requests `agent_register`, `agent_send`, `agent_shutdown` and
@@ -26,6 +27,7 @@ pub(crate) mod limits;
 pub(crate) mod priming;
 pub(crate) mod queue;
 pub(crate) mod register;
+pub(crate) mod reopen;
 pub(crate) mod start;
 pub(crate) mod start_dialog;
 pub(crate) mod typing;

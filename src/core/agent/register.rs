@@ -200,6 +200,11 @@ fn register_pane(
         if let Some(agent) = tx.agent_mut(&agent_id).filter(|agent| agent.pane.is_none()) {
             set_pane(agent, facts.clone());
         }
+        if tx.agent(&agent_id).is_some_and(|agent| agent.reopened_from.is_some()) {
+            let message =
+                format!("The pane shows the reopened session of an agent that has ended, as agent {agent_id}");
+            return Err(Refused::new(409, "reopened", message).hint("tasuki types nothing to it; ask it yourself"));
+        }
         let is_anonymous = tx.agent(&agent_id).is_some_and(|agent| agent.persona_slug.is_none());
         if !is_anonymous || persona.is_none() {
             let message = format!("The pane is already registered as agent {agent_id}");
@@ -301,12 +306,24 @@ fn without_pane_or_process(tx: &Tx<'_>, text: &str) -> Option<AgentId> {
     (agent.state.is_live() && is_nowhere && !is_waited_for).then_some(agent.agent_id)
 }
 
+/// Finds a reopened session in a pane. tasuki types no exit command to it, but kills the pane if it is asked to.
+fn reopened(tx: &Tx<'_>, text: &str) -> Option<AgentId> {
+    let agent = text.parse().ok().and_then(|id| tx.agent(&id))?;
+    let is_in_a_pane = agent.state.is_live() && agent.pane.is_some() && tx.state.server.is_some();
+    let is_it = agent.reopened_from.is_some() && is_in_a_pane && agent.start.is_none() && agent.shutdown.is_none();
+    is_it.then_some(agent.agent_id)
+}
+
 /// `agent_shutdown`.
 pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ShutdownRequest) {
     if let Some(agent_id) = without_pane_or_process(tx, &asked.agent_id).filter(|_| asked.force) {
         return exit::end_without_pane(tx, &agent_id, request);
     }
-    let checked = addressed(tx, &asked.agent_id).and_then(|agent_id| {
+    let found = match reopened(tx, &asked.agent_id).filter(|_| asked.force) {
+        Some(agent_id) => Ok(agent_id),
+        None => addressed(tx, &asked.agent_id),
+    };
+    let checked = found.and_then(|agent_id| {
         let agent = tx.agent(&agent_id);
         let is_ours = agent.is_some_and(|agent| agent.ours);
         if asked.force && !is_ours {

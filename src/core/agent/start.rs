@@ -1,6 +1,6 @@
 //! Starts an agent: its row, its window, its registration, its readiness.
 
-use super::{priming, start_dialog};
+use super::{priming, reopen, start_dialog};
 use crate::contract::known;
 use crate::contract::reply::AgentReply;
 use crate::core::effect::{Effect, EffectKey, Readiness, StartAgent, Started};
@@ -111,7 +111,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: 
     agent.start_server = tx.state.server;
     agent.handoff_id = match &owner {
         Owner::Handoff(id) => Some(*id),
-        Owner::Request(_) => None,
+        Owner::Request(_) | Owner::Reopening { .. } => None,
     };
     let effect = Effect::Start(StartAgent {
         agent_id,
@@ -123,19 +123,11 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: 
         previous: wanted.previous,
         model: wanted.model,
         server: tx.state.server,
+        reopens: None,
     });
     let key = tx.effect_of(&agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
-    agent.start = Some(Start {
-        owner,
-        effect: Some(key),
-        registered: false,
-        reported_pane: None,
-        ready: false,
-        deadline,
-        last_screen: String::new(),
-        look_again: None,
-    });
+    agent.start = Some(Start::begun(owner, key, deadline));
     insert_row(tx, agent);
     agent_id
 }
@@ -157,16 +149,7 @@ pub(crate) fn start_from_row(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Hando
     let key = tx.effect_of(agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
     if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.start = Some(Start {
-            owner: Owner::Handoff(handoff),
-            effect: Some(key),
-            registered,
-            reported_pane: None,
-            ready: false,
-            deadline,
-            last_screen: String::new(),
-            look_again: None,
-        });
+        agent.start = Some(Start { registered, ..Start::begun(Owner::Handoff(handoff), key, deadline) });
     }
 }
 
@@ -188,6 +171,7 @@ fn start_effect(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
         previous: agent.previous_agent_id,
         model: agent.model.clone(),
         server: agent.start_server,
+        reopens: None,
     }))
 }
 
@@ -240,7 +224,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
 /// its agent counts as lost.
 fn outcome_unknown(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) -> Option<AgentState> {
     let start = tx.agent(agent_id).and_then(|agent| agent.start.as_ref());
-    let is_by_request = start.is_some_and(|start| matches!(start.owner, Owner::Request(_)));
+    let is_by_request = start.is_some_and(|start| !matches!(start.owner, Owner::Handoff(_)));
     let what_follows = if is_by_request {
         "tasuki counts the agent as lost"
     } else {
@@ -257,7 +241,10 @@ pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey,
         return;
     }
     start.effect = None;
+    let is_reopening = matches!(start.owner, Owner::Reopening { .. });
     match readiness {
+        Readiness::Ready | Readiness::NotReady { .. } if is_reopening => reopen::runs(tx, agent_id, AgentState::Idle),
+        Readiness::Blocked { .. } if is_reopening => reopen::runs(tx, agent_id, AgentState::Blocked),
         Readiness::Ready => {
             start.ready = true;
             progress(tx, agent_id);
@@ -303,6 +290,10 @@ fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let timestamp = tx.now.rfc3339();
     let Some(agent) = tx.agent(agent_id) else { return };
     let (Some(start), Some(pane)) = (agent.start.clone(), agent.pane) else { return };
+    // That start is over when the screen was seen, whatever the hooks report.
+    if matches!(start.owner, Owner::Reopening { .. }) {
+        return;
+    }
     let profile = tx.state.settings.profiles.get(&agent.profile);
     let reports_late = profile.is_some_and(|profile| {
         !profile.starts_at_launch || (agent.in_place && profile.new_session == Some(NewSession::Lazy))
@@ -344,6 +335,19 @@ fn started(tx: &mut Tx<'_>, agent_id: &AgentId, owner: &Owner) {
             }
             priming::begin(tx, agent_id);
         }
+        Owner::Reopening { .. } => {}
+    }
+}
+
+/// The time for a start is over. A session that was opened again runs by then, if it has a pane.
+pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let owner = agent.start.as_ref().map(|start| &start.owner);
+    match owner {
+        Some(Owner::Reopening { .. }) if agent.pane.is_some() => reopen::runs(tx, agent_id, AgentState::Idle),
+        Some(Owner::Reopening { .. } | Owner::Request(_) | Owner::Handoff(_)) | None => {
+            failed(tx, agent_id, "successor_failed", "The agent did not register and become ready in time");
+        }
     }
 }
 
@@ -374,7 +378,7 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
         Owner::Handoff(handoff_id) => {
             tx.learn(Fact::SuccessorFailed { handoff_id, code: code.to_owned(), why: why.to_owned() });
         }
-        Owner::Request(request) => {
+        Owner::Request(request) | Owner::Reopening { request_id: request, .. } => {
             let code = if code == "successor_failed" { "start_failed" } else { code };
             let has_pane = tx.agent(agent_id).is_some_and(|agent| agent.pane.is_some());
             let hint = if has_pane {

@@ -105,6 +105,9 @@ pub struct StartAgent {
     /// The life of the tmux server in which the agent is started. In another life nobody knows whether it was started
     /// before, so it is not started there.
     pub server: Option<ServerId>,
+    /// The session of the CLI that is opened again, instead of a new one.
+    #[serde(default)]
+    pub reopens: Option<String>,
 }
 
 /// What a person is notified of.

@@ -2,8 +2,8 @@
 //!
 //! Only `driver` moves a handoff from step to step. It calls the present one of the `steps`, which implements
 //! `handler::StepHandler` and returns a `next::Next`. Requests begin above the driver: `trigger` begins a handoff,
-//! `ask` serves retry, cancel, accept, rework and abandon, `publish_now` serves publish, `ack::receive` and
-//! `ack::clarify` handle acknowledgements and answers to questions. The steps use `authors` (who writes the document),
+//! `ask` serves retry, cancel, accept, rework and abandon, `reopen` opens the outgoing agent's session again,
+//! `publish_now` serves publish, `ack::receive` and `ack::clarify` handle acknowledgements and answers to questions. The steps use `authors` (who writes the document),
 //! `successors` (who takes over), `reader` (reads the document), `examination` (checks it against the facts that tasuki
 //! collected), `record` (records it), `in_place` (a successor in the pane of its predecessor), `agents` (binds and
 //! releases agents), `document` (names and contents) and `row` (a handoff's row). `dialogs` reports dialogs that wait
@@ -25,6 +25,7 @@ pub(crate) mod publish;
 pub(crate) mod publish_now;
 mod reader;
 mod record;
+pub(crate) mod reopen;
 mod row;
 pub(crate) mod steps;
 mod successors;

@@ -5,7 +5,8 @@ use super::{document, publish};
 use crate::core::id::HandoffId;
 use crate::core::prompts;
 use crate::core::request::Successor;
-use crate::core::rows::handoff::{DocumentSeen, Handoff, HandoffRecord};
+use crate::core::resume;
+use crate::core::rows::handoff::{DocumentSeen, Handoff, HandoffRecord, OutgoingSession};
 use crate::core::text;
 use crate::core::tx::Tx;
 use crate::core::work;
@@ -19,10 +20,12 @@ pub(crate) fn add_record(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
     let DocumentText { text, sha256, redacted } = whole;
     let Some(handoff) = tx.handoff(&id) else { return };
     let agent_id = handoff.agent_id;
+    let session = tx.agent(&agent_id).map(OutgoingSession::of);
     let injection_prompt = injection_prompt(tx, handoff, redacted.as_deref().unwrap_or(&text));
     let bytes = text.len() as u64;
     let warnings: Vec<String> = handoff.examined.faults.iter().map(|fault| fault.sentence()).collect();
     if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.session = session.unwrap_or_default();
         handoff.checkpoint = document::checkpoint(redacted.as_deref().unwrap_or(&text));
         if let Some(ack) = handoff.ack.as_mut() {
             ack.checkpoint.clone_from(&handoff.checkpoint);
@@ -64,7 +67,16 @@ fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
     if handoff.successor == Successor::SamePane {
         return prompts.context(text::sanitise(text).trim_end(), &tasks);
     }
-    let cwd = tx.agent(&handoff.agent_id).and_then(|agent| agent.cwd.clone());
+    let settings = &tx.state.settings;
+    let outgoing = tx.agent(&handoff.agent_id);
+    let cwd = outgoing.and_then(|agent| agent.cwd.clone());
+    let resume_command =
+        outgoing.and_then(|agent| resume::command_of(settings, &agent.profile, agent.session.id.as_deref()));
+    let is_readable = outgoing.is_some_and(|agent| {
+        let profile = settings.profiles.get(&agent.profile);
+        agent.transcript_path.is_some() && profile.is_some_and(|profile| profile.has_transcript)
+    });
+    let read_command = is_readable.then(|| format!("{} read {}", settings.command, handoff.handoff_id.short()));
     let summary = document::first_paragraph(text);
     let facts_path = handoff.facts_path("md");
     let from = handoff.chain.earlier.len().saturating_sub(MOST_NAMED);
@@ -81,5 +93,7 @@ fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
         facts_path: facts_path.as_deref(),
         generation: handoff.chain.generation + 1,
         earlier: &earlier,
+        read_command: read_command.as_deref(),
+        resume_command: resume_command.as_deref(),
     })
 }

@@ -12,7 +12,7 @@ use crate::core::request::{Fallback, HandoffRequest, Issue, PublishRequest, Publ
 use crate::core::rows::ack::Ack;
 use crate::core::rows::agent::AgentState;
 use crate::core::rows::examined::Examined;
-use crate::core::rows::handoff::{Handoff, LastVerdicts, Stay, Step};
+use crate::core::rows::handoff::{Handoff, LastVerdicts, OutgoingSession, Stay, Step};
 use crate::core::rows::publishing::Publishing;
 use crate::core::tx::Tx;
 
@@ -149,6 +149,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &
     let handoff = Handoff {
         handoff_id,
         agent_id,
+        session: tx.agent(&agent_id).map(OutgoingSession::of).unwrap_or_default(),
         persona_slug: slug,
         reason: asked.reason,
         focus: asked.focus,

@@ -56,6 +56,8 @@ requests! {
     HandoffAccept(handoff::HandoffNamed) = "handoff_accept",
     /// Ask the agent once more to repair its document.
     HandoffRework(handoff::ReworkRequest) = "handoff_rework",
+    /// Open the session of the agent that was handed off again, beside its successor.
+    HandoffReopen(handoff::HandoffNamed) = "handoff_reopen",
     /// Start an agent.
     AgentCreate(agent::CreateRequest) = "agent_create",
     /// Adopt a pane.

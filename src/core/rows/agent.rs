@@ -37,6 +37,8 @@ pub enum Owner {
     Request(RequestId),
     /// A handoff, as its successor.
     Handoff(HandoffId),
+    /// A `handoff_reopen`: the session of the handoff's outgoing agent is opened again.
+    Reopening { request_id: RequestId, handoff_id: HandoffId },
 }
 
 /// A start that has not finished.
@@ -59,6 +61,23 @@ pub struct Start {
     /// When an open dialog is looked at again.
     #[serde(default)]
     pub look_again: Option<Deadline>,
+}
+
+impl Start {
+    /// A start that has just been asked for.
+    #[must_use]
+    pub fn begun(owner: Owner, effect: EffectKey, deadline: Deadline) -> Self {
+        Start {
+            owner,
+            effect: Some(effect),
+            registered: false,
+            reported_pane: None,
+            ready: false,
+            deadline,
+            last_screen: String::new(),
+            look_again: None,
+        }
+    }
 }
 
 /// How far the one priming of an agent is.
@@ -148,6 +167,9 @@ pub struct Agent {
     pub in_place: bool,
     /// The life of the tmux server in which it was to be started.
     pub start_server: Option<ServerId>,
+    /// The agent whose ended session this process has opened again. tasuki types nothing to such an agent.
+    #[serde(default)]
+    pub reopened_from: Option<AgentId>,
     pub hooks_seen: bool,
     /// The id of the running turn, if one runs and has an id.
     pub open_turn: Option<String>,
@@ -227,6 +249,7 @@ impl Agent {
             ours: false,
             in_place: false,
             start_server: None,
+            reopened_from: None,
             hooks_seen: false,
             open_turn: None,
             start: None,

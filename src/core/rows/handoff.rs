@@ -1,6 +1,7 @@
 //! A handoff's row: its agents, its step, and its results so far.
 
 use super::ack::Ack;
+use super::agent::Agent;
 use super::chain::Chain;
 use super::choice::ProfileChoice;
 use super::examined::Examined;
@@ -104,11 +105,30 @@ pub struct Stay {
     pub checking: Option<CheckPhase>,
 }
 
+/// The session of the agent that is handed off.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OutgoingSession {
+    pub profile: String,
+    /// The CLI's own id of it, as far as it is known.
+    pub id: Option<String>,
+}
+
+impl OutgoingSession {
+    /// The session that an agent has now.
+    #[must_use]
+    pub fn of(agent: &Agent) -> Self {
+        OutgoingSession { profile: agent.profile.clone(), id: agent.session.id.clone() }
+    }
+}
+
 /// The stored row of one handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handoff {
     pub handoff_id: HandoffId,
     pub agent_id: AgentId,
+    /// The outgoing agent's session, which can be asked after its end.
+    #[serde(default)]
+    pub session: OutgoingSession,
     /// Its persona, and the successor's.
     pub persona_slug: Slug,
     pub reason: String,

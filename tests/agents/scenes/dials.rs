@@ -6,7 +6,7 @@ use crate::scene::Scene;
 use crate::stage_checks::STEPS;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 
 /// The agent answers with the document, and every block of its answer is in it.
@@ -80,4 +80,31 @@ pub(crate) fn salvage(cli: Cli) {
     assert!(document.contains("number eleven") && document.contains("Understood."), "{document}");
     scene.until("the successor is briefed", || scene.heard("You take over from agent"));
     scene.nothing_came_twice();
+}
+
+/// The agent that was handed off is asked: its conversation is read, and its session opened again beside the successor.
+/// It knows what was said, and nothing of tasuki's is typed to it.
+pub(crate) fn asked_afterwards(cli: Cli) {
+    let scene = Scene::new(cli);
+    let agent = scene.agent();
+    scene.says(&agent, "Remember the number eleven.");
+    scene.until_idle(&agent);
+    let handoff = scene.stage.hand_off(&agent);
+    let view = scene.stage.until_step(&handoff, "done");
+    let session_id = scene.stage.agent_view(&agent)["session_id"].as_str().expect("it is known").to_owned();
+    assert!(view["resume_command"].as_str().is_some_and(|command| command.ends_with(&session_id)), "{view:#}");
+    let found = scene.succeeds(&["read", &handoff, "--find", "number eleven"]);
+    assert!(found.contains("] user, 20") && found.contains("    Remember the number eleven."), "{found}");
+    assert!(scene.succeeds(&["read", &handoff]).contains("    Understood."));
+    let answer: Value = serde_json::from_str(&scene.succeeds(&["reopen", &handoff, "--json"])).expect("JSON");
+    let old = answer["agent_id"].as_str().expect("an agent").to_owned();
+    scene.keep(&old, "reopened");
+    scene.says(&old, "Which number was it?");
+    let heard = scene.conversation("Which number was it?");
+    assert!(heard.iter().any(|prompt| prompt.contains("number eleven")), "{heard:#?}\n{}", scene.story());
+    scene.nothing_came_twice();
+    let ended = scene.stage.agent_view(&agent);
+    assert_eq!((&ended["state"], &ended["session_id"]), (&json!("ended"), &json!(session_id)), "{ended:#}");
+    scene.succeeds(&["agent", "shutdown", &old, "--force"]);
+    assert_eq!(scene.stage.errors(), Vec::<Value>::new());
 }

@@ -47,6 +47,7 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("document_is_repaired", dials::repaired, ALL, 150),
     scene("same_pane", dials::same_pane, ALL, 120),
     scene("salvage_after_a_kill", dials::salvage, ALL, 120),
+    scene("asked_afterwards", dials::asked_afterwards, ALL, 150),
     scene("sidecar_killed_all_the_time", crashes::all_the_time, ALL, 200),
     scene("sidecar_killed_in_each_step", crashes::in_each_step, ALL, 300),
 ];

@@ -132,11 +132,18 @@ impl Left {
         let any = |rng: &mut Rng, count: usize| rng.below(count as u64) as usize;
         let handoff = handoffs.get(any(&mut self.rng, handoffs.len())).cloned().unwrap_or(json!("none"));
         let Some(agent) = agents.get(any(&mut self.rng, agents.len())) else { return };
-        let of_handoff = ["handoff_cancel", "handoff_accept", "handoff_retry", "handoff_abandon", "handoff_rework"];
+        let of_handoff = [
+            "handoff_cancel",
+            "handoff_accept",
+            "handoff_retry",
+            "handoff_abandon",
+            "handoff_rework",
+            "handoff_reopen",
+        ];
         let of_agent = ["agent_shutdown", "agent_forget", "agent_send", "handoff"];
         match self.rng.below(10) {
             0..=2 => {
-                let kind = of_handoff[any(&mut self.rng, 5)];
+                let kind = of_handoff[any(&mut self.rng, 6)];
                 let mut asked = json!({"v": 1, "kind": kind, "handoff_id": handoff});
                 if kind == "handoff_rework" {
                     asked["note"] = json!("name the branch");

@@ -46,8 +46,7 @@ pub(crate) struct World {
 /// What the sidecar is told: a profile with turn ids, and one that tells of a new session only with its first prompt.
 pub(crate) fn settings() -> Settings {
     let facts = ProfileFacts { new_session: Some(NewSession::Reported), proves_prompts: true, ..demo_facts() };
-    let lazy =
-        ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), proves_prompts: false, ..facts };
+    let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..demo_facts() };
     Settings {
         profiles: BTreeMap::from([("demo".to_owned(), facts), ("lazy".to_owned(), lazy)]),
         // Rarely, or the operator's own handoffs would seldom find an agent that is free.

@@ -1,0 +1,23 @@
+//! `reopen`: opens the session of an agent that was handed off again, in a window beside its successor.
+
+use super::error::CliError;
+use super::handoff::HandoffName;
+use super::output::one_line;
+use super::view::{ViewFile, shown};
+use super::{ANSWER_LATE, CliSession, names};
+use crate::contract::reply::HandoffReply;
+use serde_json::{Map, Value};
+
+/// Asks for it, and says where the session is.
+///
+/// # Errors
+/// What the sidecar refused.
+pub fn command(session: &CliSession, args: &HandoffName) -> Result<(), CliError> {
+    let id = names::handoff(&session.home, &args.handoff)?;
+    let fields = Map::from_iter([("handoff_id".to_owned(), Value::from(id))]);
+    let answer: ViewFile<HandoffReply> = session.ask("handoff_reopen", fields, ANSWER_LATE)?;
+    let (agent, pane) = (one_line(&shown(answer.agent_id.as_deref())), one_line(&shown(answer.pane.as_deref())));
+    session.report(&answer.json(), &format!("the session is open again in pane {pane}, as agent {agent}"))?;
+    session.out.note(&format!("tasuki types nothing to it. Go there with: tmux switch-client -t {pane}"));
+    Ok(())
+}
