@@ -2,6 +2,7 @@
 
 use crate::contract::document::DocumentCheck;
 use crate::core::id::Slug;
+use crate::core::persona::PublishDefault;
 use crate::core::text::{line_of, quotable};
 use crate::files::{self, Grade, Unfit, way};
 use crate::limits;
@@ -44,6 +45,9 @@ pub struct PersonaFile {
     /// What is done about faults of its documents, instead of `document.check` in config.toml.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<DocumentCheck>,
+    /// Where its documents are published, instead of `publish.to` in config.toml: "owner/repo#42", "gist", or false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publish: Option<PublishDefault>,
 }
 
 /// What is known of one persona, for a decision.
@@ -270,9 +274,10 @@ fn toml_of(example: &Example, own: bool, file: &PersonaFile, slug: &Slug) -> Res
         role: file.role.clone().or(base.role),
         session: file.session.clone().or(base.session),
         check: file.check.or(base.check),
+        publish: file.publish.clone().or(base.publish),
     };
     let keys = toml::to_string(&merged).map_err(|error| error.to_string())?;
-    Ok(format!("# All keys are optional: name, profile, cwd, role, session, check.\n{keys}"))
+    Ok(format!("# All keys are optional: name, profile, cwd, role, session, check, publish.\n{keys}"))
 }
 
 fn open(personas: &Path, slug: &Slug) -> Result<Option<OwnedFd>, Error> {

@@ -70,6 +70,7 @@ fn create(session: &CliSession, args: &PersonaArgs) -> Result<(), CliError> {
         role: args.role.clone(),
         session: None,
         check: None,
+        publish: None,
     };
     let folder = personas::create(&session.home.personas(), &args.slug, &file)?;
     let answer = json!({"persona_slug": args.slug.as_str(), "path": folder});

@@ -1,6 +1,8 @@
 //! The settings of `config.toml`.
 
-use super::kinds::{Argv, Commands, Expressions, GhProgram, Hosts, Pauses, Percent, Size, SocketName, TimeSpan};
+use super::kinds::{
+    Argv, Commands, DefaultTarget, Expressions, GhProgram, Hosts, Pauses, Percent, Size, SocketName, TimeSpan,
+};
 use crate::contract::document::DocumentCheck;
 use crate::core::settings::{AckTimes, ContextLimits, DocumentRules, Limits, PublishLimits, Target};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
@@ -161,6 +163,10 @@ struct RawEscalation {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawPublish {
+    /// Where every document is published: "owner/repo#42" or "gist"; nowhere unless set. `publish` in a persona's
+    /// `persona.toml` and in a request take precedence.
+    #[schemars(with = "Option<String>")]
+    to: Option<DefaultTarget>,
     /// The program: a name that is looked up in `PATH`, or a path; "gh" unless set.
     #[schemars(with = "Option<String>")]
     gh: Option<GhProgram>,
@@ -265,6 +271,7 @@ impl Raw {
             escalation_target: self.escalation.target,
             orchestrator: self.escalation.orchestrator,
             publish: PublishLimits {
+                to: self.publish.to.map(|to| to.0),
                 timeout_ms: or(self.publish.timeout, publish.timeout_ms),
                 retry_after_ms: self.publish.retry_after.map_or(publish.retry_after_ms, |pauses| pauses.0),
                 hosts: self.publish.hosts.map_or(publish.hosts, |hosts| hosts.0),

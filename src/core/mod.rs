@@ -132,7 +132,7 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: IncomingRequest) {
         Request::Ack(asked) => handoff::ack::receive::asked(tx, &id, &asked),
         Request::Clarify(asked) => handoff::ack::clarify::asked(tx, &id, asked, &facts),
         Request::AckOverride(asked) => handoff::ack::receive::overridden(tx, &id, &asked),
-        Request::Publish(asked) => handoff::publish_now::asked(tx, &id, &asked),
+        Request::Publish(asked) => handoff::publish_now::asked(tx, &id, &asked, &facts),
         Request::WorkCreate(asked) => work::ask::create(tx, &id, asked),
         Request::WorkClaim(asked) => work::ask::claim(tx, &id, &asked),
         Request::WorkComplete(asked) => work::complete::complete(tx, &id, asked),

@@ -26,6 +26,7 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
             cwd: facts.file.cwd,
             session: facts.file.session,
             check: facts.file.check,
+            publish: facts.file.publish,
             handoff_files: facts.handoff_files.into_iter().collect(),
             handoffs_dir,
         }),

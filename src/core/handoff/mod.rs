@@ -7,7 +7,7 @@
 //! `successors` (who takes over), `reader` (reads the document), `examination` (checks it against the facts that tasuki
 //! collected), `record` (records it), `in_place` (a successor in the pane of its predecessor), `agents` (binds and
 //! releases agents), `document` (names and contents) and `row` (a handoff's row). `dialogs` reports dialogs that wait
-//! for a person, and `publish` publishes the document beside the flow. The texts come from [`crate::core::prompts`]; the
+//! for a person, `publish_targets` knows where a document is published, and `publish` publishes it beside the flow. The texts come from [`crate::core::prompts`]; the
 //! stored rows are in [`crate::core::rows`].
 
 pub mod ack;
@@ -23,6 +23,7 @@ mod in_place;
 mod next;
 pub(crate) mod publish;
 pub(crate) mod publish_now;
+mod publish_targets;
 mod reader;
 mod record;
 mod row;
