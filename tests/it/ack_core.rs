@@ -355,6 +355,24 @@ fn a_checkpoint_that_differs_is_shown_side_by_side() {
 }
 
 #[test]
+fn the_orchestrator_is_told_both_checkpoints_if_they_differ() {
+    let document = "---\ncheckpoint: step 2\n---\n# Work\n";
+    for (starting_from, documented) in [("from `Step 2`.", Value::Null), ("step 3", json!("step 2"))] {
+        let orchestrator = Target::Command(vec!["page".to_owned()]);
+        let mut world = AckWorld::briefed_with("immediate", document, orchestrator, Target::Operator);
+        world.ack(&json!({"starting_from": starting_from}));
+        let told = world.told.iter().find(|json| json["content"]["type"] == "handoff_ack").expect("it is told");
+        assert_eq!(told["content"]["documented_checkpoint"], documented, "{told}");
+        let point = "starting_from matches the documented checkpoint";
+        let view = world.view();
+        let points = view["checklist"].as_array().expect("points");
+        let found = points.iter().find(|seen| seen["point"] == point).expect("the point");
+        assert_eq!(found["at"].is_string(), documented.is_null(), "{found}");
+        assert_eq!(world.handoff().warnings.is_empty(), documented.is_null());
+    }
+}
+
+#[test]
 fn the_override_goes_on_with_a_documented_delay() {
     for wait in [0, 10 * MINUTE] {
         let mut world = AckWorld::briefed("immediate");

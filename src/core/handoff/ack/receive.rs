@@ -1,6 +1,6 @@
 //! Receives the successor's ACK, and the operator's override.
 
-use super::{content, messages, timeline};
+use super::{checkpoint, content, messages, timeline};
 use crate::contract::reply::HandoffReply;
 use crate::core::handoff::row::{self, find};
 use crate::core::handoff::{agents, driver};
@@ -11,7 +11,6 @@ use crate::core::rows::ack::{Ack, Kind, Override, Received, Standing};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::text::{normalise, quotable};
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// The most characters that a failure quotes from an ACK.
 const MAX_QUOTED: usize = 600;
@@ -125,7 +124,7 @@ fn receive(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Handof
         answer
     };
     timeline::journal(tx, id, "successor");
-    compare_checkpoint(tx, id, received);
+    checkpoint::compare(tx, id, received);
     forward(tx, id, received, standing);
     match standing {
         Standing::Acknowledged => complete(tx, id),
@@ -185,27 +184,6 @@ fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: St
         ("The successor has rejected the handoff", "start another successor: tasuki retry HANDOFF --successor new")
     };
     driver::fail(tx, id, "ack_rejected", format!("{what}: {said}"), hint);
-}
-
-/// Warns the operator if the successor starts from another point than the document says.
-fn compare_checkpoint(tx: &mut Tx<'_>, id: HandoffId, received: &Received) {
-    let ack = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref());
-    let Some(documented) = ack.and_then(|ack| ack.checkpoint.clone()) else { return };
-    if is_same_checkpoint(&documented, &received.starting_from) {
-        return;
-    }
-    let starting_from = quotable(&normalise(&received.starting_from), MAX_QUOTED);
-    let what = format!("the successor starts from “{starting_from}”, and the document says “{documented}”");
-    row::warn(tx, id, &what);
-    let fields = json!({
-        "handoff_id": id, "agent_id": received.agent_id, "documented": documented, "starting_from": starting_from,
-    });
-    tx.notify_operator(&format!("handoff {}: {what}", id.short()), fields);
-}
-
-/// Whether two checkpoints are the same: white space and the case of letters make no difference.
-pub(crate) fn is_same_checkpoint(documented: &str, starting_from: &str) -> bool {
-    normalise(documented).to_lowercase() == normalise(starting_from).to_lowercase()
 }
 
 /// An ACK without the right form: shows the form to the successor, once for each briefing.
