@@ -103,6 +103,8 @@ words! {
         /// The right form of an ACK.
         Form = "form",
         Clarification = "clarification",
+        /// Where the document that came with answers is published.
+        DocumentPublished = "document_published",
         /// That the operator asks again after a failure.
         AskedAgain = "asked_again",
         /// What the successor has said.

@@ -1,9 +1,10 @@
 //! Where a document is published, decided without a machine: defaults, targets that are named later, and what stands
 //! against them.
 
-use super::support::ack_world::AckWorld;
+use super::support::ack_world::{AckWorld, HEIR, MINUTE};
 use serde_json::{Value, json};
 use tasuki::core::effect::{Outcome, Posted, PublishFault, SecretFound};
+use tasuki::core::hook::HookKind;
 use tasuki::core::persona::PublishDefault;
 use tasuki::core::request::PublishTarget;
 
@@ -177,6 +178,88 @@ fn another_target_waits_until_nothing_is_under_way_or_in_doubt() {
     failed.posted = None;
     publish(&mut failed, gist);
     assert_eq!(failed.view()["publish"]["state"], "published");
+}
+
+/// A handoff whose published document was replaced by a better one; the better one's upload is what `posted` says.
+fn clarified(posted: Option<Posted>) -> AckWorld {
+    let mut world = AckWorld::new();
+    world.options = json!({"publish": {"gist": true}});
+    world.begin("immediate", "# Work\n");
+    world.ack(&json!({"status": "needs_clarification", "questions": ["Which?"]}));
+    world.posted = posted;
+    world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
+        "clarifications": [{"question": "Which?", "answer": "This."}], "document": {"text": "# Better\n"}}));
+    world
+}
+
+fn sent_addresses(world: &AckWorld) -> Vec<Value> {
+    let view = world.view();
+    let messages = view["ack"]["messages"].as_array().expect("messages").clone();
+    messages.into_iter().filter(|message| message["kind"] == "document_published").collect()
+}
+
+#[test]
+fn the_successor_gets_the_address_of_a_better_document_once() {
+    let mut world = clarified(None);
+    world.go_on();
+    let told = sent_addresses(&world);
+    assert_eq!((told.len(), &told[0]["outcome"]), (1, &json!("sent")), "{told:?}");
+    assert_eq!(told[0]["message"]["content"]["updated_handoff_url"], "https://x/2");
+    let text = world.texts("updated_handoff_url: https://x/2").remove(0).to_owned();
+    assert!(text.contains("/opt/tasuki --home /h ack"), "it is still to acknowledge: {text}");
+    world.ack(&json!({}));
+    publish(&mut world, json!({}));
+    assert_eq!(world.texts("https://x/2").len(), 1, "nothing of it is said again");
+}
+
+#[test]
+fn a_successor_that_works_already_gets_the_address_when_it_is_idle() {
+    let fault = PublishFault { code: "gh_server".to_owned(), again: true, ..PublishFault::default() };
+    let mut world = clarified(Some(Posted::Failed(fault)));
+    let heir = HEIR.parse().expect("an id");
+    world.hear(&heir, HookKind::PromptSubmit);
+    world.ack(&json!({}));
+    assert_eq!((world.step(), sent_addresses(&world).len()), ("done", 0));
+    world.posted = None;
+    world.pass(MINUTE);
+    assert_eq!(sent_addresses(&world)[0]["outcome"], "open", "it is in a turn");
+    world.hear(&heir, HookKind::Stop);
+    world.go_on();
+    assert_eq!(sent_addresses(&world)[0]["outcome"], "sent");
+    let texts = world.texts("updated_handoff_url: https://x/2");
+    assert_eq!((texts.len(), texts[0].contains("ack --understanding")), (1, false), "{texts:?}");
+}
+
+#[test]
+fn an_address_that_waits_when_the_ack_comes_is_not_lost() {
+    let mut world = clarified(None);
+    // The same, but the successor is in the turn in which it reads the answers.
+    let heir = HEIR.parse().expect("an id");
+    world.hear(&heir, HookKind::PromptSubmit);
+    world.ack(&json!({"status": "needs_clarification", "questions": ["And then?"]}));
+    world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
+        "clarifications": [{"question": "And then?", "answer": "That."}], "document": {"text": "# Best\n"}}));
+    assert_eq!(sent_addresses(&world)[1]["outcome"], "waiting");
+    world.ack(&json!({}));
+    assert_eq!((world.step(), &sent_addresses(&world)[1]["outcome"]), ("done", &json!("open")));
+    world.hear(&heir, HookKind::Stop);
+    world.go_on();
+    assert_eq!(world.texts("updated_handoff_url: https://x/3").len(), 1);
+    assert!(world.errors.is_empty(), "{:?}", world.errors);
+}
+
+#[test]
+fn a_successor_that_never_has_time_is_left_alone_and_nobody_is_troubled() {
+    let mut world = clarified(None);
+    let heir = HEIR.parse().expect("an id");
+    world.hear(&heir, HookKind::PromptSubmit);
+    world.ack(&json!({"status": "needs_clarification", "questions": ["And then?"]}));
+    world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
+        "clarifications": [{"question": "And then?", "answer": "That."}], "document": {"text": "# Best\n"}}));
+    world.ack(&json!({}));
+    world.pass(11 * MINUTE);
+    assert_eq!(sent_addresses(&world)[1]["outcome"], "missed");
+    assert!(world.errors.is_empty(), "{:?}", world.errors);
 }
 
 #[test]

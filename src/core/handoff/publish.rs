@@ -3,6 +3,7 @@
 //! `gh`. It repeats an attempt only after a network or server failure. The server may have stored an upload without
 //! answering, so tasuki searches for the upload's mark before each further attempt.
 
+use super::ack::timeline;
 use super::row;
 use crate::contract::{JournalLine, LineType};
 use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
@@ -241,6 +242,7 @@ pub(super) fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>)
     publishing.open = false;
     publishing.error = None;
     journal_state(tx, id, None, None);
+    timeline::document_published(tx, id);
 }
 
 /// Nothing was sent, because the document seems to hold credentials, or was not searched for all of them: the operator

@@ -131,6 +131,22 @@ pub(crate) fn clarification(handoff: &Handoff, answers: &[Clarification], is_upd
     })
 }
 
+/// Where the document that came with answers is published.
+pub(crate) fn document_published(handoff: &Handoff, url: &str) -> Value {
+    json!({
+        "to": successor_name(handoff),
+        "subject": format!("[CLARIFICATION] Re: Handoff {}", handoff.handoff_id),
+        "priority": "high",
+        "content": {
+            "type": "handoff_clarification",
+            "message": "The updated handoff document is published now",
+            "handoff_id": handoff.handoff_id,
+            "clarifications": [],
+            "updated_handoff_url": url,
+        },
+    })
+}
+
 /// The escalation: nobody answered in time.
 pub(crate) fn escalation(handoff: &Handoff, ack: &Ack) -> Value {
     let sent = ack.reminders_sent();

@@ -7,7 +7,7 @@ use crate::core::handoff::{agents, driver};
 use crate::core::id::{AgentId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AckRequest, MalformedAck, OverrideRequest};
-use crate::core::rows::ack::{Ack, Kind, Override, Received, Standing};
+use crate::core::rows::ack::{Ack, Kind, Message, Override, Received, Standing};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::text::{normalise, quotable};
 use crate::core::tx::Tx;
@@ -130,7 +130,8 @@ fn receive(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Handof
         Standing::Acknowledged => complete(tx, id),
         Standing::NeedsClarification => {
             let why = "the successor has answered";
-            messages::give_up(tx, id, |message| message.kind != Kind::Clarification, why);
+            let is_void = |message: &Message| !matches!(message.kind, Kind::Clarification | Kind::DocumentPublished);
+            messages::give_up(tx, id, is_void, why);
             timeline::start_timer(tx, id, Standing::NeedsClarification);
         }
         Standing::EnvironmentIssue
@@ -162,6 +163,7 @@ fn complete(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.error = None;
     }
+    messages::queue_address(tx, id);
     driver::enter(tx, id, Step::Done);
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
