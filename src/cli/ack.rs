@@ -186,8 +186,12 @@ pub fn clarify(session: &CliSession, args: &ClarifyArgs) -> Result<(), CliError>
 }
 
 fn pairs(session: &CliSession, id: &str, answers: &[String]) -> Result<Value, CliError> {
-    let seen = view::handoff(&session.home, id)?;
-    let questions = seen.and_then(|seen| Some(seen.ack.clone()?.questions)).unwrap_or_default();
+    let ack = view::handoff(&session.home, id)?.and_then(|seen| seen.ack.clone()).unwrap_or_default();
+    let mut questions = ack.questions;
+    if ack.status == Standing::EnvironmentIssue && questions.is_empty() {
+        // It has said what it lacks, and asked nothing: that is what is answered.
+        questions.extend(ack.understanding);
+    }
     if questions.is_empty() {
         return Err(CliError::refused("no_questions", "The successor has not asked any questions. Nothing was sent.")
             .hint(format!("See: tasuki handoffs show {id}")));

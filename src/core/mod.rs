@@ -130,7 +130,7 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: IncomingRequest) {
         Request::AgentForget(asked) => register::forget_asked(tx, &id, &asked, &facts),
         Request::AgentSend(asked) => register::send_asked(tx, &id, asked),
         Request::Ack(asked) => handoff::ack::receive::asked(tx, &id, &asked),
-        Request::Clarify(asked) => handoff::ack::clarify::asked(tx, &id, asked, &facts),
+        Request::Clarify(asked) => handoff::ack::answers::asked(tx, &id, asked, &facts),
         Request::AckOverride(asked) => handoff::ack::receive::overridden(tx, &id, &asked),
         Request::Publish(asked) => handoff::publish_now::asked(tx, &id, &asked, &facts),
         Request::WorkCreate(asked) => work::ask::create(tx, &id, asked),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tasuki::core::effect::Outcome;
 use tasuki::core::hook::HookKind;
 use tasuki::core::pane::Refusal;
+use tasuki::core::rows::agent::AgentState;
 use tasuki::core::settings::Target;
 
 fn reminders(world: &AckWorld) -> Vec<(u64, String)> {
@@ -317,6 +318,69 @@ fn a_better_document_takes_the_first_one_s_place_and_the_first_one_is_kept() {
     let earlier: Vec<_> =
         chain.earlier.iter().map(|earlier| (earlier.file_path.as_str(), earlier.checkpoint.as_deref())).collect();
     assert_eq!(earlier, [(path.as_str(), Some("step 9"))]);
+}
+
+#[test]
+fn what_a_successor_lacks_is_answered_and_t_begins_again() {
+    let mut world = AckWorld::briefed("immediate");
+    world.ack(&json!({"status": "environment_issue", "understanding": "there is no docker here"}));
+    let error = world.handoff().error.clone().expect("it failed");
+    assert_eq!((world.step(), error.code.as_str()), ("failed", "ack_rejected"));
+    assert!(error.hint.contains("tasuki clarify"), "{}", error.hint);
+    world.pass(30 * MINUTE);
+    let answers = json!([{"question": "there is no docker here", "answer": "Run the tests with podman."}]);
+    let clarify = json!({"v": 1, "kind": "clarify", "handoff_id": world.id, "clarifications": answers});
+    let answer = world.ask(&clarify);
+    assert_eq!(answer["result"]["status"], "clarified", "{answer}");
+    assert_eq!((world.step(), &world.handoff().error), ("acknowledging", &None));
+    assert_eq!(world.view()["ack"]["status"], "pending");
+    let text = world.texts("Answer: Run the tests with podman.").remove(0).to_owned();
+    assert!(text.contains("Question: there is no docker here") && text.contains("--home /h ack"), "{text}");
+    world.pass(5 * MINUTE - 1);
+    assert!(reminders(&world).is_empty());
+    world.pass(1);
+    assert_eq!(reminders(&world), sent(&[1]));
+    assert_eq!(world.ask(&clarify)["error"]["code"], "no_questions", "it waits for the successor now");
+    world.ack(&json!({}));
+    assert_eq!(world.step(), "done");
+}
+
+#[test]
+fn what_a_successor_lacks_is_answered_with_a_better_document_too() {
+    let mut world = AckWorld::briefed("immediate");
+    world.ack(&json!({"status": "environment_issue"}));
+    let clarify = json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
+        "clarifications": [{"question": "to do both tasks", "answer": "See there."}], "document": {"text": "# Better\n"}});
+    world.put_there = Some("# Somebody else's\n".to_owned());
+    world.ask_as("c1", &clarify);
+    assert_eq!(world.answers["c1"]["error"]["code"], "document_unsafe", "{:?}", world.answers["c1"]);
+    let view = world.view();
+    assert_eq!((world.step(), &view["ack"]["status"]), ("acknowledging", &json!("needs_clarification")));
+    assert_eq!(view["ack"]["understanding"], "to do both tasks", "an answer is still due");
+    world.put_there = None;
+    world.ask_as("c2", &clarify);
+    assert_eq!(world.answers["c2"]["result"]["status"], "clarified", "{:?}", world.answers["c2"]);
+    assert_eq!(world.texts("it was brought up to date").len(), 1);
+}
+
+#[test]
+fn only_a_living_successor_that_lacks_something_is_answered_after_its_failure() {
+    let clarify = |world: &mut AckWorld| {
+        let answers = json!([{"question": "Why?", "answer": "So."}]);
+        let answer = world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": world.id, "clarifications": answers}));
+        answer["error"]["code"].as_str().unwrap_or_default().to_owned()
+    };
+    let mut rejected = AckWorld::briefed("immediate");
+    rejected.ack(&json!({"status": "rejected"}));
+    assert_eq!(clarify(&mut rejected), "already_ended");
+    let mut dead = AckWorld::briefed("immediate");
+    dead.ack(&json!({"status": "environment_issue"}));
+    dead.state.agents.get_mut(&HEIR.parse().expect("an id")).expect("it is there").state = AgentState::Ended;
+    assert_eq!((clarify(&mut dead).as_str(), dead.step()), ("successor_ended", "failed"));
+    let mut abandoned = AckWorld::briefed("immediate");
+    abandoned.ack(&json!({"status": "environment_issue"}));
+    abandoned.ask(&json!({"v": 1, "kind": "handoff_abandon", "handoff_id": abandoned.id}));
+    assert_eq!(clarify(&mut abandoned), "already_ended");
 }
 
 #[test]

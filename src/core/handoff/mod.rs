@@ -3,7 +3,7 @@
 //! Only `driver` moves a handoff from step to step. It calls the present one of the `steps`, which implements
 //! `handler::StepHandler` and returns a `next::Next`. Requests begin above the driver: `trigger` begins a handoff,
 //! `ask` serves retry, cancel, accept, rework and abandon, `publish_now` serves publish, `ack::receive` and
-//! `ack::clarify` handle acknowledgements and answers to questions. The steps use `authors` (who writes the document),
+//! `ack::answers` handle acknowledgements and answers to questions. The steps use `authors` (who writes the document),
 //! `successors` (who takes over), `reader` (reads the document), `examination` (checks it against the facts that tasuki
 //! collected), `record` (records it), `in_place` (a successor in the pane of its predecessor), `agents` (binds and
 //! releases agents), `document` (names and contents) and `row` (a handoff's row). `dialogs` reports dialogs that wait

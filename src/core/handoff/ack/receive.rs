@@ -179,8 +179,8 @@ fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: St
     let (what, hint) = if standing == Standing::EnvironmentIssue {
         (
             "The successor can't set up its environment",
-            "fix what the successor names, then: tasuki retry HANDOFF; or start another successor: tasuki retry \
-             HANDOFF --successor new",
+            "fix what the successor names, then tell it: tasuki clarify HANDOFF --answer TEXT; or start another \
+             successor: tasuki retry HANDOFF --successor new",
         )
     } else {
         ("The successor has rejected the handoff", "start another successor: tasuki retry HANDOFF --successor new")
