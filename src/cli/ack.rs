@@ -75,6 +75,9 @@ pub struct OverrideArgs {
     /// Why the handoff continues without an acknowledgement.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
+    /// Act as yourself, the operator; by default the agent in this pane acts, or else you.
+    #[arg(long)]
+    pub human: bool,
 }
 
 /// Acknowledges a handoff: meant to be run by the successor itself, in its own pane.
@@ -219,6 +222,9 @@ pub fn ack_override(session: &CliSession, args: &OverrideArgs) -> Result<(), Cli
     let mut fields = Map::new();
     fields.insert("handoff_id".to_owned(), id.clone().into());
     fields.insert("reason".to_owned(), args.reason.clone().into());
+    if let Some(own) = names::own_id(&session.home).ok().filter(|_| !args.human) {
+        fields.insert("agent_id".to_owned(), own.into());
+    }
     let answer: ViewFile<HandoffReply> = session.ask("ack_override", fields, super::ANSWER_SOON)?;
     session.report(&answer.json(), &format!("handoff {id} continues without an acknowledgement"))
 }

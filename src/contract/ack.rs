@@ -184,7 +184,7 @@ pub struct AckView {
     pub answers: Vec<Clarification>,
     /// Questions that no answer named.
     pub unanswered: Vec<String>,
-    /// The operator's decision to continue without an ACK.
+    /// The decision of the operator, or of the orchestrator's agent, to continue without an ACK.
     pub r#override: Option<OverrideView>,
     /// Earlier ACKs.
     pub former: Vec<ReceivedView>,
@@ -216,8 +216,10 @@ pub struct NextView {
 #[serde(default)]
 #[schemars(transform = without_defaults)]
 pub struct OverrideView {
-    /// The operator's reason.
+    /// The reason.
     pub reason: String,
+    /// Who stopped it: `operator`, or the id of the orchestrator's agent.
+    pub by: String,
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
 }

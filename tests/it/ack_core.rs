@@ -455,6 +455,42 @@ fn the_override_goes_on_with_a_documented_delay() {
 }
 
 #[test]
+fn the_orchestrators_agent_may_override_and_no_other_agent_may() {
+    const LEAD: &str = "3c2d6a52-8f0e-4d5b-9a57-2f64c1f6f0bb";
+    let with_lead = |orchestrator: Target| {
+        let mut world = AckWorld::briefed_with("immediate", "# Work\n", orchestrator, Target::Operator);
+        let mut lead = world.state.agents[&HEIR.parse().expect("an id")].clone();
+        lead.agent_id = LEAD.parse().expect("an id");
+        lead.persona_slug = "lead".parse().ok();
+        lead.handoff_id = None;
+        world.state.agents.insert(lead.agent_id, lead);
+        world
+    };
+    let ask = |world: &mut AckWorld, agent_id: &str| {
+        world.ask(&json!({"v": 1, "kind": "ack_override", "handoff_id": world.id, "reason": "I see it work", "agent_id": agent_id}))
+    };
+    for who in ["lead", LEAD] {
+        let mut world = with_lead(Target::Agent(who.to_owned()));
+        for other in [HEIR, DEAD, "0b54f3f0-3c9f-4f16-8a43-4f3a6e1f2aff", "lead"] {
+            let refused = ask(&mut world, other);
+            let seen = (&refused["status"], &refused["error"]["code"], &refused["error"]["field"]);
+            assert_eq!(seen, (&json!(403), &json!("not_orchestrator"), &json!("agent_id")), "{other}");
+        }
+        assert_eq!(ask(&mut world, LEAD)["result"]["status"], "acknowledged_with_delay");
+        assert_eq!((world.step(), &world.view()["ack"]["override"]["by"]), ("done", &json!(LEAD)));
+        assert!(world.lines("ack").iter().any(|line| line["by"] == "orchestrator"));
+    }
+    for other in [Target::Operator, Target::Command(vec!["page".to_owned()]), Target::Agent("dev".to_owned())] {
+        let mut world = with_lead(other);
+        assert_eq!(ask(&mut world, LEAD)["error"]["code"], "not_orchestrator");
+        // A successor never overrides its own acknowledgement.
+        assert_eq!(ask(&mut world, HEIR)["error"]["code"], "not_orchestrator");
+        world.ask(&json!({"v": 1, "kind": "ack_override", "handoff_id": world.id, "reason": "I see it work"}));
+        assert_eq!((world.step(), &world.view()["ack"]["override"]["by"]), ("done", &json!("operator")));
+    }
+}
+
+#[test]
 fn a_reminder_waits_until_the_agent_can_take_it_and_is_missed_if_it_never_can() {
     let mut world = AckWorld::briefed("immediate");
     let heir = HEIR.parse().expect("an id");

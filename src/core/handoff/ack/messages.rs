@@ -121,7 +121,7 @@ fn queue(tx: &mut Tx<'_>, id: HandoffId, number: u32, who: &str, json: &Value) -
 }
 
 /// The live agent that a target names by id or persona. The two agents of the handoff itself do not count.
-fn addressee(tx: &Tx<'_>, id: HandoffId, who: &str) -> Result<AgentId, String> {
+pub(super) fn addressee(tx: &Tx<'_>, id: HandoffId, who: &str) -> Result<AgentId, String> {
     let handoff = tx.handoff(&id);
     let own = |agent_id: &AgentId| {
         handoff.is_some_and(|handoff| handoff.agent_id == *agent_id || handoff.successor_id == Some(*agent_id))
