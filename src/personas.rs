@@ -2,7 +2,7 @@
 
 use crate::contract::document::DocumentCheck;
 use crate::core::id::Slug;
-use crate::core::persona::{MAX_FALLBACKS, ProfileChoice, check_model};
+use crate::core::persona::{MAX_FALLBACKS, ProfileChoice, PublishDefault, check_model};
 use crate::core::text::{line_of, quotable};
 use crate::files::{self, Grade, Unfit, way};
 use crate::limits;
@@ -49,6 +49,9 @@ pub struct PersonaFile {
     /// reached; the first that can be used is taken.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<ProfileChoice>,
+    /// Where its documents are published, instead of `publish.to` in config.toml: "owner/repo#42", "gist", or false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publish: Option<PublishDefault>,
 }
 
 /// What is known of one persona, for a decision.
@@ -276,9 +279,10 @@ fn toml_of(example: &Example, own: bool, file: &PersonaFile, slug: &Slug) -> Res
         session: file.session.clone().or(base.session),
         check: file.check.or(base.check),
         fallbacks: if file.fallbacks.is_empty() { base.fallbacks } else { file.fallbacks.clone() },
+        publish: file.publish.clone().or(base.publish),
     };
     let keys = toml::to_string(&merged).map_err(|error| error.to_string())?;
-    Ok(format!("# All keys are optional: name, profile, cwd, role, session, check, fallbacks.\n{keys}"))
+    Ok(format!("# All keys are optional: name, profile, cwd, role, session, check, fallbacks, publish.\n{keys}"))
 }
 
 fn open(personas: &Path, slug: &Slug) -> Result<Option<OwnedFd>, Error> {

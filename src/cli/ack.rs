@@ -75,6 +75,9 @@ pub struct OverrideArgs {
     /// Why the handoff continues without an acknowledgement.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
+    /// Act as yourself, the operator; by default the agent in this pane acts, or else you.
+    #[arg(long)]
+    pub human: bool,
 }
 
 /// Acknowledges a handoff: meant to be run by the successor itself, in its own pane.
@@ -186,8 +189,12 @@ pub fn clarify(session: &CliSession, args: &ClarifyArgs) -> Result<(), CliError>
 }
 
 fn pairs(session: &CliSession, id: &str, answers: &[String]) -> Result<Value, CliError> {
-    let seen = view::handoff(&session.home, id)?;
-    let questions = seen.and_then(|seen| Some(seen.ack.clone()?.questions)).unwrap_or_default();
+    let ack = view::handoff(&session.home, id)?.and_then(|seen| seen.ack.clone()).unwrap_or_default();
+    let mut questions = ack.questions;
+    if ack.status == Standing::EnvironmentIssue && questions.is_empty() {
+        // It has said what it lacks, and asked nothing: that is what is answered.
+        questions.extend(ack.understanding);
+    }
     if questions.is_empty() {
         return Err(CliError::refused("no_questions", "The successor has not asked any questions. Nothing was sent.")
             .hint(format!("See: tasuki handoffs show {id}")));
@@ -215,6 +222,9 @@ pub fn ack_override(session: &CliSession, args: &OverrideArgs) -> Result<(), Cli
     let mut fields = Map::new();
     fields.insert("handoff_id".to_owned(), id.clone().into());
     fields.insert("reason".to_owned(), args.reason.clone().into());
+    if let Some(own) = names::own_id(&session.home).ok().filter(|_| !args.human) {
+        fields.insert("agent_id".to_owned(), own.into());
+    }
     let answer: ViewFile<HandoffReply> = session.ask("ack_override", fields, super::ANSWER_SOON)?;
     session.report(&answer.json(), &format!("handoff {id} continues without an acknowledgement"))
 }

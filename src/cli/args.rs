@@ -92,8 +92,10 @@ pub enum Command {
     /// Finish a handoff without the successor's acknowledgement; the reason is recorded.
     #[command(after_help = "Example:\n  tasuki ack-override 5f2a --reason \"it works already, I have looked\"")]
     AckOverride(OverrideArgs),
-    /// Publish a handoff's document now, after a failure or ahead of the next attempt.
-    #[command(after_help = "Example:\n  tasuki publish 5f2a --wait\n  tasuki publish 5f2a --assume not-published")]
+    /// Publish the document of a handoff, also if the handoff did not ask for that.
+    #[command(
+        after_help = "Example:\n  tasuki publish 5f2a --to octo/app#42 --wait\n  tasuki publish 5f2a --wait\n  tasuki publish 5f2a --assume not-published"
+    )]
     Publish(PublishArgs),
     /// Print the conversation of an agent that was handed off, from its transcript; credentials are masked.
     #[command(

@@ -4,6 +4,7 @@ use super::CliSession;
 use super::error::CliError;
 use super::follow::Follower;
 use super::handoff_words::{AuthorArg, CheckArg, UrgencyArg};
+use super::publish::PublishOptions;
 use super::view::{ViewFile, said};
 use super::{examined, input, names, review, view, wait};
 use crate::contract::reply::HandoffReply;
@@ -49,12 +50,9 @@ pub struct HandoffArgs {
     /// Ask the successor for an acknowledgement within a time; if none comes, reminders and escalation follow.
     #[arg(long, value_enum)]
     pub urgency: Option<UrgencyArg>,
-    /// Publish the document with your own `gh`: as a comment on `owner/repo#42`, or as a secret `gist`.
-    #[arg(long, value_name = "WHERE")]
-    pub publish: Option<String>,
-    /// What to publish if the comment is refused: `gist`, which anyone who has its link can read.
-    #[arg(long, value_name = "HOW", requires = "publish")]
-    pub fallback: Option<String>,
+    /// Whether and where to publish the document.
+    #[command(flatten)]
+    pub publishing: PublishOptions,
     /// A task for the successor; may be given several times.
     #[arg(long = "task", value_name = "TEXT")]
     pub tasks: Vec<String>,
@@ -208,7 +206,7 @@ fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent_id: &str) -> R
     put("profile", args.profile.clone().map(Value::from));
     put("model", args.model.clone().map(Value::from));
     put("tasks", (!args.tasks.is_empty()).then(|| args.tasks.clone().into()));
-    put("publish", super::publish::publish_option(args.publish.as_deref(), args.fallback.as_deref())?);
+    put("publish", args.publishing.field()?);
     put("now", args.now.then_some(Value::Bool(true)));
     put("check", args.check.map(|check| check.as_str().into()));
     put("review", args.review.then_some(Value::Bool(true)));

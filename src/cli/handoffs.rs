@@ -7,6 +7,7 @@ use super::handoff::HandoffName;
 use super::output::{Tone, short_text};
 use super::view::{ViewFile, said, shown};
 use super::{documents, examined, names, past, view, wait};
+use crate::contract::ack::Standing;
 use crate::contract::handoff::PointView;
 use crate::contract::{AckView, HandoffView, Step};
 use crate::core::text::sanitise;
@@ -225,7 +226,8 @@ fn acknowledgement(seen: &HandoffView, ack: &AckView) -> Vec<String> {
         said(text.as_deref()).into_iter().for_each(|text| say(name, text));
     }
     ack.questions.iter().for_each(|question| say("question", question));
-    if seen.asks() {
+    let lacks = seen.step == Step::Failed && ack.status == Standing::EnvironmentIssue;
+    if seen.asks() || lacks {
         let answers = vec!["--answer …"; ack.questions.len().max(1)].join(" ");
         let id: String = shown(seen.handoff_id.as_str()).chars().take(8).collect();
         say("answer with", &format!("tasuki clarify {id} {answers}"));

@@ -71,6 +71,7 @@ fn create(session: &CliSession, args: &PersonaArgs) -> Result<(), CliError> {
         fallbacks: Vec::new(),
         session: None,
         check: None,
+        publish: None,
     };
     let folder = personas::create(&session.home.personas(), &args.slug, &file)?;
     let answer = json!({"persona_slug": args.slug.as_str(), "path": folder});

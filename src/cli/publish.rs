@@ -1,4 +1,4 @@
-//! `publish`: publishes a recorded document now, after a failure or before the next try is due.
+//! `publish`: publishes a recorded document now. Also the options of a handoff that concern publishing.
 
 use super::CliSession;
 use super::client::Pulse;
@@ -20,6 +20,12 @@ use std::time::Instant;
 pub struct PublishArgs {
     /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
+    /// Publish the document there: as a comment on `owner/repo#42`, or as a secret `gist` [default: as before].
+    #[arg(long, value_name = "WHERE", conflicts_with = "assume")]
+    pub to: Option<String>,
+    /// With --to: what to publish if the comment is refused: `gist`, which anyone who has its link can read.
+    #[arg(long, value_name = "HOW", requires = "to")]
+    pub fallback: Option<String>,
     /// For publishing that is `in_doubt`: whether you see the document at its target.
     #[arg(long, value_enum)]
     pub assume: Option<AssumePublishedArg>,
@@ -51,6 +57,9 @@ pub enum AssumePublishedArg {
 pub fn command(session: &CliSession, args: &PublishArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let mut fields = Map::from_iter([("handoff_id".to_owned(), Value::from(id.clone()))]);
+    if let Some(to) = target(args.to.as_deref(), args.fallback.as_deref())? {
+        fields.insert("to".to_owned(), to);
+    }
     if let Some(assume) = args.assume {
         let word = match assume {
             AssumePublishedArg::Published => "published",
@@ -112,13 +121,36 @@ fn until_ended(session: &CliSession, id: &str) -> Result<ViewFile<HandoffView>, 
     }
 }
 
-/// The publishing option of a handoff, from its two flags.
-///
-/// # Errors
-/// A fallback with nothing that it could be one of.
-pub fn publish_option(target: Option<&str>, fallback: Option<&str>) -> Result<Option<Value>, CliError> {
+/// Whether and where the document of a handoff is published.
+#[derive(Debug, Args)]
+pub struct PublishOptions {
+    /// Publish the document with your own `gh`: as a comment on `owner/repo#42`, or as a secret `gist`.
+    #[arg(long, value_name = "WHERE")]
+    pub publish: Option<String>,
+    /// What to publish if the comment is refused: `gist`, which anyone who has its link can read.
+    #[arg(long, value_name = "HOW", requires = "publish")]
+    pub fallback: Option<String>,
+    /// Do not publish the document, although `persona.toml` or the configuration says so.
+    #[arg(long, conflicts_with = "publish")]
+    pub no_publish: bool,
+}
+
+impl PublishOptions {
+    /// The field `publish` of the request.
+    ///
+    /// # Errors
+    /// A fallback with nothing that it could be one of.
+    pub fn field(&self) -> Result<Option<Value>, CliError> {
+        if self.no_publish {
+            return Ok(Some(false.into()));
+        }
+        target(self.publish.as_deref(), self.fallback.as_deref())
+    }
+}
+
+fn target(target: Option<&str>, fallback: Option<&str>) -> Result<Option<Value>, CliError> {
     let mut option = match target {
-        None if fallback.is_some() => return Err(CliError::usage("--fallback needs --publish owner/repo#42.")),
+        None if fallback.is_some() => return Err(CliError::usage("--fallback needs an issue: owner/repo#42.")),
         None => return Ok(None),
         Some("gist") => json!({"gist": true}),
         Some(issue) => json!({"issue": issue}),
@@ -135,9 +167,13 @@ mod tests {
 
     #[test]
     fn the_flags_make_the_publish_option() {
-        assert_eq!(publish_option(Some("gist"), None).expect("a legal option"), Some(json!({"gist": true})));
-        let both = publish_option(Some("o/r#1"), Some("gist")).expect("a legal option");
+        assert_eq!(target(Some("gist"), None).expect("a legal option"), Some(json!({"gist": true})));
+        let both = target(Some("o/r#1"), Some("gist")).expect("a legal option");
         assert_eq!(both, Some(json!({"issue": "o/r#1", "fallback": "gist"})));
-        assert!(publish_option(None, Some("gist")).is_err());
+        assert!(target(None, Some("gist")).is_err());
+        let none = PublishOptions { publish: None, fallback: None, no_publish: false };
+        assert_eq!(none.field().expect("nothing is asked"), None);
+        let no = PublishOptions { no_publish: true, ..none };
+        assert_eq!(no.field().expect("a legal option"), Some(json!(false)));
     }
 }

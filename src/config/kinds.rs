@@ -1,6 +1,6 @@
 //! The values of `config.toml` that have rules of their own.
 
-use crate::core::request::is_host;
+use crate::core::request::{PublishTarget, is_host};
 use crate::core::settings::Target;
 use crate::core::text;
 use serde::{Deserialize, Deserializer, de};
@@ -62,6 +62,17 @@ impl<'de> Deserialize<'de> for Hosts {
             Some(bad) => Err(de::Error::custom(format!("{bad:?} is not a host name such as \"github.com\""))),
             None => Ok(Hosts(names.iter().map(|name| name.to_ascii_lowercase()).collect())),
         }
+    }
+}
+
+/// Where documents are published unless something else is said.
+pub(super) struct DefaultTarget(pub(super) PublishTarget);
+
+impl<'de> Deserialize<'de> for DefaultTarget {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let rule = || de::Error::custom(format!("{text:?} is neither an issue such as \"owner/repo#42\" nor \"gist\""));
+        PublishTarget::read_default(&text).map(DefaultTarget).ok_or_else(rule)
     }
 }
 

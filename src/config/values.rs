@@ -1,7 +1,8 @@
 //! The settings of `config.toml`.
 
 use super::kinds::{
-    Argv, Commands, Expressions, GhProgram, Hosts, Pauses, Percent, ResumeText, Size, SocketName, TimeSpan,
+    Argv, Commands, DefaultTarget, Expressions, GhProgram, Hosts, Pauses, Percent, ResumeText, Size, SocketName,
+    TimeSpan,
 };
 use crate::contract::document::DocumentCheck;
 use crate::core::settings::{
@@ -175,6 +176,10 @@ struct RawEscalation {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawPublish {
+    /// Where every document is published: "owner/repo#42" or "gist"; nowhere unless set. `publish` in a persona's
+    /// `persona.toml` and in a request take precedence.
+    #[schemars(with = "Option<String>")]
+    to: Option<DefaultTarget>,
     /// The program: a name that is looked up in `PATH`, or a path; "gh" unless set.
     #[schemars(with = "Option<String>")]
     gh: Option<GhProgram>,
@@ -281,6 +286,7 @@ impl Raw {
             escalation_target: self.escalation.target,
             orchestrator: self.escalation.orchestrator,
             publish: PublishLimits {
+                to: self.publish.to.map(|to| to.0),
                 timeout_ms: or(self.publish.timeout, publish.timeout_ms),
                 retry_after_ms: self.publish.retry_after.map_or(publish.retry_after_ms, |pauses| pauses.0),
                 hosts: self.publish.hosts.map_or(publish.hosts, |hosts| hosts.0),

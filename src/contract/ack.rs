@@ -103,6 +103,8 @@ words! {
         /// The right form of an ACK.
         Form = "form",
         Clarification = "clarification",
+        /// Where the document that came with answers is published.
+        DocumentPublished = "document_published",
         /// That the operator asks again after a failure.
         AskedAgain = "asked_again",
         /// What the successor has said.
@@ -182,7 +184,7 @@ pub struct AckView {
     pub answers: Vec<Clarification>,
     /// Questions that no answer named.
     pub unanswered: Vec<String>,
-    /// The operator's decision to continue without an ACK.
+    /// The decision of the operator, or of the orchestrator's agent, to continue without an ACK.
     pub r#override: Option<OverrideView>,
     /// Earlier ACKs.
     pub former: Vec<ReceivedView>,
@@ -214,8 +216,10 @@ pub struct NextView {
 #[serde(default)]
 #[schemars(transform = without_defaults)]
 pub struct OverrideView {
-    /// The operator's reason.
+    /// The reason.
     pub reason: String,
+    /// Who stopped it: `operator`, or the id of the orchestrator's agent.
+    pub by: String,
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
 }

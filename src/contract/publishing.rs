@@ -57,7 +57,7 @@ pub struct PublishView {
     pub to: Word<Destination>,
     /// Its address, once it is known.
     pub url: Option<String>,
-    /// Addresses of earlier documents of this handoff.
+    /// Addresses of earlier publications of this handoff.
     pub former_urls: Vec<String>,
     /// The copy beside the document, from which it is published.
     pub copy_path: Option<String>,

@@ -77,6 +77,9 @@ pub struct ChildrenReply {
     pub children: Vec<ChildReply>,
     /// Those that could not be made.
     pub failed: Vec<FailedChildView>,
+    /// Of a completion that was only checked: true. Nothing was made or changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked: Option<bool>,
 }
 
 /// A child that was made.

@@ -124,7 +124,7 @@ pub struct WorkView {
     pub told: Vec<ToldView>,
     /// When it was made: UTC, milliseconds, `Z`.
     pub created_at: String,
-    /// By whom: an agent's id, or `human`.
+    /// Who created its project: an agent's id, or `human`. Who made the item itself is in its history.
     pub created_by: String,
     /// When it was completed.
     pub completed_at: Option<String>,

@@ -22,6 +22,22 @@ fn the_instruction_asks_for_the_six_sections_and_the_focus() {
 }
 
 #[test]
+fn an_author_is_told_what_its_successor_is_to_do_and_must_repeat() {
+    let tasks = ["fix the flaky test".to_owned(), "answer issue 7".to_owned()];
+    let values = Instruction { reason: "r", file_path: "/f.md", focus: None, tasks: &tasks, urgent: true };
+    let prompts = Prompts::default();
+    for ask in [Prompts::instruction, Prompts::reply] {
+        let text = ask(&prompts, &values);
+        assert!(text.contains("checkpoint: where your successor begins"), "{text}");
+        assert!(text.contains("must repeat this checkpoint"), "{text}");
+        assert!(text.ends_with("Your successor is to do this:\n- fix the flaky test\n- answer issue 7"), "{text}");
+        let calm = ask(&prompts, &Instruction { tasks: &[], urgent: false, ..values.clone() });
+        assert!(calm.contains("checkpoint: where your successor begins"), "{calm}");
+        assert!(!calm.contains("must repeat") && !calm.contains("is to do this"), "{calm}");
+    }
+}
+
+#[test]
 fn a_template_with_an_unknown_variable_is_refused_at_start() {
     let overrides = BTreeMap::from([("briefing".to_owned(), "{{ predecesor }}".to_owned())]);
     let error = Prompts::new(&overrides).expect_err("the variable is unknown");

@@ -2,7 +2,7 @@
 //! durable.
 
 use super::prompts::Prompts;
-use super::request::Urgency;
+use super::request::{PublishTarget, Urgency};
 use super::rules::Rules;
 use crate::contract::document::DocumentCheck;
 use schemars::JsonSchema;
@@ -183,6 +183,8 @@ pub struct PublishLimits {
     pub timeout_ms: u64,
     /// The pauses before further tries after failures of the network, in milliseconds.
     pub retry_after_ms: Vec<u64>,
+    /// Where documents are published, unless the persona or the request says otherwise.
+    pub to: Option<PublishTarget>,
     /// Hosts that an issue may be named on, in small letters.
     pub hosts: Vec<String>,
     /// Expressions for what looks like a credential and is none.
@@ -196,6 +198,7 @@ impl Default for PublishLimits {
         PublishLimits {
             timeout_ms: 60 * SECOND,
             retry_after_ms,
+            to: None,
             hosts: vec!["github.com".to_owned()],
             allow: Vec::new(),
         }

@@ -27,6 +27,7 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
             session: facts.file.session,
             check: facts.file.check,
             fallbacks: facts.file.fallbacks,
+            publish: facts.file.publish,
             handoff_files: facts.handoff_files.into_iter().collect(),
             handoffs_dir,
         }),

@@ -380,3 +380,25 @@ fn the_commands_publish_and_doctor_tell_what_is_so() {
     assert!(code == Some(1) && said.contains("fail     sidecar"), "{said}");
     play.never_two(1, 0);
 }
+
+#[test]
+fn the_document_of_a_handoff_that_is_over_is_published_where_a_person_says() {
+    let Some(play) = Play::new() else { return };
+    let asked = json!({"author": "provided", "document": {"text": "# Work\n"}});
+    let id = play.stage.hand_off_with(&play.agent, &asked);
+    play.stage.until_step(&id, "done");
+    let (status, code, _) = play.stage.refused(&json!({"kind": "publish", "handoff_id": id}));
+    assert_eq!((status, code.as_str()), (409, "not_asked"));
+    play.stage.granted(&json!({"kind": "publish", "handoff_id": id, "to": {"issue": ISSUE}}));
+    let view = play.until(&id, "published");
+    assert_eq!(play.github.comments(), [format!("{}# Work\n", mark(&id))]);
+    let url = view["publish"]["url"].clone();
+    play.stage.granted(&json!({"kind": "publish", "handoff_id": id, "to": {"gist": true}}));
+    play.stage.wait_for("a gist too", || {
+        let view = play.stage.handoff_view(&id);
+        (view["publish"]["to"] == "gist" && view["publish"]["state"] == "published").then_some(())
+    });
+    assert_eq!(play.stage.handoff_view(&id)["publish"]["former_urls"], json!([url]));
+    play.never_two(1, 1);
+    play.stage.check_once();
+}

@@ -77,7 +77,7 @@ fn create_child_items_during_handoff() {
         ("priority", json!("urgent")),
         ("parent_id", json!(prd)),
         ("project_id", json!(prd)),
-        ("created_by", json!(sm)),
+        ("created_by", json!("human")),
         ("parent_output", json!({"stories": ["one", "two"]})),
     ] {
         assert_eq!(first[name], value, "{name}: {first:#}");

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tasuki::core::effect::Outcome;
 use tasuki::core::hook::HookKind;
 use tasuki::core::pane::Refusal;
+use tasuki::core::rows::agent::AgentState;
 use tasuki::core::settings::Target;
 
 fn reminders(world: &AckWorld) -> Vec<(u64, String)> {
@@ -320,6 +321,69 @@ fn a_better_document_takes_the_first_one_s_place_and_the_first_one_is_kept() {
 }
 
 #[test]
+fn what_a_successor_lacks_is_answered_and_t_begins_again() {
+    let mut world = AckWorld::briefed("immediate");
+    world.ack(&json!({"status": "environment_issue", "understanding": "there is no docker here"}));
+    let error = world.handoff().error.clone().expect("it failed");
+    assert_eq!((world.step(), error.code.as_str()), ("failed", "ack_rejected"));
+    assert!(error.hint.contains("tasuki clarify"), "{}", error.hint);
+    world.pass(30 * MINUTE);
+    let answers = json!([{"question": "there is no docker here", "answer": "Run the tests with podman."}]);
+    let clarify = json!({"v": 1, "kind": "clarify", "handoff_id": world.id, "clarifications": answers});
+    let answer = world.ask(&clarify);
+    assert_eq!(answer["result"]["status"], "clarified", "{answer}");
+    assert_eq!((world.step(), &world.handoff().error), ("acknowledging", &None));
+    assert_eq!(world.view()["ack"]["status"], "pending");
+    let text = world.texts("Answer: Run the tests with podman.").remove(0).to_owned();
+    assert!(text.contains("Question: there is no docker here") && text.contains("--home /h ack"), "{text}");
+    world.pass(5 * MINUTE - 1);
+    assert!(reminders(&world).is_empty());
+    world.pass(1);
+    assert_eq!(reminders(&world), sent(&[1]));
+    assert_eq!(world.ask(&clarify)["error"]["code"], "no_questions", "it waits for the successor now");
+    world.ack(&json!({}));
+    assert_eq!(world.step(), "done");
+}
+
+#[test]
+fn what_a_successor_lacks_is_answered_with_a_better_document_too() {
+    let mut world = AckWorld::briefed("immediate");
+    world.ack(&json!({"status": "environment_issue"}));
+    let clarify = json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
+        "clarifications": [{"question": "to do both tasks", "answer": "See there."}], "document": {"text": "# Better\n"}});
+    world.put_there = Some("# Somebody else's\n".to_owned());
+    world.ask_as("c1", &clarify);
+    assert_eq!(world.answers["c1"]["error"]["code"], "document_unsafe", "{:?}", world.answers["c1"]);
+    let view = world.view();
+    assert_eq!((world.step(), &view["ack"]["status"]), ("acknowledging", &json!("needs_clarification")));
+    assert_eq!(view["ack"]["understanding"], "to do both tasks", "an answer is still due");
+    world.put_there = None;
+    world.ask_as("c2", &clarify);
+    assert_eq!(world.answers["c2"]["result"]["status"], "clarified", "{:?}", world.answers["c2"]);
+    assert_eq!(world.texts("it was brought up to date").len(), 1);
+}
+
+#[test]
+fn only_a_living_successor_that_lacks_something_is_answered_after_its_failure() {
+    let clarify = |world: &mut AckWorld| {
+        let answers = json!([{"question": "Why?", "answer": "So."}]);
+        let answer = world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": world.id, "clarifications": answers}));
+        answer["error"]["code"].as_str().unwrap_or_default().to_owned()
+    };
+    let mut rejected = AckWorld::briefed("immediate");
+    rejected.ack(&json!({"status": "rejected"}));
+    assert_eq!(clarify(&mut rejected), "already_ended");
+    let mut dead = AckWorld::briefed("immediate");
+    dead.ack(&json!({"status": "environment_issue"}));
+    dead.state.agents.get_mut(&HEIR.parse().expect("an id")).expect("it is there").state = AgentState::Ended;
+    assert_eq!((clarify(&mut dead).as_str(), dead.step()), ("successor_ended", "failed"));
+    let mut abandoned = AckWorld::briefed("immediate");
+    abandoned.ack(&json!({"status": "environment_issue"}));
+    abandoned.ask(&json!({"v": 1, "kind": "handoff_abandon", "handoff_id": abandoned.id}));
+    assert_eq!(clarify(&mut abandoned), "already_ended");
+}
+
+#[test]
 fn another_text_under_the_better_documents_name_is_refused() {
     let mut world = AckWorld::briefed("immediate");
     let first = world.handoff().file_path.clone();
@@ -355,6 +419,24 @@ fn a_checkpoint_that_differs_is_shown_side_by_side() {
 }
 
 #[test]
+fn the_orchestrator_is_told_both_checkpoints_if_they_differ() {
+    let document = "---\ncheckpoint: step 2\n---\n# Work\n";
+    for (starting_from, documented) in [("from `Step 2`.", Value::Null), ("step 3", json!("step 2"))] {
+        let orchestrator = Target::Command(vec!["page".to_owned()]);
+        let mut world = AckWorld::briefed_with("immediate", document, orchestrator, Target::Operator);
+        world.ack(&json!({"starting_from": starting_from}));
+        let told = world.told.iter().find(|json| json["content"]["type"] == "handoff_ack").expect("it is told");
+        assert_eq!(told["content"]["documented_checkpoint"], documented, "{told}");
+        let point = "starting_from matches the documented checkpoint";
+        let view = world.view();
+        let points = view["checklist"].as_array().expect("points");
+        let found = points.iter().find(|seen| seen["point"] == point).expect("the point");
+        assert_eq!(found["at"].is_string(), documented.is_null(), "{found}");
+        assert_eq!(world.handoff().warnings.is_empty(), documented.is_null());
+    }
+}
+
+#[test]
 fn the_override_goes_on_with_a_documented_delay() {
     for wait in [0, 10 * MINUTE] {
         let mut world = AckWorld::briefed("immediate");
@@ -369,6 +451,42 @@ fn the_override_goes_on_with_a_documented_delay() {
             (&json!("acknowledged_with_delay"), &json!("I see it work"))
         );
         assert_eq!(world.ask(&asked)["error"]["code"], "already_ended");
+    }
+}
+
+#[test]
+fn the_orchestrators_agent_may_override_and_no_other_agent_may() {
+    const LEAD: &str = "3c2d6a52-8f0e-4d5b-9a57-2f64c1f6f0bb";
+    let with_lead = |orchestrator: Target| {
+        let mut world = AckWorld::briefed_with("immediate", "# Work\n", orchestrator, Target::Operator);
+        let mut lead = world.state.agents[&HEIR.parse().expect("an id")].clone();
+        lead.agent_id = LEAD.parse().expect("an id");
+        lead.persona_slug = "lead".parse().ok();
+        lead.handoff_id = None;
+        world.state.agents.insert(lead.agent_id, lead);
+        world
+    };
+    let ask = |world: &mut AckWorld, agent_id: &str| {
+        world.ask(&json!({"v": 1, "kind": "ack_override", "handoff_id": world.id, "reason": "I see it work", "agent_id": agent_id}))
+    };
+    for who in ["lead", LEAD] {
+        let mut world = with_lead(Target::Agent(who.to_owned()));
+        for other in [HEIR, DEAD, "0b54f3f0-3c9f-4f16-8a43-4f3a6e1f2aff", "lead"] {
+            let refused = ask(&mut world, other);
+            let seen = (&refused["status"], &refused["error"]["code"], &refused["error"]["field"]);
+            assert_eq!(seen, (&json!(403), &json!("not_orchestrator"), &json!("agent_id")), "{other}");
+        }
+        assert_eq!(ask(&mut world, LEAD)["result"]["status"], "acknowledged_with_delay");
+        assert_eq!((world.step(), &world.view()["ack"]["override"]["by"]), ("done", &json!(LEAD)));
+        assert!(world.lines("ack").iter().any(|line| line["by"] == "orchestrator"));
+    }
+    for other in [Target::Operator, Target::Command(vec!["page".to_owned()]), Target::Agent("dev".to_owned())] {
+        let mut world = with_lead(other);
+        assert_eq!(ask(&mut world, LEAD)["error"]["code"], "not_orchestrator");
+        // A successor never overrides its own acknowledgement.
+        assert_eq!(ask(&mut world, HEIR)["error"]["code"], "not_orchestrator");
+        world.ask(&json!({"v": 1, "kind": "ack_override", "handoff_id": world.id, "reason": "I see it work"}));
+        assert_eq!((world.step(), &world.view()["ack"]["override"]["by"]), ("done", &json!("operator")));
     }
 }
 

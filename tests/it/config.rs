@@ -22,7 +22,7 @@ fn the_example_names_every_default() {
     assert_eq!(parse(EXAMPLE).expect("as it is"), Config::default());
     let keys = EXAMPLE.lines().filter(|line| !line.starts_with("# ")).map(|line| line.trim_start_matches('#'));
     // These have no default: without them there is none.
-    let is_bare = |line: &&str| ["socket", "suggest_at", "auto_at"].iter().any(|key| line.starts_with(key));
+    let is_bare = |line: &&str| ["socket", "suggest_at", "auto_at", "to ="].iter().any(|key| line.starts_with(key));
     let all: String = keys.filter(|line| !is_bare(line)).map(|line| format!("{line}\n")).collect();
     assert_eq!(parse(&all).expect("with every key"), Config::default());
     assert_eq!(all.matches(" = ").count(), 31);
@@ -35,6 +35,19 @@ fn a_share_of_the_context_is_a_percentage() {
     for value in ["0", "101", "-1", "\"70\"", "70.5"] {
         let (key, line, _) = wrong(&format!("[context]\n\nauto_at = {value}\n"));
         assert_eq!((key.as_str(), line), ("context.auto_at", 3), "{value}");
+    }
+}
+
+#[test]
+fn a_default_target_is_an_issue_without_a_host_or_a_gist() {
+    for text in ["octo/app#42", "gist"] {
+        let config = parse(&format!("[publish]\nto = \"{text}\"\n")).expect("legal");
+        assert_eq!(config.publish.to, tasuki::core::request::PublishTarget::read_default(text), "{text}");
+        assert!(config.publish.to.is_some());
+    }
+    for bad in ["\"octo/app\"", "\"https://github.com/o/r/issues/1\"", "\"Gist\"", "\"\"", "false", "42"] {
+        let (key, line, _) = wrong(&format!("[publish]\nto = {bad}\n"));
+        assert_eq!((key.as_str(), line), ("publish.to", 2), "{bad}");
     }
 }
 

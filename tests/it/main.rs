@@ -38,6 +38,7 @@ mod personas;
 mod profiles;
 mod promises;
 mod prose;
+mod publish_core;
 mod readme;
 mod rules;
 mod service;

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use tasuki::core::id::Slug;
+use tasuki::core::persona::PublishDefault;
+use tasuki::core::request::PublishTarget;
 use tasuki::personas::{EXAMPLES, Error, PersonaFile, create, facts, list, read_texts};
 
 fn slug(text: &str) -> Slug {
@@ -27,6 +29,29 @@ fn a_new_persona_is_whole_and_listed() {
     assert!(matches!(create(&personas, &slug("con-1"), &file), Err(Error::Taken { .. })));
     assert_eq!(list(&personas).expect("listed"), [slug("con-1")]);
     assert_eq!(fs::read_dir(&personas).expect("listed").count(), 1);
+}
+
+#[test]
+fn a_persona_says_where_its_documents_are_published() {
+    let dir = tempfile::tempdir().expect("a folder");
+    create(dir.path(), &slug("kai"), &PersonaFile::default()).expect("made");
+    let read = |value: &str| {
+        fs::write(dir.path().join("kai/persona.toml"), format!("role = \"r\"\npublish = {value}\n")).expect("written");
+        facts(dir.path(), &slug("kai")).map(|facts| facts.file.publish)
+    };
+    for text in ["octo/app#42", "gist"] {
+        let target = PublishTarget::read_default(text).map(PublishDefault::To);
+        assert_eq!(read(&format!("\"{text}\"")).expect("legal"), target, "{text}");
+        let written = toml::to_string(&PersonaFile { publish: target, ..PersonaFile::default() }).expect("written");
+        assert_eq!(written, format!("publish = \"{text}\"\n"));
+    }
+    assert_eq!(read("false").expect("legal"), Some(PublishDefault::No));
+    for bad in ["true", "\"octo/app\"", "\"https://github.com/o/r/issues/1\"", "42"] {
+        match read(bad) {
+            Err(Error::Wrong { line: 2, message, .. }) => assert!(message.contains("or false"), "{message}"),
+            other => panic!("{bad}: {other:?}"),
+        }
+    }
 }
 
 #[test]

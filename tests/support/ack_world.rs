@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tasuki::core::decision::Cycle;
 use tasuki::core::effect::{
-    Composed, DocumentRead, DocumentSource, Effect, EffectKey, EnvironmentSearch, Examination, Outcome,
+    Composed, DocumentRead, DocumentSource, Effect, EffectKey, EnvironmentSearch, Examination, Outcome, Posted,
+    PublishPlan,
 };
 use tasuki::core::event::{Event, IncomingRequest, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
-use tasuki::core::persona::PersonaFacts;
+use tasuki::core::persona::{PersonaFacts, PublishDefault};
 use tasuki::core::request;
 use tasuki::core::rows::agent::{Agent, AgentState, Primed};
 use tasuki::core::rows::handoff::Handoff;
@@ -46,6 +47,16 @@ pub(crate) struct AckWorld {
     pub(crate) put_there: Option<String>,
     /// Documents can't be examined.
     pub(crate) is_blind: bool,
+    /// What the request for the handoff says beside the rest.
+    pub(crate) options: Value,
+    /// What the persona's file says about publishing.
+    pub(crate) persona_publish: Option<PublishDefault>,
+    /// What becomes of the copy that is published; a copy unless set.
+    pub(crate) copied: Option<Outcome>,
+    /// What becomes of an upload; an address of its own unless set.
+    pub(crate) posted: Option<Posted>,
+    /// Every upload that was made.
+    pub(crate) uploads: Vec<PublishPlan>,
     pub(crate) id: HandoffId,
 }
 
@@ -92,6 +103,11 @@ impl AckWorld {
             document: String::new(),
             put_there: None,
             is_blind: false,
+            options: json!({}),
+            persona_publish: None,
+            copied: None,
+            posted: None,
+            uploads: Vec::new(),
             id: HandoffId(uuid::Uuid::nil()),
         }
     }
@@ -115,11 +131,14 @@ impl AckWorld {
     }
 
     pub(crate) fn begin_with(&mut self, urgency: &str, document: &str, review: bool) {
-        let asked = json!({
+        let mut asked = json!({
             "v": 1, "kind": "handoff", "agent_id": DEAD, "reason": "context_loss", "author": "provided",
             "document": {"text": document}, "successor": {"agent_id": HEIR}, "tasks": ["task-1", "task-2"],
             "urgency": urgency, "review": review,
         });
+        for (name, value) in self.options.as_object().into_iter().flatten() {
+            asked[name] = value.clone();
+        }
         let answer = self.ask(&asked);
         self.id = answer["result"]["handoff_id"].as_str().expect("it begins").parse().expect("an id");
         self.go_on();
@@ -163,6 +182,7 @@ impl AckWorld {
             exists: true,
             has_skill: true,
             handoffs_dir: "/h/dev".to_owned(),
+            publish: self.persona_publish.clone(),
             ..PersonaFacts::default()
         };
         let document = request["document"]["text"].as_str().map(|text| Ok(text.to_owned()));
@@ -247,6 +267,15 @@ impl AckWorld {
             Effect::Notify(plan) => {
                 self.told.push(plan.notice.json);
                 self.notify.clone()
+            }
+            Effect::KeepCopy(plan) => self
+                .copied
+                .clone()
+                .unwrap_or_else(|| Outcome::Copied { file_name: format!("{}.md", plan.stem), redacted_sha256: None }),
+            Effect::Publish(plan) => {
+                let url = Some(format!("https://x/{}", plan.number));
+                self.uploads.push(plan);
+                Outcome::Posted(self.posted.clone().unwrap_or(Posted::Done { url, is_public: false }))
             }
             Effect::NotifyOperator(notice) => {
                 self.told.push(notice.json);

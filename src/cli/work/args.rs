@@ -134,6 +134,9 @@ pub struct CreateArgs {
     /// Metadata, a JSON object: the JSON itself, a file with it, or `-` for standard input.
     #[arg(long, value_name = "JSON")]
     pub metadata: Option<String>,
+    /// Who: with --parent, an agent must have claimed the parent.
+    #[command(flatten)]
+    pub who: WhoArgs,
 }
 
 /// `work claim`.
@@ -171,6 +174,9 @@ pub struct CompleteArgs {
     /// Create the valid children even if others are invalid.
     #[arg(long)]
     pub partial: bool,
+    /// Only say whether the output and the children are as the rule demands; change nothing.
+    #[arg(long)]
+    pub check: bool,
     /// The next status of the item, instead of the one that its rule names.
     #[arg(long, value_enum, value_name = "STATUS")]
     pub next_status: Option<NextStatusArg>,

@@ -106,6 +106,9 @@ fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
     });
     put("priority", priority.map(Value::from));
     put("metadata", args.metadata.as_deref().map(given).transpose()?);
+    if args.parent.is_some() || args.who.agent.is_some() {
+        put("agent_id", Some(who(session, &args.who)?.into()));
+    }
     report_status(session, &session.ask("work_create", fields, super::ANSWER_SOON)?)
 }
 
@@ -139,7 +142,11 @@ fn complete(session: &CliSession, args: &CompleteArgs) -> Result<(), CliError> {
     if let Some(next) = next {
         fields.insert("next_status".to_owned(), next.into());
     }
-    report_children(session, &session.ask("work_complete", fields, super::ANSWER_SOON)?, "completed")
+    if args.check {
+        fields.insert("check".to_owned(), json!(true));
+    }
+    let what = if args.check { "can be completed like this; nothing was changed" } else { "completed" };
+    report_children(session, &session.ask("work_complete", fields, super::ANSWER_SOON)?, what)
 }
 
 fn retry_children(session: &CliSession, args: &RetryChildrenArgs) -> Result<(), CliError> {
@@ -165,13 +172,14 @@ fn report_children(session: &CliSession, answer: &ViewFile<ChildrenReply>, what:
         let (kind, title) = (shown(child.r#type.as_deref()), shown(child.title.as_deref()));
         session.out.line(&format!("  {}  {kind}  {}", shown(child.item_id.as_str()), one_line(&title)))?;
     }
+    let not = if answer.checked.is_none() { "not" } else { "would not be" };
     for child in &answer.failed {
         let why = |error: &Fault| format!("{}: {}", shown(error.pointer.as_str()), shown(error.message.as_str()));
         let why: Vec<String> = child.errors.iter().map(why).collect();
         let title = one_line(&shown(child.title.as_deref()));
-        session.out.line(&format!("  not created: {title}  {}", one_line(&why.join("; "))))?;
+        session.out.line(&format!("  {not} created: {title}  {}", one_line(&why.join("; "))))?;
     }
-    if !answer.failed.is_empty() {
+    if !answer.failed.is_empty() && answer.checked.is_none() {
         session.out.note(&format!(
             "Fix the children that were not created, then: tasuki work retry-children {id} --children FILE"
         ));

@@ -3,11 +3,12 @@
 //! Only `driver` moves a handoff from step to step. It calls the present one of the `steps`, which implements
 //! `handler::StepHandler` and returns a `next::Next`. Requests begin above the driver: `trigger` begins a handoff,
 //! `ask` serves retry, cancel, accept, rework and abandon, `reopen` opens the outgoing agent's session again,
-//! `publish_now` serves publish, `ack::receive` and `ack::clarify` handle acknowledgements and answers to questions. The steps use `authors` (who writes the document),
+//! `publish_now` serves publish, `ack::receive` and `ack::answers` handle acknowledgements and answers to questions.
+//! The steps use `authors` (who writes the document),
 //! `successors` (who takes over), `reader` (reads the document), `examination` (checks it against the facts that tasuki
 //! collected), `record` (records it), `in_place` (a successor in the pane of its predecessor), `agents` (binds and
 //! releases agents), `document` (names and contents) and `row` (a handoff's row). `dialogs` reports dialogs that wait
-//! for a person, and `publish` publishes the document beside the flow. The texts come from [`crate::core::prompts`]; the
+//! for a person, `publish_targets` knows where a document is published, and `publish` publishes it beside the flow. The texts come from [`crate::core::prompts`]; the
 //! stored rows are in [`crate::core::rows`].
 
 pub mod ack;
@@ -23,6 +24,7 @@ mod in_place;
 mod next;
 pub(crate) mod publish;
 pub(crate) mod publish_now;
+mod publish_targets;
 mod reader;
 mod record;
 pub(crate) mod reopen;

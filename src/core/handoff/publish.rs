@@ -3,11 +3,12 @@
 //! `gh`. It repeats an attempt only after a network or server failure. The server may have stored an upload without
 //! answering, so tasuki searches for the upload's mark before each further attempt.
 
+use super::ack::timeline;
 use super::row;
 use crate::contract::{JournalLine, LineType};
 use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
 use crate::core::id::{ErrorId, HandoffId};
-use crate::core::request::PublishTarget;
+use crate::core::request::{PublishAs, PublishTarget};
 use crate::core::rows::outbox::Waiter;
 use crate::core::rows::publishing::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
 use crate::core::text::sentence;
@@ -28,6 +29,25 @@ const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;
 /// one. Gives up a running attempt for an earlier document.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     let text = tx.out.documents.get(&id).cloned().flatten();
+    if let Some(publishing) = publishing_mut(tx, id) {
+        publishing.secrets.clear();
+    }
+    begin_next(tx, id, text, None);
+}
+
+/// Begins to publish the recorded document at a target that was named after its record. What an earlier search has found
+/// in it is still known, but what the operator has allowed for another target does not count for this one.
+pub(super) fn begin_at(tx: &mut Tx<'_>, id: HandoffId, there: Publishing, publish_as: Option<PublishAs>) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    match &mut handoff.publish {
+        Some(publishing) => (publishing.target, publishing.fallback) = (there.target, there.fallback),
+        None => handoff.publish = Some(there),
+    }
+    begin_next(tx, id, None, publish_as);
+}
+
+/// Begins the next publication of the handoff.
+fn begin_next(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>, publish_as: Option<PublishAs>) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let (Some(record), Some(_)) = (&handoff.record, &handoff.publish) else { return };
     let (sha256, from) = (record.sha256.clone(), handoff.name_of(&handoff.agent_id));
@@ -40,8 +60,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     publishing.former_urls.drain(..too_many);
     publishing.copy = Some(Copy { file_name: None, sha256, from, to });
     publishing.first_try_ms = None;
-    publishing.secrets.clear();
-    publishing.publish_as = None;
+    publishing.publish_as = publish_as;
     let before = publishing.effect.take();
     if let Some(key) = before {
         tx.drop_effect(key);
@@ -223,6 +242,7 @@ pub(super) fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>)
     publishing.open = false;
     publishing.error = None;
     journal_state(tx, id, None, None);
+    timeline::document_published(tx, id);
 }
 
 /// Nothing was sent, because the document seems to hold credentials, or was not searched for all of them: the operator
@@ -292,8 +312,8 @@ fn upload_missing(tx: &mut Tx<'_>, id: HandoffId) {
     end(tx, id, PublishState::Failed, &PublishFault { code, message, ..PublishFault::default() });
 }
 
-/// Publishing has stopped, because it failed, is in doubt or is held: writes an error file, a journal line and a warning in the view, and notifies
-/// by every channel.
+/// Publishing has stopped, because it failed, is in doubt or is held: writes an error file, a journal line and a warning
+/// in the view, and notifies by every channel.
 fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(publishing) = &handoff.publish else { return };
@@ -317,7 +337,11 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
         (fault.code.clone(), message, hint)
     } else {
         let message = format!("The document was not published ({target}): {}", fault.message);
-        (fault.code.clone(), message, format!("{}; then: tasuki publish {short}", remedy(&fault.code)))
+        let hint = match fault.code.as_str() {
+            "gh_too_large" => format!("publish a gist instead: tasuki publish {short} --to gist"),
+            code => format!("{}; then: tasuki publish {short}", remedy(code)),
+        };
+        (fault.code.clone(), message, hint)
     };
     let hint = sentence(&hint);
     let error_id = tx.notify_failure(Failure {
@@ -347,7 +371,6 @@ fn remedy(code: &str) -> &'static str {
         "gh_offline" => "check the network and gh's own settings",
         "gh_server" | "gh_timeout" => "check https://www.githubstatus.com",
         "gh_too_many" => "look through the gists of that account yourself",
-        "gh_too_large" => "in the next handoff ask for a gist, or for a gist as fallback",
         "document_changed" => "put the recorded document back in its place",
         "copy_failed" => "check that tasuki can write to the document's folder",
         _ => "try the same with gh yourself, and run tasuki doctor delivery",

@@ -1,22 +1,24 @@
 //! The request `publish`: the operator wants a recorded document published now, and says what they know of it.
 
-use super::publish::{attempt, end_published, keep_copy, publish_again, publishing_mut};
-use super::row;
+use super::publish::{self, attempt, end_published, keep_copy, publish_again, publishing_mut};
+use super::{publish_targets, row};
 use crate::contract::reply::HandoffReply;
+use crate::core::event::RequestFacts;
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AssumePublished, PublishAs, PublishNow};
-use crate::core::rows::publishing::PublishState;
+use crate::core::rows::publishing::{PublishState, Publishing};
 use crate::core::tx::Tx;
 
 /// What the operator can do with a document that was not searched for all credentials.
 const AS_IS: &str = "read the document; if all of it may be published, ask again with --as-is (in a request: the field as, \
                      as_is)";
 
-/// `publish`: publishes the document now if publishing has failed, is held, or waits for its next attempt.
-pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
+/// `publish`: publishes the document at a target that is named now, or at the default if the handoff never asked for
+/// publishing, or tries again if publishing has failed, is held, or waits for its next attempt.
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow, facts: &RequestFacts) {
     let found = row::find(tx, &asked.handoff_id).map(|handoff| handoff.handoff_id);
-    let id = match found.and_then(|id| publish_now(tx, id, asked).map(|()| id)) {
+    let id = match found.and_then(|id| publish_now(tx, id, asked, facts).map(|()| id)) {
         Ok(id) => id,
         Err(refused) => return tx.refuse(request, refused),
     };
@@ -31,28 +33,71 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
     tx.answer(request, Reply::ok(&reply));
 }
 
-fn publish_now(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(), Refused> {
-    let publishing = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref());
-    let Some(publishing) = publishing else {
-        let hint = "name the issue or gist when you begin the handoff: --publish (in a request: the field publish)";
-        return Err(
-            Refused::new(409, "not_asked", "The request for this handoff did not ask for publishing").hint(hint)
-        );
-    };
-    if asked.publish_as.is_some() && publishing.state != PublishState::Held {
+fn publish_now(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow, facts: &RequestFacts) -> Result<(), Refused> {
+    let named = asked.to.as_ref().map(|to| publish_targets::named(tx, "to", to)).transpose()?;
+    let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
+    let state = handoff.publish.as_ref().map(|publishing| publishing.state);
+    if asked.publish_as.is_some() && state != Some(PublishState::Held) {
         let message = "Publishing is not held, so there is no choice between redacted and as_is";
         return Err(Refused::new(409, "not_held", message)
             .hint("ask again without --redacted and --as-is (in a request: without the field as)"));
     }
+    let Some(publishing) = &handoff.publish else {
+        let persona = facts.persona.as_ref().filter(|(slug, _)| *slug == handoff.persona_slug);
+        let there = named.or_else(|| publish_targets::default_of(tx, &persona?.1)).ok_or_else(no_target)?;
+        if handoff.record.is_none() {
+            return Err(no_record("ask again when it is recorded"));
+        }
+        publish::begin_at(tx, id, there, None);
+        return Ok(());
+    };
+    match named {
+        Some(there) if !is_same_place(publishing, &there) => publish_elsewhere(tx, id, there, asked.publish_as),
+        named => try_again(tx, id, asked, named.is_some_and(|there| there.fallback)),
+    }
+}
+
+/// Whether the document is, or is to go, where the request says.
+fn is_same_place(publishing: &Publishing, there: &Publishing) -> bool {
+    let is_there = publishing.state == PublishState::Published && publishing.destination() == there.target;
+    publishing.target == there.target || is_there
+}
+
+/// Publishes the document at another place than before, if nothing of it is under way or in doubt.
+fn publish_elsewhere(
+    tx: &mut Tx<'_>,
+    id: HandoffId,
+    there: Publishing,
+    publish_as: Option<PublishAs>,
+) -> Result<(), Refused> {
+    let state = publishing_mut(tx, id).map(|publishing| publishing.state);
+    match state {
+        Some(PublishState::Waiting) => return Err(no_record("ask again when it is recorded")),
+        Some(PublishState::Running | PublishState::Retrying) => {
+            let hint = "wait until that has ended, then ask again";
+            return Err(in_progress("The document is being published at another place").hint(hint));
+        }
+        Some(PublishState::InDoubt) => {
+            let hint = "look at that place, say with assume what you see, and only then name another place";
+            return Err(in_doubt("It is not known whether the document was published at another place").hint(hint));
+        }
+        Some(PublishState::Held) => held_check(tx, id, publish_as)?,
+        Some(PublishState::Published | PublishState::Failed) | None => {}
+    }
+    publish::begin_at(tx, id, there, publish_as);
+    Ok(())
+}
+
+/// Publishes the document where it was to go before. `fallback`: as a gist, if the issue refuses it.
+fn try_again(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow, fallback: bool) -> Result<(), Refused> {
+    let Some(publishing) = publishing_mut(tx, id) else { return Ok(()) };
+    publishing.fallback |= fallback;
     match (publishing.state, asked.assume) {
         (PublishState::Published, _) => {}
         (PublishState::Waiting, _) => {
-            let hint = "tasuki publishes the document by itself as soon as it is recorded";
-            return Err(Refused::new(409, "no_record", "There is no recorded document yet").hint(hint));
+            return Err(no_record("tasuki publishes the document by itself as soon as it is recorded"));
         }
-        (PublishState::Running, _) => {
-            return Err(Refused::new(409, "publish_in_progress", "The document is being published now"));
-        }
+        (PublishState::Running, _) => return Err(in_progress("The document is being published now")),
         (PublishState::Retrying, _) => attempt(tx, id, false),
         (PublishState::Failed, _) => {
             publish_again(tx, id);
@@ -60,9 +105,8 @@ fn publish_now(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(),
         }
         (PublishState::Held, _) => return publish_held(tx, id, asked.publish_as),
         (PublishState::InDoubt, None) => {
-            let message = "It is not known whether the document was published";
             let hint = "look at the target, then ask again with assume published or not_published";
-            return Err(Refused::new(409, "in_doubt", message).hint(hint));
+            return Err(in_doubt("It is not known whether the document was published").hint(hint));
         }
         (PublishState::InDoubt, Some(AssumePublished::Published)) => end_published(tx, id, None),
         (PublishState::InDoubt, Some(AssumePublished::NotPublished)) => {
@@ -77,30 +121,53 @@ fn publish_now(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(),
     Ok(())
 }
 
+fn no_target() -> Refused {
+    let hint = "name an issue or a gist: --to owner/repo#42, or --to gist (in a request: the field to)";
+    Refused::new(409, "not_asked", "The request for this handoff did not ask for publishing, and there is no default")
+        .hint(hint)
+}
+
+fn no_record(hint: &str) -> Refused {
+    Refused::new(409, "no_record", "There is no recorded document yet").hint(hint)
+}
+
+fn in_progress(message: &str) -> Refused {
+    Refused::new(409, "publish_in_progress", message)
+}
+
+fn in_doubt(message: &str) -> Refused {
+    Refused::new(409, "in_doubt", message)
+}
+
 /// The operator has decided about a document that seems to hold credentials.
 fn publish_held(tx: &mut Tx<'_>, id: HandoffId, publish_as: Option<PublishAs>) -> Result<(), Refused> {
-    let is_unsearched = publishing_mut(tx, id).is_some_and(|publishing| publishing.is_unsearched);
-    match publish_as {
-        None if is_unsearched => {
-            let message = "The document was not searched for all credentials";
-            return Err(Refused::new(409, "secrets_found", message).hint(AS_IS));
-        }
-        None => {
-            let message = "The document seems to hold credentials";
-            let hint = "look at its lines, which publish.error names, then ask again with --redacted or --as-is (in a \
-                        request: the field as, redacted or as_is)";
-            return Err(Refused::new(409, "secrets_found", message).hint(hint));
-        }
-        Some(PublishAs::Redacted) if is_unsearched => {
-            let message = "tasuki can't take out the values of the agent's environment, because it does not know them";
-            return Err(Refused::new(409, "secrets_found", message).hint(AS_IS));
-        }
-        Some(PublishAs::Redacted | PublishAs::AsIs) => {}
-    }
+    held_check(tx, id, publish_as)?;
     publish_again(tx, id);
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.publish_as = publish_as;
     }
     keep_copy(tx, id, None);
     Ok(())
+}
+
+/// Whether a document that seems to hold credentials may be published in that way.
+fn held_check(tx: &mut Tx<'_>, id: HandoffId, publish_as: Option<PublishAs>) -> Result<(), Refused> {
+    let is_unsearched = publishing_mut(tx, id).is_some_and(|publishing| publishing.is_unsearched);
+    match publish_as {
+        None if is_unsearched => {
+            let message = "The document was not searched for all credentials";
+            Err(Refused::new(409, "secrets_found", message).hint(AS_IS))
+        }
+        None => {
+            let message = "The document seems to hold credentials";
+            let hint = "look at its lines, which publish.error names, then ask again with --redacted or --as-is (in a \
+                        request: the field as, redacted or as_is)";
+            Err(Refused::new(409, "secrets_found", message).hint(hint))
+        }
+        Some(PublishAs::Redacted) if is_unsearched => {
+            let message = "tasuki can't take out the values of the agent's environment, because it does not know them";
+            Err(Refused::new(409, "secrets_found", message).hint(AS_IS))
+        }
+        Some(PublishAs::Redacted | PublishAs::AsIs) => Ok(()),
+    }
 }

@@ -1,6 +1,6 @@
 //! Begins a handoff, by request or automatically, after a check that the agent can be handed off.
 
-use super::{authors, document, driver, successors};
+use super::{authors, document, driver, publish_targets, successors};
 use crate::contract::handoff::Author;
 use crate::contract::known;
 use crate::contract::reply::HandoffReply;
@@ -8,12 +8,11 @@ use crate::core::event::RequestFacts;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::persona::{PersonaFacts, ProfileChoice};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{Fallback, HandoffRequest, Issue, PublishRequest, PublishTarget, publish_target};
+use crate::core::request::HandoffRequest;
 use crate::core::rows::ack::Ack;
 use crate::core::rows::agent::AgentState;
 use crate::core::rows::examined::Examined;
 use crate::core::rows::handoff::{Handoff, LastVerdicts, OutgoingSession, Stay, Step};
-use crate::core::rows::publishing::Publishing;
 use crate::core::tx::Tx;
 
 /// The result of the check of a handoff that may begin.
@@ -90,7 +89,7 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
     }
     authors::check(tx, asked, agent, facts)?;
-    asked.publish.as_ref().map_or(Ok(()), |asked| check_host(tx, asked))?;
+    publish_targets::check(tx, asked.publish.as_ref())?;
     let successor = successors::check(tx, &asked.successor, agent, None)?;
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
     let persona = persona.filter(|persona| persona.has_skill).ok_or_else(|| {
@@ -115,25 +114,6 @@ fn in_progress(tx: &Tx<'_>, id: &HandoffId) -> Refused {
         _ => format!("the handoff is in step {step}; follow it with: tasuki handoffs follow {short}"),
     };
     Refused::new(409, "handoff_in_progress", "Handoff already in progress").hint(hint)
-}
-
-/// Refuses the address of an issue on a host that the configuration does not list, because `gh` sends its token to that
-/// host.
-fn check_host(tx: &Tx<'_>, asked: &PublishRequest) -> Result<(), Refused> {
-    let hosts = &tx.state.settings.publish.hosts;
-    match publish_target(asked)? {
-        PublishTarget::Issue(Issue { host: Some(host), .. }) if !hosts.contains(&host) => {
-            Err(Refused::bad("publish.issue", &format!("names the host {host}, which is not in publish.hosts"))
-                .hint("add the host to publish.hosts in config.toml, then restart the sidecar"))
-        }
-        PublishTarget::Issue(_) | PublishTarget::Gist { .. } => Ok(()),
-    }
-}
-
-/// The row of the publishing. The request's target has been checked before.
-fn publishing(asked: &PublishRequest) -> Option<Publishing> {
-    let target = publish_target(asked).ok()?;
-    Some(Publishing::new(target, asked.fallback == Some(Fallback::Gist)))
 }
 
 /// Begins the handoff; returns its id and the document's path.
@@ -181,7 +161,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &
         read: None,
         successor_blocked_at: None,
         ack: asked.urgency.map(Ack::new),
-        publish: asked.publish.as_ref().and_then(publishing),
+        publish: publish_targets::chosen(tx, asked.publish.as_ref(), persona),
     };
     tx.out.handoffs.insert(handoff_id, handoff);
     if let Some(agent) = tx.agent_mut(&agent_id) {

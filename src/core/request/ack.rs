@@ -1,6 +1,6 @@
 //! The request kinds of an acknowledgement: the ACK itself, the answers to its questions, and the operator's override.
 
-use super::request_body::{DocumentRequest, Needs, PersonaOf, RequestBody, not_empty};
+use super::request_body::{DocumentRequest, Needs, PersonaOf, RequestBody, not_empty, optional};
 use crate::contract::ack::{AckStatus, Clarification};
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
@@ -139,13 +139,16 @@ impl RequestBody for ClarifyRequest {
 pub struct OverrideRequest {
     /// Which handoff.
     pub handoff_id: String,
-    /// Why the operator no longer waits for an ACK.
+    /// Why nobody waits for an ACK any more.
     pub reason: String,
+    /// The agent that decides, which must be the one that `escalation.orchestrator` names; absent: the operator.
+    pub agent_id: Option<String>,
 }
 
 impl RequestBody for OverrideRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("handoff_id", &self.handoff_id, 128)?;
+        optional("agent_id", self.agent_id.as_deref(), 128)?;
         not_empty("reason", &self.reason, MAX_SAID)
     }
 

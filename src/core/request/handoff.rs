@@ -1,6 +1,6 @@
 //! The request kinds of a handoff.
 
-use super::publish::{PublishRequest, publish_target};
+use super::publish::{PublishChoice, publish_target};
 use super::request_body::{DocumentRequest, Needs, PersonaOf, RequestBody, not_empty, optional};
 use crate::contract::ack::Urgency;
 use crate::contract::document::DocumentCheck;
@@ -45,8 +45,8 @@ pub struct HandoffRequest {
     pub tasks: Vec<String>,
     /// Absent: no acknowledgement wanted.
     pub urgency: Option<Urgency>,
-    /// Where to publish the document.
-    pub publish: Option<PublishRequest>,
+    /// Where to publish the document; absent: where the persona's file says, or else config.toml.
+    pub publish: Option<PublishChoice>,
     /// Do not wait for the end of a running turn.
     #[serde(default)]
     pub now: bool,
@@ -91,7 +91,9 @@ impl RequestBody for HandoffRequest {
         self.tasks.iter().try_for_each(|task| not_empty("tasks", task, MAX_TEXT))?;
         check_successor(&self.successor)?;
         check_choice(self.profile.as_deref(), self.model.as_deref(), &self.successor)?;
-        self.publish.as_ref().map_or(Ok(()), |asked| publish_target(asked).map(|_| ()))?;
+        if let Some(PublishChoice::To(asked)) = &self.publish {
+            publish_target("publish", asked)?;
+        }
         // A document goes with author `provided`, and holds exactly one of its two fields.
         match (self.author, &self.document) {
             (Author::Provided, None) => Err(Refused::bad("document", "is required with author \"provided\"")),

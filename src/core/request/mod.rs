@@ -21,7 +21,8 @@ pub use handoff::{Assume, HandoffNamed, HandoffRequest, RetryRequest, ReworkRequ
 pub use kinds::{DismissRequest, KINDS, Request, schemas};
 pub(crate) use publish::is_host;
 pub use publish::{
-    AssumePublished, Fallback, Issue, PublishAs, PublishNow, PublishRequest, PublishTarget, publish_target,
+    AssumePublished, Fallback, Issue, PublishAs, PublishChoice, PublishNow, PublishRequest, PublishTarget,
+    publish_target,
 };
 pub use read::{ParsedRequest, id_of_file, read};
 pub use request_body::{DocumentRequest, Needs, PersonaOf, RequestBody};

@@ -1,10 +1,13 @@
 //! Where a document is to be published, as a request says it and as the store keeps it.
 
-use super::request_body::{Needs, RequestBody, not_empty};
+use super::request_body::{Needs, PersonaOf, RequestBody, not_empty};
 use crate::contract::publishing::Destination;
 use crate::core::reply::Refused;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Longest name of an owner or a repository, in bytes.
@@ -23,6 +26,57 @@ pub struct PublishRequest {
     pub gist: Option<bool>,
     /// With `issue`: what to do if the document is too long for a comment, or if the server refuses the comment.
     pub fallback: Option<Fallback>,
+}
+
+/// What a request for a handoff says about publishing; without it, the persona's default holds, or that of config.toml.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PublishChoice {
+    /// `false`: the document is not published, whatever the default is.
+    No,
+    /// There.
+    To(PublishRequest),
+}
+
+impl<'de> Deserialize<'de> for PublishChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PublishChoiceVisitor)
+    }
+}
+
+struct PublishChoiceVisitor;
+
+impl<'de> Visitor<'de> for PublishChoiceVisitor {
+    type Value = PublishChoice;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with issue or gist, or false")
+    }
+
+    fn visit_bool<E: Error>(self, wanted: bool) -> Result<Self::Value, E> {
+        if wanted {
+            Err(E::custom("true names no target; give an object with issue or gist"))
+        } else {
+            Ok(PublishChoice::No)
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        PublishRequest::deserialize(MapAccessDeserializer::new(map)).map(PublishChoice::To)
+    }
+}
+
+impl JsonSchema for PublishChoice {
+    fn schema_name() -> Cow<'static, str> {
+        "PublishChoice".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let target = generator.subschema_for::<PublishRequest>();
+        json_schema!({
+            "description": "Where to publish the document, or false: not at all.",
+            "anyOf": [target, {"const": false}],
+        })
+    }
 }
 
 /// What to do if a comment can't be made.
@@ -64,12 +118,14 @@ impl PublishAs {
     }
 }
 
-/// `publish`: publish a recorded document now, after a failure or before the next try is due.
+/// `publish`: publish a recorded document now, or try again after a failure or before the next try is due.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PublishNow {
     /// Which handoff.
     pub handoff_id: String,
+    /// Where; unless given, where it was published or tried before, or else at the default of the persona or config.toml.
+    pub to: Option<PublishRequest>,
     /// Settles a doubt.
     pub assume: Option<AssumePublished>,
     /// For publishing that is `held`: how the document is published.
@@ -79,11 +135,16 @@ pub struct PublishNow {
 
 impl RequestBody for PublishNow {
     fn check(&self) -> Result<(), Refused> {
-        not_empty("handoff_id", &self.handoff_id, 128)
+        not_empty("handoff_id", &self.handoff_id, 128)?;
+        let Some(to) = &self.to else { return Ok(()) };
+        if self.assume.is_some() {
+            return Err(Refused::bad("assume", "is allowed only without to"));
+        }
+        publish_target("to", to).map(|_| ())
     }
 
     fn needs(&self) -> Needs<'_> {
-        Needs::handoff(&self.handoff_id)
+        Needs { persona: Some(PersonaOf::Handoff(&self.handoff_id)), ..Needs::handoff(&self.handoff_id) }
     }
 }
 
@@ -169,6 +230,15 @@ pub enum PublishTarget {
 }
 
 impl PublishTarget {
+    /// Reads the target that a default names: `owner/repo#42`, or `gist`. Only a request names a host.
+    #[must_use]
+    pub fn read_default(text: &str) -> Option<PublishTarget> {
+        match text {
+            "gist" => Some(PublishTarget::Gist { host: None }),
+            text => Issue::read(text).filter(|issue| issue.host.is_none()).map(PublishTarget::Issue),
+        }
+    }
+
     /// Onto an issue, or into a gist.
     #[must_use]
     pub fn way(&self) -> Destination {
@@ -188,21 +258,23 @@ impl fmt::Display for PublishTarget {
     }
 }
 
-/// Where it goes, if what was asked for can be carried out.
+/// Where it goes, if what was asked for can be carried out. `field` is the request's field that asks for it.
 ///
 /// # Errors
 /// 400 that names the field.
-pub fn publish_target(asked: &PublishRequest) -> Result<PublishTarget, Refused> {
+pub fn publish_target(field: &str, asked: &PublishRequest) -> Result<PublishTarget, Refused> {
+    let bad = |part: &str, what: &str| Err(Refused::bad(&format!("{field}.{part}"), what));
     match (&asked.issue, asked.gist) {
-        (Some(_), Some(_)) | (None, None) => Err(Refused::bad("publish", "must hold either issue or gist")),
-        (None, Some(false)) => Err(Refused::bad("publish.gist", "must be true")),
+        (Some(_), Some(_)) | (None, None) => Err(Refused::bad(field, "must hold either issue or gist")),
+        (None, Some(false)) => bad("gist", "must be true"),
         (None, Some(true)) if asked.fallback.is_some() => {
-            Err(Refused::bad("publish.fallback", "is allowed only with publish.issue"))
+            bad("fallback", &format!("is allowed only with {field}.issue"))
         }
         (None, Some(true)) => Ok(PublishTarget::Gist { host: None }),
-        (Some(text), None) => Issue::read(text).map(PublishTarget::Issue).ok_or_else(|| {
-            Refused::bad("publish.issue", "must be owner/repo#42, or https://host/owner/repo/issues/42")
-        }),
+        (Some(text), None) => match Issue::read(text) {
+            Some(issue) => Ok(PublishTarget::Issue(issue)),
+            None => bad("issue", "must be owner/repo#42, or https://host/owner/repo/issues/42"),
+        },
     }
 }
 

@@ -38,6 +38,8 @@ pub struct WorkCreateRequest {
     pub description: Option<String>,
     /// The item that it belongs to, whose rule must allow the type.
     pub parent_id: Option<String>,
+    /// Who makes it: an agent, which must have claimed the parent, or `human`, the operator, as without this field.
+    pub agent_id: Option<String>,
     /// How much it matters; its parent's unless given, else `normal`.
     pub priority: Option<Priority>,
     /// Further fields of your own.
@@ -50,11 +52,18 @@ impl RequestBody for WorkCreateRequest {
         not_empty("title", &self.title, MAX_TITLE)?;
         optional("description", self.description.as_deref(), MAX_DESCRIPTION)?;
         optional("parent_id", self.parent_id.as_deref(), 128)?;
+        optional("agent_id", self.agent_id.as_deref(), 128)?;
         metadata(self.metadata.as_ref())
     }
 
     fn needs(&self) -> Needs<'_> {
-        Needs { items: self.parent_id.as_deref().into_iter().collect(), rules: true, ..Needs::default() }
+        let (parent, agent) = (self.parent_id.as_deref(), self.agent_id.as_deref());
+        Needs {
+            items: parent.into_iter().collect(),
+            agents: agent.into_iter().collect(),
+            rules: true,
+            ..Needs::default()
+        }
     }
 }
 
@@ -127,6 +136,9 @@ pub struct WorkCompleteRequest {
     pub partial: bool,
     /// The status that follows; the rule's unless given.
     pub next_status: Option<NextStatus>,
+    /// Only say what would be answered, and change nothing.
+    #[serde(default)]
+    pub check: bool,
 }
 
 impl RequestBody for WorkCompleteRequest {

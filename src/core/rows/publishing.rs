@@ -54,7 +54,7 @@ pub struct Publishing {
     /// Where it goes now: the fallback is in force.
     pub as_gist: bool,
     pub url: Option<String>,
-    /// Addresses of earlier documents of this handoff.
+    /// Addresses of earlier publications of this handoff.
     pub former_urls: Vec<String>,
     /// What was tried, the latest last; bounded.
     pub attempts: Vec<Attempt>,

@@ -21,7 +21,7 @@ const MAX_COMMENTS: usize = 1_000;
 pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateRequest) {
     match create_check(tx, &asked) {
         Err(refused) => tx.refuse(request, refused),
-        Ok(parent) => {
+        Ok((by, parent)) => {
             let inherited = parent.as_ref().map(|parent| parent.priority).unwrap_or_default();
             let new = New {
                 kind: asked.kind,
@@ -30,7 +30,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateRequ
                 priority: asked.priority.unwrap_or(inherited),
                 metadata: asked.metadata.unwrap_or_default(),
                 parent_output: parent.as_ref().and_then(|parent| parent.output.clone()),
-                by: Who::Human,
+                by,
             };
             let id = make(tx, new, parent.as_ref());
             if let Some(parent) = parent.and_then(|parent| tx.item_mut(&parent.item_id)) {
@@ -42,17 +42,26 @@ pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateRequ
     }
 }
 
-fn create_check(tx: &Tx<'_>, asked: &WorkCreateRequest) -> Result<Option<Item>, Refused> {
+/// Who makes the item, and under which parent. An agent makes only children of an item that it has claimed.
+fn create_check(tx: &Tx<'_>, asked: &WorkCreateRequest) -> Result<(Who, Option<Item>), Refused> {
+    let who = asked.agent_id.as_deref().map_or(Ok(Who::Human), |text| actor(tx, text))?;
     rule(tx, &asked.kind)?;
     room_for(tx, 1)?;
-    let Some(parent) = &asked.parent_id else { return Ok(None) };
+    let Some(parent) = &asked.parent_id else {
+        let message = "An agent can create only children of an item that it has claimed";
+        let refused = || Refused::new(403, "not_owner", message).field("parent_id");
+        return if who == Who::Human { Ok((who, None)) } else { Err(refused()) };
+    };
     let parent = find(tx, parent).map_err(|refused| refused.field("parent_id"))?;
     may_have(tx, parent, &asked.kind)?;
     if parent.status == Status::Withdrawn {
         return Err(Refused::new(409, "withdrawn", "The parent item was withdrawn").field("parent_id"));
     }
+    if who != Who::Human {
+        owned(parent, who).map_err(|refused| refused.field("parent_id"))?;
+    }
     room_under(parent, 1)?;
-    Ok(Some(parent.clone()))
+    Ok((who, Some(parent.clone())))
 }
 
 /// `work_claim`.

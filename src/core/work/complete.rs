@@ -20,12 +20,26 @@ use serde_json::{Value, json};
 pub(crate) fn complete(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCompleteRequest) {
     match check(tx, &asked) {
         Err(refused) => tx.refuse(request, refused),
+        Ok((item, _, judged)) if asked.check => only_checked(tx, request, &item, judged),
         Ok((item, who, judged)) => {
             let next = next_status(tx, &item, asked.next_status);
             let made = hand_over(tx, item, who, Value::Object(asked.output), next, judged);
             answer(tx, request, &made);
         }
     }
+}
+
+/// Answers what the completion would be answered, without the children that it would make: they have no ids.
+fn only_checked(tx: &mut Tx<'_>, request: &RequestId, item: &Item, judged: Vec<CheckedChild>) {
+    let bad = |CheckedChild { index, asked, child }| Some(FailedChild { index, asked, errors: child.err()? });
+    let failed: Vec<FailedChild> = judged.into_iter().filter_map(bad).collect();
+    let body = json!(ChildrenReply {
+        item_id: item.item_id.to_string(),
+        children: Vec::new(),
+        failed: failed.iter().map(FailedChildView::from).collect(),
+        checked: Some(true),
+    });
+    tx.answer(request, if failed.is_empty() { Reply::Ok(body) } else { Reply::Partial(body) });
 }
 
 /// What a completion has made, and what it has not.
@@ -162,6 +176,7 @@ fn answer(tx: &mut Tx<'_>, request: &RequestId, made: &Made) {
         item_id: made.item_id.to_string(),
         children: made.children.iter().map(child).collect(),
         failed: made.failed.iter().map(FailedChildView::from).collect(),
+        checked: None,
     });
     let reply = if made.failed.is_empty() { Reply::Ok(body) } else { Reply::Partial(body) };
     tx.answer(request, reply);

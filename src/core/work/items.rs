@@ -84,7 +84,8 @@ pub(crate) fn room_under(parent: &Item, more: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Makes an item. Its parent's list of children is the caller's.
+/// Makes an item. A child keeps its parent's creator; its history says who has made it. The parent's list of children is
+/// the caller's.
 pub(crate) fn make(tx: &mut Tx<'_>, new: New, parent: Option<&Item>) -> ItemId {
     let id = tx.new_item_id();
     let mut item = blank(id, &tx.now, tx.out.next_seq);
@@ -94,7 +95,7 @@ pub(crate) fn make(tx: &mut Tx<'_>, new: New, parent: Option<&Item>) -> ItemId {
     item.priority = new.priority;
     item.metadata = new.metadata;
     item.parent_output = new.parent_output;
-    item.created_by = new.by;
+    item.created_by = parent.map_or(new.by, |parent| parent.created_by);
     item.parent_id = parent.map(|parent| parent.item_id);
     item.project_id = parent.map_or(id, |parent| parent.project_id);
     item.enter(&tx.now, Status::Ready, None, Note::new(Action::Created, new.by, None));

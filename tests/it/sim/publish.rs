@@ -13,13 +13,15 @@ impl World {
     /// The operator wants it published now, and may say what became of it.
     pub(crate) fn publish_now(&mut self, id: HandoffId) -> Value {
         let mut request = json!({ "v": 1, "kind": "publish", "handoff_id": id });
-        match self.rng.below(4) {
+        match self.rng.below(6) {
             0 => request["assume"] = json!("published"),
             1 => {
                 self.unpublished.insert(id);
                 request["assume"] = json!("not_published");
             }
             2 => request["as"] = json!("redacted"),
+            3 => request["to"] = json!({ "gist": true }),
+            4 => request["to"] = json!({ "issue": "o/r#43", "fallback": "gist" }),
             _ => request["as"] = json!("as_is"),
         }
         request
@@ -27,9 +29,10 @@ impl World {
 }
 
 impl Disk {
-    /// Whether a handoff was asked to be published.
+    /// Whether a handoff is published, or has a record that can be.
     pub(crate) fn publishes(&self, id: HandoffId) -> bool {
-        self.handoffs().any(|handoff| handoff.handoff_id == id && handoff.publish.is_some())
+        self.handoffs()
+            .any(|handoff| handoff.handoff_id == id && (handoff.publish.is_some() || handoff.record.is_some()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The delivery checklist: each point with the time at which it was reached, or with the reason why it was not.
 
-use super::receive;
+use super::checkpoint;
 use crate::contract::handoff::{Author, PointView};
 use crate::core::pane::{DeliveryVerdict, Verdict};
 use crate::core::rows::ack::{Ack, Kind, Sending, Standing};
@@ -146,7 +146,7 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
         | Standing::TimedOut => "no ACK was accepted yet",
     };
     let judged = if said.is_some() { "a person must compare it with the tasks; tasuki shows both" } else { no_ack };
-    let (from, why_not) = checkpoint(ack);
+    let (from, why_not) = documented_checkpoint(ack);
     let (answered, open) = questions(ack);
     let told = handoff.ack.as_ref().and_then(|ack| ack.last_to_others(Kind::HandoffComplete));
     let told_at = told.filter(|message| message.sending == Sending::Sent).and_then(|message| message.at.as_deref());
@@ -163,11 +163,11 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     ]
 }
 
-fn checkpoint(ack: &Ack) -> (Option<&str>, Option<String>) {
+fn documented_checkpoint(ack: &Ack) -> (Option<&str>, Option<String>) {
     let Some(said) = ack.received.as_ref() else { return (None, None) };
     match &ack.checkpoint {
         None => (None, Some("the document states no checkpoint".to_owned())),
-        Some(documented) if receive::is_same_checkpoint(documented, &said.starting_from) => (Some(&said.at), None),
+        Some(documented) if checkpoint::is_same(documented, &said.starting_from) => (Some(&said.at), None),
         Some(documented) => {
             (None, Some(format!("the document says “{documented}”, the successor “{}”", said.starting_from)))
         }

@@ -10,7 +10,7 @@ use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Clarification, ClarifyRequest};
 use crate::core::rows::ack::{Clarifying, FormerDocument, Kind, Standing};
-use crate::core::rows::handoff::{DocumentSeen, Step};
+use crate::core::rows::handoff::{DocumentSeen, Handoff, Step};
 use crate::core::text::{normalise, sha256};
 use crate::core::tx::Tx;
 
@@ -19,15 +19,20 @@ const MOST_ANSWERS: usize = 256;
 /// How many times the document of one handoff may be replaced.
 const MOST_DOCUMENTS: usize = 32;
 
-/// `clarify`.
-pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyRequest, facts: &RequestFacts) {
-    match check(tx, &asked, facts) {
-        Err(refused) => tx.refuse(request, refused),
-        Ok((id, None)) => {
+/// The answers of a request that was checked; if they bring no document, they are typed at once.
+pub(super) fn begin(
+    tx: &mut Tx<'_>,
+    request: &RequestId,
+    asked: ClarifyRequest,
+    (id, document): (HandoffId, Option<String>),
+    facts: &RequestFacts,
+) {
+    match document {
+        None => {
             answer(tx, id, &asked.clarifications, false);
             tx.answer(request, granted(id, None));
         }
-        Ok((id, Some(text))) => write(tx, id, request, asked.clarifications, text, facts),
+        Some(text) => write(tx, id, request, asked.clarifications, text, facts),
     }
 }
 
@@ -35,13 +40,20 @@ fn granted(id: HandoffId, file_path: Option<String>) -> Reply {
     Reply::ok(&HandoffReply { file_path: Some(file_path), ..HandoffReply::new(&id, "clarified") })
 }
 
-fn check(tx: &Tx<'_>, asked: &ClarifyRequest, facts: &RequestFacts) -> Result<(HandoffId, Option<String>), Refused> {
+/// Whether the successor waits for an answer: to its questions, or to what it says that it lacks, with which the step has
+/// failed. Returns the handoff and the updated document, if there is one.
+pub(super) fn check(
+    tx: &Tx<'_>,
+    asked: &ClarifyRequest,
+    facts: &RequestFacts,
+) -> Result<(HandoffId, Option<String>), Refused> {
     let handoff = row::find(tx, &asked.handoff_id)?;
-    if handoff.step.is_end() {
+    let lacks = lacks_environment(handoff);
+    if handoff.step.is_end() && !lacks {
         return Err(row::ended(handoff));
     }
-    let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging);
-    let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification);
+    let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging || lacks);
+    let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification || lacks);
     let Some(ack) = asks else {
         let message = "The successor has no open questions";
         return Err(Refused::new(409, "no_questions", message).hint("see: tasuki handoffs show HANDOFF"));
@@ -65,6 +77,13 @@ fn check(tx: &Tx<'_>, asked: &ClarifyRequest, facts: &RequestFacts) -> Result<(H
         Some(Err(why)) => Err(Refused::bad("document", why)),
         None => Err(Refused::bad("document", "can't be read")),
     }
+}
+
+/// Whether the step has failed because the successor could not set up its environment.
+pub(super) fn lacks_environment(handoff: &Handoff) -> bool {
+    let is_rejected = handoff.error.as_ref().is_some_and(|error| error.code == "ack_rejected");
+    let is_lacking = handoff.ack.as_ref().is_some_and(|ack| ack.standing == Standing::EnvironmentIssue);
+    handoff.step == Step::Failed && is_rejected && is_lacking
 }
 
 /// Writes the updated document beside the first one, under a new name. The answers are typed after that.

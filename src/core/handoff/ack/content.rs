@@ -1,6 +1,7 @@
 //! What the messages say: JSON with `to`, `subject`, `priority` and `content`, and the same as plain text for a pane or
 //! a person.
 
+use super::checkpoint;
 use crate::contract::ack::Weight;
 use crate::core::request::{Clarification, form};
 use crate::core::rows::ack::{Ack, Received};
@@ -61,9 +62,10 @@ pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value
     })
 }
 
-/// The message about an ACK to the orchestrator.
+/// The message about an ACK to the orchestrator. If the successor starts from another point than the document says, it
+/// names both.
 pub(crate) fn handoff_ack(handoff: &Handoff, received: &Received) -> Value {
-    json!({
+    let mut json = json!({
         "to": "",
         "subject": format!("[ACK] Handoff {} Received", handoff.handoff_id),
         "priority": "high",
@@ -78,7 +80,11 @@ pub(crate) fn handoff_ack(handoff: &Handoff, received: &Received) -> Value {
             "status": received.status,
             "late": received.late,
         },
-    })
+    });
+    if let Some(documented) = handoff.ack.as_ref().and_then(|ack| checkpoint::other_than(ack, received)) {
+        json["content"]["documented_checkpoint"] = json!(documented);
+    }
+    json
 }
 
 /// A reminder: to the successor, that its ACK is missing; otherwise to the orchestrator, that questions are open.
@@ -121,6 +127,22 @@ pub(crate) fn clarification(handoff: &Handoff, answers: &[Clarification], is_upd
             "handoff_id": handoff.handoff_id,
             "clarifications": answers,
             "updated_handoff_url": is_updated.then(|| handoff.file_path.clone()),
+        },
+    })
+}
+
+/// Where the document that came with answers is published.
+pub(crate) fn document_published(handoff: &Handoff, url: &str) -> Value {
+    json!({
+        "to": successor_name(handoff),
+        "subject": format!("[CLARIFICATION] Re: Handoff {}", handoff.handoff_id),
+        "priority": "high",
+        "content": {
+            "type": "handoff_clarification",
+            "message": "The updated handoff document is published now",
+            "handoff_id": handoff.handoff_id,
+            "clarifications": [],
+            "updated_handoff_url": url,
         },
     })
 }

@@ -121,7 +121,7 @@ fn queue(tx: &mut Tx<'_>, id: HandoffId, number: u32, who: &str, json: &Value) -
 }
 
 /// The live agent that a target names by id or persona. The two agents of the handoff itself do not count.
-fn addressee(tx: &Tx<'_>, id: HandoffId, who: &str) -> Result<AgentId, String> {
+pub(super) fn addressee(tx: &Tx<'_>, id: HandoffId, who: &str) -> Result<AgentId, String> {
     let handoff = tx.handoff(&id);
     let own = |agent_id: &AgentId| {
         handoff.is_some_and(|handoff| handoff.agent_id == *agent_id || handoff.successor_id == Some(*agent_id))
@@ -225,9 +225,33 @@ pub(crate) fn notified(tx: &mut Tx<'_>, id: HandoffId, number: u32, outcome: Out
     settle(tx, id, number, sending, why.as_deref());
 }
 
-/// A message that waited for another agent will not be typed.
+/// A message that waited for its agent will not be typed. For the successor, which is at work by then, that is no failure.
 pub(crate) fn not_typed(tx: &mut Tx<'_>, id: HandoffId, number: u32, why: &str) {
-    settle(tx, id, number, Sending::Failed, Some(why));
+    let is_for_successor = find(tx, id, number).is_some_and(|message| message.to_successor);
+    let sending = if is_for_successor { Sending::Missed } else { Sending::Failed };
+    settle(tx, id, number, sending, Some(why));
+}
+
+/// The handoff is done: the successor gets the address of its document when it is next idle. Other messages that wait
+/// are void.
+pub(crate) fn queue_address(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let (Some(ack), Some(successor_id)) = (&handoff.ack, handoff.successor_id) else { return };
+    let is_address =
+        |message: &&Message| message.kind == Kind::DocumentPublished && message.sending == Sending::Waiting;
+    let Some(message) = ack.messages.iter().rfind(is_address) else { return };
+    let (number, text) = (message.number, content::in_words(&message.json));
+    let deadline = Deadline::after(&tx.now, tx.state.settings.limits.waiting_ms);
+    let agent = tx.agent(&successor_id).filter(|agent| agent.state.is_live() && agent.queue.len() < queue::MAX_QUEUE);
+    if agent.is_none() {
+        return settle(tx, id, number, Sending::Missed, Some("the successor can't take it any more"));
+    }
+    if let Some(agent) = tx.agent_mut(&successor_id) {
+        agent.queue.push(Queued { asker: Asker::Message(id, number), text, deadline });
+    }
+    if let Some(message) = find(tx, id, number) {
+        (message.sending, message.text, message.again) = (Sending::Open, None, None);
+    }
 }
 
 /// Gives up messages that wait for the successor.
@@ -261,6 +285,7 @@ fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason:
         Kind::HandoffNotice
         | Kind::Form
         | Kind::Clarification
+        | Kind::DocumentPublished
         | Kind::AskedAgain
         | Kind::HandoffAck
         | Kind::HandoffComplete => LineType::Ack,
@@ -290,6 +315,7 @@ fn report_failed(tx: &mut Tx<'_>, id: HandoffId, message: &Message) {
         Kind::HandoffNotice
         | Kind::Form
         | Kind::Clarification
+        | Kind::DocumentPublished
         | Kind::AskedAgain
         | Kind::HandoffAck
         | Kind::HandoffComplete => "A message",

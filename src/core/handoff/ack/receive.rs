@@ -1,17 +1,17 @@
 //! Receives the successor's ACK, and the operator's override.
 
-use super::{content, messages, timeline};
+use super::{checkpoint, content, messages, timeline};
 use crate::contract::reply::HandoffReply;
 use crate::core::handoff::row::{self, find};
 use crate::core::handoff::{agents, driver};
 use crate::core::id::{AgentId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AckRequest, MalformedAck, OverrideRequest};
-use crate::core::rows::ack::{Ack, Kind, Override, Received, Standing};
+use crate::core::rows::ack::{Ack, Kind, Message, Override, Received, Standing};
 use crate::core::rows::handoff::{Handoff, Step};
+use crate::core::settings::Target;
 use crate::core::text::{normalise, quotable};
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// The most characters that a failure quotes from an ACK.
 const MAX_QUOTED: usize = 600;
@@ -125,13 +125,14 @@ fn receive(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Handof
         answer
     };
     timeline::journal(tx, id, "successor");
-    compare_checkpoint(tx, id, received);
+    checkpoint::compare(tx, id, received);
     forward(tx, id, received, standing);
     match standing {
         Standing::Acknowledged => complete(tx, id),
         Standing::NeedsClarification => {
             let why = "the successor has answered";
-            messages::give_up(tx, id, |message| message.kind != Kind::Clarification, why);
+            let is_void = |message: &Message| !matches!(message.kind, Kind::Clarification | Kind::DocumentPublished);
+            messages::give_up(tx, id, is_void, why);
             timeline::start_timer(tx, id, Standing::NeedsClarification);
         }
         Standing::EnvironmentIssue
@@ -149,7 +150,7 @@ fn receive(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Handof
 /// step's end anyway.
 fn forward(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: Standing) {
     let orchestrator = tx.state.settings.orchestrator.clone();
-    let is_operator = orchestrator == crate::core::settings::Target::Operator;
+    let is_operator = orchestrator == Target::Operator;
     if is_operator && standing != Standing::NeedsClarification {
         return;
     }
@@ -163,6 +164,7 @@ fn complete(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.error = None;
     }
+    messages::queue_address(tx, id);
     driver::enter(tx, id, Step::Done);
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
@@ -178,34 +180,13 @@ fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: St
     let (what, hint) = if standing == Standing::EnvironmentIssue {
         (
             "The successor can't set up its environment",
-            "fix what the successor names, then: tasuki retry HANDOFF; or start another successor: tasuki retry \
-             HANDOFF --successor new",
+            "fix what the successor names, then tell it: tasuki clarify HANDOFF --answer TEXT; or start another \
+             successor: tasuki retry HANDOFF --successor new",
         )
     } else {
         ("The successor has rejected the handoff", "start another successor: tasuki retry HANDOFF --successor new")
     };
     driver::fail(tx, id, "ack_rejected", format!("{what}: {said}"), hint);
-}
-
-/// Warns the operator if the successor starts from another point than the document says.
-fn compare_checkpoint(tx: &mut Tx<'_>, id: HandoffId, received: &Received) {
-    let ack = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref());
-    let Some(documented) = ack.and_then(|ack| ack.checkpoint.clone()) else { return };
-    if is_same_checkpoint(&documented, &received.starting_from) {
-        return;
-    }
-    let starting_from = quotable(&normalise(&received.starting_from), MAX_QUOTED);
-    let what = format!("the successor starts from “{starting_from}”, and the document says “{documented}”");
-    row::warn(tx, id, &what);
-    let fields = json!({
-        "handoff_id": id, "agent_id": received.agent_id, "documented": documented, "starting_from": starting_from,
-    });
-    tx.notify_operator(&format!("handoff {}: {what}", id.short()), fields);
-}
-
-/// Whether two checkpoints are the same: white space and the case of letters make no difference.
-pub(crate) fn is_same_checkpoint(documented: &str, starting_from: &str) -> bool {
-    normalise(documented).to_lowercase() == normalise(starting_from).to_lowercase()
 }
 
 /// An ACK without the right form: shows the form to the successor, once for each briefing.
@@ -238,16 +219,17 @@ pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
 
 /// `ack_override`: continues as if the successor had acknowledged.
 pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideRequest) {
-    match override_check(tx, &asked.handoff_id) {
+    match override_check(tx, asked) {
         Err(refused) => tx.refuse(request, refused),
-        Ok(id) => {
+        Ok((id, agent_id)) => {
             driver::answered(tx, id);
             let at = tx.now.rfc3339();
             if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
-                ack.overridden = Some(Override { reason: asked.reason.clone(), at });
+                let by = agent_id.map_or_else(|| "operator".to_owned(), |agent_id| agent_id.to_string());
+                ack.overridden = Some(Override { reason: asked.reason.clone(), by, at });
                 ack.standing = Standing::AcknowledgedWithDelay;
             }
-            timeline::journal(tx, id, "operator");
+            timeline::journal(tx, id, if agent_id.is_some() { "orchestrator" } else { "operator" });
             complete(tx, id);
             let status = Standing::AcknowledgedWithDelay.as_str();
             tx.answer(request, Reply::ok(&HandoffReply::new(&id, status)));
@@ -255,12 +237,27 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideR
     }
 }
 
-fn override_check(tx: &Tx<'_>, text: &str) -> Result<HandoffId, Refused> {
-    let handoff = find(tx, text)?;
+/// Checks an override. Returns the handoff, and the orchestrator's agent if that decides.
+fn override_check(tx: &Tx<'_>, asked: &OverrideRequest) -> Result<(HandoffId, Option<AgentId>), Refused> {
+    let handoff = find(tx, &asked.handoff_id)?;
+    let agent_id = asked.agent_id.as_deref().map(|text| orchestrating(tx, handoff.handoff_id, text)).transpose()?;
     wanted(handoff, "there is nothing to override: this handoff waits for no acknowledgement")?;
     is_late(handoff, |step| {
         let message = format!("The handoff does not wait for an acknowledgement in step {}", step.as_str());
         Refused::new(409, "not_acknowledging", message).hint("wait until the successor is briefed")
     })?;
-    Ok(handoff.handoff_id)
+    Ok((handoff.handoff_id, agent_id))
+}
+
+/// The agent that wants to override, if it is the orchestrator of this handoff. The two agents of the handoff never are.
+fn orchestrating(tx: &Tx<'_>, id: HandoffId, text: &str) -> Result<AgentId, Refused> {
+    let agent_id = match &tx.state.settings.orchestrator {
+        Target::Agent(who) => messages::addressee(tx, id, who).ok(),
+        Target::Operator | Target::Command(_) => None,
+    };
+    agent_id.filter(|agent_id| text.parse().ok() == Some(*agent_id)).ok_or_else(|| {
+        let message = "Only the operator, or the agent that escalation.orchestrator names, can override";
+        let hint = "leave it to the operator, who runs tasuki ack-override outside an agent's pane or with --human";
+        Refused::new(403, "not_orchestrator", message).hint(hint).field("agent_id")
+    })
 }

@@ -9,7 +9,7 @@ use crate::core::handoff::next::Next;
 use crate::core::id::HandoffId;
 use crate::core::prompts::{Acknowledge, How};
 use crate::core::rows::ack::{AckTimer, Due, Kind, Message, Standing};
-use crate::core::rows::handoff::Handoff;
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
 
@@ -42,6 +42,24 @@ pub(crate) fn ask_again(tx: &mut Tx<'_>, id: HandoffId) {
     let json = content::request(handoff, ack, "The operator asks you again to acknowledge this handoff.");
     let text = with_instructions(tx, handoff, &json);
     messages::to_successor(tx, id, Kind::AskedAgain, json, text);
+}
+
+/// A document that came with answers is published: the successor gets its address.
+pub(crate) fn document_published(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let is_updated = handoff.ack.as_ref().is_some_and(|ack| !ack.former_documents.is_empty());
+    let is_asked = handoff.step == Step::Acknowledging;
+    let Some(url) = handoff.published_url().filter(|_| is_updated && (is_asked || handoff.step == Step::Done)) else {
+        return;
+    };
+    let json = content::document_published(handoff, url);
+    let text = with_instructions(tx, handoff, &json);
+    let is_address = |message: &Message| message.kind == Kind::DocumentPublished;
+    messages::give_up(tx, id, is_address, "a newer address takes its place");
+    messages::to_successor(tx, id, Kind::DocumentPublished, json, text);
+    if !is_asked {
+        messages::queue_address(tx, id);
+    }
 }
 
 /// Begins the time T within which an ACK is due.

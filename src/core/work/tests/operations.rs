@@ -26,7 +26,7 @@ fn a_specification_goes_down_to_stories_that_are_done() {
         ("project_id", json!(spec)),
         ("parent_id", json!(spec)),
         ("parent_output", output.clone()),
-        ("created_by", json!(pm)),
+        ("created_by", json!("human")),
         ("metadata", json!({"pages": 3})),
     ] {
         assert_eq!(child[name], value, "{name}");
@@ -102,6 +102,80 @@ fn a_wrong_work_request_is_refused_by_status_and_code_and_changes_nothing() {
     assert_eq!(world.refused(&claim(&story, &dev)), (409, "already_done".to_owned()));
     assert_eq!(world.refused(&complete(story, dev, json!({"completed": true}))), (409, "already_done".to_owned()));
     assert_eq!(world.journal.iter().filter(|line| line["type"] == "work").count(), 6);
+}
+
+#[test]
+fn a_child_keeps_the_creator_of_its_parent_and_its_history_says_who_made_it() {
+    let (mut world, [pm, sm, ..]) = World::new();
+    let spec = world.create("project_spec");
+    world.claim(spec, pm).expect("claimed");
+    let output = json!({"requirements": ["r"], "prd": {"goal": "g"}});
+    let children = json!([{"type": "prd", "title": "p"}]);
+    let done = world.complete(spec, pm, &json!({"output": output, "children": children})).expect("completed");
+    let prd = id_of(&done["children"][0]);
+    world.claim(prd, sm).expect("claimed");
+    let asked = json!({"kind": "work_create", "type": "story", "title": "s", "parent_id": prd, "agent_id": sm});
+    let story = id_of(&world.ask(&asked).expect("made"));
+    for (item, maker) in [(prd, pm), (story, sm)] {
+        let view = world.view(item);
+        assert_eq!((&view["created_by"], &view["history"][0]["by"]), (&json!("human"), &json!(maker)), "{view}");
+    }
+    assert_eq!(world.view(prd)["children"], json!([story]));
+}
+
+#[test]
+fn an_agent_creates_children_of_its_own_items_only() {
+    let (mut world, [pm, sm, ..]) = World::new();
+    let prd = world.claimed_prd(sm);
+    let create = |more: Value| {
+        let mut request = json!({"kind": "work_create", "type": "story", "title": "t"});
+        more.as_object().into_iter().flatten().for_each(|(name, value)| request[name] = value.clone());
+        request
+    };
+    let nobody = "0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9a001";
+    for (more, status, code) in [
+        (json!({"agent_id": sm}), 403, "not_owner"),
+        (json!({"agent_id": pm, "parent_id": prd}), 403, "not_owner"),
+        (json!({"agent_id": nobody, "parent_id": prd}), 404, "no_agent"),
+        (json!({"agent_id": sm, "parent_id": prd, "type": "bug"}), 422, "not_created"),
+    ] {
+        assert_eq!(world.refused(&create(more.clone())), (status, code.to_owned()), "{more}");
+    }
+    assert_eq!(world.view(prd)["children"], json!([]));
+    for more in [
+        json!({"agent_id": sm, "parent_id": prd}),
+        json!({"agent_id": "human", "parent_id": prd}),
+        json!({"agent_id": "human"}),
+    ] {
+        world.ask(&create(more)).expect("made");
+    }
+    assert_eq!(world.view(prd)["children"].as_array().map(Vec::len), Some(2));
+    check(&world).expect("whole");
+}
+
+#[test]
+fn a_check_says_what_a_completion_would_and_changes_nothing() {
+    let (mut world, [pm, sm, ..]) = World::new();
+    let prd = world.claimed_prd(sm);
+    let before = world.view(prd);
+    let good = json!({"type": "story", "title": "one"});
+    let bad = json!({"type": "bug", "title": "two"});
+    let check = |world: &mut World, more: Value| {
+        let mut request = json!({"kind": "work_complete", "item_id": prd, "agent_id": sm, "check": true});
+        more.as_object().into_iter().flatten().for_each(|(name, value)| request[name] = value.clone());
+        world.ask(&request)
+    };
+    let answer = check(&mut world, json!({"output": {"stories": [1]}, "children": [good]})).expect("it could");
+    assert_eq!(answer, json!({"item_id": prd, "children": [], "failed": [], "checked": true}));
+    let partly = json!({"output": {"stories": [1]}, "children": [good, bad], "partial": true});
+    let answer = check(&mut world, partly).expect("in part");
+    assert_eq!((answer["failed"].as_array().map(Vec::len), &answer["failed"][0]["title"]), (Some(1), &json!("two")));
+    let refused = check(&mut world, json!({"output": {}, "children": [bad]})).expect_err("it could not");
+    assert_eq!((refused.status, refused.errors.len()), (422, 2), "{refused:?}");
+    let others = check(&mut world, json!({"output": {"stories": [1]}, "agent_id": pm})).expect_err("not its item");
+    assert_eq!((others.status, others.code.as_str()), (403, "not_owner"));
+    assert_eq!(world.view(prd), before);
+    assert!(world.all().iter().all(|item| item.kind != "story"), "no child was made");
 }
 
 #[test]

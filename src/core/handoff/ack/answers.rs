@@ -1,0 +1,44 @@
+//! The request `clarify`. If the step has failed because the successor could not set up its environment, the step is
+//! resumed first: what it lacked is there, or the answer says what to do without it.
+
+use super::clarify;
+use crate::core::event::RequestFacts;
+use crate::core::handoff::{agents, driver};
+use crate::core::id::{HandoffId, RequestId};
+use crate::core::reply::Refused;
+use crate::core::request::ClarifyRequest;
+use crate::core::rows::ack::Standing;
+use crate::core::rows::agent::Agent;
+use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
+
+/// `clarify`.
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyRequest, facts: &RequestFacts) {
+    let checked = clarify::check(tx, &asked, facts).and_then(|checked| {
+        let lacks = tx.handoff(&checked.0).is_some_and(clarify::lacks_environment);
+        if lacks { resume(tx, checked.0).map(|()| checked) } else { Ok(checked) }
+    });
+    match checked {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(checked) => clarify::begin(tx, request, asked, checked, facts),
+    }
+}
+
+/// Enters the step again, with what the successor has said. Until it is answered, an answer is due.
+fn resume(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
+    if tx.state.server.is_none() {
+        return Err(Refused::no_tmux());
+    }
+    let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
+    if !successor.is_some_and(|agent: &Agent| agent.state.is_live() && !agent.is_known_dead()) {
+        let hint = "start another successor: tasuki retry HANDOFF --successor new";
+        return Err(Refused::new(409, "successor_ended", "The successor that asked has ended").hint(hint));
+    }
+    agents::rebind_agents(tx, id)?;
+    driver::enter(tx, id, Step::Acknowledging);
+    if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
+        ack.received = ack.former.pop();
+        ack.standing = Standing::NeedsClarification;
+    }
+    Ok(())
+}
