@@ -194,3 +194,7 @@ async fn keep(tmux: Tmux, mut receiver: watch::Receiver<Wanted>) {
         tokio::time::sleep(PAUSE).await;
     }
 }
+
+#[cfg(test)]
+#[path = "status_line_tests.rs"]
+mod tests;

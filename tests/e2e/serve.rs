@@ -163,7 +163,7 @@ fn agents_are_found_by_their_place_and_a_monitor_learns_whether_the_sidecar_live
     let session = view["tmux_session"].as_str().expect("a session");
     let mut there = found(&format!("session={session}"));
     there.sort_unstable();
-    let mut same: Vec<String> = agents.clone();
+    let mut same = agents;
     same.retain(|agent| stage.agent_view(agent)["tmux_session"] == session);
     same.sort_unstable();
     assert_eq!(there, same);

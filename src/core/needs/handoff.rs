@@ -26,7 +26,7 @@ impl HandoffNeeds {
     /// Whether it needs nobody, whatever the error files say.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.needs.is_empty()
+        self.needs.iter().all(|need| need.error_id.is_some())
     }
 }
 

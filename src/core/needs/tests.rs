@@ -15,8 +15,9 @@ fn at(second: u32) -> String {
 }
 
 fn with(mut value: Value, more: Value) -> Value {
-    let fields = value.as_object_mut().expect("an object");
-    fields.extend(more.as_object().expect("an object").clone());
+    if let (Value::Object(fields), Value::Object(more)) = (&mut value, more) {
+        fields.extend(more);
+    }
     value
 }
 
