@@ -17,6 +17,7 @@ pub mod handoff;
 pub mod hook;
 mod hooks;
 pub mod id;
+mod notice;
 pub mod pane;
 pub mod persona;
 pub mod prompts;

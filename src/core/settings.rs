@@ -123,6 +123,8 @@ pub struct ProfileFacts {
     pub proves_prompts: bool,
     /// Its transcript shows the calls of tools.
     pub reports_tools: bool,
+    /// It says how a dialog looks on the screen.
+    pub shows_dialogs: bool,
 }
 
 #[cfg(test)]
@@ -142,6 +144,7 @@ impl ProfileFacts {
             reports_context: true,
             proves_prompts: false,
             reports_tools: false,
+            shows_dialogs: true,
         }
     }
 }
@@ -154,13 +157,32 @@ pub enum NewSession {
     Lazy,
 }
 
+/// When the operator is told of what can wait a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotifyLimits {
+    /// How long an agent may wait at a dialog outside a handoff, in milliseconds.
+    pub blocked_after_ms: u64,
+}
+
+impl Default for NotifyLimits {
+    fn default() -> Self {
+        NotifyLimits { blocked_after_ms: 120_000 }
+    }
+}
+
 /// When something follows from a full context, in percent of the window; none: never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextLimits {
     /// The operator is notified, once in a session.
     pub suggest_at: Option<u64>,
     /// A handoff begins by itself.
     pub auto_at: Option<u64>,
+}
+
+impl Default for ContextLimits {
+    fn default() -> Self {
+        ContextLimits { suggest_at: Some(75), auto_at: None }
+    }
 }
 
 /// How documents are published.
@@ -210,6 +232,7 @@ impl Default for DocumentRules {
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     pub limits: Limits,
+    pub notify: NotifyLimits,
     pub context: ContextLimits,
     pub ack: AckTimes,
     /// Who is notified of an acknowledgement that never came.

@@ -24,6 +24,7 @@ pub(super) fn settings(
     let word = |path: &Path| shell_word(&path.display().to_string());
     Settings {
         limits: config.limits.clone(),
+        notify: config.notify,
         context: config.context,
         ack: config.ack,
         escalation: config.escalation_target.clone(),

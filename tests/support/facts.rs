@@ -17,5 +17,6 @@ pub(crate) fn demo_facts() -> ProfileFacts {
         reports_context: true,
         proves_prompts: false,
         reports_tools: true,
+        shows_dialogs: true,
     }
 }

@@ -22,11 +22,12 @@ macro_rules! chapter {
 }
 
 /// Every chapter, in the order in which a newcomer needs them.
-pub const CHAPTERS: [Chapter; 19] = [
+pub const CHAPTERS: [Chapter; 20] = [
     chapter!("screen", "top"),
     chapter!("tmux", ""),
     chapter!("configuration", ""),
     chapter!("context", "agents statusline"),
+    chapter!("notices", ""),
     chapter!("documents", "handoff handoffs cancel accept rework"),
     chapter!("acknowledgements", "ack clarify ack-override"),
     chapter!("registration", "agent-register agent-forget hooks"),

@@ -1,10 +1,12 @@
 //! Receives the successor's ACK, and the operator's override.
 
 use super::{content, messages, timeline};
+use crate::contract::NoticeCode;
 use crate::contract::reply::HandoffReply;
 use crate::core::handoff::row::{self, find};
 use crate::core::handoff::{agents, driver};
 use crate::core::id::{AgentId, HandoffId, RequestId};
+use crate::core::notice::OperatorNotice;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AckRequest, MalformedAck, OverrideRequest};
 use crate::core::rows::ack::{Ack, Kind, Override, Received, Standing};
@@ -197,10 +199,10 @@ fn compare_checkpoint(tx: &mut Tx<'_>, id: HandoffId, received: &Received) {
     let starting_from = quotable(&normalise(&received.starting_from), MAX_QUOTED);
     let what = format!("the successor starts from “{starting_from}”, and the document says “{documented}”");
     row::warn(tx, id, &what);
-    let fields = json!({
-        "handoff_id": id, "agent_id": received.agent_id, "documented": documented, "starting_from": starting_from,
-    });
-    tx.notify_operator(&format!("handoff {}: {what}", id.short()), fields);
+    let details = json!({ "documented": documented, "starting_from": starting_from });
+    let message = format!("Handoff {}: {what}", id.short());
+    let notice = OperatorNotice::new(NoticeCode::CheckpointDiffers, message).details(details);
+    tx.notify_operator(notice.agent(received.agent_id).handoff(id));
 }
 
 /// Whether two checkpoints are the same: white space and the case of letters make no difference.
