@@ -45,19 +45,20 @@ impl OperatorNotice {
     }
 
     /// As a configured command gets it.
-    pub(crate) fn record(&self, now: &Now) -> NoticeRecord {
+    pub(crate) fn record(self, now: &Now) -> NoticeRecord {
         let hint = sentence(&self.hint);
         let notice = if hint.is_empty() { self.message.clone() } else { format!("{}. {hint}", self.message) };
+        let details = if let Value::Object(details) = self.details { details } else { Map::new() };
         NoticeRecord {
             v: 1,
             at: now.rfc3339(),
             code: self.code.into(),
-            message: self.message.clone(),
+            message: self.message,
             hint,
             notice,
             agent_id: self.agent_id.map(|id| id.to_string()),
             handoff_id: self.handoff_id.map(|id| id.to_string()),
-            details: self.details.as_object().cloned().unwrap_or_else(Map::new),
+            details,
         }
     }
 }

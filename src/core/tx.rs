@@ -219,12 +219,13 @@ impl<'s> Tx<'s> {
     /// Notifies the operator of something that is not a failure, by every configured channel, with a journal line. The
     /// effect is in the same commit as the rows that led to it, so the operator is told once, and also after a crash.
     pub(crate) fn notify_operator(&mut self, notice: OperatorNotice) {
+        let (agent_id, handoff_id) = (notice.agent_id, notice.handoff_id);
         let record = notice.record(&self.now);
         self.journal(JournalLine {
             code: Some(record.code.as_str().to_owned()),
             message: Some(record.message.clone()),
-            agent_id: maybe(notice.agent_id),
-            handoff_id: notice.handoff_id.map(|id| Some(id.to_string())),
+            agent_id: maybe(agent_id),
+            handoff_id: handoff_id.map(|id| Some(id.to_string())),
             ..JournalLine::new(LineType::Notice)
         });
         let text = format!("tasuki: {}", record.notice);

@@ -105,13 +105,13 @@ fn an_automatic_handoff_begins_when_no_client_shows_the_agent() {
     stage.faults("tokens=1000");
     let view = stage.until_step(&handoff, "done");
     assert_eq!((&view["reason"], &view["agent_id"]), (&json!("context_limit"), &json!(agent)));
-    assert_eq!(said(&stage), [("begun".to_owned(), None)]);
+    assert_eq!(said(&stage), [("suggested".to_owned(), None), ("begun".to_owned(), None)]);
     stage.check_once();
 }
 
 #[test]
 fn while_a_client_shows_the_window_nothing_begins() {
-    let stage = Stage::with_config("[context]\nauto_at = 80\n");
+    let stage = Stage::with_config("[context]\nsuggest_at = \"off\"\nauto_at = 80\n");
     let agent = stage.agent("dev");
     let client = Client::attach(&stage, "tasuki-dev");
     turn(&stage, &agent, 85_000);
