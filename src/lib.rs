@@ -112,6 +112,9 @@
 //! - **A kind of request**: its body, with its checks and the list of rows and files to load for it, in `core/request`;
 //!   its line in the table `core/request/kinds.rs`; the function that answers it, and the arm in `core/mod.rs` that
 //!   calls this function. Schema, OpenAPI and the intake, which reads request files, follow from the table.
+//! - **A notice to the operator**: its code in `contract/notice.rs`, its row in the guide's chapter `notices`, and where it
+//!   is due an `OperatorNotice` for `Tx::notify_operator`. A failure of an agent goes through `Tx::notify_agent_failure`
+//!   instead and leaves an error file. What is remembered so that each cause is told once is in `core/rows/agent/alerts.rs`.
 //! - **A journal line**: its wire name and fields in `contract/journal.rs`, and the function that writes it.
 //! - **A field of an agent's view**: the type in [`contract`]; `core/view.rs`, which fills it; the row in
 //!   [`core::rows`] if no field of the row says it yet. The page shows a plain field without further code;

@@ -138,6 +138,7 @@ impl Profile {
             reports_context: self.file.transcript.as_ref().is_some_and(|rules| rules.context.is_some()),
             proves_prompts: self.file.transcript.as_ref().is_some_and(|rules| rules.proves_prompts),
             reports_tools: self.file.transcript.as_ref().is_some_and(|rules| rules.tools.is_some()),
+            shows_dialogs: !self.file.screen.blocked.is_empty(),
             has_transcript: self.file.transcript.as_ref().is_some_and(|rules| !rules.messages.is_empty()),
             resume: self.file.resume.clone(),
         }

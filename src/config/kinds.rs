@@ -172,12 +172,58 @@ impl<'de> Deserialize<'de> for Percent {
     }
 }
 
-/// A command as a list of arguments.
-pub(super) struct Argv(pub(super) Vec<String>);
+/// When a handoff is suggested: at a percentage, or never.
+pub(super) struct Suggestion(pub(super) Option<u64>);
 
-impl<'de> Deserialize<'de> for Argv {
+impl<'de> Deserialize<'de> for Suggestion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        check_argv(Vec::deserialize(deserializer)?).map(Argv).map_err(de::Error::custom)
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "it must be a percentage from 1 to 100; 0 or \"off\" for never")]
+        enum Form {
+            Word(String),
+            Number(i64),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Word(word) if word == "off" => Ok(Suggestion(None)),
+            Form::Number(0) => Ok(Suggestion(None)),
+            Form::Number(number @ 1..=100) => Ok(Suggestion(u64::try_from(number).ok())),
+            Form::Word(word) => {
+                Err(de::Error::custom(format!("{word:?} is not a percentage from 1 to 100, and not \"off\"")))
+            }
+            Form::Number(number) => {
+                Err(de::Error::custom(format!("{number} is not a percentage from 1 to 100, and not \"off\"")))
+            }
+        }
+    }
+}
+
+/// What tells the operator beside tmux.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum OperatorCommand {
+    #[default]
+    None,
+    /// The desktop of this machine, or of the terminals that are attached to tmux.
+    Desktop,
+    /// A command of the operator's own (arguments, no shell), which gets the notice as JSON on standard input.
+    Command(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for OperatorCommand {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a command must be \"desktop\" or a list of program and arguments")]
+        enum Form {
+            Word(String),
+            List(Vec<String>),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Word(word) if word == "desktop" => Ok(OperatorCommand::Desktop),
+            Form::Word(word) => Err(de::Error::custom(format!(
+                "{word:?} is not a command; it must be \"desktop\" or a list of program and arguments"
+            ))),
+            Form::List(words) if words.is_empty() => Ok(OperatorCommand::None),
+            Form::List(words) => check_argv(words).map(OperatorCommand::Command).map_err(de::Error::custom),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod values;
 pub use crate::core::settings::Target;
 pub use error::ConfigError;
 pub use home::Home;
+pub use kinds::OperatorCommand;
 pub use values::{Config, FactsConfig, schema};
 
 /// The example with every key and its default, as it is in the repository's `data/`.

@@ -1,12 +1,12 @@
 //! The settings of `config.toml`.
 
 use super::kinds::{
-    Argv, Commands, DefaultTarget, Expressions, GhProgram, Hosts, Pauses, Percent, ResumeText, Size, SocketName,
-    TimeSpan,
+    Commands, DefaultTarget, Expressions, GhProgram, Hosts, OperatorCommand, Pauses, Percent, ResumeText, Size,
+    SocketName, Suggestion, TimeSpan,
 };
 use crate::contract::document::DocumentCheck;
 use crate::core::settings::{
-    AckTimes, ContextLimits, DocumentRules, Limits, OnUsageLimit, PublishLimits, RESUME_TEXT, Target,
+    AckTimes, ContextLimits, DocumentRules, Limits, NotifyLimits, OnUsageLimit, PublishLimits, RESUME_TEXT, Target,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::Deserialize;
@@ -28,8 +28,10 @@ pub struct Config {
     pub ack: AckTimes,
     /// What follows from a full context.
     pub context: ContextLimits,
-    /// The operator's own command for notices (arguments, no shell); empty if there is none.
-    pub notify_command: Vec<String>,
+    /// What tells the operator beside tmux.
+    pub notify_command: OperatorCommand,
+    /// When the operator is told of what can wait a while.
+    pub notify: NotifyLimits,
     /// Who is notified when an acknowledgement is missing.
     pub escalation_target: Target,
     /// Who is asked when a successor needs clarification.
@@ -156,9 +158,13 @@ struct RawAck {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawNotify {
-    /// Run for each failure, with the error as JSON on standard input: program and arguments, no shell.
-    #[schemars(with = "Option<Vec<String>>")]
-    command: Option<Argv>,
+    /// Run for each notice and failure, with it as JSON on standard input: program and arguments, no shell. Or "desktop":
+    /// show it on the desktop.
+    #[schemars(schema_with = "command_form")]
+    command: OperatorCommand,
+    /// Tell of a dialog outside a handoff that is open for this long; "2m" unless set.
+    #[schemars(with = "Option<String>")]
+    blocked_after: Option<TimeSpan>,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
@@ -230,12 +236,21 @@ fn target_form(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]})
 }
 
+fn command_form(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"anyOf": [{"const": "desktop"}, {"type": "array", "items": {"type": "string"}}]})
+}
+
+fn suggestion_form(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"anyOf": [{"const": "off"}, {"type": "integer", "minimum": 0, "maximum": 100}]})
+}
+
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawContext {
-    /// Notify the operator, once in a session, at this percentage of the context window; never unless set.
-    #[schemars(with = "Option<u8>", range(min = 1, max = 100))]
-    suggest_at: Option<Percent>,
+    /// Notify the operator, once in a session, at this percentage of the context window; 75 unless set, never with 0 or
+    /// "off".
+    #[schemars(schema_with = "suggestion_form")]
+    suggest_at: Option<Suggestion>,
     /// Begin a handoff at this percentage, when the agent is idle and no client is attached to its window; never unless
     /// set.
     #[schemars(with = "Option<u8>", range(min = 1, max = 100))]
@@ -258,7 +273,8 @@ impl Raw {
     pub(super) fn into_config(self) -> Config {
         let or = |given: Option<TimeSpan>, default: u64| given.map_or(default, |span| span.0);
         let (limits, ack, publish) = (Limits::default(), AckTimes::default(), PublishLimits::default());
-        let document = DocumentRules::default();
+        let (document, context) = (DocumentRules::default(), ContextLimits::default());
+        let notify = NotifyLimits::default();
         Config {
             limits: Limits {
                 waiting_ms: or(self.limits.waiting, limits.waiting_ms),
@@ -279,10 +295,11 @@ impl Raw {
                 when_available_ms: or(self.ack.when_available, ack.when_available_ms),
             },
             context: ContextLimits {
-                suggest_at: self.context.suggest_at.map(|percent| percent.0),
+                suggest_at: self.context.suggest_at.map_or(context.suggest_at, |suggestion| suggestion.0),
                 auto_at: self.context.auto_at.map(|percent| percent.0),
             },
-            notify_command: self.notify.command.map(|command| command.0).unwrap_or_default(),
+            notify_command: self.notify.command,
+            notify: NotifyLimits { blocked_after_ms: or(self.notify.blocked_after, notify.blocked_after_ms) },
             escalation_target: self.escalation.target,
             orchestrator: self.escalation.orchestrator,
             publish: PublishLimits {

@@ -30,6 +30,8 @@ words! {
         Work = "work",
         /// A failure that halts no handoff.
         Error = "error",
+        /// The operator was told of something that is not a failure.
+        Notice = "notice",
     }
 }
 
@@ -47,7 +49,8 @@ pub struct JournalLine {
     /// `auto`, that its context has reached a limit of `config.toml`), `agent.limited` (a limit stops its CLI), `delivery` (the verdict on a typed text),
     /// `ack` (an acknowledgement was taken or overridden, its questions were answered, or a message about it was sent),
     /// `reminder` and `escalation` (what became of each), `publish` (the state of a publishing has changed), `work`
-    /// (something was done to a work item) or `error` (a failure that halts no handoff).
+    /// (something was done to a work item), `error` (a failure that halts no handoff) or `notice` (the operator was told
+    /// of something that is not a failure).
     pub r#type: Word<LineType>,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
@@ -153,10 +156,10 @@ pub struct JournalLine {
     /// `handoff.failed`, `error`, `publish` that has failed: the name of the file in `spool/errors/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_id: Option<String>,
-    /// `handoff.failed`, `error`, `publish`: the error code.
+    /// `handoff.failed`, `error`, `publish`: the error code; `notice`: the notice's code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// `handoff.failed`, `error`, `publish`: the message, one sentence.
+    /// `handoff.failed`, `error`, `publish`, `notice`: the message, one sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! Handles the facts that agents' machines have queued: each goes to the handoff or the work item that it concerns.
 
-use super::agent::{context_usage, exit, limits, priming};
+use super::agent::{alerts, context_usage, exit, limits, priming};
 use super::fact::{DeliveryEnd, Fact};
 use super::handoff::{ack, dialogs, driver, trigger};
 use super::id::AgentId;
@@ -86,6 +86,6 @@ fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
     match (handoff, agent.answering) {
         (_, Some(id)) => dialogs::successor_blocked(tx, id, agent_id, message),
         (Some(handoff), None) => dialogs::blocked(tx, &handoff, agent_id, message),
-        (None, None) => {}
+        (None, None) => alerts::dialog_opened(tx, agent_id, message),
     }
 }

@@ -2,7 +2,7 @@
 //! session, from a CLI that the agent runs, or from a process that has ended, so each is checked before it counts.
 
 use super::agent::acceptance::{self, Sign};
-use super::agent::{context_usage, exit, idle, limits, priming, register, start, typing, unlocated};
+use super::agent::{alerts, context_usage, exit, idle, limits, priming, register, start, typing, unlocated};
 use super::fact::Fact;
 use super::follow;
 use super::hook::{HookEvent, HookKind, SessionReason};
@@ -260,12 +260,26 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     }
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let ours: Option<OurTurn> = if is_ours { agent.our_turn.take() } else { None };
+    let is_priming = ours.as_ref().is_some_and(|turn| matches!(turn.purpose, Purpose::Priming(_)));
     if agent.start.is_none() {
         tx.set_state(agent_id, AgentState::Idle);
     }
+    match event.kind {
+        HookKind::Stop => alerts::turn_succeeded(tx, agent_id),
+        // A priming that fails is an error of its own.
+        HookKind::StopFailure if !is_priming => alerts::turn_failed(tx, agent_id, event.message.as_deref()),
+        HookKind::StopFailure
+        | HookKind::Interrupted
+        | HookKind::SessionStart
+        | HookKind::PromptSubmit
+        | HookKind::Blocked
+        | HookKind::Notification
+        | HookKind::Context
+        | HookKind::SessionEnd => {}
+    }
     tx.learn(Fact::TurnOver { agent_id: *agent_id });
     let Some(turn) = ours else { return };
-    if let Purpose::Priming(_) = turn.purpose {
+    if is_priming {
         let said = event.message.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
         let failed = (event.kind == HookKind::StopFailure)
             .then(|| format!("The agent's turn after the priming ended in an error{said}"));

@@ -18,6 +18,7 @@ pub mod hook;
 mod hooks;
 pub mod id;
 pub mod needs;
+mod notice;
 pub mod pane;
 pub mod persona;
 pub mod prompts;

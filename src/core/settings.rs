@@ -132,6 +132,8 @@ pub struct ProfileFacts {
     pub reports_tools: bool,
     /// Program and arguments that open a session again, see [`super::resume`]; empty if there are none.
     pub resume: Vec<String>,
+    /// It says how a dialog looks on the screen.
+    pub shows_dialogs: bool,
 }
 
 #[cfg(test)]
@@ -155,6 +157,7 @@ impl ProfileFacts {
             proves_prompts: false,
             reports_tools: false,
             resume: vec!["demo".to_owned(), "--session".to_owned(), "{session_id}".to_owned()],
+            shows_dialogs: true,
         }
     }
 }
@@ -167,13 +170,32 @@ pub enum NewSession {
     Lazy,
 }
 
+/// When the operator is told of what can wait a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotifyLimits {
+    /// How long an agent may wait at a dialog outside a handoff, in milliseconds.
+    pub blocked_after_ms: u64,
+}
+
+impl Default for NotifyLimits {
+    fn default() -> Self {
+        NotifyLimits { blocked_after_ms: 120_000 }
+    }
+}
+
 /// When something follows from a full context, in percent of the window; none: never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextLimits {
     /// The operator is notified, once in a session.
     pub suggest_at: Option<u64>,
     /// A handoff begins by itself.
     pub auto_at: Option<u64>,
+}
+
+impl Default for ContextLimits {
+    fn default() -> Self {
+        ContextLimits { suggest_at: Some(75), auto_at: None }
+    }
 }
 
 /// How documents are published.
@@ -246,6 +268,7 @@ pub struct Settings {
     pub on_usage_limit: OnUsageLimit,
     /// What an agent is told after the end of a usage limit.
     pub resume_text: String,
+    pub notify: NotifyLimits,
     pub context: ContextLimits,
     pub ack: AckTimes,
     /// Who is notified of an acknowledgement that never came.

@@ -5,6 +5,7 @@ use super::decision::{Cycle, Decision, ErrorRow};
 use super::effect::{Effect, EffectKey, Notice};
 use super::fact::Fact;
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, RequestId};
+use super::notice::OperatorNotice;
 use super::reply::{Answer, Refused, Reply};
 use super::rows::agent::{Agent, AgentState};
 use super::rows::handoff::Handoff;
@@ -13,7 +14,7 @@ use super::state::State;
 use super::text::sentence;
 use super::time::Now;
 use crate::contract::{JournalLine, LineType, maybe};
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -203,7 +204,7 @@ impl<'s> Tx<'s> {
         });
     }
 
-    /// A failure that concerns one agent alone.
+    /// A failure that concerns one agent alone: error file, channels and one journal line.
     pub(crate) fn notify_agent_failure(&mut self, agent_id: &AgentId, code: &str, message: &str, hint: &str) {
         self.notify_error(Failure {
             code: code.to_owned(),
@@ -215,15 +216,20 @@ impl<'s> Tx<'s> {
         });
     }
 
-    /// Notifies the operator of something that is not a failure.
-    pub(crate) fn notify_operator(&mut self, text: &str, mut fields: Value) {
-        fields["v"] = json!(1);
-        fields["at"] = json!(self.now.rfc3339());
-        fields["notice"] = json!(text);
-        self.effect(
-            Waiter::Nobody,
-            Effect::NotifyOperator(Notice { error_id: None, text: format!("tasuki: {text}"), json: fields }),
-        );
+    /// Notifies the operator of something that is not a failure, by every configured channel, with a journal line. The
+    /// effect is in the same commit as the rows that led to it, so the operator is told once, and also after a crash.
+    pub(crate) fn notify_operator(&mut self, notice: OperatorNotice) {
+        let (agent_id, handoff_id) = (notice.agent_id, notice.handoff_id);
+        let record = notice.record(&self.now);
+        self.journal(JournalLine {
+            code: Some(record.code.as_str().to_owned()),
+            message: Some(record.message.clone()),
+            agent_id: maybe(agent_id),
+            handoff_id: handoff_id.map(|id| Some(id.to_string())),
+            ..JournalLine::new(LineType::Notice)
+        });
+        let text = format!("tasuki: {}", record.notice);
+        self.effect(Waiter::Nobody, Effect::NotifyOperator(Notice { error_id: None, text, json: json!(record) }));
     }
 
     /// Changes what an agent is doing, with its journal line if that is a change.
@@ -239,7 +245,12 @@ impl<'s> Tx<'s> {
             agent.ended_at.get_or_insert(timestamp);
             agent.open_turn = None;
         }
+        // Whatever dialog was open is closed by now.
+        let dialog = agent.alerts.dialog.take_if(|_| state != AgentState::Blocked);
         let line = agent.line();
+        if let Some(key) = dialog.and_then(|dialog| dialog.look) {
+            self.drop_effect(key);
+        }
         self.journal(line);
     }
 }

@@ -2,19 +2,19 @@
 
 use super::retry_look::{self, LookResult};
 use super::{
-    Tools, compose, context_usage, document, examine, fault, identify, kill, limit_look, persona, placeholder, publish,
-    start, transcript, version,
+    Tools, compose, context_usage, document, examine, fault, identify, kill, limit_look, operator, persona,
+    placeholder, publish, start, transcript, version,
 };
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::profile::Profile;
-use crate::core::effect::{Attachment, Effect, How, Notice, Outcome, Readiness, TypeText};
+use crate::core::effect::{Attachment, Effect, How, Outcome, Readiness, TypeText};
 use crate::core::id::{DeliveryId, Slug};
 use crate::core::pane::{ComposerContent, PaneRef, Process, Refusal, ScreenReading, Typed};
 use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Input, Ready, ReadyPlan, ScreenReader, TypePlan};
-use crate::{limits, notify, process};
+use crate::{limits, process};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -87,10 +87,10 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
             kept.unwrap_or_else(|error| Outcome::Failed { why: error.to_string() })
         }
         Effect::Publish(plan) => Outcome::Posted(publish::publish(tools, plan, resumed, stop).await),
-        Effect::NotifyOperator(notice) => notify_operator(tools, notice, stop).await,
+        Effect::NotifyOperator(notice) => operator::notify_operator(tools, notice, stop).await,
         Effect::Notify(plan) => match &plan.command {
-            None => notify_operator(tools, &plan.notice, stop).await,
-            Some(command) => run_command(tools, command, &plan.notice, stop).await,
+            None => operator::notify_operator(tools, &plan.notice, stop).await,
+            Some(command) => operator::run_command(tools, command, &plan.notice, stop).await,
         },
     }
 }
@@ -318,40 +318,6 @@ async fn await_death(process: &Process, stop: &CancellationToken) -> Outcome {
         }
     }
     Outcome::Done
-}
-
-/// Notifies the operator in the tmux clients and by the configured command, if there is one. Error file and journal are
-/// written even if neither works.
-async fn notify_operator(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
-    let shown = tokio::select! {
-        biased;
-        () = stop.cancelled() => return Outcome::Failed { why: notify::Error::Stopped.to_string() },
-        shown = tools.tmux.notify_clients(&notice.text) => shown,
-    };
-    if let Err(error) = &shown {
-        tracing::debug!(%error, "could not show a notice to the tmux clients");
-    }
-    if tools.notify_command.is_empty() {
-        return Outcome::Done;
-    }
-    run_command(tools, &tools.notify_command, notice, stop).await
-}
-
-/// Runs a configured command with a notice as JSON on its standard input.
-async fn run_command(tools: &Tools, command: &[String], notice: &Notice, stop: &CancellationToken) -> Outcome {
-    let json = serde_json::to_vec(&notice.json).unwrap_or_default();
-    match notify::run(command, &json, stop).await {
-        Ok(()) => Outcome::Done,
-        // The command was not started. tasuki sends the notice after its next start.
-        Err(error @ notify::Error::Stopped) => Outcome::Failed { why: error.to_string() },
-        Err(error) => {
-            if matches!(error, notify::Error::TooSlow { .. }) {
-                tools.late.note(&error.to_string());
-            }
-            tracing::warn!(%error, "could not pass a notice to a configured command");
-            Outcome::Failed { why: error.to_string() }
-        }
-    }
 }
 
 #[cfg(test)]

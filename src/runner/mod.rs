@@ -6,7 +6,7 @@
 //! effect that panicked or was given up. `action` names an effect in words. Each other file is one effect or a few:
 //! `document` reads documents, `compose` writes them, `examine` looks at an agent's work and holds its document against
 //! it, `publish` copies and publishes documents, `environment` keeps what they are searched for; `start` starts an agent, `kill` kills one, `identify` finds out which
-//! agent is in a pane; `persona` reads a persona's folder; `transcript` waits until the transcript shows a prompt, or
+//! agent is in a pane; `operator` tells the operator; `persona` reads a persona's folder; `transcript` waits until the transcript shows a prompt, or
 //! that the document was read; `context_usage` reads how full a context is, and what must be known before an automatic
 //! handoff. `version` asks a CLI for its version, for the message about a CLI that does not become ready.
 
@@ -22,6 +22,7 @@ mod identify;
 mod kill;
 mod late;
 mod limit_look;
+mod operator;
 mod persona;
 mod placeholder;
 mod publish;

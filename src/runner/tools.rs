@@ -2,7 +2,7 @@
 
 use super::late::Late;
 use crate::agents::profile::Profiles;
-use crate::config::{FactsConfig, Home};
+use crate::config::{FactsConfig, Home, OperatorCommand};
 use crate::tmux::Tmux;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ pub struct Tools {
     pub tmux: Tmux,
     pub profiles: Profiles,
     pub home: Home,
-    /// The operator's own notice command; empty if there is none.
-    pub notify_command: Vec<String>,
+    /// What tells the operator beside tmux.
+    pub notify_command: OperatorCommand,
     /// The user's `gh`, by name or path.
     pub gh: String,
     /// How tasuki looks at an agent's work itself.

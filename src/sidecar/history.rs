@@ -86,7 +86,7 @@ impl HistoryLoader<'_> {
             }
             Event::Settled { key, outcome } => {
                 self.load_predecessors()?;
-                self.load_briefed(|agent| agent.idle_watch.runs(*key))?;
+                self.load_briefed(|agent| agent.watches_by(*key))?;
                 let Outcome::Pane(facts) = outcome else { return Ok(()) };
                 let named = match self.state.outbox.get(key).map(|pending| &pending.waiter) {
                     Some(Waiter::PaneLookup(PaneLookup::Event { event, .. })) => event.agent_id,

@@ -26,6 +26,7 @@ pub(super) fn settings(
         limits: config.limits.clone(),
         on_usage_limit: config.on_usage_limit,
         resume_text: config.resume_text.clone(),
+        notify: config.notify,
         context: config.context,
         ack: config.ack,
         escalation: config.escalation_target.clone(),

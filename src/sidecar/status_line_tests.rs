@@ -3,6 +3,7 @@
 use super::*;
 use crate::core::decision::ErrorRow;
 use crate::core::rows::agent::AgentState;
+use crate::core::settings::Settings;
 use crate::sidecar::tests::Ground;
 use serde_json::json;
 
@@ -30,7 +31,7 @@ async fn a_dialog_counts_until_it_is_answered_and_a_failure_until_it_is_dismisse
     ground.settle();
     let (spool, line) = (&ground.sidecar.spool, &mut ground.sidecar.status_line);
     let counted = |line: &mut StatusLine, decision: &Decision| {
-        line.judge(spool, decision);
+        line.judge(spool, decision, &Settings::default());
         line.count
     };
     assert_eq!(counted(line, &agent(AgentState::Blocked)), 1);

@@ -50,8 +50,8 @@ fn said(stage: &Stage) -> Vec<(String, Option<String>)> {
 }
 
 #[test]
-fn the_gauge_is_shown_after_each_turn() {
-    let stage = Stage::new();
+fn the_gauge_is_shown_after_each_turn_and_nothing_is_said_if_that_is_turned_off() {
+    let stage = Stage::with_config("[context]\nsuggest_at = \"off\"\n");
     let agent = stage.agent("dev");
     turn(&stage, &agent, 45_900);
     let gauge = json!({"used": 45_900, "window": 100_000, "percent": 45, "window_is_guess": false});
@@ -64,15 +64,15 @@ fn the_gauge_is_shown_after_each_turn() {
 }
 
 #[test]
-fn the_operator_is_told_once() {
+fn the_operator_is_told_once_at_three_quarters() {
     let stage = Stage::without_sidecar("");
     let told = stage.home().join("told");
     let command = format!("[\"sh\", \"-c\", \"cat >> '{}'\"]", told.display());
-    let config = format!("[context]\nsuggest_at = 70\n[notify]\ncommand = {command}\n");
+    let config = format!("[notify]\ncommand = {command}\n");
     std::fs::write(stage.home().join("config.toml"), config).expect("the configuration");
     stage.start_sidecar();
     let agent = stage.agent("dev");
-    for tokens in [69_000, 70_000, 80_000] {
+    for tokens in [74_000, 75_000, 80_000] {
         turn(&stage, &agent, tokens);
     }
     stage.crash_and_restart();
@@ -87,7 +87,8 @@ fn the_operator_is_told_once() {
     stage.until("the line tells of it", || line() == "1 agent · needs you: 1");
     assert_eq!(said(&stage), [("suggested".to_owned(), None)]);
     let text = std::fs::read_to_string(told).expect("the operator was told");
-    assert_eq!(text.matches("tasuki handoff dev").count(), 1, "{text}");
+    assert_eq!(text.matches("\"code\":\"context_full\"").count(), 1, "{text}");
+    assert!(text.contains("tasuki handoff dev --reason context_limit --wait"), "{text}");
     stage.check_once();
 }
 
@@ -104,13 +105,13 @@ fn an_automatic_handoff_begins_when_no_client_shows_the_agent() {
     stage.faults("tokens=1000");
     let view = stage.until_step(&handoff, "done");
     assert_eq!((&view["reason"], &view["agent_id"]), (&json!("context_limit"), &json!(agent)));
-    assert_eq!(said(&stage), [("begun".to_owned(), None)]);
+    assert_eq!(said(&stage), [("suggested".to_owned(), None), ("begun".to_owned(), None)]);
     stage.check_once();
 }
 
 #[test]
 fn while_a_client_shows_the_window_nothing_begins() {
-    let stage = Stage::with_config("[context]\nauto_at = 80\n");
+    let stage = Stage::with_config("[context]\nsuggest_at = \"off\"\nauto_at = 80\n");
     let agent = stage.agent("dev");
     let client = Client::attach(&stage, "tasuki-dev");
     turn(&stage, &agent, 85_000);

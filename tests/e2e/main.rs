@@ -78,6 +78,7 @@ mod tmux_server;
 mod tmux_status;
 mod tmux_type;
 mod tmux_user;
+mod told;
 mod top;
 mod upgrades;
 mod watch_lies;

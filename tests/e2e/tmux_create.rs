@@ -4,7 +4,7 @@ use crate::support::tmux::{Server, is_running, wait_until};
 use std::sync::Arc;
 use std::time::Duration;
 use tasuki::agents::profile::Profiles;
-use tasuki::config::{Config, Home};
+use tasuki::config::{Config, Home, OperatorCommand};
 use tasuki::core::effect::{Effect, EffectKey, Outcome};
 use tasuki::runner::{Runner, SettledEffect, Tools};
 use tasuki::tmux::{CreationState, SpawnOutcome, SpawnPlan};
@@ -241,7 +241,7 @@ async fn a_placeholder_that_could_not_be_removed_is_removed_when_a_server_answer
         tmux: tasuki::tmux::Tmux::start(server.options(), notices).expect("a thread"),
         profiles: Profiles::load(None).expect("the built-in ones"),
         home: Home::at(home.path()).expect("a home"),
-        notify_command: Vec::new(),
+        notify_command: OperatorCommand::None,
         gh: "gh".to_owned(),
         program: env!("CARGO_BIN_EXE_tasuki").into(),
         late: Arc::default(),

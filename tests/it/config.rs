@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use tasuki::config::{Config, ConfigError, EXAMPLE, Home, Target};
+use tasuki::config::{Config, ConfigError, EXAMPLE, Home, OperatorCommand, Target};
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(Path::new("/h/config.toml"), text)
@@ -22,7 +22,7 @@ fn the_example_names_every_default() {
     assert_eq!(parse(EXAMPLE).expect("as it is"), Config::default());
     let keys = EXAMPLE.lines().filter(|line| !line.starts_with("# ")).map(|line| line.trim_start_matches('#'));
     // These have no default: without them there is none.
-    let is_bare = |line: &&str| ["socket", "suggest_at", "auto_at", "to ="].iter().any(|key| line.starts_with(key));
+    let is_bare = |line: &&str| ["socket", "auto_at", "to ="].iter().any(|key| line.starts_with(key));
     let all: String = keys.filter(|line| !is_bare(line)).map(|line| format!("{line}\n")).collect();
     assert_eq!(parse(&all).expect("with every key"), Config::default());
     assert_eq!(all.matches(" = ").count(), 31);
@@ -52,14 +52,44 @@ fn a_default_target_is_an_issue_without_a_host_or_a_gist() {
 }
 
 #[test]
+fn a_handoff_is_suggested_unless_that_is_turned_off() {
+    let suggest_at = |text: &str| parse(text).expect("legal").context.suggest_at;
+    assert_eq!(suggest_at(""), Some(75));
+    assert_eq!(suggest_at("[context]\nauto_at = 85\n"), Some(75));
+    assert_eq!(suggest_at("[context]\nsuggest_at = 1\n"), Some(1));
+    for off in ["0", "\"off\""] {
+        assert_eq!(suggest_at(&format!("[context]\nsuggest_at = {off}\n")), None, "{off}");
+    }
+    for value in ["101", "-1", "\"70\"", "70.5", "false"] {
+        let (key, line, message) = wrong(&format!("[context]\nsuggest_at = {value}\n"));
+        assert_eq!((key.as_str(), line), ("context.suggest_at", 2), "{value}");
+        assert!(message.contains("from 1 to 100") && message.contains("off"), "{message}");
+    }
+}
+
+#[test]
+fn notices_go_to_a_command_or_to_the_desktop() {
+    let command = |value: &str| parse(&format!("[notify]\ncommand = {value}\n")).expect("legal").notify_command;
+    assert_eq!(command("\"desktop\""), OperatorCommand::Desktop);
+    assert_eq!(command("[]"), OperatorCommand::None);
+    assert_eq!(command("[\"desktop\"]"), OperatorCommand::Command(vec!["desktop".to_owned()]));
+    for value in ["\"Desktop\"", "\"\"", "true", "[1]", "[\"\", \"x\"]"] {
+        assert_eq!(wrong(&format!("[notify]\ncommand = {value}\n")).0, "notify.command", "{value}");
+    }
+}
+
+#[test]
 fn every_key_is_taken() {
     let config = parse(
         "[limits]\nwaiting = \"90s\"\nending = \"1m 30s\"\n[ack]\nprepare = \"2h\"\n[notify]\ncommand = [\"notify-send\", \"a b\"]\n\
+         blocked_after = \"30s\"\n\
          [escalation]\ntarget = \"agent:orchestrator\"\norchestrator = [\"page\"]\n[tmux]\nsocket = \"work\"\nstart = true\nstatus = false\n",
     )
     .expect("legal");
     assert_eq!((config.limits.waiting_ms, config.limits.ending_ms, config.ack.prepare_ms), (90_000, 90_000, 7_200_000));
-    assert_eq!(config.notify_command, ["notify-send", "a b"]);
+    let command = ["notify-send", "a b"].map(str::to_owned).to_vec();
+    assert_eq!(config.notify_command, OperatorCommand::Command(command));
+    assert_eq!(config.notify.blocked_after_ms, 30_000);
     assert_eq!(config.escalation_target, Target::Agent("orchestrator".into()));
     assert_eq!(config.orchestrator, Target::Command(vec!["page".into()]));
     let tmux = (config.tmux_socket.as_deref(), config.tmux_start, config.tmux_status);

@@ -11,8 +11,8 @@ use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
 use tasuki::core::reply::Reply;
 use tasuki::core::rows::agent::{
-    Agent, AgentState, Asker, IdleWatch, OurTurn, Owner, PendingExit, Phase, Primed, Purpose, Queued, ScreenProbe,
-    Shutdown, Start, Typing,
+    Agent, AgentState, Asker, IdleWatch, OpenDialog, OurTurn, Owner, PendingExit, Phase, Primed, Purpose, Queued,
+    ScreenProbe, Shutdown, Start, Typing,
 };
 use tasuki::core::rows::outbox::Pending;
 use tasuki::core::settings::ProfileFacts;
@@ -102,15 +102,16 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
     agent.priming_deadline = Some(due);
     agent.idle_watch = IdleWatch { turn: ScreenProbe::Later(due), silence: ScreenProbe::Later(due) };
     agent.pending_exit = Some(PendingExit { due, pane_gone: false });
+    agent.alerts.dialog = Some(OpenDialog { due: Some(due), look: None, is_told: false, message: None });
     agent.primed = Primed::Begun;
     let count = |state: &State| boots(&json!([state.agents, state.handoffs]));
     assert_eq!(
         count(&world.core.state),
-        [1; 11],
-        "nine of the agent's, two of the handoff's: a new one belongs here too"
+        [1; 12],
+        "ten of the agent's, two of the handoff's: a new one belongs here too"
     );
     world.core.state.rebase(&Now { boot: 2, boot_ms: 70, ..world.core.now });
-    assert_eq!(count(&world.core.state), [2; 11]);
+    assert_eq!(count(&world.core.state), [2; 12]);
     // What was counted anew once is not counted anew again.
     let before = json!([world.core.state.agents, world.core.state.handoffs]);
     world.core.state.rebase(&Now { boot: 2, boot_ms: 9_000, wall_ms: 0 });

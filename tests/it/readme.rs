@@ -142,7 +142,7 @@ fn the_tables_of_commands_and_kinds_are_whole() {
 }
 
 /// Recipes that `as_installed` can't type, each with what it takes.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 11] = [
     ("scripts/demo", "builds the program"),
     ("cargo install", "builds the program"),
     ("tasuki run", "typed with the server's name"),
@@ -152,6 +152,7 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("tasuki hooks install claude\ntasuki persona new lea", "needs Claude Code"),
     ("server=", "`first_use` types it at a server with a port of its own"),
     ("tasuki service install", "would install a service"),
+    ("#!/bin/sh\n# Sends a notice", "`guide_notices` runs it against a server of its own"),
     ("tasuki hooks show wren", "`stranger` plays it"),
 ];
 

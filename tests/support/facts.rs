@@ -21,5 +21,6 @@ pub(crate) fn demo_facts() -> ProfileFacts {
         proves_prompts: false,
         reports_tools: true,
         resume: ["demo", "--session", "{session_id}"].map(str::to_owned).to_vec(),
+        shows_dialogs: true,
     }
 }

@@ -5,9 +5,10 @@ use super::ground::{DoctorFacts, wait_for};
 use super::{delivery, hooks, tmux};
 use crate::agents::Profiles;
 use crate::agents::format::VersionSection;
+use crate::config::OperatorCommand;
 use crate::core::settings::Target;
 use crate::core::text::sanitise;
-use crate::notify;
+use crate::notify::{self, desktop::DesktopProgram};
 use crate::publish::{self, Gh};
 use crate::runner::version;
 use serde_json::json;
@@ -147,6 +148,9 @@ fn judge_gh(check: Check, is_wanted: bool) -> Check {
     Check { id: id.to_owned(), state, said, ..check }
 }
 
+/// What a test notice says.
+const TEST_NOTICE: &str = "This is a test by tasuki doctor";
+
 /// Checks the commands that notify the operator.
 pub(super) fn operator(ground: &DoctorFacts) -> Vec<Check> {
     let config = ground.config();
@@ -155,7 +159,11 @@ pub(super) fn operator(ground: &DoctorFacts) -> Vec<Check> {
         Target::Command(command) => command,
         Target::Operator | Target::Agent(_) => Vec::new(),
     };
-    let mut checks = vec![judge_command("notify.command", &config.notify_command, &path)];
+    let mut checks = match &config.notify_command {
+        OperatorCommand::None => vec![judge_command("notify.command", &[], &path)],
+        OperatorCommand::Command(command) => vec![judge_command("notify.command", command, &path)],
+        OperatorCommand::Desktop => vec![judge_desktop(&desktop(ground, &path), ground.whose())],
+    };
     for (id, target) in [("notify.escalation", config.escalation_target), ("notify.orchestrator", config.orchestrator)]
     {
         let command = command(target);
@@ -163,10 +171,38 @@ pub(super) fn operator(ground: &DoctorFacts) -> Vec<Check> {
             checks.push(judge_command(id, &command, &path));
         }
     }
-    if ground.notify_test && !config.notify_command.is_empty() {
-        checks.push(tried(&config.notify_command));
+    match &config.notify_command {
+        OperatorCommand::Command(command) if ground.notify_test => checks.push(tried(command)),
+        OperatorCommand::Desktop if ground.notify_test => {
+            checks.extend(desktop(ground, &path).ok().map(|program| tried(&program.command(TEST_NOTICE))));
+        }
+        OperatorCommand::None | OperatorCommand::Command(_) | OperatorCommand::Desktop => {}
     }
     checks
+}
+
+/// The program that shows notices on the desktop, as the sidecar would find it.
+fn desktop(ground: &DoctorFacts, path: &OsStr) -> Result<DesktopProgram, &'static str> {
+    let find = |name: &str| publish::find_program(name, path);
+    DesktopProgram::find(cfg!(target_os = "macos"), find, |name| ground.variable(name))
+}
+
+/// Whether notices can be shown on the desktop. Without a program for that, only a terminal that knows the escape
+/// sequences shows them, and which one does can't be found out.
+fn judge_desktop(found: &Result<DesktopProgram, &'static str>, whose: &str) -> Check {
+    let id = "notify.desktop";
+    match found {
+        Ok(program) => {
+            let shown = program.path().display();
+            Check::ok(id, format!("{shown} shows notices on the desktop; --notify-test shows one"))
+        }
+        Err(why) => Check::warn(
+            id,
+            format!("{why} ({whose}): only the terminals attached to tmux get notices, if they know OSC 9 or OSC 777"),
+            "on Linux, install notify-send (libnotify) and start the sidecar in your desktop session; or set a command of \
+             your own: see tasuki help notices",
+        ),
+    }
 }
 
 fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
@@ -191,7 +227,7 @@ fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
 fn tried(command: &[String]) -> Check {
     let id = "notify.test";
     let told = json!({
-        "v": 1, "code": "test", "message": "This is a test by tasuki doctor", "hint": "There is nothing to do",
+        "v": 1, "code": "test", "message": TEST_NOTICE, "hint": "There is nothing to do",
         "at": crate::core::time::rfc3339(crate::clock::Clock::new().now().wall_ms),
     });
     match wait_for(notify::run_within(command, told.to_string().as_bytes(), NOTIFY_LIMIT)) {
@@ -255,6 +291,16 @@ mod tests {
         assert_eq!(state("/no/such/program"), CheckState::Fail);
         assert_eq!(state(&plain.display().to_string()), CheckState::Fail);
         assert_eq!(judge_command("notify.command", &[], OsStr::new("")).state, CheckState::Skipped);
+    }
+
+    #[test]
+    fn a_desktop_can_show_notices_or_not() {
+        let ok = judge_desktop(&Ok(DesktopProgram::NotifySend("/x/notify-send".into())), "the sidecar");
+        assert_eq!((ok.state, ok.id.as_str()), (CheckState::Ok, "notify.desktop"));
+        assert!(ok.said.contains("/x/notify-send"), "{}", ok.said);
+        let missing = judge_desktop(&Err("there is no session bus"), "the sidecar");
+        assert_eq!(missing.state, CheckState::Warn);
+        assert!(missing.said.contains("there is no session bus (the sidecar)"), "{}", missing.said);
     }
 
     #[test]

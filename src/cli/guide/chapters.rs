@@ -22,12 +22,13 @@ macro_rules! chapter {
 }
 
 /// Every chapter, in the order in which a newcomer needs them.
-pub const CHAPTERS: [Chapter; 20] = [
+pub const CHAPTERS: [Chapter; 21] = [
     chapter!("screen", "status top"),
     chapter!("tmux", ""),
     chapter!("configuration", ""),
     chapter!("context", "agents statusline"),
     chapter!("limits", ""),
+    chapter!("notices", ""),
     chapter!("documents", "handoff handoffs cancel accept rework read reopen"),
     chapter!("acknowledgements", "ack clarify ack-override"),
     chapter!("registration", "agent-register agent-forget hooks"),

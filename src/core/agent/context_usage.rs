@@ -1,12 +1,13 @@
 //! How full an agent's context is, and what follows: the operator is notified once, and a handoff may begin
-//! automatically. Both are off unless the operator has set a limit (`context.suggest_at`, `context.auto_at`).
+//! automatically (`context.suggest_at`, `context.auto_at`).
 
-use crate::contract::{JournalLine, known};
+use crate::contract::{JournalLine, NoticeCode, known};
 use crate::core::effect::{AutoHandoffCheck, Effect, EffectKey, Measured};
 use crate::core::event::RequestFacts;
 use crate::core::fact::Fact;
 use crate::core::hook::ContextUsage;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::notice::OperatorNotice;
 use crate::core::rows::agent::Agent;
 use crate::core::tx::Tx;
 use serde_json::json;
@@ -102,13 +103,16 @@ fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let is_new = agent.context_watch.suggested_in.as_ref() != Some(&session);
     let Some(percent) = percent_over(agent, limit).filter(|_| is_new) else { return };
     let slug = agent.persona_slug.as_ref().map(ToString::to_string).unwrap_or_default();
+    let is_guessed = agent.context_watch.guessed;
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.context_watch.suggested_in = Some(session);
     }
-    let text = format!(
-        "the context of {slug} is {percent} % full; to hand {slug} off: tasuki handoff {slug} --reason {REASON} --wait"
-    );
-    tx.notify_operator(&text, json!({ "agent_id": agent_id, "persona_slug": slug, "percent": percent }));
+    let remark = if is_guessed { " (tasuki has guessed the size of its context window)" } else { "" };
+    let message = format!("The context of {slug} is {percent} % full{remark}");
+    let hint = format!("to hand {slug} off: tasuki handoff {slug} --reason {REASON} --wait");
+    let details = json!({ "persona_slug": slug, "percent": percent });
+    let notice = OperatorNotice::new(NoticeCode::ContextFull, message).hint(hint);
+    tx.notify_operator(notice.agent(*agent_id).details(details));
     journal(tx, agent_id, "suggested", percent, JournalLine::default());
 }
 
@@ -164,9 +168,10 @@ pub(crate) fn auto_handoff_begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u
     agent.context_watch.begun_in = Some(session(agent));
     agent.context_watch.deferred_because = None;
     let slug = agent.persona_slug.as_ref().map(ToString::to_string).unwrap_or_default();
-    let text = format!("the context of {slug} is {percent} % full; tasuki has started its handoff (context.auto_at)");
-    let fields = json!({ "agent_id": agent_id, "handoff_id": handoff_id, "percent": percent });
-    tx.notify_operator(&text, fields);
+    let message =
+        format!("The context of {slug} is {percent} % full; tasuki has started its handoff (context.auto_at)");
+    let notice = OperatorNotice::new(NoticeCode::HandoffBegun, message).agent(*agent_id).handoff(handoff_id);
+    tx.notify_operator(notice.details(json!({ "persona_slug": slug, "percent": percent })));
     journal(tx, agent_id, "begun", percent, JournalLine { handoff_id: known(&handoff_id), ..JournalLine::default() });
 }
 

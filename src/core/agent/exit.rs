@@ -1,6 +1,7 @@
 //! An agent's exit: requested, or detected because its process is dead or its pane is gone.
 
-use super::{idle, queue, start, typing, verdict};
+use super::{alerts, idle, queue, start, typing, verdict};
+use crate::contract::NoticeCode;
 use crate::contract::reply::AgentReply;
 use crate::core::effect::Effect;
 use crate::core::event::Exit;
@@ -11,7 +12,6 @@ use crate::core::rows::agent::{AgentState, PendingExit, Primed, Purpose, Shutdow
 use crate::core::rows::handoff::Step;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// How long a dead agent's last hooks may still write, in milliseconds: tasuki may see the death of the process before
 /// the event file of its last Stop.
@@ -121,25 +121,26 @@ pub(crate) fn detected(tx: &mut Tx<'_>, agent_id: &AgentId, how: Exit) {
 /// gone.
 pub(crate) fn pending_exit_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(pending_exit) = tx.agent(agent_id).and_then(|agent| agent.pending_exit) else { return };
-    notify_death(tx, agent_id, pending_exit.pane_gone);
+    report_death(tx, agent_id, pending_exit.pane_gone);
     end(tx, agent_id, if pending_exit.pane_gone { AgentState::Lost } else { AgentState::Ended });
 }
 
-/// Notifies the operator that an agent with a persona has died unasked, unless a shutdown, handoff or start reports it.
-fn notify_death(tx: &mut Tx<'_>, agent_id: &AgentId, pane_gone: bool) {
-    let Some(agent) = tx.agent(agent_id) else { return };
-    let Some(slug) = &agent.persona_slug else { return };
+/// Reports the death of an agent with a persona that nobody asked to end. Nobody is told if its handoff, shutdown or
+/// start reports the end anyway; or if its CLI has said that it ends, as it does when a person types its exit command or
+/// logs out: the person knows. A pane that somebody has closed counts as a death if the CLI had no time to say so.
+fn report_death(tx: &mut Tx<'_>, agent_id: &AgentId, pane_gone: bool) {
+    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let is_reported = agent.shutdown.is_some() || agent.handoff_id.is_some() || agent.start.is_some();
     if is_reported || agent.session.closed {
         return;
     }
     let what = if pane_gone { "its pane is gone" } else { "its process is dead" };
-    let short = agent_id.short();
-    let hint = format!("to hand the agent off: tasuki handoff {short} --author salvage; or start another agent");
-    let text = format!("agent {short} ({slug}) has died: {what}, and nobody asked the agent to end; {hint}");
-    let fields =
-        json!({ "code": "agent_died", "agent_id": agent_id, "persona_slug": slug, "lost": pane_gone, "hint": hint });
-    tx.notify_operator(&text, fields);
+    let message = format!("Agent {} has died: {what}, and nobody asked it to end", alerts::named(agent));
+    let hint = format!(
+        "to hand its work off: tasuki handoff {} --author salvage; or start another agent, which knows nothing of it",
+        agent_id.short()
+    );
+    tx.notify_agent_failure(agent_id, NoticeCode::AgentDied.as_str(), &message, &hint);
 }
 
 /// The agent has ended or is lost: whatever waited for it gets its answer.

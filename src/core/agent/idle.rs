@@ -2,7 +2,7 @@
 //! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes a brief watch
 //! of a few seconds, so that no view says `busy` for ever.
 
-use super::{limits, priming, unlocated};
+use super::{alerts, limits, priming, unlocated};
 use crate::core::effect::{Effect, EffectKey, Readiness};
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
@@ -141,7 +141,9 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
 pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
     let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    if agent.idle_watch.silence == ScreenProbe::Runs(key) {
+    if agent.alerts.dialog.as_ref().is_some_and(|dialog| dialog.look == Some(key)) {
+        alerts::dialog_looked_at(tx, agent_id, matches!(readiness, Readiness::Blocked { .. }));
+    } else if agent.idle_watch.silence == ScreenProbe::Runs(key) {
         agent.idle_watch.silence = ScreenProbe::Not;
     } else if agent.idle_watch.turn == ScreenProbe::Runs(key) {
         // If there is no server or pane, or a dialog is still open, the next watch would end at once without a pause.

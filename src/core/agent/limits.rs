@@ -2,11 +2,13 @@
 //! of each, and after a usage limit the agent may be told to continue, or may be handed off to another CLI
 //! (`limits.on_usage_limit`).
 
-use crate::contract::{JournalLine, LimitKind, LineType, known, maybe};
+use super::alerts;
+use crate::contract::{JournalLine, LimitKind, LineType, NoticeCode, known, maybe};
 use crate::core::effect::{AutoHandoffCheck, Effect, EffectKey, LimitFound};
 use crate::core::event::RequestFacts;
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::notice::OperatorNotice;
 use crate::core::persona::ProfileChoice;
 use crate::core::rows::agent::{Agent, Asker, Limited, Queued, UsedUp};
 use crate::core::settings::OnUsageLimit;
@@ -82,8 +84,9 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
         if agent.limits.ended_well {
             over(tx, agent_id);
         }
-        return;
+        return alerts::no_limit_found(tx, agent_id);
     };
+    agent.alerts.failed_turn = None;
     let until_ms = found.until_ms.filter(|until| *until > now && *until < now + MOST_AHEAD_MS);
     let before = agent.limits.limited.take();
     let is_same = |before: &Limited| before.kind == found.kind && (before.until_ms == until_ms || until_ms.is_none());
@@ -246,10 +249,9 @@ fn tell(tx: &mut Tx<'_>, agent_id: &AgentId, what: &str) {
     };
     let until = limited.until_ms.map(rfc3339);
     let ends = until.as_ref().map(|until| format!(", until {until}")).unwrap_or_default();
-    let text = format!("{profile}, the CLI of {name}, {state}{ends}{what}");
-    let fields = json!({
-        "code": "agent_limited", "agent_id": agent_id, "persona_slug": slug, "profile": profile,
-        "kind": limited.kind.as_str(), "until": until, "said": limited.said,
+    let message = format!("{profile}, the CLI of {name}, {state}{ends}{what}");
+    let details = json!({
+        "persona_slug": slug, "profile": profile, "kind": limited.kind.as_str(), "until": until, "said": limited.said,
     });
-    tx.notify_operator(&text, fields);
+    tx.notify_operator(OperatorNotice::new(NoticeCode::AgentLimited, message).agent(*agent_id).details(details));
 }

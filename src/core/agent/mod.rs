@@ -2,8 +2,9 @@
 //!
 //! From the bottom up; a point of this list uses only points before it:
 //!
-//! - `context_usage`: how full its context is, and what follows. `limits`: what stops its CLI, and what follows. `unlocated`: agents known only by their own events.
-//!   `start_dialog`: a dialog in the pane of an agent that is starting.
+//! - `context_usage`: how full its context is, and what follows. `limits`: what stops its CLI, and what follows.
+//!   `unlocated`: agents known only by their own events. `start_dialog`: a dialog in the pane of an agent that is
+//!   starting. `alerts`: what the operator is told of an agent outside a handoff.
 //! - A text may first wait in `queue`. `typing` has it typed and takes the receipt, `acceptance` looks for a better
 //!   proof where a receipt does not prove enough, and `verdict` ends the delivery. `queue` uses `typing`, `typing` uses
 //!   `acceptance`, and both `typing` and `acceptance` use `verdict`.
@@ -20,6 +21,7 @@
 //! they are above this module.
 
 pub(crate) mod acceptance;
+pub(crate) mod alerts;
 pub mod context_usage;
 pub(crate) mod exit;
 pub(crate) mod idle;

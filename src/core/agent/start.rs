@@ -277,6 +277,8 @@ pub(crate) fn session_started(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookE
     // Also after tasuki has given up the start: a retry finds the running agent, which does not report its session
     // again.
     agent.registered_at.get_or_insert(timestamp);
+    // It had said that it ends, and lives on: a later death is unasked.
+    agent.session.closed = false;
     let Some(start) = agent.start.as_mut() else { return };
     start.registered = true;
     start.reported_pane = event.pane;

@@ -1,7 +1,9 @@
 //! Binds agents to a handoff, and releases them.
 
+use crate::contract::NoticeCode;
 use crate::core::effect::Effect;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::notice::OperatorNotice;
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::handoff::Step;
@@ -58,9 +60,12 @@ pub(crate) fn release(tx: &mut Tx<'_>, id: HandoffId) {
 fn notify_in_place(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.successor == Successor::SamePane) else { return };
     let is_done = handoff.step == Step::Done;
-    let text = if is_done { "New session started with handoff context" } else { "Handoff cancelled" };
-    let fields = json!({ "handoff_id": id, "agent_id": handoff.agent_id, "successor_id": handoff.successor_id });
-    tx.notify_operator(text, fields);
+    let (code, message) = match is_done {
+        true => (NoticeCode::SessionReplaced, "New session started with handoff context"),
+        false => (NoticeCode::HandoffCancelled, "Handoff cancelled"),
+    };
+    let details = json!({ "successor_id": handoff.successor_id });
+    tx.notify_operator(OperatorNotice::new(code, message).agent(handoff.agent_id).handoff(id).details(details));
 }
 
 pub(crate) fn release_agents(tx: &mut Tx<'_>, id: HandoffId) {

@@ -1,6 +1,8 @@
 //! Dialogs that wait for a person: during a handoff, and in the turn in which the successor reads its briefing.
 
+use crate::contract::NoticeCode;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::notice::OperatorNotice;
 use crate::core::rows::handoff::Handoff;
 use crate::core::tx::Tx;
 use serde_json::json;
@@ -31,10 +33,8 @@ pub(crate) fn successor_turn_over(tx: &mut Tx<'_>, agent_id: &AgentId) {
 /// Notifies the operator at once of a dialog within a handoff.
 pub(crate) fn blocked(tx: &mut Tx<'_>, handoff: &Handoff, agent_id: &AgentId, message: Option<&str>) {
     let said = message.map_or_else(String::new, |message| format!(": {message}"));
-    let text =
-        format!("agent {} waits for you in the handoff's step {}{said}", agent_id.short(), handoff.step.as_str());
-    tx.notify_operator(
-        &text,
-        json!({ "handoff_id": handoff.handoff_id, "agent_id": agent_id, "step": handoff.step.as_str() }),
-    );
+    let step = handoff.step.as_str();
+    let message = format!("Agent {} waits for you in the handoff's step {step}{said}", agent_id.short());
+    let notice = OperatorNotice::new(NoticeCode::AgentBlocked, message).hint("answer the dialog in the agent's pane");
+    tx.notify_operator(notice.agent(*agent_id).handoff(handoff.handoff_id).details(json!({ "step": step })));
 }

@@ -1,5 +1,6 @@
 //! An agent's row: who it is, where it runs, what it is doing, and which text is being typed to it.
 
+mod alerts;
 mod context;
 mod idle_watch;
 mod limit;
@@ -20,6 +21,7 @@ use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
 pub use crate::contract::AgentState;
+pub use alerts::{Alerts, OpenDialog};
 pub use context::ContextWatch;
 pub use idle_watch::{IdleWatch, ScreenProbe};
 pub use limit::{LimitWatch, Limited, UsedUp};
@@ -202,6 +204,9 @@ pub struct Agent {
     pub context_watch: ContextWatch,
     #[serde(default)]
     pub limits: LimitWatch,
+    /// What the operator is told of it outside a handoff.
+    #[serde(default)]
+    pub alerts: Alerts,
     /// Prompts and answers of its session, as far as events told of them.
     #[serde(default)]
     pub messages: u64,
@@ -267,6 +272,7 @@ impl Agent {
             context: None,
             context_watch: ContextWatch::default(),
             limits: LimitWatch::default(),
+            alerts: Alerts::default(),
             messages: 0,
             chain: Chain::default(),
         }
@@ -288,6 +294,12 @@ impl Agent {
     #[must_use]
     pub fn is_known_dead(&self) -> bool {
         self.pending_exit.is_some_and(|pending_exit| !pending_exit.pane_gone)
+    }
+
+    /// Whether this effect watches its screen for the end of its turn, or looks at a dialog.
+    #[must_use]
+    pub fn watches_by(&self, key: EffectKey) -> bool {
+        self.idle_watch.runs(key) || self.alerts.dialog.as_ref().is_some_and(|dialog| dialog.look == Some(key))
     }
 
     /// Whether what is due of it is minded. Of an agent that has ended nothing is, whatever its row still says.

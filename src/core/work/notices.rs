@@ -3,9 +3,11 @@
 //! is notified. A person is notified if the rule names only `human`, and if no agent could process the item.
 
 use super::items::plays;
+use crate::contract::NoticeCode;
 use crate::core::agent::typing::{self, Text};
 use crate::core::fact::DeliveryEnd;
 use crate::core::id::{AgentId, ItemId};
+use crate::core::notice::OperatorNotice;
 use crate::core::pane::DeliveryVerdict;
 use crate::core::prompts::WorkNotice;
 use crate::core::rows::agent::{Agent, Purpose};
@@ -168,9 +170,9 @@ pub(crate) fn completed(tx: &mut Tx<'_>, id: ItemId, children: &[ItemId]) {
     let Some(item) = tx.item(&id) else { return };
     let asks = tx.rules().types.get(&item.kind).is_some_and(|rule| rule.ask_human);
     if asks {
-        let fields = json!({ "item_id": id, "status": item.status.as_str(), "children": children });
-        let text = format!("Work item {} ({}) is completed: {}", id.short(), item.kind, line(&item.title));
-        tx.notify_operator(&text, fields);
+        let details = json!({ "item_id": id, "status": item.status.as_str(), "children": children });
+        let message = format!("Work item {} ({}) is completed: {}", id.short(), item.kind, line(&item.title));
+        tx.notify_operator(OperatorNotice::new(NoticeCode::WorkCompleted, message).details(details));
     }
     to_people(tx, children);
 }
@@ -188,9 +190,9 @@ pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
         named.push(format!("and {} more", waiting.len() - MOST_NAMED));
     }
     let verb = if waiting.len() == 1 { "A work item waits" } else { "Work items wait" };
-    let text = format!("{verb} for a person: {}", named.join("; "));
+    let message = format!("{verb} for a person: {}", named.join("; "));
     let shown: Vec<&ItemId> = waiting.iter().take(1_000).collect();
-    tx.notify_operator(&text, json!({ "item_ids": shown }));
+    tx.notify_operator(OperatorNotice::new(NoticeCode::WorkWaiting, message).details(json!({ "item_ids": shown })));
 }
 
 fn needs_a_person(tx: &Tx<'_>, item: &Item) -> bool {
@@ -204,8 +206,9 @@ fn needs_a_person(tx: &Tx<'_>, item: &Item) -> bool {
 
 pub(crate) fn escalated(tx: &mut Tx<'_>, item: &Item, who: Who, reason: &str) {
     let id = item.item_id;
-    let text =
+    let message =
         format!("Work item {} ({}) was escalated: {}: {}", id.short(), item.kind, line(&item.title), line(reason));
-    let fields = json!({ "item_id": id, "agent_id": who.agent(), "reason": reason });
-    tx.notify_operator(&text, fields);
+    let notice = OperatorNotice::new(NoticeCode::WorkEscalated, message);
+    let details = json!({ "item_id": id, "reason": reason });
+    tx.notify_operator(OperatorNotice { agent_id: who.agent(), ..notice.details(details) });
 }

@@ -2,7 +2,9 @@
 //! gives it back. It applies where the rule says so, and only while nobody has one of the children.
 
 use super::rollback;
+use crate::contract::NoticeCode;
 use crate::core::id::ItemId;
+use crate::core::notice::OperatorNotice;
 use crate::core::rows::item::{Item, RollbackWatch, Status, Who};
 use crate::core::rules::{FailureRule, Rule};
 use crate::core::time::Deadline;
@@ -89,6 +91,7 @@ fn fail(tx: &mut Tx<'_>, item: Item, failure: FailureRule) {
         Ok(()) => ("was undone", rollback::undo(tx, item, Who::Tasuki, why)),
         Err(_) => ("can't be undone, because others of its children are in use", item.status),
     };
-    let text = format!("The completion of work item {} ({title}) {what}: {why}", id.short());
-    tx.notify_operator(&text, json!({ "item_id": id, "status": status.as_str(), "reason": why }));
+    let message = format!("The completion of work item {} ({title}) {what}: {why}", id.short());
+    let details = json!({ "item_id": id, "status": status.as_str(), "reason": why });
+    tx.notify_operator(OperatorNotice::new(NoticeCode::WorkRolledBack, message).details(details));
 }

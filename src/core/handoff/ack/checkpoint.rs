@@ -1,7 +1,9 @@
 //! Compares where the successor begins with the checkpoint that the document states.
 
+use crate::contract::NoticeCode;
 use crate::core::handoff::row;
 use crate::core::id::HandoffId;
+use crate::core::notice::OperatorNotice;
 use crate::core::rows::ack::{Ack, Received};
 use crate::core::text::{normalise, quotable};
 use crate::core::tx::Tx;
@@ -17,10 +19,10 @@ pub(super) fn compare(tx: &mut Tx<'_>, id: HandoffId, received: &Received) {
     let starting_from = quotable(&normalise(&received.starting_from), MAX_QUOTED);
     let what = format!("the successor starts from “{starting_from}”, and the document says “{documented}”");
     row::warn(tx, id, &what);
-    let fields = json!({
-        "handoff_id": id, "agent_id": received.agent_id, "documented": documented, "starting_from": starting_from,
-    });
-    tx.notify_operator(&format!("handoff {}: {what}", id.short()), fields);
+    let details = json!({ "documented": documented, "starting_from": starting_from });
+    let message = format!("Handoff {}: {what}", id.short());
+    let notice = OperatorNotice::new(NoticeCode::CheckpointDiffers, message).details(details);
+    tx.notify_operator(notice.agent(received.agent_id).handoff(id));
 }
 
 /// The checkpoint that the document states, if the successor names another one.

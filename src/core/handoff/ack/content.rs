@@ -2,9 +2,11 @@
 //! a person.
 
 use super::checkpoint;
+use crate::contract::NoticeCode;
 use crate::contract::ack::Weight;
+use crate::core::notice::OperatorNotice;
 use crate::core::request::{Clarification, form};
-use crate::core::rows::ack::{Ack, Received};
+use crate::core::rows::ack::{Ack, Kind, Received};
 use crate::core::rows::handoff::Handoff;
 use crate::core::text::{quotable, sanitise};
 use crate::core::tx::Tx;
@@ -227,6 +229,25 @@ pub(crate) fn in_one_line(json: &Value) -> String {
     let questions: Vec<String> = strings(&json["content"]["questions"]);
     let more = if questions.is_empty() { String::new() } else { format!(" Questions: {}", questions.join(" / ")) };
     quotable(&(line + &more), 500).replace(['\n', '\t'], " ")
+}
+
+/// A message to the operator, with a code and, where there is something to do, a hint.
+pub(crate) fn for_operator(handoff: &Handoff, kind: Kind, json: Value) -> OperatorNotice {
+    let short = handoff.handoff_id.short();
+    let answer = format!(
+        "tasuki handoffs show {short} prints the questions; to answer them: tasuki clarify {short} --answer TEXT"
+    );
+    let (code, hint) = match kind {
+        Kind::HandoffAck | Kind::Reminder => (NoticeCode::QuestionOpen, answer),
+        Kind::Escalation => (NoticeCode::Escalation, String::new()),
+        Kind::HandoffComplete => (NoticeCode::HandoffComplete, String::new()),
+        // All but the first go to successors only.
+        Kind::HandoffNotice | Kind::Form | Kind::Clarification | Kind::AskedAgain | Kind::DocumentPublished => {
+            (NoticeCode::HandoffNotice, String::new())
+        }
+    };
+    let notice = OperatorNotice::new(code, in_one_line(&json)).hint(hint).handoff(handoff.handoff_id).details(json);
+    OperatorNotice { agent_id: handoff.successor_id, ..notice }
 }
 
 fn strings(value: &Value) -> Vec<String> {

@@ -97,8 +97,16 @@ pub(crate) fn notify_target(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, target: 
 }
 
 fn notify(tx: &mut Tx<'_>, handoff_id: HandoffId, number: u32, command: Option<Vec<String>>, json: Value) {
-    let text = format!("tasuki: {}", content::in_one_line(&json));
-    let notice = Notice { error_id: None, text, json };
+    let Some(kind) = find(tx, handoff_id, number).map(|message| message.kind) else { return };
+    let notice = match (&command, tx.handoff(&handoff_id)) {
+        (None, Some(handoff)) => {
+            let record = content::for_operator(handoff, kind, json).record(&tx.now);
+            Notice { error_id: None, text: format!("tasuki: {}", record.notice), json: json!(record) }
+        }
+        (Some(_), _) | (None, None) => {
+            Notice { error_id: None, text: format!("tasuki: {}", content::in_one_line(&json)), json }
+        }
+    };
     let effect = tx.effect(
         Waiter::Message(handoff_id, number),
         Effect::Notify(NotifyPlan { handoff_id, number, command, notice }),

@@ -3,7 +3,7 @@
 
 use super::author_turn;
 use crate::contract::document::DocumentCheck;
-use crate::contract::{JournalLine, LineType};
+use crate::contract::{JournalLine, LineType, NoticeCode};
 use crate::core::agent::typing;
 use crate::core::effect::Outcome;
 use crate::core::fact::{DeliveryEnd, Fact};
@@ -12,6 +12,7 @@ use crate::core::handoff::next::{DocumentText, Entry, Next};
 use crate::core::handoff::{authors, examination, reader, row};
 use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::notice::OperatorNotice;
 use crate::core::pane::Refusal;
 use crate::core::prompts::Rework;
 use crate::core::request::{Assume, Author};
@@ -156,15 +157,13 @@ fn hold(tx: &mut Tx<'_>, id: HandoffId, is_checked: bool) -> Next {
         true => format!("tasuki accept {short} or tasuki cancel {short}"),
         false => format!("tasuki accept {short}, tasuki rework {short} --note TEXT, or tasuki cancel {short}"),
     };
-    let text = format!(
-        "The handoff {short} waits for you to accept its document ({found}): {file_path}. To decide: {choices}"
-    );
-    let fields = json!({ "code": "document_held", "handoff_id": id, "agent_id": agent_id, "file_path": file_path });
-    tx.notify_operator(&text, fields);
+    let message = format!("The handoff {short} waits for you to accept its document ({found}): {file_path}");
+    let notice = OperatorNotice::new(NoticeCode::DocumentHeld, message.clone()).hint(format!("to decide: {choices}"));
+    tx.notify_operator(notice.agent(agent_id).handoff(id).details(json!({ "file_path": file_path })));
     tx.journal(JournalLine {
         step: Some(Step::Checking.as_str().to_owned()),
-        code: Some("document_held".to_owned()),
-        message: Some(text),
+        code: Some(NoticeCode::DocumentHeld.as_str().to_owned()),
+        message: Some(message),
         ..JournalLine::of_handoff(LineType::HandoffStep, &id, &agent_id)
     });
     Next::Stay

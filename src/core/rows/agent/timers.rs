@@ -21,6 +21,8 @@ pub(crate) enum AgentTimer {
     Silence,
     /// A dialog is open in its pane while it starts.
     Dialog,
+    /// A dialog has been open for so long that the operator is to be told.
+    OpenDialog,
     /// It gets no notice of a work item for a while.
     Notices,
     /// It is being shut down.
@@ -49,6 +51,7 @@ macro_rules! timers {
             agent.typing.$as().map(|typing| (AgentTimer::Typing, & $($mut)? typing.deadline)),
             agent.pending_exit.$as().map(|pending_exit| (AgentTimer::PendingExit, & $($mut)? pending_exit.due)),
             agent.priming_deadline.$as().map(|due| (AgentTimer::Priming, due)),
+            agent.alerts.dialog.$as().and_then(|dialog| dialog.due.$as()).map(|due| (AgentTimer::OpenDialog, due)),
             agent.notices.not_before.$as().map(|due| (AgentTimer::Notices, due)),
             agent.shutdown.$as().map(|shutdown| (AgentTimer::Shutdown, & $($mut)? shutdown.deadline)),
             agent.limits.resume_at.$as().map(|due| (AgentTimer::Resume, due)),

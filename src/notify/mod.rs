@@ -1,5 +1,7 @@
 //! Runs a configured command with a notice on its standard input: the operator's (`[notify] command`), the
-//! orchestrator's or the escalation target's.
+//! orchestrator's or the escalation target's. `desktop` makes the command that shows a notice on a desktop.
+
+pub mod desktop;
 
 use crate::child::Grouped;
 use std::process::Stdio;

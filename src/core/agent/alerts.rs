@@ -1,0 +1,117 @@
+//! What the operator is told of an agent outside a handoff: a dialog that nobody answers, and turns that fail. Of an
+//! agent that dies, `exit` tells. Only agents with a persona count: tasuki leaves anonymous agents alone.
+
+use crate::contract::NoticeCode;
+use crate::core::effect::Effect;
+use crate::core::id::AgentId;
+use crate::core::notice::OperatorNotice;
+use crate::core::rows::agent::{Agent, AgentState, OpenDialog};
+use crate::core::time::Deadline;
+use crate::core::tx::Tx;
+use serde_json::json;
+
+/// The shortest pause between two looks at a dialog that stays open, in milliseconds.
+const LOOK_AGAIN_MS: u64 = 60_000;
+
+/// A dialog has opened outside a handoff. The operator is told only if it is still open after `notify.blocked_after`:
+/// a person in front of the agent answers it before that.
+pub(crate) fn dialog_opened(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
+    let due = Deadline::after(&tx.now, tx.state.settings.notify.blocked_after_ms);
+    // The dialog of an agent that is starting is its start's business.
+    let counts = |agent: &&mut Agent| {
+        agent.persona_slug.is_some() && agent.state == AgentState::Blocked && agent.start.is_none()
+    };
+    let Some(agent) = tx.agent_mut(agent_id).filter(counts) else { return };
+    let message = message.map(str::to_owned);
+    agent.alerts.dialog.get_or_insert(OpenDialog { due: Some(due), look: None, is_told: false, message });
+}
+
+/// Time to tell. No event says that somebody has answered a dialog, so its screen is looked at first, where the profile
+/// says how a dialog looks.
+pub(crate) fn dialog_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let knows_dialogs = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.shows_dialogs);
+    let Some(pane) = agent.pane.filter(|_| knows_dialogs) else { return tell_of_dialog(tx, agent_id) };
+    let profile = agent.profile.clone();
+    let key = tx.effect_of(agent_id, Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: true });
+    if let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) {
+        (dialog.due, dialog.look) = (None, Some(key));
+    }
+}
+
+/// What such a look has seen; the operator is told once of each dialog. As long as the agent seems to wait, there is
+/// another look later: another dialog of the same turn may have opened.
+pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, is_open: bool) {
+    let pause = tx.state.settings.notify.blocked_after_ms.max(LOOK_AGAIN_MS);
+    let again = Deadline::after(&tx.now, pause);
+    let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) else { return };
+    let is_news = is_open && !dialog.is_told;
+    if is_news {
+        tell_of_dialog(tx, agent_id);
+    }
+    if let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) {
+        (dialog.due, dialog.look, dialog.is_told) = (Some(again), None, is_open);
+    }
+}
+
+fn tell_of_dialog(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let Some(dialog) = agent.alerts.dialog.as_mut() else { return };
+    (dialog.due, dialog.look, dialog.is_told) = (None, None, true);
+    let said = dialog.message.take().map_or_else(String::new, |message| format!(": {message}"));
+    let place = agent.pane.map_or_else(String::new, |pane| format!(" in pane {pane}"));
+    let message = format!("Agent {} waits at a dialog{place}{said}", named(agent));
+    let handoff_id = agent.handoff_id;
+    let details = json!({ "persona_slug": agent.persona_slug, "pane": agent.pane.map(|pane| pane.to_string()) });
+    let notice = OperatorNotice::new(NoticeCode::AgentBlocked, message).hint("answer the dialog in the agent's pane");
+    tx.notify_operator(OperatorNotice { handoff_id, ..notice.agent(*agent_id).details(details) });
+}
+
+/// A turn has ended in an error. The operator is told once, until a turn of the agent succeeds. Within a handoff, the
+/// handoff says what follows from it. If the profile says how limits show, `limits` first looks for one: the operator is
+/// told of a limit, and not of the turn that it has ended.
+pub(crate) fn turn_failed(tx: &mut Tx<'_>, agent_id: &AgentId, said: Option<&str>) {
+    let is_news = |agent: &&mut Agent| {
+        let is_alone = agent.handoff_id.is_none() && agent.start.is_none() && agent.shutdown.is_none();
+        agent.persona_slug.is_some() && is_alone && !agent.alerts.turn_failed
+    };
+    let Some(agent) = tx.agent_mut(agent_id).filter(is_news) else { return };
+    agent.alerts.failed_turn = Some(said.unwrap_or_default().to_owned());
+    let profile = agent.profile.clone();
+    if !tx.state.settings.profiles.get(&profile).is_some_and(|profile| profile.shows_limits) {
+        no_limit_found(tx, agent_id);
+    }
+}
+
+/// No limit has ended the turn that failed: the operator is told of the turn.
+pub(crate) fn no_limit_found(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if tx.agent(agent_id).is_none_or(|agent| agent.alerts.failed_turn.is_none()) {
+        return;
+    }
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let said = agent.alerts.failed_turn.take().filter(|said| !said.is_empty());
+    agent.alerts.turn_failed = true;
+    let said = said.map_or_else(String::new, |said| format!(": {said}"));
+    let message = format!("A turn of agent {} ended in an error{said}", named(agent));
+    let hint = format!(
+        "look at the agent's pane; once the cause is gone, tell it to continue: tasuki send {} TEXT",
+        agent_id.short()
+    );
+    tx.notify_agent_failure(agent_id, NoticeCode::TurnFailed.as_str(), &message, &hint);
+}
+
+/// A turn has ended well: the next failure is news again.
+pub(crate) fn turn_succeeded(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if tx.agent(agent_id).is_some_and(|agent| agent.alerts.turn_failed || agent.alerts.failed_turn.is_some())
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.alerts.turn_failed = false;
+        agent.alerts.failed_turn = None;
+    }
+}
+
+/// An agent as messages name it: by the beginning of its id, and its persona.
+pub(crate) fn named(agent: &Agent) -> String {
+    let slug = agent.persona_slug.as_ref().map_or_else(String::new, |slug| format!(" ({slug})"));
+    agent.agent_id.short() + &slug
+}

@@ -1,0 +1,32 @@
+//! What the operator was told, or is to be told, of an agent outside a handoff.
+
+use crate::core::effect::EffectKey;
+use crate::core::time::Deadline;
+use serde::{Deserialize, Serialize};
+
+/// What is kept so that the operator is told once of each cause.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Alerts {
+    /// The dialog that is open, as far as its events say.
+    #[serde(default)]
+    pub dialog: Option<OpenDialog>,
+    /// The operator was told that a turn has failed, and no turn has succeeded since.
+    #[serde(default)]
+    pub turn_failed: bool,
+    /// What the CLI said of a turn that has failed, until it is known whether a limit has ended it.
+    #[serde(default)]
+    pub failed_turn: Option<String>,
+}
+
+/// A dialog that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenDialog {
+    /// When to look whether it is still open; none while the look runs.
+    pub due: Option<Deadline>,
+    /// The effect that looks.
+    pub look: Option<EffectKey>,
+    /// The operator was told of it.
+    pub is_told: bool,
+    /// What the CLI said of it; none once the operator was told.
+    pub message: Option<String>,
+}
