@@ -25,7 +25,7 @@ fn the_example_names_every_default() {
     let is_bare = |line: &&str| ["socket", "auto_at", "to ="].iter().any(|key| line.starts_with(key));
     let all: String = keys.filter(|line| !is_bare(line)).map(|line| format!("{line}\n")).collect();
     assert_eq!(parse(&all).expect("with every key"), Config::default());
-    assert_eq!(all.matches(" = ").count(), 31);
+    assert_eq!(all.matches(" = ").count(), 33);
 }
 
 #[test]

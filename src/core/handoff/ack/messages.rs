@@ -233,7 +233,7 @@ pub(crate) fn notified(tx: &mut Tx<'_>, id: HandoffId, number: u32, outcome: Out
     settle(tx, id, number, sending, why.as_deref());
 }
 
-/// A message that waited for its agent will not be typed. For the successor, which is at work by then, that is no failure.
+/// A message that waited for its agent will not be typed. For the successor, which is at work by then, that is not a failure.
 pub(crate) fn not_typed(tx: &mut Tx<'_>, id: HandoffId, number: u32, why: &str) {
     let is_for_successor = find(tx, id, number).is_some_and(|message| message.to_successor);
     let sending = if is_for_successor { Sending::Missed } else { Sending::Failed };
