@@ -68,6 +68,7 @@ fn paths() -> Value {
         "/api/work": list("work", "The open work items; with `all`, the others too.", "work_view", true),
         "/api/work/{id}": with(one("work_item", "One work item.", "work_view"), id("The item's id.")),
         "/api/errors": list("errors", "The failures that nobody has dismissed, newest first.", "error", false),
+        "/api/personas": list("personas", "The personas, by their slugs.", "persona", false),
         "/api/sidecar": one("sidecar", "The sidecar that answers requests.", "sidecar_view"),
         "/api/events": events(),
         "/api/requests": requests(),
@@ -265,6 +266,7 @@ fn schemas() -> Value {
         ("problem", written::<Problem>()),
         ("initiated", written::<Initiated>()),
         ("facts", written::<crate::contract::Facts>()),
+        ("persona", written::<crate::cli::persona::About>()),
     ];
     let embed = |(name, schema): (&str, Value)| (name.to_owned(), embedded(name, schema));
     named.chain(own).chain(bodies).map(embed).collect::<Map<String, Value>>().into()
