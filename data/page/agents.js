@@ -38,6 +38,7 @@ function handOff(id) {
     more: [
       { name: "tasks", label: "Tasks of the successor, one a line", kind: "area" },
       { name: "author", label: "Who writes the document", kind: "select", options: AUTHORS },
+      { name: "document", label: "The document, if you write it", kind: "area", most: 1000000 },
       { name: "successor", label: "Who takes over", kind: "select", options: () => successors(id) },
       { name: "urgency", label: "Acknowledgement by the successor", kind: "select", options: URGENCIES },
       { name: "check", label: "Faults of the document", kind: "select", options: CHECKS },
@@ -45,8 +46,9 @@ function handOff(id) {
       { name: "review", label: "Show me the document before the agent ends", kind: "check" },
       { name: "now", label: "Do not wait for the end of the running turn", kind: "check" },
     ],
-    send: async ({ tasks, successor, publish, ...rest }) => {
+    send: async ({ tasks, document: text, successor, publish, ...rest }) => {
       const body = { ...rest };
+      if (text) Object.assign(body, { author: "provided", document: { text } });
       if (tasks) body.tasks = tasks.split("\n").map((task) => task.trim()).filter(Boolean);
       if (successor) body.successor = successorOf(successor);
       if (publish) body.publish = publishOf(publish);

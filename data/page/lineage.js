@@ -70,11 +70,11 @@ function fillBox(box, { agent, x, y, isFirst }) {
   tell(about, `${short(agent.agent_id)} ${lives(agent) ? agent.state : "ended"}`);
 }
 
-function fillLine(line, ends) {
+function fillLine(drawn, ends) {
   const [fromX, fromY, toX, toY] = ends.split(" ").map(Number);
   const bend = GAP_X / 2;
-  set(line.firstChild, "d", `M${fromX} ${fromY} C${fromX + bend} ${fromY} ${toX - bend} ${toY} ${toX - 6} ${toY}`);
-  set(line.lastChild, "d", `M${toX} ${toY} l-8 -4 v8 z`);
+  set(drawn.firstChild, "d", `M${fromX} ${fromY} C${fromX + bend} ${fromY} ${toX - bend} ${toY} ${toX - 6} ${toY}`);
+  set(drawn.lastChild, "d", `M${toX} ${toY} l-8 -4 v8 z`);
 }
 
 /** Makes these elements be there, one for each key. */

@@ -78,15 +78,18 @@ export function makeAnswers(id) {
   const says = refusals();
   const go = el("button", { class: "main", type: "submit" }, "Answer");
   const questions = el("div", { "data-part": "questions", tabindex: -1 });
+  const revised = el("textarea", { name: "document", rows: 8 });
   const send = () => {
     const clarification = (input) => ({ question: input.dataset.question, answer: input.value.trim() });
-    return about(id, "clarify", { clarifications: [...questions.querySelectorAll("input")].map(clarification) });
+    const clarifications = [...questions.querySelectorAll("input")].map(clarification);
+    return about(id, "clarify", { clarifications, ...(revised.value.trim() ? { document: { text: revised.value } } : {}) });
   };
+  const more = el("details", { class: "more" }, el("summary", {}, "More options"), el("label", {}, "The whole document, brought up to date", revised));
   const onsubmit = (event) => {
     event.preventDefault();
     press(go, says, send);
   };
-  return el("form", { hidden: true, "data-part": "answers", "aria-label": "Questions of the successor", onsubmit }, questions, el("div", { class: "row" }, go), says);
+  return el("form", { hidden: true, "data-part": "answers", "aria-label": "Questions of the successor", onsubmit }, questions, more, el("div", { class: "row" }, go), says);
 }
 
 /** The form to continue without a successor's acknowledgement. */

@@ -1,6 +1,7 @@
 """Each action of the page by the keyboard alone: no pointer, and no focus that a test has set."""
 
 import json
+import pathlib
 
 from chrome import CONTROL, DOWN, ENTER, ESCAPE, HOME, SPACE, TAB, UP
 from scenes import accessible
@@ -168,6 +169,9 @@ def answers(stage, browser):
     step(stage, handoff, "done")
     check("on the branch main" in json.dumps(view(stage, "handoffs", handoff)["ack"]["answers"]), "answered otherwise")
     agent = view(stage, "handoffs", handoff)["successor_id"]
+    stage.faults("")
+    handoff = written_by_hand(stage, browser, agent)
+    agent = view(stage, "handoffs", handoff)["successor_id"]
     handoff = begun(stage, browser, agent, "ack_never", "--urgency", "immediate")
     until("it is waited for", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=override]:not([hidden])'))
     at_card(browser, "handoffs", "2", handoff)
@@ -179,6 +183,21 @@ def answers(stage, browser):
     browser.keys("I have seen that it works" + ENTER)
     step(stage, handoff, "done")
     stage.faults("")
+
+
+def written_by_hand(stage, browser, agent):
+    """A handoff whose document the person at the keyboard writes."""
+    until("it can be handed off", lambda: browser.has(f'#agents > li[data-id="{agent}"] [data-part=open]:not(:disabled)'))
+    known = known_handoffs(stage)
+    at_card(browser, "agents", "1", agent)
+    browser.keys("h")
+    browser.keys("I know it better" + TAB * 2 + ENTER + TAB * 3 + "Sew the red sash; the pattern is in sash.md.")
+    browser.keys(ENTER, CONTROL)
+    handoff = newest(stage, known)
+    step(stage, handoff, "done")
+    seen = view(stage, "handoffs", handoff)
+    check(seen["author"] == "provided" and "red sash" in pathlib.Path(seen["file_path"]).read_text(), f"written otherwise: {seen}")
+    return handoff
 
 
 def publishing(stage, browser):
@@ -253,6 +272,14 @@ def around(stage, browser, url, handoff, item, axe):
     accessible(browser, axe, "the help")
     browser.keys(ESCAPE)
     until("the help is closed", lambda: browser.has("#keys:not([open])"))
+    browser.keys("?" + SPACE + ESCAPE)
+    at = browser.focus()
+    browser.keys("2")
+    check(browser.focus() == at, "keys that are switched off do something")
+    browser.click("#keys-open")
+    browser.keys(SPACE + ESCAPE)
+    browser.keys("1")
+    check(browser.focus() == "agents-section", "keys that are on again do nothing")
     browser.keys("/")
     browser.keys("red sash")
     until("others are hidden", lambda: not browser.has("#handoffs > li") and browser.has(f'#work-escalated > li[data-id="{item}"]'))

@@ -106,8 +106,9 @@ fn the_page_reads_only_fields_that_there_are() {
     let readings = chain.captures_iter(&page).map(|found| {
         let mut path: Vec<String> =
             found[2].split(['?', '.']).filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        // What is called is the language's.
+        // What is called is the language's, and so is the length of a list.
         path.truncate(path.len() - usize::from(found.get(3).is_some()));
+        path.truncate(path.len() - usize::from(path.last().is_some_and(|field| field == "length")));
         (found[1].to_owned(), path)
     });
     let (wrong, count) = missing(&PAGE, readings.filter(|(_, path)| !path.is_empty()));
