@@ -13,9 +13,9 @@ let isKnown = true;
 let waiting = null;
 let since = 0;
 
-const TARGETS = [["handoff_id", "handoffs"], ["item_id", "work"], ["agent_id", "agents"]];
+const TARGETS = [["handoff_id", "handoffs"], ["item_id", "work"], ["agent_id", "agents"], ["error_id", "errors"]];
 
-/** Where an entry leads: a handoff, a work item or an agent. */
+/** Where an entry leads: a handoff, a work item, an agent or an error. */
 const targetOf = (need) => TARGETS.map(([field, kind]) => [kind, need[field]]).find(([, id]) => id);
 
 /** Fetches the list soon; events that come close together are answered by one fetch. */
@@ -37,7 +37,8 @@ async function fetchNeeds() {
   clearTimeout(waiting);
   waiting = null;
   try {
-    draw((await api("/api/needs")).needs);
+    const said = await api("/api/needs");
+    draw(Array.isArray(said) ? said : said.needs);
   } catch (failure) {
     if (failure.status !== 404) return;
     isKnown = false;
@@ -49,12 +50,13 @@ function make(need) {
   const [kind, id] = targetOf(need) ?? [];
   const words = el("span", { class: "what", "data-part": "what" });
   const link = kind ? linkTo(kind, id, words) : words;
-  return el("li", {}, link, el("span", { "data-part": "said" }), el("span", { class: "faint", "data-part": "since" }), el("code", { "data-part": "command" }));
+  return el("li", {}, link, el("span", { "data-part": "said" }), el("span", { "data-part": "hint" }), el("span", { class: "faint", "data-part": "since" }), el("code", { "data-part": "command" }));
 }
 
 function fill(node, need) {
-  tell(part(node, "what"), worded(need.what));
+  tell(part(node, "what"), [worded(need.what), need.persona_slug].filter(Boolean).join(": "));
   say(node, "said", need.said);
+  say(node, "hint", need.hint);
   say(node, "since", need.since && `since ${clock(need.since)}`);
   say(node, "command", need.command);
 }
