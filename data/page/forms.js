@@ -19,7 +19,7 @@ export function notice(text) {
 }
 
 /** Asks whether something is to be done: a dialog with the keys y and n. */
-export function sure(question, yes) {
+function sure(question, yes) {
   const dialog = at("sure");
   tell(at("sure-question"), question);
   tell(at("sure-yes"), yes);
@@ -61,7 +61,7 @@ export async function press(button, says, work) {
 }
 
 /** Gives the focus to this element, or to its card if it can't take the focus. */
-export function keepFocus(node) {
+function keepFocus(node) {
   const can = node.isConnected && !node.disabled && node.checkVisibility();
   (can ? node : node.closest(".card, section"))?.focus();
 }

@@ -18,7 +18,7 @@ export function goTo(kind) {
   section.scrollIntoView({ block: "start" });
 }
 
-/** The whole id, if this is the beginning of one that is known. */
+/** The whole id, if this is the beginning of exactly one known id. */
 function wholeId(kind, start) {
   if (mapOf(kind).has(start)) return start;
   const known = [...mapOf(kind).keys()].filter((id) => id.startsWith(start));
