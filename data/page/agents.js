@@ -70,7 +70,7 @@ function send(id) {
     fields: [{ name: "text", label: "Text that tasuki types to the agent (Ctrl+Enter sends it)", kind: "area", required: true, most: 100000 }],
     send: async ({ text }) => {
       const sent = await ask("agent_send", { agent_id: id, text });
-      notice(`The text for ${titleOf(agents.get(id))} is ${worded(sent.status || "accepted")}.`);
+      notice(`The text for ${titleOf(agents.get(id))}: ${worded(sent.verdict)}${sent.reason ? ` (${sent.reason})` : ""}.`);
       touch("agents", id);
     },
   });

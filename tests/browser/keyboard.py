@@ -52,7 +52,7 @@ def agents(stage, browser):
     browser.keys("s")
     browser.keys("say what you see")
     browser.keys(ENTER, CONTROL)
-    until("the text is sent", lambda: "The text for ada" in browser.text("#notices"))
+    until("the text is sent", lambda: f"The text for ada {made[:8]}: delivered." in browser.text("#notices"))
     until("its turn is over", lambda: view(stage, "agents", made)["state"] == "idle" and not view(stage, "agents", made)["waiting_texts"])
     known = known_handoffs(stage)
     at_card(browser, "agents", "1", made)
