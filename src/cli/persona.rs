@@ -8,9 +8,11 @@ use super::hooks;
 use super::output::eprint_quietly;
 use super::view::shown;
 use crate::agents::Profiles;
+use crate::config::Home;
 use crate::core::id::Slug;
 use crate::personas::{self, PersonaFile};
 use clap::{Args, Subcommand};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use std::path::PathBuf;
@@ -83,7 +85,8 @@ fn create(session: &CliSession, args: &PersonaArgs) -> Result<(), CliError> {
 
 fn list(session: &CliSession) -> Result<(), CliError> {
     let folder = session.home.personas();
-    let found: Vec<About> = personas::list(&folder)?.iter().map(|slug| about(session, slug)).collect();
+    let report = |error: CliError| eprint_quietly(&format!("tasuki: {}", error.message));
+    let found = all(&session.home, report)?;
     if session.out.is_json() {
         return session.out.document(&json!(found));
     }
@@ -102,16 +105,34 @@ fn list(session: &CliSession) -> Result<(), CliError> {
 }
 
 /// What a persona's folder says of itself.
-#[derive(Serialize)]
-struct About {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Persona")]
+pub(super) struct About {
+    /// The folder's name.
     persona_slug: String,
+    /// Its display name.
     name: Option<String>,
+    /// Its role.
     role: Option<String>,
+    /// The profile that its agents run with.
     profile: Option<String>,
+    /// The folder that its agents work in.
     cwd: Option<String>,
+    /// The tmux session of its agents' windows.
     session: Option<String>,
+    /// How many handoff documents it has.
     documents: usize,
+    /// Its folder, absolute.
     path: PathBuf,
+}
+
+/// All personas, by their slugs. A `persona.toml` that can't be read is reported, and the list continues.
+///
+/// # Errors
+/// When the folder of all personas can't be read.
+pub(super) fn all(home: &Home, mut report: impl FnMut(CliError)) -> Result<Vec<About>, CliError> {
+    let slugs = personas::list(&home.personas())?;
+    Ok(slugs.iter().map(|slug| about(home, slug, &mut report)).collect())
 }
 
 /// Whether a file beside the documents is one: tasuki also keeps facts and copies for publishing there.
@@ -119,10 +140,9 @@ fn is_document(name: &str) -> bool {
     name.ends_with(".md") && !name.ends_with(".facts.md") && !name.starts_with("replacement-handoff-")
 }
 
-/// What a persona's folder says. A `persona.toml` that can't be read is reported, and the list continues.
-fn about(session: &CliSession, slug: &Slug) -> About {
-    let facts = personas::facts(&session.home.personas(), slug).unwrap_or_else(|error| {
-        eprint_quietly(&format!("tasuki: {}", CliError::from(error).message));
+fn about(home: &Home, slug: &Slug, report: &mut impl FnMut(CliError)) -> About {
+    let facts = personas::facts(&home.personas(), slug).unwrap_or_else(|error| {
+        report(error.into());
         personas::PersonaOnDisk::default()
     });
     About {
@@ -133,6 +153,6 @@ fn about(session: &CliSession, slug: &Slug) -> About {
         cwd: facts.file.cwd.clone(),
         session: facts.file.session.clone(),
         documents: facts.handoff_files.iter().filter(|name| is_document(name)).count(),
-        path: session.home.personas().join(slug.as_str()),
+        path: home.personas().join(slug.as_str()),
     }
 }

@@ -215,6 +215,8 @@ fn what_is_shown_is_what_the_views_hold_and_every_kind_is_taken() {
     assert_eq!(faults(&of("sidecar_view"), &server.curl("api/sidecar", &[]).body), [] as [String; 0]);
     assert_eq!(server.curl("api/agents", &[]).body[0], stage.agent_view(&agent));
     assert_eq!(server.curl("api/handoffs", &[]).body[0], stage.handoff_view(&handoff));
+    let personas = server.curl("api/personas", &[]).body;
+    assert_eq!((&personas[0]["persona_slug"], &personas[0]["profile"]), (&json!("kai"), &json!("demo")), "{personas}");
     assert_eq!(server.curl("api/openapi.json", &[]).body, tasuki::cli::serve::document());
     // Each kind is taken as the spool takes it: what lacks its fields is refused by their names.
     for kind in tasuki::core::request::KINDS {

@@ -34,7 +34,13 @@ impl World {
         agent.state = AgentState::Busy;
         agent.pane = Some(PANE);
         agent.process = Some(Process { pid: 42, start_ticks: 1 });
-        World { core: Decided::new(PANE.server, ProfileFacts { reports_context: false, ..profile }, [agent]) }
+        World {
+            core: Decided::new(
+                PANE.server,
+                ProfileFacts { reports_context: false, shows_limits: false, ..profile },
+                [agent],
+            ),
+        }
     }
 
     fn hear(&mut self, kind: HookKind) -> Decision {

@@ -187,3 +187,19 @@ fn without_fallbacks_the_operator_is_told_why_nothing_happens() {
     assert!(told(&decision)[0].0.contains("names no fallbacks"), "{decision:?}");
     assert!(world.core.state.handoffs.is_empty());
 }
+
+#[test]
+fn a_turn_that_a_limit_has_ended_is_told_as_a_limit_and_another_one_as_a_failed_turn() {
+    let mut world = World::new(OnUsageLimit::Tell);
+    let decision = world.hook(HookKind::StopFailure);
+    assert!(told(&decision).is_empty() && decision.errors.is_empty(), "it is not known yet why the turn has failed");
+    let key = world.effect(|effect| matches!(effect, Effect::ReadLimit { .. })).expect("it is looked for");
+    let decision = world.core.decide(Event::Settled { key, outcome: Outcome::Limit(None) });
+    assert_eq!(decision.errors.len(), 1, "{decision:?}");
+    assert_eq!((decision.errors[0].code.as_str(), told(&decision).len()), ("turn_failed", 1));
+    world.hook(HookKind::Stop);
+    let decision = world.reaches(LimitKind::LoggedOut, None);
+    assert!(decision.errors.is_empty());
+    let codes: Vec<Value> = told(&decision).into_iter().map(|(_, json)| json["code"].clone()).collect();
+    assert_eq!(codes, ["agent_limited"]);
+}

@@ -12,10 +12,16 @@ use tasuki::contract::Step;
 type Name = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// In the page. A name that stands for several things has each field in one of them.
-const PAGE: [Name; 16] = [
+const PAGE: [Name; 22] = [
+    ("need", &["need"], &[]),
     ("agent", &["agent_view"], &[]),
     ("context", &["agent_view.context"], &[]),
     ("handoff", &["handoff_view"], &[]),
+    ("item", &["work_view"], &[]),
+    ("comment", &["work_view.comments"], &[]),
+    ("entry", &["work_view.history"], &[]),
+    ("child", &["agent_view", "work_view.failed_children"], &[]),
+    ("wrong", &["work_view.failed_children.errors"], &[]),
     ("ack", &["handoff_view.ack"], &[]),
     ("publish", &["handoff_view.publish"], &[]),
     ("facts", &["handoff_view.facts"], &[]),
@@ -42,6 +48,16 @@ const RECIPE: [Name; 5] = [
 
 fn text(name: &str) -> String {
     fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)).expect("readable")
+}
+
+/// All modules of the page in one text.
+fn page() -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/page");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).expect("the page").map(|entry| entry.expect("a file").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|kind| kind == "js"));
+    files.sort();
+    files.iter().map(|file| fs::read_to_string(file).expect("readable")).collect()
 }
 
 /// What is described, whichever way it is said: by a name, as null or else, or as the members of a list.
@@ -86,13 +102,14 @@ fn missing(names: &[Name], readings: impl Iterator<Item = (String, Vec<String>)>
 
 #[test]
 fn the_page_reads_only_fields_that_there_are() {
-    let page = text("data/page/page.js");
+    let page = page();
     let chain = Regex::new(r"\b([a-z]+)((?:\??\.\w+)+)(\()?").expect("an expression");
     let readings = chain.captures_iter(&page).map(|found| {
         let mut path: Vec<String> =
             found[2].split(['?', '.']).filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        // What is called is the language's.
+        // What is called is the language's, and so is the length of a list.
         path.truncate(path.len() - usize::from(found.get(3).is_some()));
+        path.truncate(path.len() - usize::from(path.last().is_some_and(|field| field == "length")));
         (found[1].to_owned(), path)
     });
     let (wrong, count) = missing(&PAGE, readings.filter(|(_, path)| !path.is_empty()));
@@ -102,9 +119,9 @@ fn the_page_reads_only_fields_that_there_are() {
 
 #[test]
 fn the_page_knows_every_step() {
-    let page = text("data/page/page.js");
+    let page = page();
     let list = |name: &str| -> Vec<String> {
-        let line = page.lines().find_map(|line| line.strip_prefix(&format!("const {name} = ")));
+        let line = page.lines().find_map(|line| line.strip_prefix(&format!("export const {name} = ")));
         serde_json::from_str(line.and_then(|line| line.strip_suffix(';')).expect("a list")).expect("JSON")
     };
     let all: Vec<&str> = Step::ALL.iter().map(|step| step.as_str()).collect();

@@ -36,6 +36,7 @@ mod house;
 mod lessons;
 mod named;
 mod packages;
+mod page;
 mod personas;
 mod profiles;
 mod promises;

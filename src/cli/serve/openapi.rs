@@ -72,6 +72,7 @@ fn paths() -> Value {
         "/api/errors": list("errors", "The failures that nobody has dismissed, newest first.", "error", false),
         "/api/needs": list("needs", "What waits for a person, the most urgent first.", "need", false),
         "/api/health": health(),
+        "/api/personas": list("personas", "The personas, by their slugs.", "persona", false),
         "/api/sidecar": one("sidecar", "The sidecar that answers requests.", "sidecar_view"),
         "/api/events": events(),
         "/api/requests": requests(),
@@ -289,6 +290,7 @@ fn schemas() -> Value {
         ("health", written::<HealthReport>()),
         ("initiated", written::<Initiated>()),
         ("facts", written::<crate::contract::Facts>()),
+        ("persona", written::<crate::cli::persona::About>()),
     ];
     let embed = |(name, schema): (&str, Value)| (name.to_owned(), embedded(name, schema));
     named.chain(own).chain(bodies).map(embed).collect::<Map<String, Value>>().into()

@@ -14,9 +14,7 @@ use std::sync::Arc;
 /// All addresses, behind the guard.
 pub(super) fn router(app: Arc<ServeApp>) -> Router {
     Router::new()
-        .route("/", get(page::html))
-        .route("/page.js", get(page::script))
-        .route("/page.css", get(page::style))
+        .merge(page::routes())
         .route(login::PROOF, get(login::prove))
         .route(login::SESSION, post(login::enter))
         .route("/api/agents", get(views::agents))
@@ -32,6 +30,7 @@ pub(super) fn router(app: Arc<ServeApp>) -> Router {
         .route("/api/errors", get(views::errors))
         .route("/api/needs", get(health::needs))
         .route("/api/health", get(health::health))
+        .route("/api/personas", get(views::personas))
         .route("/api/sidecar", get(views::sidecar))
         .route("/api/events", get(events::listen))
         .route("/api/requests", post(ask::any))

@@ -5,6 +5,7 @@ use super::problem::{Problem, json};
 use super::query::{ListQuery, Parameters};
 use crate::cli::agents::place;
 use crate::cli::error::CliError;
+use crate::cli::persona;
 use crate::cli::view::{self, ViewFile};
 use crate::cli::work::read as items;
 use crate::config::Home;
@@ -62,6 +63,16 @@ pub(super) async fn work(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQ
         found.sort_by_cached_key(|(_, item)| item.place());
         found.truncate(asked.limit);
         Ok(found.iter().filter_map(|(text, _)| serde_json::from_str(text).ok()).collect())
+    })
+    .await
+}
+
+/// `GET /api/personas`: the personas, by their slugs. What a `persona.toml` that can't be read says is left out.
+pub(super) async fn personas(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
+    list(app, query, Parameters::Limit, |home, asked| {
+        let mut found = persona::all(home, |_| {})?;
+        found.truncate(asked.limit);
+        Ok(found.iter().filter_map(|persona| serde_json::to_value(persona).ok()).collect())
     })
     .await
 }

@@ -1,0 +1,49 @@
+// The failures that nobody has dismissed.
+
+import { ask } from "./api.js";
+import { CardList, headline } from "./cards.js";
+import { at, clock, described, el, linkTo, part, say, short, tell, worded } from "./dom.js";
+import { matches } from "./filter.js";
+import { action, refusals } from "./forms.js";
+import { changed, errors } from "./store.js";
+
+function row(id) {
+  const says = refusals();
+  const work = async () => {
+    await ask("error_dismiss", { error_id: id });
+    errors.delete(id);
+    changed("errors");
+  };
+  const dismiss = action("Dismiss", { name: "dismiss", key: "d", says, work });
+  dismiss.dataset.rove = "true";
+  return [el("p", { "data-part": "hint" }), el("div", { class: "row" }, dismiss), says];
+}
+
+function summary(card, error) {
+  card.classList.add("error");
+  tell(part(card, "name"), error.message);
+  say(card, "state", "");
+  say(card, "hint", error.hint);
+  const about = [clock(error.at), error.code, error.step, error.handoff_id && `handoff ${short(error.handoff_id)}`];
+  say(card, "about", about.filter(Boolean).join("  "));
+  part(card, "dismiss").setAttribute("aria-label", `Dismiss: ${error.message}`);
+}
+
+function update(card, error) {
+  const plain = Object.entries(error).filter(([, value]) => ["string", "number"].includes(typeof value));
+  const linked = { handoff_id: "handoffs", agent_id: "agents" };
+  const shown = ([name, value]) => [worded(name), [linked[name] ? linkTo(linked[name], value, value) : String(value)]];
+  part(card, "fields").replaceChildren(...described(plain.map(shown)));
+}
+
+const body = () => [el("dl", { class: "faint", "data-part": "fields" })];
+const list = new CardList("errors", { idOf: (error) => error.error_id, row, body, summary, update });
+
+/** Draws the errors, the newest first. */
+export function drawErrors() {
+  const all = [...errors.values()];
+  const shown = all.filter((error) => matches("errors", error)).sort((a, b) => (a.at < b.at ? 1 : -1));
+  list.draw([{ list: at("error-list"), things: shown }]);
+  for (const id of ["errors", "to-errors"]) at(id).hidden = all.length === 0;
+  headline("errors-title", "Errors", shown.length, all.length);
+}

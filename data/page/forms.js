@@ -1,0 +1,149 @@
+// Buttons and forms that send requests. What comes of a request is told at the place that asked, or as a notice.
+
+import { whyNot } from "./api.js";
+import { at, el, tell } from "./dom.js";
+
+/** How many notices are kept on the page, and for how long. */
+const MOST_NOTICES = 3;
+const NOTICE_MS = 30000;
+
+/** Tells something that needs no answer: on the page, and to a screen reader. */
+export function notice(text) {
+  const list = at("notices");
+  const close = el("button", { type: "button", "aria-label": `Close: ${text}` }, "Close");
+  const row = el("p", {}, el("span", {}, text), close);
+  close.addEventListener("click", () => row.remove());
+  setTimeout(() => row.remove(), NOTICE_MS);
+  list.append(row);
+  while (list.children.length > MOST_NOTICES) list.firstElementChild.remove();
+}
+
+/** Asks whether something is to be done: a dialog with the keys y and n. */
+function sure(question, yes) {
+  const dialog = at("sure");
+  tell(at("sure-question"), question);
+  tell(at("sure-yes"), yes);
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+  });
+}
+
+/** Connects the buttons of that dialog; once. */
+export function prepareSure() {
+  const dialog = at("sure");
+  const answer = (value) => () => dialog.close(value);
+  at("sure-yes").addEventListener("click", answer("yes"));
+  at("sure-no").addEventListener("click", answer("no"));
+  dialog.addEventListener("keydown", (event) => {
+    if (event.key === "y") dialog.close("yes");
+    else if (event.key === "n") dialog.close("no");
+    else return;
+    event.preventDefault();
+  });
+}
+
+/** Runs a button's action: meanwhile it can't be pressed again, and a refusal is shown beside it. */
+export async function press(button, says, work) {
+  const isFocused = document.activeElement === button;
+  button.disabled = true;
+  tell(says, "");
+  try {
+    await work();
+  } catch (failure) {
+    tell(says, whyNot(failure));
+  } finally {
+    button.disabled = false;
+    // A button that is disabled loses the focus.
+    if (isFocused && document.activeElement === document.body) keepFocus(button);
+  }
+}
+
+/** Gives the focus to this element, or to its card if it can't take the focus. */
+function keepFocus(node) {
+  const can = node.isConnected && !node.disabled && node.checkVisibility();
+  (can ? node : node.closest(".card, section"))?.focus();
+}
+
+export const refusals = () => el("p", { class: "says", role: "alert" });
+
+/** The attributes of an element that a key of the keyboard activates (keys.js). */
+export const shortcut = (key) => (key ? { "data-key": key, "aria-keyshortcuts": key } : {});
+
+/** A button with its action. `question` may give a text: then it asks first. */
+export function action(text, { name, key, main, question, work, says }) {
+  const node = el("button", { type: "button", class: main ? "main" : "", "data-part": name, ...shortcut(key) }, text);
+  node.addEventListener("click", async () => {
+    const asked = question?.();
+    if (asked && !(await sure(asked, text))) return;
+    press(node, says, work);
+  });
+  return node;
+}
+
+function inputOf(field) {
+  const { name, required, options, kind = "input", most = 16000, list } = field;
+  if (kind === "check") return el("input", { name, type: "checkbox" });
+  if (kind === "select") return el("select", { name }, ...(typeof options === "function" ? [] : optionsOf(options)));
+  if (kind === "area") return el("textarea", { name, required, maxlength: most, rows: field.rows ?? 4 }, field.value ?? "");
+  return el("input", { name, required, maxlength: most, autocomplete: "off", spellcheck: field.spell ? "true" : "false", list, placeholder: field.example, pattern: field.pattern });
+}
+
+const optionsOf = (options) => options.map(([value, words]) => el("option", { value }, words));
+
+/** The filled fields of a form, by name: texts without blanks around them, and true for what is checked. */
+function valuesOf(form, fields) {
+  const said = fields.map(({ name, kind }) => [name, kind === "check" ? form.elements[name].checked : form.elements[name].value.trim()]);
+  return Object.fromEntries(said.filter(([, value]) => value));
+}
+
+const labelled = (field, input) =>
+  field.kind === "check" ? el("label", { class: "check" }, input, field.label) : el("label", {}, field.label, input);
+
+/** Fills a form with its fields and buttons. */
+function build(form, { fields, more, submit, shut, says }) {
+  const rows = (list) => list.map((field) => labelled(field, inputOf(field)));
+  const rest = more.length ? el("details", { class: "more" }, el("summary", {}, "More options"), ...rows(more)) : "";
+  form.append(...rows(fields), rest, el("div", { class: "row" }, submit, shut), says);
+}
+
+/**
+ * A form that is shown by a button, and built when it is shown for the first time. `fields` are asked for, `more` only after
+ * "More options"; `send` gets the filled ones. It gives the form and its button.
+ */
+export function asking({ opens, name, key, fields, more = [], go, send, roving }) {
+  const says = refusals();
+  const submit = el("button", { class: "main", type: "submit" }, go);
+  const shut = el("button", { type: "button", onclick: () => show(false) }, "Not now");
+  const opener = el("button", { type: "button", "data-part": name, ...shortcut(key), "aria-expanded": "false", "data-rove": roving }, opens);
+  const all = [...fields, ...more];
+  const show = (shown) => {
+    form.hidden = !shown;
+    opener.setAttribute("aria-expanded", String(shown));
+    if (!shown) return keepFocus(opener);
+    if (!form.firstChild) build(form, { fields, more, submit, shut, says });
+    for (const field of all) {
+      if (typeof field.options === "function") form.elements[field.name].replaceChildren(...optionsOf(field.options()));
+    }
+    return form.elements[fields[0].name].focus();
+  };
+  const onsubmit = (event) => {
+    event.preventDefault();
+    press(submit, says, async () => {
+      await send(valuesOf(form, all));
+      form.reset();
+      show(false);
+    });
+  };
+  const onkeydown = (event) => {
+    if (event.key === "Escape") show(false);
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const form = el("form", { hidden: true, "data-part": `${name}-form`, "aria-label": opens, onsubmit, onkeydown });
+  opener.addEventListener("click", () => show(form.hidden));
+  return { form, opener };
+}

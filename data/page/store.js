@@ -1,0 +1,117 @@
+// What the page knows: the views of agents, handoffs and work items, and the errors. Changes that come at the same time are
+// fetched together, each view by itself; only what has changed is drawn.
+
+import { api } from "./api.js";
+
+const MOST = { agents: 500, handoffs: 300, work: 500, errors: 100 };
+/** How many changed views are fetched one by one; above this, the lists are fetched. */
+const MOST_DIRTY = 100;
+/** How many are fetched at the same time. */
+const AT_ONCE = 6;
+const TOGETHER_MS = 40;
+
+export const agents = new Map();
+export const handoffs = new Map();
+export const items = new Map();
+export const errors = new Map();
+
+const KINDS = {
+  agents: { map: agents, id: "agent_id", list: () => `/api/agents?all=true&limit=${MOST.agents}` },
+  handoffs: { map: handoffs, id: "handoff_id", list: () => `/api/handoffs?limit=${MOST.handoffs}` },
+  work: { map: items, id: "item_id", list: () => `/api/work?limit=${MOST.work}${withFinished ? "&all=true" : ""}` },
+  errors: { map: errors, id: "error_id", list: () => `/api/errors?limit=${MOST.errors}` },
+};
+const watchers = [];
+const dirty = new Set();
+let flushing = null;
+let withFinished = false;
+
+export const mapOf = (kind) => KINDS[kind]?.map;
+export const lives = (agent) => !agent.ended_at && agent.state !== "ended" && agent.state !== "lost";
+export const nameOf = (agent) => agent.persona_slug || "anonymous";
+export const isFinished = (item) => item.status === "done" || item.status === "withdrawn";
+
+/** The name of an agent in a few words; of a person too. */
+export function whoIs(id) {
+  if (!id || id === "human") return id ? "you" : "";
+  const agent = agents.get(id);
+  return agent ? `${nameOf(agent)} ${id.slice(0, 8)}` : id.slice(0, 8);
+}
+
+/** Calls this function with the kinds that have changed. */
+export const onChange = (draw) => watchers.push(draw);
+export const changed = (...kinds) => watchers.forEach((draw) => draw(new Set(kinds)));
+
+async function load(kind) {
+  const { map, id, list } = KINDS[kind];
+  const all = await api(list());
+  map.clear();
+  for (const one of all) map.set(one[id], one);
+}
+
+export async function loadAll() {
+  await Promise.all(Object.keys(KINDS).map(load));
+  changed(...Object.keys(KINDS));
+}
+
+/** Whether finished work items are loaded too. */
+export async function showFinished(are) {
+  withFinished = are;
+  await load("work");
+  changed("work");
+}
+
+/** Fetches one view that is not in the list, for instance for a link to it. */
+export async function fetchOne(kind, id) {
+  const one = await api(`/api/${kind}/${encodeURIComponent(id)}`);
+  put(kind, one);
+  changed(kind);
+}
+
+function put(kind, one) {
+  const { map, id } = KINDS[kind];
+  map.set(one[id], one);
+  if (map.size <= 2 * MOST[kind]) return;
+  // The page may be open for days: what has ended longest ago is forgotten.
+  const over = { agents: (agent) => !lives(agent), handoffs: (handoff) => handoff.step === "done" || handoff.step === "cancelled", work: isFinished };
+  for (const [known, thing] of map) {
+    if (map.size <= MOST[kind]) break;
+    if (over[kind]?.(thing)) map.delete(known);
+  }
+}
+
+/** Notes that something has changed; changes at the same time are fetched together. */
+export function touch(kind, id) {
+  if (!id) return;
+  dirty.add(`${kind} ${id}`);
+  flushing ??= setTimeout(flush, TOGETHER_MS);
+}
+
+async function flush() {
+  flushing = null;
+  const wanted = [...dirty].map((entry) => entry.split(" "));
+  dirty.clear();
+  const fetches = fetchesOf(wanted);
+  const worker = async () => {
+    // A view that can't be fetched is fetched at the next change.
+    for (let next = fetches.shift(); next; next = fetches.shift()) await next().catch(() => {});
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  changed(...wanted.map(([kind]) => kind));
+}
+
+function fetchesOf(wanted) {
+  const kinds = [...new Set(wanted.map(([kind]) => kind))];
+  if (wanted.length > MOST_DIRTY) return kinds.map((kind) => () => load(kind));
+  const views = wanted.filter(([kind]) => kind !== "errors").map(([kind, id]) => () => renew(kind, id));
+  return kinds.includes("errors") ? [() => load("errors"), ...views] : views;
+}
+
+async function renew(kind, id) {
+  try {
+    put(kind, await api(`/api/${kind}/${encodeURIComponent(id)}`));
+  } catch (failure) {
+    if (failure.status === 404) KINDS[kind].map.delete(id);
+    throw failure;
+  }
+}

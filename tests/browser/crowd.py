@@ -1,0 +1,232 @@
+"""A home made of files, with very many agents, handoffs and work items: how the page looks and how fast it is with them."""
+
+import datetime
+import json
+import os
+import subprocess
+import time
+import uuid
+
+from chrome import ENTER, TAB
+from stage import FOREIGN, check, until
+
+STEPS = ["waiting", "instructing", "writing", "checking", "recording", "ending", "starting", "priming", "briefing", "reading"]
+NAMES = ["kai", "mia", "lea", "noah", "ada", "otto", "ines", "jun", "vera", "tom"]
+BEGAN = datetime.datetime(2026, 11, 20, 20, 0, tzinfo=datetime.timezone.utc)
+REASONS = ["the context is nearly full", "the refactoring of the parser is done; the tests of the printer come next", "a fresh look is needed"]
+TITLES = ["Sew a red sash", "The export forgets the time zone of items that were imported", "Write the story of the login", "Check the licences"]
+DOCUMENT = "# Handoff\n\n## State\n\nThe parser is done, `cargo test` passes.\n\n- next: the printer\n- then: the guide\n"
+
+
+def at(minutes):
+    return (BEGAN + datetime.timedelta(minutes=minutes)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def an_id(kind, number):
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{kind} {number}"))
+
+
+class Crowd:
+    """The files, and a `tasuki serve` over them."""
+
+    def __init__(self, tasuki, folder, handoffs=300, agents=200, items=40):
+        self.tasuki, self.home = tasuki, folder / "crowd"
+        for name in ["spool/tmp", "spool/requests", "spool/results", "spool/errors", "view/agents", "view/handoffs", "view/work/open"]:
+            (self.home / name).mkdir(parents=True, mode=0o700)
+        for path in [self.home, *self.home.rglob("*")]:
+            path.chmod(0o700)
+        self.seq, self.handoffs, self.agents = 0, [], []
+        now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=2)
+        self.write("view/sidecar.json", {"v": 1, "pid": 1, "version": "0", "heartbeat": now.isoformat().replace("+00:00", "Z"), "state": "running"})
+        for number in range(agents):
+            self.agent(number)
+        for number in range(handoffs):
+            self.handoff(number, agents)
+        for number in range(items):
+            self.item(number)
+        self.error(0)
+        self.journal({"type": "error"})
+        self.serve()
+
+    def write(self, name, value):
+        path = self.home / name
+        scratch = path.with_suffix(".tmp")
+        scratch.write_text(json.dumps(value))
+        scratch.rename(path)
+
+    def agent(self, number, state=None):
+        state = state or ["idle", "busy", "busy", "blocked"][number % 4]
+        view = {
+            "v": 1, "agent_id": an_id("agent", number), "persona_slug": NAMES[number % len(NAMES)], "profile": "demo", "pane": f"%{number}",
+            "pid": 1000 + number, "tmux_session": "night", "cwd": f"/srv/work/project-{number % 7}", "state": state,
+            "previous_agent_id": an_id("agent", number - 10) if number % 3 == 1 and number >= 10 else None, "created_at": at(number),
+            "registered_at": at(number), "started_by_tasuki": True, "hooks": "seen", "primed": True,
+            "context": {"used": 1000 * number, "window": 200000, "percent": number % 100}, "handoff_suggested": number % 100 > 90,
+        }
+        self.write(f"view/agents/{view['agent_id']}.json", view)
+        if number == len(self.agents):
+            self.agents.append(view["agent_id"])
+
+    def handoff(self, number, agents, step=None):
+        step = step or ("writing" if number % 40 == 7 else "checking" if number % 75 == 9 else "failed" if number % 50 == 3 else "done")
+        passed = STEPS[: STEPS.index(step)] if step in STEPS else STEPS[:3] if step == "failed" else STEPS
+        steps = [{"step": name, "entered_at": at(number + place / 10), "left_at": at(number + (place + 1) / 10)} for place, name in enumerate(passed)]
+        held = step == "checking"
+        view = {
+            "v": 1, "handoff_id": an_id("handoff", number), "agent_id": an_id("agent", number % agents), "persona_slug": NAMES[number % len(NAMES)],
+            "reason": REASONS[number % len(REASONS)], "focus": "the flaky test", "tasks": ["finish the printer"], "author": "agent_file",
+            "file_path": f"{self.home}/data/personas/{NAMES[number % len(NAMES)]}/handoffs/{number}.md", "created_at": at(number),
+            "step": step, "steps": steps + ([] if step in ("done", "failed") else [{"step": step, "entered_at": at(number + 1), "left_at": None}]),
+            "held_since": at(number + 2) if held else None, "bytes": len(DOCUMENT) if step == "done" else None,
+            "document": {"bytes": 812, "at": at(number + 1)} if held else None, "reworks": 0, "generation": 1 + number % 4,
+            "faults": [{"code": "section_empty", "grade": "fix", "line": 7, "said": "The section “Next” is empty"}] if held else [],
+            "error": {"error_id": an_id("error", number), "step": "writing", "code": "document_missing", "message": "The agent has ended its turn without a document",
+                      "hint": "Look at its pane, then retry"} if step == "failed" else None,
+            "successor_id": an_id("agent", (number + 1) % agents) if step == "done" else None,
+            "verdicts": {"instruction": {"delivery_id": "1", "verdict": "delivered", "at": at(number)}, "priming": None, "briefing": None},
+        }
+        self.write(f"view/handoffs/{view['handoff_id']}.json", view)
+        if number == len(self.handoffs):
+            self.handoffs.append(view["handoff_id"])
+        return view
+
+    def item(self, number):
+        status = ["ready", "ready", "claimed", "escalated"][number % 4]
+        item = an_id("item", number)
+        view = {
+            "v": 1, "item_id": item, "type": ["task", "story", "bug"][number % 3], "title": TITLES[number % len(TITLES)], "description": "In full.",
+            "status": status, "project_id": item, "children": [], "priority": ["normal", "high", "low", "urgent"][number % 4],
+            "claimed_by": an_id("agent", number) if status == "claimed" else None, "claimed_at": at(number) if status == "claimed" else None,
+            "metadata": {}, "failed_children": [], "comments": [{"comment_id": "1", "at": at(number), "author": "human", "text": "See the notes of Monday.", "system": False}],
+            "history": [{"at": at(number), "action": "created", "by": "human", "from": None, "to": "ready", "children": []}], "told": [],
+            "created_at": at(number), "created_by": "human", "escalation_reason": "no access to the database" if status == "escalated" else None,
+        }
+        self.write(f"view/work/{item}.json", view)
+        (self.home / f"view/work/open/{item}").touch()
+
+    def error(self, number):
+        self.write(f"spool/errors/{an_id('error', number)}.json", {
+            "v": 1, "error_id": an_id("error", number), "at": at(number), "code": "document_missing", "step": "writing", "handoff_id": an_id("handoff", 3),
+            "agent_id": None, "message": "The agent has ended its turn without a document", "hint": "Look at its pane, then retry: tasuki retry 1a2b",
+        })
+
+    def journal(self, *lines):
+        with open(self.home / "spool/journal.jsonl", "a", encoding="utf-8") as journal:
+            for line in lines:
+                self.seq += 1
+                journal.write(json.dumps({"seq": self.seq, "at": at(self.seq), **line}) + "\n")
+
+    def serve(self):
+        env = {name: value for name, value in os.environ.items() if name not in FOREIGN} | {"TASUKI_HOME": str(self.home)}
+        self.server = subprocess.Popen(
+            [self.tasuki, "serve", "--listen", "127.0.0.1:0", "--json"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )
+        self.url = json.loads(self.server.stdout.readline())["url"]
+        self.token = (self.home / "state/serve.token").read_text().strip()
+
+    def close(self):
+        self.server.terminate()
+        self.server.wait(20)
+
+
+MEASURED = ["ScriptDuration", "LayoutDuration", "RecalcStyleDuration"]
+EVENTS = 40
+LIMIT_MS = 16
+
+
+def metrics(browser):
+    found = {one["name"]: one["value"] for one in browser.cdp("Performance.getMetrics")["metrics"]}
+    return [1000 * found[name] for name in MEASURED]
+
+
+def measure(crowd, browser):
+    """The time that one event takes on the page: that a step of a handoff or an agent's state has changed."""
+    browser.cdp("Performance.enable")
+    browser.cdp("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+    began = time.monotonic()
+    browser.enter(crowd.url, crowd.token)
+    until("all are shown", lambda: browser.js("return document.querySelectorAll('#handoffs > li').length") == len(crowd.handoffs))
+    check(browser.js("return document.querySelectorAll('#agents > li').length") == len(crowd.agents), "not all agents are shown")
+    spent = 1000 * (time.monotonic() - began)
+    worst, sums = [0, 0, 0], [0, 0, 0]
+    for number in range(EVENTS):
+        handoff, agent = 7 + 40 * (number % 7), number % len(crowd.agents)
+        step = STEPS[(number + 3) % len(STEPS)]
+        before = metrics(browser)
+        crowd.handoff(handoff, len(crowd.agents), step)
+        crowd.agent(agent, "starting")
+        crowd.journal({"type": "handoff.step", "handoff_id": an_id("handoff", handoff), "agent_id": an_id("agent", agent), "step": step})
+        until("the agent has changed", lambda: browser.text(f"#agents > li[data-id='{an_id('agent', agent)}'] [data-part=state]") == "starting")
+        until("the step is shown", lambda: browser.text(f"#handoffs > li[data-id='{an_id('handoff', handoff)}'] [data-part=state]") == step)
+        took = [after - earlier for after, earlier in zip(metrics(browser), before)]
+        worst = [max(pair) for pair in zip(worst, took)]
+        sums = [sum(pair) for pair in zip(sums, took)]
+    said = ", ".join(f"{name} {total / EVENTS:.1f} ms (at most {most:.1f})" for name, total, most in zip(MEASURED, sums, worst))
+    print(f"browser: {len(crowd.handoffs)} handoffs and {len(crowd.agents)} agents, loaded in {spent:.0f} ms; one event: {said}", flush=True)
+    check(worst[0] < LIMIT_MS, f"an event took {worst[0]:.1f} ms of scripting")
+
+
+# Answers for `GET /api/needs`, whatever the server has: what a test says, and how often it was asked for.
+NEEDS = """
+const real = window.fetch;
+window.needs = [];
+window.asked = 0;
+window.fetch = (path, options) => {
+  if (path !== "/api/needs") return real(path, options);
+  window.asked += 1;
+  return Promise.resolve(new Response(JSON.stringify({needs: window.needs}), {headers: {"Content-Type": "application/json"}}));
+};
+"""
+
+
+def needs(crowd, browser, look):
+    """What needs a person stands at the top, with its count in the page's title; a burst of events asks for it a few times."""
+    script = browser.cdp("Page.addScriptToEvaluateOnNewDocument", source=NEEDS)["identifier"]
+    browser.enter(crowd.url, crowd.token)
+    until("nothing needs a person", lambda: browser.has("#no-needs:not([hidden])"))
+    check(browser.js("return document.title") == "tasuki", "the title counts nothing")
+    handoff = crowd.handoffs[7]
+    entries = [
+        {"what": "held", "handoff_id": handoff, "since": at(9), "said": "its document has <b>1</b> fault", "command": f"tasuki accept {handoff[:8]}"},
+        {"what": "dialog", "agent_id": crowd.agents[3], "since": at(5), "said": "ada waits at a dialog", "command": "tasuki top"},
+    ]
+    before = browser.js("window.needs = arguments[0]; return window.asked", entries)
+    crowd.journal(*({"type": "agent.state", "agent_id": crowd.agents[3], "state": "blocked"} for _ in range(200)))
+    until("the title counts them", lambda: browser.js("return document.title") == "(2) tasuki")
+    asked = browser.js("return window.asked") - before
+    check(asked <= 3, f"200 events asked {asked} times")
+    check("<b>1</b>" in browser.text("#needs-list li"), "a text became HTML")
+    look("the list of what needs a person")
+    browser.keys("0" + TAB + ENTER)
+    until("the link leads there", lambda: browser.focus() == f"handoffs {handoff} name")
+    browser.js("window.needs = []")
+    crowd.journal({"type": "agent.state", "agent_id": crowd.agents[3], "state": "blocked"})
+    until("the title counts nothing", lambda: browser.js("return document.title") == "tasuki")
+    browser.cdp("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
+def pictures(crowd, browser, folder, look):
+    """The page at three widths, light and dark: nothing is wider than its window. With a folder, a picture of each."""
+    browser.enter(crowd.url, crowd.token)
+    until("all are shown", lambda: browser.has("#handoffs > li") and browser.has("#work-ready > li"))
+    for kind, one in [("handoffs", crowd.handoffs[9]), ("handoffs", crowd.handoffs[3]), ("work", an_id("item", 3)), ("agents", crowd.agents[4])]:
+        browser.js("location.hash = `#/${arguments[0]}/${arguments[1]}`", kind, one)
+        until("the link opens its card", lambda: browser.focus() == f"{kind} {one} name")
+    browser.keys("h")
+    browser.click(f'#agents > li[data-id="{crowd.agents[4]}"] .more summary')
+    for width in (400, 1280, 2560):
+        browser.wide(width, 1400)
+        wide = browser.js("return [document.documentElement.scrollWidth, innerWidth]")
+        check(wide[0] <= wide[1] == width, f"wider than its window: {wide}")
+        grounds = set()
+        for scheme in ("light", "dark"):
+            browser.scheme(scheme)
+            grounds.add(browser.js("return getComputedStyle(document.body).backgroundColor"))
+            look(f"the page in {scheme} at {width} pixels")
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
+                browser.js("scrollTo(0, 0)")
+                browser.picture(folder / f"page-{width}-{scheme}.png")
+        check(len(grounds) == 2, f"light and dark look alike: {grounds}")
+    browser.scheme(None)
+    browser.cdp("Emulation.clearDeviceMetricsOverride")

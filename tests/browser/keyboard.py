@@ -1,0 +1,315 @@
+"""Each action of the page by the keyboard alone: no pointer, and no focus that a test has set."""
+
+import json
+import pathlib
+
+from chrome import CONTROL, DOWN, ENTER, ESCAPE, HOME, SPACE, TAB, UP
+from scenes import accessible
+from stage import check, until
+
+
+def view(stage, kind, one):
+    return json.loads((stage.home / f"view/{kind}/{one}.json").read_text())
+
+
+def newest(stage, known):
+    """The handoff that is not among the known ones."""
+    found = until("the handoff has begun", lambda: [one for one in stage.handoffs() if one["handoff_id"] not in known])
+    return found[0]["handoff_id"]
+
+
+def known_handoffs(stage):
+    return {one["handoff_id"] for one in stage.handoffs()}
+
+
+def left(browser):
+    """A form that was sent closes when the answer has come; until then, a key is a letter in it."""
+    until("the form is closed", lambda: not browser.js("return document.activeElement.matches('input:not([type=checkbox]), textarea, select')"))
+
+
+def at_card(browser, kind, number, one):
+    """Goes to the list by its number, and to a card of it with j."""
+    left(browser)
+    browser.keys(number + "j" + HOME)
+    for _ in range(60):
+        if browser.focus().startswith(f"{kind} {one} "):
+            return
+        browser.keys("j")
+    raise AssertionError(f"j does not reach {kind} {one}; the focus is at {browser.focus()}")
+
+
+def agents(stage, browser):
+    """Starts an agent, sends it a text, hands it off with more options, and ends the successor."""
+    stage.run("persona", "new", "ada", "--profile", "demo")
+    known = {path.stem for path in (stage.home / "view/agents").glob("*.json")}
+    browser.keys("1")
+    browser.keys("n")
+    browser.keys("ada" + TAB + str(stage.folder / "work") + ENTER)
+    made = until("the agent is there", lambda: {path.stem for path in (stage.home / "view/agents").glob("*.json")} - known).pop()
+    until("it is idle", lambda: view(stage, "agents", made)["state"] == "idle")
+    until("its card is there", lambda: browser.has(f'#agents > li[data-id="{made}"]'))
+    at_card(browser, "agents", "1", made)
+    browser.keys("s")
+    browser.keys("say what you see")
+    browser.keys(ENTER, CONTROL)
+    until("the text is sent", lambda: f"The text for ada {made[:8]}: delivered." in browser.text("#notices"))
+    until("its turn is over", lambda: view(stage, "agents", made)["state"] == "idle" and not view(stage, "agents", made)["waiting_texts"])
+    known = known_handoffs(stage)
+    at_card(browser, "agents", "1", made)
+    browser.keys("h")
+    browser.keys("a fresh look" + TAB + "the tests" + TAB + ENTER + TAB + "first" + ENTER + "second")
+    browser.keys(ENTER, CONTROL)
+    handoff = newest(stage, known)
+    until("it is done", lambda: view(stage, "handoffs", handoff)["step"] == "done")
+    seen = view(stage, "handoffs", handoff)
+    check((seen["reason"], seen["focus"], seen["tasks"]) == ("a fresh look", "the tests", ["first", "second"]), f"asked for otherwise: {seen}")
+    successor = seen["successor_id"]
+    until("the successor is shown", lambda: browser.has(f'#agents > li[data-id="{successor}"] [data-part=open]:not(:disabled)'))
+    at_card(browser, "agents", "1", successor)
+    browser.keys(ENTER)
+    check(browser.has(f'#agents > li[data-id="{successor}"][data-open]'), "Enter opens no card")
+    browser.keys("e")
+    until("it asks first", lambda: browser.has("#sure[open]"))
+    browser.keys("n")
+    until("nothing happens", lambda: browser.has("#sure:not([open])"))
+    browser.keys("e")
+    until("it asks again", lambda: browser.has("#sure[open]"))
+    browser.keys("y")
+    until("the agent has ended", lambda: view(stage, "agents", successor)["ended_at"])
+    return handoff
+
+
+def begun(stage, browser, agent, faults, *more):
+    """A handoff whose agent behaves so, begun by the command line."""
+    stage.faults(faults)
+    known = known_handoffs(stage)
+    stage.run("handoff", agent, "--reason", "the night is long", *more)
+    handoff = newest(stage, known)
+    until("its card is there", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"]'))
+    return handoff
+
+
+def step(stage, handoff, name):
+    until(f"it is {name}", lambda: view(stage, "handoffs", handoff)["step"] == name)
+
+
+def handoffs(stage, browser):
+    """Cancels, reads a document, lets it be changed, accepts it, retries, abandons, says that a text arrived, answers."""
+    agent = stage.agent("otto")
+    handoff = begun(stage, browser, agent, "write_never")
+    step(stage, handoff, "writing")
+    at_card(browser, "handoffs", "2", handoff)
+    until("it can be cancelled", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=cancel]:not([hidden])'))
+    browser.keys("c")
+    until("it asks first", lambda: browser.has("#sure[open]"))
+    browser.keys("y")
+    step(stage, handoff, "cancelled")
+    until("the agent is idle", lambda: view(stage, "agents", agent)["state"] == "idle")
+    handoff = begun(stage, browser, agent, "flaw=headings", "--check", "hold")
+    held = f'#handoffs > li[data-id="{handoff}"] [data-part=held]:not([hidden])'
+    until("it waits", lambda: browser.has(held))
+    at_card(browser, "handoffs", "2", handoff)
+    browser.keys("w")
+    browser.keys("fill the sections" + ENTER)
+    until("the agent is asked", lambda: view(stage, "handoffs", handoff)["reworks"] == 1)
+    step(stage, handoff, "done")
+    at_card(browser, "handoffs", "2", handoff)
+    reading = f'#handoffs > li[data-id="{handoff}"] [data-part=reading]'
+    was = browser.has(f"{reading}[open]")
+    browser.keys("v")
+    until("the document opens or closes", lambda: browser.has(f"{reading}[open]") != was)
+    at_card(browser, "handoffs", "2", handoff)
+    browser.keys("f")
+    until("the facts open", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=facts][open]'))
+    agent = view(stage, "handoffs", handoff)["successor_id"]
+    handoff = begun(stage, browser, agent, "flaw=headings", "--check", "hold")
+    until("it waits too", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=held]:not([hidden])'))
+    at_card(browser, "handoffs", "2", handoff)
+    browser.keys("a")
+    until("it asks, for there are faults", lambda: browser.has("#sure[open]"))
+    browser.keys("y")
+    step(stage, handoff, "done")
+    return view(stage, "handoffs", handoff)["successor_id"]
+
+
+def failures(stage, browser, agent):
+    """Retries, dismisses the error, abandons, and says that a text arrived."""
+    handoff = begun(stage, browser, agent, "write_never")
+    step(stage, handoff, "failed")
+    stage.faults("")
+    error = view(stage, "handoffs", handoff)["error"]["error_id"]
+    until("the error is there", lambda: browser.has(f'#error-list > li[data-id="{error}"]'))
+    at_card(browser, "errors", "4", error)
+    browser.keys("d")
+    until("it is dismissed", lambda: not browser.has(f'#error-list > li[data-id="{error}"]'))
+    at_card(browser, "handoffs", "2", handoff)
+    until("it can be retried", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=retry]:not([hidden])'))
+    browser.keys("r")
+    step(stage, handoff, "done")
+    agent = view(stage, "handoffs", handoff)["successor_id"]
+    handoff = begun(stage, browser, agent, "swallow_enter=1000")
+    step(stage, handoff, "failed")
+    stage.faults("")
+    until("it is in doubt", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=arrived]:not([hidden])'))
+    at_card(browser, "handoffs", "2", handoff)
+    browser.keys("x")
+    until("it asks first", lambda: browser.has("#sure[open]"))
+    browser.keys("y")
+    step(stage, handoff, "cancelled")
+
+
+def answers(stage, browser):
+    """Answers a successor's question, and continues without an acknowledgement."""
+    agent = stage.agent("ines")
+    handoff = begun(stage, browser, agent, "ack_questions", "--urgency", "immediate")
+    until("it asks", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=answers]:not([hidden]) input'))
+    at_card(browser, "handoffs", "2", handoff)
+    browser.keys("q")
+    browser.keys("Yes, on the branch main" + ENTER)
+    step(stage, handoff, "done")
+    check("on the branch main" in json.dumps(view(stage, "handoffs", handoff)["ack"]["answers"]), "answered otherwise")
+    agent = view(stage, "handoffs", handoff)["successor_id"]
+    stage.faults("")
+    handoff = written_by_hand(stage, browser, agent)
+    agent = view(stage, "handoffs", handoff)["successor_id"]
+    handoff = begun(stage, browser, agent, "ack_never", "--urgency", "immediate")
+    until("it is waited for", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=override]:not([hidden])'))
+    at_card(browser, "handoffs", "2", handoff)
+    for _ in range(20):
+        browser.keys(TAB)
+        if browser.focus() == f"handoffs {handoff} override":
+            break
+    check(browser.focus() == f"handoffs {handoff} override", f"Tab does not reach the field: {browser.focus()}")
+    browser.keys("I have seen that it works" + ENTER)
+    step(stage, handoff, "done")
+    stage.faults("")
+
+
+def written_by_hand(stage, browser, agent):
+    """A handoff whose document the person at the keyboard writes."""
+    until("it can be handed off", lambda: browser.has(f'#agents > li[data-id="{agent}"] [data-part=open]:not(:disabled)'))
+    known = known_handoffs(stage)
+    at_card(browser, "agents", "1", agent)
+    browser.keys("h")
+    browser.keys("I know it better" + TAB * 2 + ENTER + TAB * 3 + "Sew the red sash; the pattern is in sash.md.")
+    browser.keys(ENTER, CONTROL)
+    handoff = newest(stage, known)
+    step(stage, handoff, "done")
+    seen = view(stage, "handoffs", handoff)
+    check(seen["author"] == "provided" and "red sash" in pathlib.Path(seen["file_path"]).read_text(), f"written otherwise: {seen}")
+    return handoff
+
+
+def publishing(stage, browser):
+    """A document that could not be published is published by its key; here there is nothing to publish with."""
+    agent = stage.agent("vera")
+    handoff = begun(stage, browser, agent, "", "--publish", "tasuki-nobody/nothing#1")
+    step(stage, handoff, "done")
+    state = lambda: view(stage, "handoffs", handoff)["publish"]
+    until("it could not be published", lambda: state()["state"] in ("failed", "retrying"))
+    tries = len(state()["attempts"])
+    at_card(browser, "handoffs", "2", handoff)
+    if not browser.has(f'#handoffs > li[data-id="{handoff}"][data-open]'):
+        browser.keys(ENTER)
+    until("it can be tried again", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=publish-now]:not([hidden])'))
+    browser.keys("p")
+    until("it is tried again", lambda: len(state()["attempts"]) > tries or state()["number"] > 1)
+
+
+def work(stage, browser):
+    """Creates an item, claims it, comments, completes it, undoes that, gives it back, claims and escalates it."""
+    items = lambda: {path.stem for path in (stage.home / "view/work").glob("*.json")}
+    known = items()
+    left(browser)
+    browser.keys("3")
+    browser.keys("n")
+    browser.keys("Sew a red sash" + TAB + "task" + TAB + "In full.")
+    browser.keys(ENTER, CONTROL)
+    item = until("the item is made", lambda: items() - known).pop()
+    until("its card is there", lambda: browser.has(f'#work-ready > li[data-id="{item}"]'))
+    status = lambda name: until(f"it is {name}", lambda: view(stage, "work", item)["status"] == name and browser.has(f'#work-{name} > li[data-id="{item}"]'))
+    act(browser, item, "l", ENTER)
+    status("claimed")
+    check(view(stage, "work", item)["claimed_by"] == "human", "claimed for another one")
+    act(browser, item, "m", "See the notes of Monday.")
+    until("the comment is there", lambda: view(stage, "work", item)["comments"])
+    act(browser, item, "o", None)
+    browser.keys(ENTER, CONTROL)
+    until("it is done", lambda: view(stage, "work", item)["status"] == "done")
+    left(browser)
+    # Done items are shown on demand.
+    browser.keys("3")
+    browser.keys(TAB + TAB + SPACE)
+    status("done")
+    act(browser, item, "b", "the wrong colour")
+    status("claimed")
+    act(browser, item, "u", "not for me")
+    status("ready")
+    act(browser, item, "l", ENTER)
+    status("claimed")
+    act(browser, item, "e", "no access")
+    status("escalated")
+    until("the card says why", lambda: "no access" in browser.text(f'#work-escalated > li[data-id="{item}"] [data-part=fields]'))
+    return item
+
+
+def act(browser, item, key, text):
+    """The form of an item that this key opens, filled with this text and sent."""
+    at_card(browser, "work", "3", item)
+    browser.keys(key)
+    if text == ENTER:
+        # A list to choose from has its first entry chosen already; the next stop is the button.
+        browser.keys(TAB + ENTER)
+    elif text is not None:
+        browser.keys(text)
+        browser.keys(ENTER, CONTROL)
+
+
+def around(stage, browser, url, handoff, item, axe):
+    """Help, search, filters and links."""
+    browser.keys("1?")
+    until("the help is shown", lambda: browser.has("#keys[open]"))
+    accessible(browser, axe, "the help")
+    browser.keys(ESCAPE)
+    until("the help is closed", lambda: browser.has("#keys:not([open])"))
+    browser.keys("?" + SPACE + ESCAPE)
+    at = browser.focus()
+    browser.keys("2")
+    check(browser.focus() == at, "keys that are switched off do something")
+    browser.click("#keys-open")
+    browser.keys(SPACE + ESCAPE)
+    browser.keys("1")
+    check(browser.focus() == "agents-section", "keys that are on again do nothing")
+    browser.keys("/")
+    browser.keys("red sash")
+    until("others are hidden", lambda: not browser.has("#handoffs > li") and browser.has(f'#work-escalated > li[data-id="{item}"]'))
+    check("1 work item" in browser.text("#filter-says"), browser.text("#filter-says"))
+    browser.keys(ESCAPE)
+    until("all are back", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"]'))
+    browser.keys("/" + TAB + "o")
+    until("only this persona's", lambda: browser.js("return [...document.querySelectorAll('#agents .name')].every((e) => e.textContent === 'otto')"))
+    browser.keys(UP * 12 + TAB * 3)
+    until("all are back", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"]'))
+    at_card(browser, "handoffs", "2", handoff)
+    before = browser.focus()
+    browser.keys(UP + DOWN)
+    check(browser.focus() == before, f"the arrow keys lead to {browser.focus()}")
+    browser.open("about:blank")
+    browser.open(f"{url}#/handoffs/{handoff}")
+    until("the link opens its card", lambda: browser.focus() == f"handoffs {handoff} name" and browser.has(f'#handoffs > li[data-id="{handoff}"][data-open]'))
+    browser.open("about:blank")
+    browser.open(f"{url}#/work/{item[:8]}")
+    until("the beginning of an id is enough", lambda: browser.focus() == f"work {item} name")
+    accessible(browser, axe, "the page with open cards")
+
+
+def by_keyboard(stage, browser, url, axe):
+    stage.faults("")
+    handoff = agents(stage, browser)
+    agent = handoffs(stage, browser)
+    failures(stage, browser, agent)
+    answers(stage, browser)
+    publishing(stage, browser)
+    item = work(stage, browser)
+    around(stage, browser, url, handoff, item, axe)
+    print("browser: each action by the keyboard alone", flush=True)
