@@ -21,8 +21,8 @@ export function successors(own) {
 /** The field `successor` of a request. */
 export const successorOf = (chosen) => (["new", "same_pane"].includes(chosen) ? chosen : { agent_id: chosen });
 
-/** The field `publish` of a request. */
-const publishOf = (words) => (words === "gist" ? { gist: true } : { issue: words });
+/** Where to publish, in a request. */
+export const publishOf = (words) => (words === "gist" ? { gist: true } : { issue: words });
 
 function handOff(id) {
   return asking({
@@ -40,6 +40,8 @@ function handOff(id) {
       { name: "author", label: "Who writes the document", kind: "select", options: AUTHORS },
       { name: "document", label: "The document, if you write it", kind: "area", most: 1000000 },
       { name: "successor", label: "Who takes over", kind: "select", options: () => successors(id) },
+      { name: "profile", label: "Profile of a new agent (codex, pi …), if another one" },
+      { name: "model", label: "Model of a new agent, if another one" },
       { name: "urgency", label: "Acknowledgement by the successor", kind: "select", options: URGENCIES },
       { name: "check", label: "Faults of the document", kind: "select", options: CHECKS },
       { name: "publish", label: "Publish the document (owner/repo#42, or gist)" },

@@ -2,9 +2,9 @@
 // failure, and about its publishing.
 
 import { ask } from "./api.js";
-import { successorOf, successors } from "./agents.js";
+import { publishOf, successorOf, successors } from "./agents.js";
 import { clock, counted, el, keyed, part, say, webAddress, webLink, worded } from "./dom.js";
-import { action, press, refusals, shortcut } from "./forms.js";
+import { action, asking, press, refusals, shortcut } from "./forms.js";
 import { ENDS, STEPS, isHeld } from "./steps.js";
 import { handoffs, touch } from "./store.js";
 
@@ -158,6 +158,13 @@ function fillSuccessors(select, id) {
 export function makePublishing(id) {
   const says = refusals();
   const one = (words, name, key, more, question) => action(words, { name, key, question: question && (() => question), says, work: () => about(id, "publish", more) });
+  const at = asking({
+    opens: "Publish at…",
+    name: "publish-at",
+    go: "Publish",
+    fields: [{ name: "to", label: "Where (owner/repo#42, or gist)", required: true }],
+    send: async ({ to }) => about(id, "publish", { to: publishOf(to) }),
+  });
   return [
     el("p", { "data-part": "publish" }),
     el(
@@ -168,8 +175,10 @@ export function makePublishing(id) {
       one("Publish without the credentials", "redacted", "p", { as: "redacted" }),
       one("Publish as it is", "as-is", "", { as: "as_is" }, "Publish the document with the credentials that tasuki has found in it?"),
       one("It was not published: publish it", "is-not", "", { assume: "not_published" }),
+      at.opener,
     ),
     says,
+    at.form,
   ];
 }
 
@@ -188,6 +197,7 @@ export function updateChoices(card, handoff) {
     lost: doubt,
     abandon: failed,
     "publish-now": publish?.state === "failed" || publish?.state === "retrying",
+    "publish-at": Boolean(handoff.recorded_at) && [undefined, "published", "failed"].includes(publish?.state),
     redacted: publish?.state === "held",
     "as-is": publish?.state === "held",
     "is-there": publish?.state === "in_doubt",

@@ -165,7 +165,9 @@ fn a_program_of_other_people_is_an_agent_by_its_events_alone() {
     stage.until("the late event is taken", || stage.names("events").is_empty());
     assert_eq!(stage.agent_view(&agent)["state"], "ended");
     assert_eq!(stage.views("agents").len(), 1);
-    let states: Vec<Value> = stage.journal().iter().map(|line| line["state"].clone()).collect();
+    // Its context is so full that a handoff is suggested: that is a line of its own.
+    let is_state = |line: &&Value| line["type"] == "agent.state" && line.get("auto").is_none();
+    let states: Vec<Value> = stage.journal().iter().filter(is_state).map(|line| line["state"].clone()).collect();
     assert_eq!(states, ["idle", "busy", "blocked", "idle", "ended"]);
     stage.check_once();
 }

@@ -107,11 +107,12 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
     act(tx, agent_id);
 }
 
-/// What follows from a new limit. An agent in a handoff is only told of: the handoff itself decides.
+/// What follows from a new limit. Nothing does if the agent has no persona: tasuki leaves it alone. Of an agent in a
+/// handoff the operator is only told: the handoff itself decides.
 fn act(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let Some(limited) = agent.limits.limited.clone() else { return };
-    let is_free = agent.persona_slug.is_some() && agent.handoff_id.is_none() && agent.record_of.is_none();
+    let is_free = agent.handoff_id.is_none() && agent.record_of.is_none();
     let policy = tx.state.settings.on_usage_limit;
     let policy = if limited.kind == LimitKind::UsageLimit && is_free { policy } else { OnUsageLimit::Tell };
     match policy {
