@@ -306,6 +306,19 @@ pub struct InstallSection {
     pub text: String,
     /// What else the person has to do, in one or two sentences.
     pub note: Option<String>,
+    /// More files, each of them tasuki's alone, such as the command `/handoff`. A person's own file is never replaced.
+    #[serde(default)]
+    pub files: Vec<InstallFile>,
+}
+
+/// A file that goes in with the hooks.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InstallFile {
+    /// Which file, as `install.file` says it.
+    pub file: Places,
+    /// All of it, with the same placeholders as `install.text`.
+    pub text: String,
 }
 
 /// One place or several.

@@ -198,7 +198,8 @@ fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent_id: &str) -> R
     };
     put("agent_id", Some(agent_id.into()));
     put("reason", Some(args.reason.clone().into()));
-    put("focus", args.focus.clone().map(Value::from));
+    // A command of an agent CLI passes on what was typed after its name, which may be nothing.
+    put("focus", args.focus.clone().filter(|focus| !focus.trim().is_empty()).map(Value::from));
     put("author", args.author.map(|author| author.as_str().into()));
     put("urgency", args.urgency.map(|urgency| urgency.as_str().into()));
     put("document", args.document.as_deref().map(|path| document(session, path)).transpose()?);

@@ -5,12 +5,12 @@ use super::CliSession;
 use super::diff;
 use super::error::CliError;
 use super::output::Tone;
-use crate::agents::install::{Context, InstallError};
+use crate::agents::install::{Change, Context, InstallError, PlannedFile, Way};
 use crate::agents::{Profile, Profiles};
 use crate::clock::Clock;
 use crate::core::text::sanitise;
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// `hooks …`.
@@ -44,10 +44,15 @@ pub struct ProfileName {
     pub profile: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    In,
-    Out,
+/// What was done with one file, or would be.
+struct Done {
+    status: &'static str,
+    file: String,
+    target: Option<String>,
+    copy: Option<String>,
+    /// The change, if it was only planned.
+    diff: Option<String>,
+    is_removed: bool,
 }
 
 /// Installs, uninstalls or shows a profile's hooks.
@@ -83,40 +88,85 @@ fn change(session: &CliSession, args: &InstallArgs, way: Way) -> Result<(), CliE
         Way::Out => profile.plan_uninstall(&context),
     };
     let planned = planned.map_err(|error| explained(error, &profile))?;
-    let file = sanitise(&planned.file().display().to_string());
-    let target = planned.target().map(|target| sanitise(&target.display().to_string()));
-    let nothing = planned.is_nothing();
-    let (before, after) = planned.texts();
-    let diff = diff::unified(before.unwrap_or_default(), after.unwrap_or_default());
-    let removed = after.is_none() && !nothing;
-    let copy = if args.dry_run { None } else { planned.apply(Clock::new().now().wall_ms)? };
-    let status = status(way, nothing, args.dry_run);
+    let more = profile.plan_files(&context, way).map_err(|error| explained(error, &profile))?;
+    // What is installed last is taken out first, so that a folder that was made for all of them is empty at the end.
+    let (hooks, files) = match way {
+        Way::In => (carry_out(planned, way, args.dry_run)?, carry_out_all(more, way, args.dry_run)?),
+        Way::Out => {
+            let files = carry_out_all(more, way, args.dry_run)?;
+            (carry_out(planned, way, args.dry_run)?, files)
+        }
+    };
     let note =
         (way == Way::In).then(|| profile.file.install.as_ref().and_then(|install| install.note.clone())).flatten();
-    let mut answer = json!({
-        "profile": args.profile, "status": status, "file": file, "target": target,
-        "backup": copy.as_ref().map(|copy| copy.display().to_string()), "note": note,
-    });
-    if args.dry_run {
-        answer["diff"] = diff.clone().into();
-    }
     if session.out.is_json() {
+        let mut answer = hooks.json();
+        answer["profile"] = args.profile.clone().into();
+        answer["note"] = note.into();
+        answer["files"] = files.iter().map(Done::json).collect();
         return session.out.document(&answer);
     }
-    if args.dry_run && !nothing {
-        session.out.raw(&painted(session, &diff))?;
-    }
-    session.out.line(&sentence(status, &sanitise(&profile.file.title), &file, removed))?;
-    if let Some(target) = target {
-        session.out.note(&format!("{file} is a link to {target}."));
-    }
-    if let Some(copy) = copy {
-        session.out.note(&format!("The previous version is kept in {}.", sanitise(&copy.display().to_string())));
+    let title = sanitise(&profile.file.title);
+    hooks.tell(session, &sentence(hooks.status, &title, &hooks.file, hooks.is_removed))?;
+    for file in &files {
+        file.tell(session, &file_sentence(file.status, &title, &file.file))?;
     }
     if let Some(note) = note.filter(|_| !args.dry_run) {
         session.out.note(&sanitise(&note));
     }
     Ok(())
+}
+
+fn carry_out(planned: Change, way: Way, dry: bool) -> Result<Done, CliError> {
+    let nothing = planned.is_nothing();
+    let (before, after) = planned.texts();
+    let is_removed = after.is_none() && !nothing;
+    let diff = dry.then(|| diff::unified(before.unwrap_or_default(), after.unwrap_or_default()));
+    let file = sanitise(&planned.file().display().to_string());
+    let target = planned.target().map(|target| sanitise(&target.display().to_string()));
+    let copy = if dry { None } else { planned.apply(Clock::new().now().wall_ms)? };
+    let copy = copy.map(|copy| copy.display().to_string());
+    Ok(Done { status: status(way, nothing, dry), file, target, copy, diff, is_removed })
+}
+
+fn carry_out_all(planned: Vec<PlannedFile>, way: Way, dry: bool) -> Result<Vec<Done>, CliError> {
+    let own = |path: PathBuf| Done {
+        status: "not_ours",
+        file: sanitise(&path.display().to_string()),
+        target: None,
+        copy: None,
+        diff: dry.then(String::new),
+        is_removed: false,
+    };
+    let one = |file: PlannedFile| match file.change {
+        Some(change) => carry_out(change, way, dry),
+        None => Ok(own(file.path)),
+    };
+    planned.into_iter().map(one).collect()
+}
+
+impl Done {
+    fn json(&self) -> Value {
+        let mut answer = json!({"status": self.status, "file": self.file, "target": self.target, "backup": self.copy});
+        if let Some(diff) = &self.diff {
+            answer["diff"] = diff.clone().into();
+        }
+        answer
+    }
+
+    fn tell(&self, session: &CliSession, sentence: &str) -> Result<(), CliError> {
+        if let Some(diff) = self.diff.as_ref().filter(|diff| !diff.is_empty()) {
+            session.out.raw(&painted(session, diff))?;
+        }
+        session.out.line(sentence)?;
+        if let Some(target) = &self.target {
+            session.out.note(&format!("{} is a link to {target}.", self.file));
+        }
+        if let Some(copy) = &self.copy {
+            session.out.note(&format!("The previous version is kept in {}.", sanitise(copy)));
+        }
+        Ok(())
+    }
 }
 
 fn status(way: Way, nothing: bool, dry: bool) -> &'static str {
@@ -151,6 +201,19 @@ fn sentence(status: &str, title: &str, file: &str, removed: bool) -> String {
     }
 }
 
+/// The sentence about a file that goes in with the hooks.
+fn file_sentence(status: &str, title: &str, file: &str) -> String {
+    match status {
+        "not_ours" => format!("{title}: {file} is a file of your own, so it was left as it is."),
+        "already_installed" => format!("{title}: {file} is already there; nothing was changed."),
+        "not_installed" => format!("{title}: there is no {file}; nothing was changed."),
+        "would_install" => format!("{title}: without --dry-run, {file} would be written."),
+        "would_uninstall" => format!("{title}: without --dry-run, {file} would be removed."),
+        "installed" => format!("{title}: {file} was written."),
+        _ => format!("{title}: {file} was removed."),
+    }
+}
+
 fn painted(session: &CliSession, diff: &str) -> String {
     let tone = |line: &str| match line.as_bytes().first() {
         Some(b'+') => Tone::Good,
@@ -172,7 +235,14 @@ fn show(session: &CliSession, ProfileName { profile: name }: &ProfileName) -> Re
             let file = sanitise(&shown.file.display().to_string());
             let how = if shown.is_whole { "this is the whole of" } else { "add this to" };
             session.out.note(&format!("For {title}: {how} {file}. `tasuki hooks install {name}` does that for you."));
-            let answer = json!({"profile": name, "title": title, "file": file, "configuration": shown.text});
+            let files: Vec<(String, &String)> =
+                shown.files.iter().map(|(file, text)| (sanitise(&file.display().to_string()), text)).collect();
+            for (file, _) in &files {
+                session.out.note(&format!("It also writes {file}; `--dry-run` shows it."));
+            }
+            let files: Value = files.iter().map(|(file, text)| json!({"file": file, "text": text})).collect();
+            let answer =
+                json!({"profile": name, "title": title, "file": file, "configuration": shown.text, "files": files});
             session.report(&answer, shown.text.trim_end())
         }
         None => {

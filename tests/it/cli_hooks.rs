@@ -37,7 +37,7 @@ impl User {
 
     fn run(&self, args: &[&str]) -> Output {
         let mut command = self.home.command(args);
-        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"] {
+        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR"] {
             command.env_remove(name);
         }
         command.env("HOME", self.folder.path()).output().expect("the program runs")
@@ -95,6 +95,42 @@ fn every_built_in_profile_installs_and_leaves_nothing_behind() {
     }
     let output = user.run(&["hooks", "install", "codex"]);
     assert!(err(&output).contains("trust"), "{}", err(&output));
+}
+
+#[test]
+fn the_command_goes_in_with_the_hooks_and_out_again() {
+    for (profile, file) in [("gemini", ".gemini/commands/handoff.toml"), ("codex", ".codex/skills/handoff/SKILL.md")] {
+        let user = User::new(OWN);
+        let path = user.folder.path().join(file);
+        let dry = user.json(&["hooks", "install", profile, "--dry-run"]);
+        assert_eq!(dry["files"][0]["status"], "would_install");
+        assert!(dry["files"][0]["diff"].as_str().is_some_and(|diff| diff.contains("handoff --self --home")), "{dry}");
+        assert!(!path.exists());
+        let done = user.json(&["hooks", "install", profile]);
+        assert_eq!((&done["files"][0]["status"], &done["files"][0]["file"]), (&json!("installed"), &json!(path)));
+        let text = fs::read_to_string(&path).expect("there");
+        assert!(text.contains(&user.home.path().display().to_string()), "{text}");
+        assert_eq!(user.json(&["hooks", "show", profile])["files"][0]["text"], text);
+        assert_eq!(user.json(&["hooks", "install", profile])["files"][0]["status"], "already_installed");
+        assert_eq!(user.json(&["hooks", "uninstall", profile])["files"][0]["status"], "uninstalled");
+        assert!(!user.folder.path().join(file.split('/').next().expect("a folder")).exists());
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(&path, "mine").expect("written");
+        let kept = user.run(&["hooks", "install", profile]);
+        assert!(code(&kept) == 0 && out(&kept).contains("a file of your own"), "{}", out(&kept));
+        assert_eq!(user.json(&["hooks", "uninstall", profile])["files"][0]["status"], "not_ours");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "mine");
+    }
+}
+
+#[test]
+fn the_command_of_gemini_runs_nothing_before_its_turn() {
+    let user = User::new(OWN);
+    user.json(&["hooks", "install", "gemini"]);
+    let text = fs::read_to_string(user.folder.path().join(".gemini/commands/handoff.toml")).expect("there");
+    let prompt = text.parse::<toml::Table>().expect("TOML")["prompt"].as_str().expect("a text").to_owned();
+    assert!(prompt.trim_end().ends_with("{{args}}") && prompt.contains(r"as '\''."), "{prompt}");
+    assert!(!prompt.contains("!{"), "a shell would run what is typed, or the handoff would begin before the turn");
 }
 
 #[test]

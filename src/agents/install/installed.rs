@@ -3,6 +3,7 @@
 
 use super::Context;
 use super::error::{InstallError, wrong};
+use super::more::Way;
 use super::section::notation;
 use super::text::{Node, ValueKind, parse};
 use crate::agents::profile::Profile;
@@ -48,7 +49,24 @@ impl Profile {
     /// # Errors
     /// See [`InstallError`]: the profile has nothing to install, or the file or the record can't be read.
     pub fn installed(&self, context: &Context<'_>) -> Result<Installed, InstallError> {
-        let (section, found, _, old) = self.look(context)?;
+        let mut installed = self.installed_hooks(context)?;
+        if installed.presence == Presence::Whole && self.has_old_files(context)? {
+            installed.presence = Presence::Stale;
+        }
+        Ok(installed)
+    }
+
+    /// Whether one of the further files is ours, but names another program or home.
+    fn has_old_files(&self, context: &Context<'_>) -> Result<bool, InstallError> {
+        let planned = self.plan_files(context, Way::In)?;
+        Ok(planned
+            .iter()
+            .any(|file| file.change.as_ref().is_some_and(|change| change.texts().0.is_some() && !change.is_nothing())))
+    }
+
+    fn installed_hooks(&self, context: &Context<'_>) -> Result<Installed, InstallError> {
+        let section = self.section()?;
+        let (found, _, old) = self.look(section, context)?;
         let filled = self.filled(section, context);
         let is_recorded = old.is_some();
         let absent = |file: PathBuf| Installed { file, presence: Presence::Absent, is_recorded, commands: Vec::new() };

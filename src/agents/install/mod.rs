@@ -8,6 +8,7 @@ mod error;
 mod found_file;
 mod installed;
 mod merge;
+mod more;
 mod plan;
 mod record;
 mod section;
@@ -17,6 +18,7 @@ mod text;
 pub use error::InstallError;
 pub use found_file::Environment;
 pub use installed::{HookCommand, Installed, Presence};
+pub use more::{PlannedFile, Way};
 pub use plan::{Change, Context, Shown};
 pub(super) use section::check;
 

@@ -4,7 +4,7 @@ use super::error::{InstallError, wrong};
 use super::found_file::{self, Environment, FoundFile};
 use super::merge::{self, Template};
 use super::record::{InstallRecord, RecordFolder};
-use super::section::{fill, notation, shape};
+use super::section::{fill, notation, shape, whole};
 use super::text::{Notation, SyntaxError};
 use crate::agents::format::{InstallFormat, InstallSection};
 use crate::agents::profile::Profile;
@@ -37,6 +37,8 @@ pub struct Shown {
     pub file: PathBuf,
     pub text: String,
     pub is_whole: bool,
+    /// The files that go in with it, and all of their text.
+    pub files: Vec<(PathBuf, String)>,
 }
 
 impl Profile {
@@ -48,7 +50,12 @@ impl Profile {
         let Some(section) = &self.file.install else { return Ok(None) };
         let text = self.filled(section, context);
         let file = self.place_of(section, context)?;
-        Ok(Some(Shown { file, text, is_whole: section.format == InstallFormat::File }))
+        let files = section.files.iter().map(whole).map(|file| {
+            let text = self.filled(&file, context);
+            Ok((self.place_of(&file, context)?, text))
+        });
+        let files = files.collect::<Result<_, InstallError>>()?;
+        Ok(Some(Shown { file, text, is_whole: section.format == InstallFormat::File, files }))
     }
 
     /// Plans to put this profile's hooks in.
@@ -56,7 +63,19 @@ impl Profile {
     /// # Errors
     /// See [`InstallError`]; nothing is changed.
     pub fn plan_install(&self, context: &Context<'_>) -> Result<Change, InstallError> {
-        let (section, found, records, old) = self.look(context)?;
+        self.plan_in(self.section()?, context)
+    }
+
+    /// Plans to take this profile's hooks out.
+    ///
+    /// # Errors
+    /// See [`InstallError`]; nothing is changed.
+    pub fn plan_uninstall(&self, context: &Context<'_>) -> Result<Change, InstallError> {
+        self.plan_out(self.section()?, context)
+    }
+
+    pub(super) fn plan_in(&self, section: &InstallSection, context: &Context<'_>) -> Result<Change, InstallError> {
+        let (found, records, old) = self.look(section, context)?;
         let filled = self.filled(section, context);
         let made_file = old.as_ref().map_or(found.text.is_none(), |old| old.made_file);
         let mut record = InstallRecord {
@@ -96,12 +115,8 @@ impl Profile {
         Ok(Change { found, after: Some(merged.text), record: Some(record), old, records })
     }
 
-    /// Plans to take this profile's hooks out.
-    ///
-    /// # Errors
-    /// See [`InstallError`]; nothing is changed.
-    pub fn plan_uninstall(&self, context: &Context<'_>) -> Result<Change, InstallError> {
-        let (section, found, records, old) = self.look(context)?;
+    pub(super) fn plan_out(&self, section: &InstallSection, context: &Context<'_>) -> Result<Change, InstallError> {
+        let (found, records, old) = self.look(section, context)?;
         let Some(text) = found.text.clone() else {
             return Ok(Change { found, after: None, record: None, old, records });
         };
@@ -120,16 +135,19 @@ impl Profile {
         Ok(Change { found, after, record: None, old, records })
     }
 
+    pub(super) fn section(&self) -> Result<&InstallSection, InstallError> {
+        self.file.install.as_ref().ok_or_else(|| InstallError::NoInstall { profile: self.name.clone() })
+    }
+
     pub(super) fn look(
         &self,
+        section: &InstallSection,
         context: &Context<'_>,
-    ) -> Result<(&InstallSection, FoundFile, RecordFolder, Option<InstallRecord>), InstallError> {
-        let section =
-            self.file.install.as_ref().ok_or_else(|| InstallError::NoInstall { profile: self.name.clone() })?;
+    ) -> Result<(FoundFile, RecordFolder, Option<InstallRecord>), InstallError> {
         let found = FoundFile::look(&self.place_of(section, context)?)?;
         let records = RecordFolder::new(context.home, &self.name, &found.target);
         let old = records.read()?;
-        Ok((section, found, records, old))
+        Ok((found, records, old))
     }
 
     fn place_of(&self, section: &InstallSection, context: &Context<'_>) -> Result<PathBuf, InstallError> {

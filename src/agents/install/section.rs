@@ -3,12 +3,23 @@
 use super::found_file;
 use super::merge::{ANY, Template};
 use super::text::{Notation, SyntaxError};
-use crate::agents::format::{InstallFormat, InstallSection, ProfileFile};
+use crate::agents::format::{InstallFile, InstallFormat, InstallSection, ProfileFile};
 use crate::agents::placeholder::{self, TEXT, first_unknown};
 
 /// Checks an `install` section when its profile is loaded. Returns the invalid key, and why it is invalid.
 pub(crate) fn check(profile: &str, file: &ProfileFile) -> Result<(), (&'static str, String)> {
     let Some(section) = &file.install else { return Ok(()) };
+    check_one(profile, file, section)?;
+    for more in &section.files {
+        check_one(profile, file, &whole(more)).map_err(|(key, why)| match key {
+            "install.file" => ("install.files.file", why),
+            _ => ("install.files.text", why),
+        })?;
+    }
+    Ok(())
+}
+
+fn check_one(profile: &str, file: &ProfileFile, section: &InstallSection) -> Result<(), (&'static str, String)> {
     if let Some(wrong) = section.file.0.iter().find(|place| !found_file::is_place(place)) {
         let rule = "is not a path such as \"~/.mycli/settings.json\" or \"$MYCLI_HOME/settings.json\"";
         return Err(("install.file", format!("`{wrong}` {rule}")));
@@ -30,6 +41,12 @@ pub(crate) fn check(profile: &str, file: &ProfileFile) -> Result<(), (&'static s
         Template::new(&shape, &shape, notation).map_err(said)?;
     }
     Ok(())
+}
+
+/// One of `install.files` as a section of its own: a whole file of ours.
+pub(super) fn whole(file: &InstallFile) -> InstallSection {
+    let (file, text) = (file.file.clone(), file.text.clone());
+    InstallSection { file, format: InstallFormat::File, text, note: None, files: Vec::new() }
 }
 
 pub(super) fn notation(format: InstallFormat) -> Option<Notation> {

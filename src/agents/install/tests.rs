@@ -1,6 +1,7 @@
 //! Installing into real files: what must stay, what must be removed, what must be refused.
 
 use super::*;
+use crate::agents::install::{Presence, Way};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -311,4 +312,68 @@ fn a_whole_file_of_ours_is_written_replaced_and_removed_but_nobody_elses() {
     for way in [Profile::plan_install, Profile::plan_uninstall] {
         assert!(matches!(desk.plan(way), Err(InstallError::Foreign { .. })));
     }
+}
+
+fn with_command(desk: &mut Desk) -> PathBuf {
+    let command = "[[install.files]]\nfile = \"~/.claude/commands/handoff.md\"\ntext = \"run {program:sh} --home {home:sh}\\n\"\n";
+    let at = PROFILE.find("[transcript]").expect("it has one");
+    let text = [&PROFILE[..at], command, &PROFILE[at..]].concat();
+    desk.profile = Profile::parse("claude", Path::new("claude.toml"), &text).expect("a profile");
+    desk.path(".claude/commands/handoff.md")
+}
+
+impl Desk {
+    /// Of each further file: whether something is done with it; `None` if it is a person's own.
+    fn files(&self, way: Way) -> Vec<Option<bool>> {
+        let user = self.dir.path().as_os_str().to_owned();
+        let env = move |name: &str| (name == "HOME").then(|| user.clone());
+        let context = Context { program: &self.program, home: &self.path("tasuki"), env: &env };
+        let planned = self.profile.plan_files(&context, way).expect("planned");
+        let done = |change: Change| {
+            let is_something = !change.is_nothing();
+            change.apply(1_800_000_000_002).expect("applied");
+            is_something
+        };
+        planned.into_iter().map(|file| file.change.map(done)).collect()
+    }
+
+    fn presence(&self) -> Presence {
+        let user = self.dir.path().as_os_str().to_owned();
+        let env = move |name: &str| (name == "HOME").then(|| user.clone());
+        let context = Context { program: &self.program, home: &self.path("tasuki"), env: &env };
+        self.profile.installed(&context).expect("readable").presence
+    }
+}
+
+#[test]
+fn further_files_go_in_and_out_and_follow_the_program() {
+    let mut desk = Desk::new();
+    let file = with_command(&mut desk);
+    desk.install();
+    assert_eq!((desk.files(Way::In), desk.files(Way::In)), (vec![Some(true)], vec![Some(false)]));
+    assert!(fs::read_to_string(&file).expect("readable").starts_with(r"run '/opt/it'\''s here/tasuki' --home '"));
+    assert_eq!(desk.presence(), Presence::Whole);
+    let old = std::mem::replace(&mut desk.program, "/usr/bin/tasuki".into());
+    desk.install();
+    assert_eq!(desk.presence(), Presence::Stale, "the command names a program that has moved");
+    assert_eq!(desk.files(Way::In), [Some(true)]);
+    assert_eq!(desk.presence(), Presence::Whole);
+    desk.program = old;
+    assert_eq!(desk.files(Way::Out), [Some(true)], "for another program too");
+    desk.uninstall();
+    assert!(!desk.path(".claude").exists(), "and the folders that were made for them");
+    assert_eq!(desk.files(Way::Out), [Some(false)]);
+}
+
+#[test]
+fn a_persons_own_file_of_the_same_name_stays() {
+    let mut desk = Desk::new();
+    let file = with_command(&mut desk);
+    fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+    fs::write(&file, "mine").expect("written");
+    assert_eq!((desk.files(Way::In), desk.files(Way::Out)), (vec![None], vec![None]));
+    desk.install();
+    assert_eq!(desk.presence(), Presence::Whole, "the hooks are there all the same");
+    desk.uninstall();
+    assert_eq!(fs::read_to_string(&file).expect("readable"), "mine");
 }

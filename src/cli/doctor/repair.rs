@@ -5,7 +5,7 @@ use super::check::{Check, Repair};
 use super::ground::DoctorFacts;
 use super::paths::set_mode;
 use crate::agents::Profiles;
-use crate::agents::install::Context;
+use crate::agents::install::{Context, Way};
 use crate::clock::Clock;
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
@@ -57,8 +57,13 @@ fn hooks(ground: &DoctorFacts, name: &str) -> Result<String, String> {
     let program = ground.program.as_ref().ok_or("tasuki can't find the path of its own program")?;
     let context = Context { program, home: ground.home.root(), env: &|name| std::env::var_os(name) };
     let planned = profile.plan_install(&context).map_err(|error| error.to_string())?;
+    let more = profile.plan_files(&context, Way::In).map_err(|error| error.to_string())?;
     let file = planned.file().display().to_string();
-    let kept = planned.apply(Clock::new().now().wall_ms).map_err(|error| error.to_string())?;
+    let now = Clock::new().now().wall_ms;
+    let kept = planned.apply(now).map_err(|error| error.to_string())?;
+    for change in more.into_iter().filter_map(|file| file.change) {
+        change.apply(now).map_err(|error| error.to_string())?;
+    }
     let kept = kept.map(|copy| format!("; the previous version is kept in {}", copy.display())).unwrap_or_default();
     Ok(format!("the hooks in {file} were installed again{kept}"))
 }
