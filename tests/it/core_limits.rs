@@ -161,7 +161,8 @@ fn an_agent_that_waits_in_its_turn_is_ended_by_force_if_tasuki_has_started_it() 
         let handoff = world.core.state.handoffs.values_mut().next().expect("a handoff");
         handoff.step = Step::Ending;
         let (key, tag) = (handoff.stay.effect.expect("its step runs something"), handoff.placeholder_tag());
-        world.core.state.outbox.insert(key, Effect::HoldPlaceholder { pane, tag });
+        let row = world.core.state.outbox.get_mut(&key).expect("it runs");
+        row.effect = Effect::HoldPlaceholder { pane, tag };
         world.core.decide(Event::Settled { key, outcome: Outcome::Failed { why: "no window".to_owned() } });
         world.effect(|effect| matches!(effect, Effect::KillPane { .. })).is_some()
     };
