@@ -41,7 +41,8 @@ impl Profile {
         // The time of the end may stand in the line after.
         let from = last[..place.start()].rfind('\n').map_or(0, |at| at + 1);
         let after = last[place.end()..].split_inclusive('\n').take(2).map(str::len).sum::<usize>();
-        Some(found(rule, &last[from..place.end() + after], None, clock))
+        let said = last[from..place.end() + after].replace(is_border, " ");
+        Some(found(rule, &said, None, clock))
     }
 
     /// The limit by which the last turn of a transcript failed; none if it has ended well or for another reason.
@@ -69,6 +70,11 @@ impl Profile {
         let is_word = !is_skipped(rules, line) && matches!(message.role, Role::User | Role::Assistant);
         is_word.then_some(None)
     }
+}
+
+/// Whether a character draws the border of a dialog.
+fn is_border(character: char) -> bool {
+    ('\u{2500}'..='\u{257f}').contains(&character)
 }
 
 fn found(rule: &LimitText, said: &str, until_ms: Option<i64>, clock: &ReadingTime) -> LimitFound {

@@ -115,6 +115,8 @@ fn a_screen_shows_a_limit_in_its_last_lines() {
     let on = |name: &str, screen: &str| kind_and_end(profile(name).limit_on_screen(screen, &CLOCK));
     let dialog = "│ Usage limit reached for all Pro models. │\n│ Access resets at 6:54 PM UTC. │\n│ ● 1. Keep trying │\n│   2. Stop │\n";
     assert_eq!(on("gemini", dialog), Some((UsageLimit, Some("2026-11-25T18:55".to_owned()))));
+    let said = profile("gemini").limit_on_screen(dialog, &CLOCK).map(|found| found.said);
+    assert_eq!(said.as_deref(), Some("Usage limit reached for all Pro models. Access resets at 6:54 PM UTC."));
     let codex = "■ You’ve hit your usage limit. Visit https://chatgpt.com/settings/usage to purchase more credits or\ntry again at 2:24 PM.\n\n› \n";
     assert_eq!(on("codex", codex), Some((UsageLimit, Some("2026-11-25T14:25".to_owned()))));
     let far = format!("{dialog}{}", "more\n".repeat(30));

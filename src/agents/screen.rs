@@ -91,8 +91,10 @@ impl Rows {
             }
             Anchor::Top => {
                 let top = all.clone().rev().find(|row| is(&section.top, *row))?;
-                let bottom = (top + 1..all.end).find(|row| is(&section.bottom, *row)).unwrap_or(all.end);
-                places(top, bottom)
+                let bottom = (top + 1..all.end).find(|row| is(&section.bottom, *row));
+                // A dialog takes the composer's place; what looks like its top is an earlier prompt.
+                let is_dialog = bottom.is_none() && self.is_blocked(screen, None);
+                places(top, bottom.unwrap_or(all.end)).filter(|_| !is_dialog)
             }
         }
     }

@@ -77,6 +77,36 @@ impl Cli {
         }
     }
 
+    /// A login by which the CLI knows the limits of a subscription; gives what changes in the environment. The other CLIs
+    /// know such limits with a key, too.
+    pub(crate) fn subscribe(self, home: &Path) -> Option<(&'static str, &'static str)> {
+        match self {
+            Cli::Claude => {
+                let login = json!({"accessToken": KEY, "refreshToken": KEY, "expiresAt": 4_102_444_800_000_u64,
+                    "scopes": ["user:inference", "user:profile"], "subscriptionType": "max",
+                    "rateLimitTier": "default_claude_max_5x"});
+                put(&home.join(".claude/.credentials.json"), &json!({"claudeAiOauth": login}).to_string());
+                Some(("ANTHROPIC_API_KEY", ""))
+            }
+            Cli::Pi => {
+                let path = home.join(".pi/agent/models.json");
+                let text = fs::read_to_string(&path).expect("it was furnished");
+                let mut models: Value = serde_json::from_str(&text).expect("it is JSON");
+                models["providers"]["scripted"]["api"] = json!("openai-codex-responses");
+                // {"alg":"none"} and {"https://api.openai.com/auth":{"chatgpt_account_id":"nobody"}}
+                let token = [
+                    "eyJhbGciOiJub25lIn0",
+                    "eyJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9hY2NvdW50X2lkIjoibm9ib2R5In19",
+                    "c2ln",
+                ];
+                models["providers"]["scripted"]["apiKey"] = json!(token.join("."));
+                put(&path, &models.to_string());
+                None
+            }
+            Cli::Codex | Cli::Gemini | Cli::Opencode => None,
+        }
+    }
+
     /// Settings of a user who wants to be asked about everything.
     pub(crate) fn ask_always(self, home: &Path) {
         if self == Cli::Claude {

@@ -35,16 +35,21 @@ pub(crate) fn one(cli: &str, name: &str) -> ExitCode {
 
 /// Plays all scenes that are asked for and says how they went.
 pub(crate) fn all(clis: &[Cli], filter: Option<&str>, jobs: usize, skipped: &[String]) -> ExitCode {
-    for skipped in skipped {
-        println!("skipped: {skipped}");
-    }
     let wanted = |scenario: &&Scenario| filter.is_none_or(|filter| scenario.name.contains(filter));
-    let scenes: Vec<(Cli, &Scenario)> = clis
+    let (scenes, lacking): (Vec<(Cli, &Scenario)>, Vec<_>) = clis
         .iter()
         .flat_map(|cli| {
             SCENES.iter().filter(wanted).filter(|scenario| scenario.is_for(*cli)).map(|scene| (*cli, scene))
         })
-        .collect();
+        .partition(|(_, scenario)| scenario.lacks(clis).is_empty());
+    let mut skipped = skipped.to_vec();
+    skipped.extend(lacking.iter().map(|(cli, scenario)| {
+        let lacks = scenario.lacks(clis).iter().map(|cli| cli.name()).collect::<Vec<_>>().join(" and ");
+        format!("{} {}: it needs {lacks} too", cli.name(), scenario.name)
+    }));
+    for skipped in &skipped {
+        println!("skipped: {skipped}");
+    }
     let (next, passed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let printing = Mutex::new(());
     std::thread::scope(|scope| {
@@ -139,5 +144,10 @@ fn tidy(dir: &Path) {
 impl Scenario {
     fn is_for(&self, cli: Cli) -> bool {
         self.clis.contains(&cli)
+    }
+
+    /// Those without whom it can't be played, of which there are only these.
+    fn lacks(&self, clis: &[Cli]) -> Vec<Cli> {
+        self.beside.iter().filter(|cli| !clis.contains(cli)).copied().collect()
     }
 }

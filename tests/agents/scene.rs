@@ -40,11 +40,18 @@ impl Scene {
 
     /// The same with a configuration, and with changes to what the user has in the home.
     pub(crate) fn with(cli: Cli, config: &str, change: impl FnOnce(&Scene)) -> Scene {
+        Scene::of_several(&[cli], config, change)
+    }
+
+    /// The same with several CLIs in one home; agents begin with the first.
+    pub(crate) fn of_several(clis: &[Cli], config: &str, change: impl FnOnce(&Scene)) -> Scene {
+        let cli = clis[0];
         let scene = Scene { cli, model: Model::start(), stage: Stage::without_sidecar(config) };
         let (home, work) = (scene.home(), scene.stage.work_dir());
         let path = std::env::var("PATH").unwrap_or_default();
-        scene.set("PATH", &format!("{}:{path}", cli.programs().display()));
-        for (name, value) in cli.furnish(&home, &work, scene.model.port) {
+        let programs: String = clis.iter().map(|cli| format!("{}:", cli.programs().display())).collect();
+        scene.set("PATH", &format!("{programs}{path}"));
+        for (name, value) in clis.iter().flat_map(|cli| cli.furnish(&home, &work, scene.model.port)) {
             scene.set(name, &value);
         }
         let persona = scene.stage.home().join("data/personas").join(PERSONA);
@@ -60,6 +67,16 @@ impl Scene {
     /// The private home of the user.
     pub(crate) fn home(&self) -> PathBuf {
         PathBuf::from(std::env::var_os("HOME").expect("whoever plays a scene gives it a home"))
+    }
+
+    /// Gives a CLI that its user has to bring hooks into, those of tasuki.
+    pub(crate) fn install_hooks(&self, cli: Cli) {
+        if cli == Cli::Gemini {
+            let home = self.home().display().to_string();
+            let mut install = self.stage.command(&["hooks", "install", cli.name()]);
+            let out = install.env("HOME", home).output().expect("tasuki runs");
+            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        }
     }
 
     /// Sets a variable for all panes that are opened from now on.

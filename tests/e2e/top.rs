@@ -321,7 +321,7 @@ fn it_shows_a_home_in_which_nothing_runs_and_the_sidecar_once_it_does() {
     stage.keys(&pane, &["q"]);
     stage.until_shown(&pane, "No agents.");
     stage.tmux(&["resize-window", "-t", &pane, "-x", "40", "-y", "10"]);
-    stage.until_shown(&pane, "0a 0h 0e");
+    stage.until_shown(&pane, "0a 0h 0!");
     stage.tmux(&["resize-window", "-t", &pane, "-x", "30", "-y", "8"]);
     stage.until_shown(&pane, "too small");
 }

@@ -137,6 +137,8 @@ fn gemini_and_opencode_screens() {
         ("gemini", "busy", Activity::Busy, ComposerContent::Empty),
         // An earlier frame's end stands above this one, as after the window has got another size.
         ("gemini", "after_resize", Activity::Ready, ComposerContent::Empty),
+        // The dialog takes the composer's place; above it stands the last prompt, with the composer's own sign.
+        ("gemini", "usage_limit", Activity::Blocked, ComposerContent::Unreadable),
         ("opencode", "ready", Activity::Ready, ComposerContent::Empty),
         ("opencode", "draft", Activity::Ready, text("half a prompt")),
         // Only the last line says which agent and model answer; a draft may look like it.

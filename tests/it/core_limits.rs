@@ -12,7 +12,7 @@ use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, ServerId};
 use tasuki::core::persona::{PersonaFacts, ProfileChoice};
 use tasuki::core::rows::agent::{Agent, AgentState, Primed, Purpose};
-use tasuki::core::rows::handoff::Handoff;
+use tasuki::core::rows::handoff::{Handoff, Step};
 use tasuki::core::settings::{OnUsageLimit, ProfileFacts, RESUME_TEXT};
 
 const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
@@ -60,6 +60,11 @@ impl World {
     /// A turn fails, and the look finds that limit, which ends in so many hours.
     fn reaches(&mut self, kind: LimitKind, hours: Option<i64>) -> Decision {
         self.hook(HookKind::StopFailure);
+        self.settles_look(kind, hours)
+    }
+
+    /// The look finds that limit.
+    fn settles_look(&mut self, kind: LimitKind, hours: Option<i64>) -> Decision {
         let key = self.effect(|effect| matches!(effect, Effect::ReadLimit { .. })).expect("it is looked for");
         let until_ms = hours.map(|hours| self.core.now.wall_ms + hours * HOUR_MS);
         let found = LimitFound { kind, until_ms, said: "used up".to_owned() };
@@ -106,6 +111,62 @@ fn a_limit_is_shown_and_told_once_and_is_over_with_a_turn_that_ends_well() {
     assert!(world.row().limits.limited.is_none());
     assert_eq!(told(&world.reaches(LimitKind::NoCredit, None)).len(), 1);
     assert_eq!(told(&world.reaches(LimitKind::LoggedOut, None)).len(), 1, "another kind is another limit");
+}
+
+#[test]
+fn a_limit_is_told_once_although_its_signs_round_the_time_of_its_end() {
+    let mut world = World::new(OnUsageLimit::Tell);
+    assert_eq!(told(&world.reaches(LimitKind::UsageLimit, Some(2))).len(), 1);
+    let first = world.row().limits.limited.clone();
+    world.core.now.wall_ms += 90_000;
+    assert_eq!(told(&world.reaches(LimitKind::UsageLimit, Some(2))), [], "the same hours, counted from a later moment");
+    assert_eq!(world.row().limits.limited, first);
+    assert_eq!(told(&world.reaches(LimitKind::UsageLimit, Some(3))).len(), 1, "it ends later now");
+}
+
+#[test]
+fn an_earlier_limit_on_the_screen_does_not_outlive_a_turn_that_ends_well() {
+    let mut world = World::new(OnUsageLimit::Tell);
+    world.core.state.settings.profiles.get_mut("demo").expect("its profile").reports_failures = false;
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    world.hook(HookKind::PromptSubmit);
+    world.hook(HookKind::Stop);
+    let key = world.effect(|effect| matches!(effect, Effect::ReadLimit { pane: None, .. }));
+    let key = key.expect("only its transcript is looked at");
+    world.core.decide(Event::Settled { key, outcome: Outcome::Limit(None) });
+    assert!(world.row().limits.limited.is_none());
+}
+
+#[test]
+fn a_turn_that_only_waits_for_the_end_of_the_limit_is_not_waited_for() {
+    let mut world = World::new(OnUsageLimit::HandOff);
+    world.hook(HookKind::Notification);
+    world.settles_look(LimitKind::UsageLimit, Some(2));
+    world.reads_fallbacks(&["other"]);
+    assert_eq!(world.row().state, AgentState::Busy);
+    let handoff = world.core.state.handoffs.values().next().expect("a handoff");
+    assert_eq!(handoff.step, Step::Recording, "{handoff:?}");
+}
+
+#[test]
+fn an_agent_that_waits_in_its_turn_is_ended_by_force_if_tasuki_has_started_it() {
+    let kills = |ours: bool| {
+        let mut world = World::new(OnUsageLimit::HandOff);
+        world.hook(HookKind::Notification);
+        world.settles_look(LimitKind::UsageLimit, Some(2));
+        world.reads_fallbacks(&["other"]);
+        let pane = world.row().pane.expect("a pane");
+        world.core.state.agents.get_mut(&world.agent).expect("it is there").ours = ours;
+        // As if the document were recorded, and the placeholder's window were the last thing that was asked for.
+        let handoff = world.core.state.handoffs.values_mut().next().expect("a handoff");
+        handoff.step = Step::Ending;
+        let (key, tag) = (handoff.stay.effect.expect("its step runs something"), handoff.placeholder_tag());
+        let row = world.core.state.outbox.get_mut(&key).expect("it runs");
+        row.effect = Effect::HoldPlaceholder { pane, tag };
+        world.core.decide(Event::Settled { key, outcome: Outcome::Failed { why: "no window".to_owned() } });
+        world.effect(|effect| matches!(effect, Effect::KillPane { .. })).is_some()
+    };
+    assert!(kills(true) && !kills(false));
 }
 
 #[test]

@@ -27,6 +27,9 @@ const RESUME_WITHIN_MS: u64 = 10 * 60_000;
 const UNKNOWN_LASTS_MS: i64 = 5 * 3_600_000;
 /// The longest time, in milliseconds, by which a limit's end is believed to be ahead.
 const MOST_AHEAD_MS: i64 = 32 * 24 * 3_600_000;
+/// The signs of one limit name its end by so much differently, in milliseconds: in full minutes, or counted from the
+/// moment at which they are read.
+const SAME_END_MS: u64 = 5 * 60_000;
 /// Most CLIs that a chain of agents remembers as used up.
 const MOST_USED_UP: usize = 16;
 
@@ -46,7 +49,8 @@ pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, ended_well: bool, said: 
         profile: agent.profile.clone(),
         said: said.map(str::to_owned),
         path: agent.transcript_path.clone(),
-        pane: agent.pane,
+        // After a turn that seems to have ended well, an earlier turn's limit may still be on the screen.
+        pane: agent.pane.filter(|_| !ended_well),
     };
     if let Some(earlier) = agent.limits.looking {
         tx.drop_effect(earlier);
@@ -89,7 +93,12 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
     agent.alerts.failed_turn = None;
     let until_ms = found.until_ms.filter(|until| *until > now && *until < now + MOST_AHEAD_MS);
     let before = agent.limits.limited.take();
-    let is_same = |before: &Limited| before.kind == found.kind && (before.until_ms == until_ms || until_ms.is_none());
+    let ends_alike = |before: &Limited| match (before.until_ms, until_ms) {
+        (Some(before), Some(until)) => before.abs_diff(until) <= SAME_END_MS,
+        (None, Some(_)) => false,
+        (_, None) => true,
+    };
+    let is_same = |before: &Limited| before.kind == found.kind && ends_alike(before);
     if let Some(before) = before.filter(is_same) {
         agent.limits.limited = Some(before);
         return;

@@ -49,7 +49,8 @@ pub(crate) fn begin_automatic(
     Ok(begin(tx, asked, &checked, facts).0)
 }
 
-/// Begins a handoff of an agent whose CLI takes nothing more, to another CLI. tasuki writes the document.
+/// Begins a handoff of an agent whose CLI takes nothing more, to another CLI. tasuki writes the document. A turn that
+/// only waits for the end of the limit is not waited for.
 pub(crate) fn begin_after_limit(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
@@ -59,6 +60,7 @@ pub(crate) fn begin_after_limit(
 ) -> Result<HandoffId, Refused> {
     let asked = HandoffRequest {
         author: Author::Salvage,
+        now: true,
         profile: Some(choice.profile.clone()),
         model: choice.model.clone(),
         ..HandoffRequest::new(agent_id, reason)

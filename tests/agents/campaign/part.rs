@@ -61,12 +61,7 @@ fn furnish(scene: &Scene, cli: Cli) {
     let persona = scene.stage.home().join("data/personas").join(PERSONA);
     fs::write(persona.join("skill.md"), "# Skill\n\nBe brief.\n").expect("a skill");
     cli.ask_always(&scene.home());
-    if cli == Cli::Gemini {
-        let home = scene.home().display().to_string();
-        let mut install = scene.stage.command(&["hooks", "install", "gemini"]);
-        let out = install.env("HOME", home).output().expect("tasuki runs");
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    }
+    scene.install_hooks(cli);
 }
 
 impl Part {

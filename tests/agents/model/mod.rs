@@ -1,9 +1,11 @@
 //! The model that real agents talk to in these tests: it listens on loopback, speaks the four dialects that the CLIs
 //! speak, does what a script says, and remembers every prompt that it was given.
 //!
-//! `asked` reads what a CLI asks, whatever the dialect; `script` decides the answer; `speak` says it in the dialect.
+//! `asked` reads what a CLI asks, whatever the dialect; `script` decides the answer; `speak` says it in the dialect;
+//! `limits` refuses as each service does whose account is used up.
 
 mod asked;
+mod limits;
 pub(crate) mod script;
 mod speak;
 
@@ -139,6 +141,14 @@ fn reply(shared: &Shared, asked: Asked, bytes: &Bytes) -> Response {
         let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let error = json!({"type": "api_error", "message": "scripted error", "code": code});
         return plain(status, &json!({"type": "error", "error": error}));
+    }
+    if let script::Kind::UsedUp(seconds) = answer.kind {
+        let refusal = limits::refusal(asked.dialect, seconds);
+        let mut response = plain(refusal.status, &refusal.body);
+        for (name, value) in refusal.headers {
+            response.headers_mut().insert(name, value.parse().expect("a plain value"));
+        }
+        return response;
     }
     let (writer, reader) = tokio::io::duplex(PIPE);
     tokio::spawn(async move {

@@ -3,7 +3,8 @@
 //!
 //! Directives, in a prompt or in a rule of the test: `[[slow:SECONDS]]` spreads the answer, `[[hang]]` never gives one,
 //! `[[error:CODE]]` answers with that status, `[[run:COMMAND]]` calls the CLI's shell tool, `[[tokens:N]]` says that so
-//! many tokens were read, `[[say:TEXT]]` answers just that, `[[flaw]]` leaves all but the headings out of a document.
+//! many tokens were read, `[[say:TEXT]]` answers just that, `[[flaw]]` leaves all but the headings out of a document,
+//! `[[limit:SECONDS]]` says that the account is used up for so long, `[[read]]` reads the document that a prompt names.
 
 use super::asked::Asked;
 use serde_json::{Map, Value, json};
@@ -30,6 +31,8 @@ pub(crate) enum Kind {
     Call { name: String, arguments: Value },
     /// A refusal with that status.
     Error(u16),
+    /// The account is used up for so many seconds.
+    UsedUp(u64),
 }
 
 impl Answer {
@@ -39,6 +42,7 @@ impl Answer {
             Kind::Texts(texts) => texts.join(" / ").chars().take(80).collect(),
             Kind::Call { name, .. } => format!("calls {name}"),
             Kind::Error(code) => format!("error {code}"),
+            Kind::UsedUp(seconds) => format!("used up for {seconds} s"),
         }
     }
 }
@@ -74,6 +78,10 @@ pub(crate) fn decide(asked: &Asked, ruled: &str, bytes: usize) -> Answer {
     answer.hangs = find("hang").is_some();
     answer.kind = if let Some(code) = number("error") {
         Kind::Error(u16::try_from(code).unwrap_or(500))
+    } else if let Some(seconds) = number("limit") {
+        Kind::UsedUp(seconds.into())
+    } else if let (Some(_), Some(path)) = (find("read"), document_path(prompt)) {
+        read(asked, path)
     } else if let Some(command) = find("run") {
         shell(asked, command)
     } else if let Some(text) = find("say") {
@@ -160,6 +168,14 @@ fn write(asked: &Asked, path: &str, text: &str) -> Kind {
         return Kind::Call { name: tool.name.clone(), arguments };
     }
     shell(asked, &format!("cat > '{path}' <<'END'\n{text}END"))
+}
+
+/// A call of the tool that reads files, by whatever name the CLI has it.
+fn read(asked: &Asked, path: &str) -> Kind {
+    match asked.tool(&["read", "read_file"]) {
+        Some(tool) => Kind::Call { name: tool.name.clone(), arguments: fill(tool.schema.as_ref(), &[("path", path)]) },
+        None => shell(asked, &format!("cat '{path}'")),
+    }
 }
 
 /// A call of the tool that runs commands.

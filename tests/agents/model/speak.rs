@@ -74,7 +74,7 @@ async fn anthropic(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::R
             let block = json!({"type": "tool_use", "id": id("toolu"), "name": name, "input": {}});
             vec![(block, "partial_json", arguments.to_string())]
         }
-        Kind::Error(_) => Vec::new(),
+        Kind::Error(_) | Kind::UsedUp(_) => Vec::new(),
     };
     for (index, (block, field, text)) in blocks.iter().enumerate() {
         let start = json!({"type": "content_block_start", "index": index, "content_block": block});
@@ -110,7 +110,7 @@ async fn responses(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::R
             vec![json!({"type": "function_call", "id": id("fc"), "call_id": id("call"), "name": name,
                 "arguments": arguments.to_string(), "status": "completed"})]
         }
-        Kind::Error(_) => Vec::new(),
+        Kind::Error(_) | Kind::UsedUp(_) => Vec::new(),
     };
     for (index, item) in items.iter().enumerate() {
         let contents = item["content"].as_array().cloned().unwrap_or_default();
@@ -168,7 +168,7 @@ async fn chat(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::Result
             stream.event(None, &chunk(&json!({"tool_calls": [call]}), None)).await?;
             "tool_calls"
         }
-        Kind::Error(_) => "stop",
+        Kind::Error(_) | Kind::UsedUp(_) => "stop",
     };
     let mut last = chunk(&json!({}), Some(end));
     last["usage"] =
@@ -200,6 +200,6 @@ async fn gemini(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::Resu
             let call = json!({"functionCall": {"name": name, "args": arguments}});
             stream.event(None, &chunk(&call, Some("STOP"))).await
         }
-        Kind::Error(_) => Ok(()),
+        Kind::Error(_) | Kind::UsedUp(_) => Ok(()),
     }
 }

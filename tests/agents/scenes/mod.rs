@@ -1,8 +1,10 @@
 //! What is played, and with whom.
 
+mod chains;
 mod crashes;
 mod dials;
 mod faults;
+mod limits;
 mod starts;
 mod whole;
 
@@ -17,12 +19,24 @@ pub(crate) struct Scenario {
     pub(crate) play: fn(Cli),
     /// With whom it is played.
     pub(crate) clis: &'static [Cli],
+    /// Who must be there too.
+    pub(crate) beside: &'static [Cli],
     /// How long it may take.
     pub(crate) within: Duration,
 }
 
 const fn scene(name: &'static str, play: fn(Cli), clis: &'static [Cli], seconds: u64) -> Scenario {
-    Scenario { name, play, clis, within: Duration::from_secs(seconds) }
+    Scenario { name, play, clis, beside: &[], within: Duration::from_secs(seconds) }
+}
+
+/// A scene that begins with one CLI and goes on with others.
+const fn scene_of_several(
+    name: &'static str,
+    play: fn(Cli),
+    (first, beside): (&'static [Cli], &'static [Cli]),
+    seconds: u64,
+) -> Scenario {
+    Scenario { beside, ..scene(name, play, first, seconds) }
 }
 
 const ALL: &[Cli] = &cli::ALL;
@@ -48,6 +62,9 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("same_pane", dials::same_pane, ALL, 120),
     scene("salvage_after_a_kill", dials::salvage, ALL, 120),
     scene("asked_afterwards", dials::asked_afterwards, ALL, 150),
+    scene("limited", limits::limited, &cli::EVERY, 150),
+    scene_of_several("chain", chains::chain, (&[Cli::Claude], &[Cli::Codex, Cli::Pi]), 240),
+    scene_of_several("fallback_at_the_limit", limits::fallback, (&[Cli::Claude], &[Cli::Pi]), 150),
     scene("sidecar_killed_all_the_time", crashes::all_the_time, ALL, 200),
     scene("sidecar_killed_in_each_step", crashes::in_each_step, ALL, 300),
 ];

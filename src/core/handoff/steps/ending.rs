@@ -1,7 +1,8 @@
 //! Ends the outgoing agent: keeps its tmux session alive with a placeholder window, types its exit command, and waits
 //! until its process is dead.
 
-use crate::core::agent::typing;
+use crate::contract::handoff::Author;
+use crate::core::agent::{limits, typing};
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{DeliveryEnd, Fact};
 use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
@@ -10,7 +11,7 @@ use crate::core::handoff::{in_place, row};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::Refusal;
 use crate::core::request::{Assume, Successor};
-use crate::core::rows::agent::{AgentState, Purpose};
+use crate::core::rows::agent::{Agent, AgentState, Purpose};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
@@ -116,6 +117,9 @@ fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
     let Some(agent) = tx.agent(&agent_id) else { return Next::Stay };
+    if agent.typing.is_none() && agent.state.is_in_a_turn() && ends_by_force(handoff, agent) {
+        return kill(tx, agent_id);
+    }
     if agent.typing.is_some() || agent.state.is_in_a_turn() {
         return Next::Defer;
     }
@@ -127,9 +131,30 @@ fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Stay
 }
 
+/// Whether the agent may be ended although a turn runs or a dialog is open: its CLI is used up, so the turn only waits and
+/// the dialog is about the limit, its work was taken from the transcript, and nobody is there who would answer.
+fn ends_by_force(handoff: &Handoff, agent: &Agent) -> bool {
+    let is_for_limit = handoff.reason == limits::REASON && handoff.now && handoff.author == Author::Salvage;
+    is_for_limit && agent.ours && handoff.successor == Successor::New
+}
+
+/// Kills the agent's pane. That its process is dead is then seen as ever; if it is not, the step's limit is the end.
+fn kill(tx: &mut Tx<'_>, agent_id: AgentId) -> Next {
+    let Some(agent) = tx.agent(&agent_id) else { return Next::Stay };
+    let Some(pane) = agent.pane else { return Next::Stay };
+    let process = agent.process;
+    tx.effect_of(&agent_id, Effect::KillPane { agent_id, pane, process });
+    Next::Stay
+}
+
 fn after_command_verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &DeliveryEnd) -> Next {
     let DeliveryEnd::Refused(reason) = ended else { return Next::Stay };
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
+    let may_kill = matches!(reason, Refusal::Busy | Refusal::Dialog)
+        && tx.handoff(&id).zip(tx.agent(&agent_id)).is_some_and(|(handoff, agent)| ends_by_force(handoff, agent));
+    if may_kill {
+        return kill(tx, agent_id);
+    }
     if *reason == Refusal::Busy {
         tx.set_state(&agent_id, AgentState::Busy);
         return Next::Defer;

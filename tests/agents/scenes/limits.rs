@@ -1,0 +1,126 @@
+//! The usage limit of each CLI, as its service tells it.
+
+use crate::cli::Cli;
+use crate::scene::{PERSONA, Scene};
+use serde_json::{Value, json};
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// How long the scripted accounts are used up, in seconds.
+const LASTS: i64 = 7_200;
+/// How long a weekly limit lasts, at which Claude Code opens a dialog.
+const LASTS_DAYS: i64 = 3 * 86_400;
+/// What the agent is asked when its limit is reached.
+const REFUSED: &str = "Look at the parser.";
+/// How long a key is given to work, before it is pressed again.
+const KEY_WORKS: Duration = Duration::from_secs(2);
+
+/// The CLI's words are understood: the view has the kind and the end of the limit, the journal one line, and a turn that
+/// goes well is the end of it.
+pub(crate) fn limited(cli: Cli) {
+    let scene = Scene::with(cli, "", |scene| {
+        subscribe(scene, cli);
+        scene.install_hooks(cli);
+    });
+    let agent = scene.agent();
+    scene.model.on(REFUSED, &format!("[[limit:{LASTS}]]"), u32::MAX);
+    let begun = chrono::Utc::now().timestamp();
+    scene.says(&agent, REFUSED);
+    // Neither CLI reports such an end of a turn: the screen is looked at as soon as a text waits for it.
+    let waiting = [Cli::Codex, Cli::Gemini].contains(&cli).then(|| {
+        let text = "Look at the lexer. [[slow:6]]";
+        scene.stage.send(&json!({"kind": "agent_send", "agent_id": agent, "text": text}))
+    });
+    scene.until("its limit is shown", || !scene.stage.agent_view(&agent)["limited"].is_null());
+    let limited = scene.stage.agent_view(&agent)["limited"].clone();
+    scene.keep(&agent, "usage_limit");
+    assert_eq!(limited["kind"], "usage_limit", "{limited:#}\n{}", scene.story());
+    let until = limited["until"].as_str().and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
+    let lasts = until.map(|at| at.timestamp() - begun);
+    assert!(lasts.is_some_and(|lasts| (LASTS - 60..LASTS + 180).contains(&lasts)), "{limited:#}\n{}", scene.story());
+    continues(&scene, &agent);
+    match waiting {
+        Some(request) => {
+            let answer = scene.stage.result(&request);
+            assert_eq!(answer["result"]["verdict"], "delivered", "{answer}\n{}", scene.story());
+        }
+        None => scene.says(&agent, "Go on with the lexer."),
+    }
+    scene.until("the limit is over", || {
+        let view = scene.stage.agent_view(&agent);
+        view["limited"].is_null() && view["state"] == "idle"
+    });
+    let lines: Vec<Value> = scene.stage.journal().into_iter().filter(|line| line["type"] == "agent.limited").collect();
+    assert_eq!(lines.len(), 1, "{lines:#?}\n{}", scene.story());
+    assert_eq!((&lines[0]["limit"], &lines[0]["until"]), (&limited["kind"], &limited["until"]));
+    assert_eq!(scene.stage.errors(), Vec::<Value>::new());
+    scene.nothing_came_twice();
+}
+
+/// Its user gives up the wait where the CLI waits within the turn or in a dialog.
+fn continues(scene: &Scene, agent: &str) {
+    let keys: &[&str] = match scene.cli {
+        Cli::Gemini => &["2"],
+        Cli::Opencode => &["Escape"],
+        Cli::Claude | Cli::Codex | Cli::Pi => return,
+    };
+    let is_there = |screen: &str| screen.contains("Keep trying") || screen.contains("retrying in");
+    let mut pressed: Option<Instant> = None;
+    scene.until("the wait is given up", || {
+        let waits = is_there(&scene.screen(agent));
+        if waits && pressed.is_none_or(|at| at.elapsed() > KEY_WORKS) {
+            scene.types(agent, "", keys);
+            pressed = Some(Instant::now());
+        }
+        !waits && pressed.is_some()
+    });
+    scene.until("the turn is over", || scene.stage.agent_view(agent)["state"] != "blocked");
+    if scene.cli == Cli::Opencode {
+        scene.until_idle(agent);
+    }
+}
+
+fn subscribe(scene: &Scene, cli: Cli) {
+    if let Some((name, value)) = cli.subscribe(&scene.home()) {
+        scene.set(name, value);
+    }
+}
+
+/// Claude Code's work goes to pi when Claude Code is used up; when pi is, too, the work stays and the operator is told.
+pub(crate) fn fallback(first: Cli) {
+    let told = std::path::PathBuf::from(std::env::var_os("HOME").expect("a home of its own")).join("told");
+    let command = format!("[\"/bin/sh\", \"-c\", 'cat >> \"$0\"', \"{}\"]", told.display());
+    let config = format!("[limits]\non_usage_limit = \"hand_off\"\n[notify]\ncommand = {command}\n");
+    let scene = Scene::of_several(&[first, Cli::Pi], &config, |scene| {
+        subscribe(scene, first);
+        subscribe(scene, Cli::Pi);
+        let path = scene.stage.home().join("data/personas").join(PERSONA).join("persona.toml");
+        let persona = fs::read_to_string(&path).expect("it was written");
+        let fallbacks = format!("fallbacks = [{{ profile = \"{}\" }}]\n", Cli::Pi.name());
+        fs::write(&path, persona + &fallbacks).expect("written");
+    });
+    let is_told = |what: &str| fs::read_to_string(&told).is_ok_and(|told| told.contains(what));
+    let agent = scene.agent();
+    scene.says(&agent, "Remember the number eleven.");
+    scene.until_idle(&agent);
+    scene.model.on(REFUSED, &format!("[[limit:{LASTS_DAYS}]]"), 1);
+    scene.says(&agent, REFUSED);
+    let id = scene
+        .stage
+        .wait_for("its handoff begins", || scene.stage.agent_view(&agent)["handoff_id"].as_str().map(str::to_owned));
+    let view = scene.stage.until_step(&id, "done");
+    let seen = (&view["author"], &view["reason"], &view["successor_profile"]);
+    assert_eq!(seen, (&json!("salvage"), &json!("usage_limit"), &json!(Cli::Pi.name())), "{view:#}");
+    let document = fs::read_to_string(view["file_path"].as_str().expect("a path")).expect("the document");
+    assert!(document.contains("number eleven") && document.contains(REFUSED), "{document}");
+    scene.until("the operator is told where the work went", || is_told("hands its work off to pi"));
+    let successor = view["successor_id"].as_str().expect("a successor").to_owned();
+    scene.until_idle(&successor);
+    scene.model.on("Go on with the lexer.", &format!("[[limit:{LASTS}]]"), u32::MAX);
+    scene.says(&successor, "Go on with the lexer.");
+    scene.until("the operator is told that nothing is left", || is_told("all fallbacks are used up"));
+    let view = scene.stage.agent_view(&successor);
+    assert_eq!((&view["limited"]["kind"], &view["handoff_id"]), (&json!("usage_limit"), &Value::Null), "{view:#}");
+    assert!(view["ended_at"].is_null(), "{view:#}");
+    scene.nothing_came_twice();
+}
