@@ -74,14 +74,7 @@ fn reopened(world: &mut AckWorld) -> AgentId {
 }
 
 fn last_answer(world: &AckWorld) -> Value {
-    world
-        .answers
-        .iter()
-        .filter(|(_, answer)| answer["kind"] == "handoff_reopen")
-        .next_back()
-        .expect("an answer")
-        .1
-        .clone()
+    world.answers.iter().rfind(|(_, answer)| answer["kind"] == "handoff_reopen").expect("an answer").1.clone()
 }
 
 #[test]

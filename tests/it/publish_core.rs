@@ -22,6 +22,7 @@ fn done(options: Value) -> AckWorld {
     world
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "each caller makes the fields for this call")]
 fn publish(world: &mut AckWorld, more: Value) -> Value {
     let mut request = json!({"v": 1, "kind": "publish", "handoff_id": world.id});
     more.as_object().into_iter().flatten().for_each(|(name, value)| request[name] = value.clone());
