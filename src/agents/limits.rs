@@ -21,6 +21,17 @@ const SCREEN_LINES: usize = 20;
 /// Most characters that are kept of what the CLI says.
 const MAX_SAID: usize = 300;
 
+/// What the end of a transcript says of the last turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TranscriptEnd {
+    /// The turn was ended by a limit.
+    Limited(LimitFound),
+    /// It was answered, or has failed for another reason.
+    NotLimited,
+    /// Nothing: the last word is the user's, or there is none.
+    Unknown,
+}
+
 impl Profile {
     /// The limit that an event's own words report.
     #[must_use]
@@ -36,39 +47,47 @@ impl Profile {
         let section = self.file.limits.as_ref()?;
         let filled: Vec<&str> = screen.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let last = filled[filled.len().saturating_sub(SCREEN_LINES)..].join("\n");
-        let seen = section.screen.iter().find_map(|rule| Some((rule, rule.pattern.0.find(&last)?)));
+        // An earlier limit may stand above the last one.
+        let seen = section.screen.iter().find_map(|rule| Some((rule, rule.pattern.0.find_iter(&last).last()?)));
         let (rule, place) = seen?;
         // The time of the end may stand in the line after.
         let from = last[..place.start()].rfind('\n').map_or(0, |at| at + 1);
         let after = last[place.end()..].split_inclusive('\n').take(2).map(str::len).sum::<usize>();
         let said = last[from..place.end() + after].replace(is_border, " ");
-        Some(found(rule, &said, None, clock))
+        Some(LimitFound { on_screen: true, ..found(rule, &said, None, clock) })
     }
 
-    /// The limit by which the last turn of a transcript failed; none if it has ended well or for another reason.
+    /// Whether a limit has ended the last turn of a transcript.
     ///
     /// # Errors
     /// The transcript can't be read.
-    pub fn limit_in_transcript(&self, path: &Path, clock: &ReadingTime) -> Result<Option<LimitFound>, TranscriptError> {
+    pub fn limit_in_transcript(&self, path: &Path, clock: &ReadingTime) -> Result<TranscriptEnd, TranscriptError> {
         let Some(section) = self.file.limits.as_ref().filter(|section| !section.lines.is_empty()) else {
-            return Ok(None);
+            return Ok(TranscriptEnd::Unknown);
         };
         let (bytes, _) = TranscriptFile::open(path)?.tail(MAX_TAIL)?;
-        Ok(lines(&bytes).rev().find_map(|line| self.limit_in_line(section, &line, clock)).flatten())
+        let end = lines(&bytes).rev().find_map(|line| self.end_in_line(section, &line, clock));
+        Ok(end.unwrap_or(TranscriptEnd::Unknown))
     }
 
-    /// What a line says of the last turn: a limit, or that there was none; the outer none if it says nothing of that.
-    fn limit_in_line(&self, section: &LimitsSection, line: &Value, clock: &ReadingTime) -> Option<Option<LimitFound>> {
+    /// What a line says of the last turn; none if it says nothing of that.
+    fn end_in_line(&self, section: &LimitsSection, line: &Value, clock: &ReadingTime) -> Option<TranscriptEnd> {
         if let Some(report) = section.lines.iter().find(|report| all_fit(&report.when, line)) {
             let said = text_at(line, &report.text)?;
             let fits = |rule: &&LimitText| rule.pattern.0.is_match(&said) && all_fit(&rule.when, line);
             let until = report.until.iter().find_map(|at| reset_time::of_value(at.find(line)?));
-            return Some(section.texts.iter().find(fits).map(|rule| found(rule, &said, until, clock)));
+            let limit = section.texts.iter().find(fits).map(|rule| found(rule, &said, until, clock));
+            return Some(limit.map_or(TranscriptEnd::NotLimited, TranscriptEnd::Limited));
         }
         let rules = self.file.transcript.as_ref()?;
         let message = rules.messages.iter().find(|rule| all_fit(&rule.when, line))?;
-        let is_word = !is_skipped(rules, line) && matches!(message.role, Role::User | Role::Assistant);
-        is_word.then_some(None)
+        if is_skipped(rules, line) {
+            return None;
+        }
+        Some(match message.role {
+            Role::Assistant => TranscriptEnd::NotLimited,
+            Role::User => TranscriptEnd::Unknown,
+        })
     }
 }
 
@@ -81,7 +100,7 @@ fn found(rule: &LimitText, said: &str, until_ms: Option<i64>, clock: &ReadingTim
     let until_ms = until_ms.or_else(|| reset_time::in_text(said, clock));
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = secrets::without(&sanitise(&words), &Known::default());
-    LimitFound { kind: rule.kind, until_ms, said: words.chars().take(MAX_SAID).collect() }
+    LimitFound { kind: rule.kind, until_ms, said: words.chars().take(MAX_SAID).collect(), on_screen: false }
 }
 
 #[cfg(test)]

@@ -72,7 +72,10 @@ fn in_transcript(name: &str, lines: &[Value]) -> Option<(LimitKind, Option<Strin
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("t.jsonl");
     fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).expect("written");
-    kind_and_end(profile(name).limit_in_transcript(&path, &CLOCK).expect("readable"))
+    match profile(name).limit_in_transcript(&path, &CLOCK).expect("readable") {
+        TranscriptEnd::Limited(found) => kind_and_end(Some(found)),
+        TranscriptEnd::NotLimited | TranscriptEnd::Unknown => None,
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! [`ansi`] and [`screen`] (screens), [`rules`] (what each hook event means), [`hook`] and [`statusline`] (the commands
 //! that CLIs run), [`event`] (the sidecar's side), [`transcript_format`], [`transcript`] and [`transcript_back`] (the
 //! conversation, and how full the context is), [`tool_format`], [`tool_calls`], [`transcript_facts`], [`actions`] and
-//! [`reading`] (what the agent did), [`limit_format`], `limits` and [`reset_time`] (what stops the CLI), [`install`]
+//! [`reading`] (what the agent did), [`limit_format`], [`limits`] and [`reset_time`] (what stops the CLI), [`install`]
 //! (hooks in a CLI's own configuration).
 
 pub mod actions;
@@ -23,7 +23,7 @@ pub mod install;
 mod json;
 pub mod launch;
 pub mod limit_format;
-mod limits;
+pub mod limits;
 mod placeholder;
 pub mod profile;
 mod prune;

@@ -42,10 +42,10 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 });
 static LASTS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)(?:again in|resets? in|reset after|retry in|retrying in|retry after|wait) ~?(?<parts>(?:\d+(?:\.\d+)? ?(?:ms|milliseconds?|weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|min|m|seconds?|secs?|s)\b?,? ?(?:and )?)+)",
+        r"(?i)(?:again in|resets? in|reset after|retry in|retrying in|retry after|wait) ~?(?<parts>(?:\d+(?:\.\d+)? ?(?:ms|milliseconds?|months?|weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|min|m|seconds?|secs?|s)\b?,? ?(?:and )?)+)",
     )
 });
-static PART: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)(?<n>\d+(?:\.\d+)?) ?(?<unit>ms|mil|[wdhms])"));
+static PART: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)(?<n>\d+(?:\.\d+)?) ?(?<unit>ms|mil|mo|[wdhms])"));
 
 /// The time that a text names, in milliseconds since 1970.
 #[must_use]
@@ -130,6 +130,7 @@ fn lasts(parts: &str, clock: &ReadingTime) -> Option<i64> {
         seconds += number
             * match part["unit"].to_lowercase().as_str() {
                 "ms" | "mil" => 0.001,
+                "mo" => 2_592_000.0,
                 "w" => 604_800.0,
                 "d" => 86_400.0,
                 "h" => 3_600.0,
@@ -194,6 +195,7 @@ mod tests {
             ("[retrying in ~2 days attempt #1]", "2026-11-27T13:24"),
             ("usage limit reached|1795620000", "2026-11-25T15:20"),
             ("resets at 15:20", "2026-11-25T15:21"),
+            ("It will reset in 1 month.", "2026-12-25T13:24"),
         ];
         for (text, expected) in cases {
             assert_eq!(at(text).as_deref(), Some(expected), "{text}");

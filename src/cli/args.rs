@@ -36,7 +36,7 @@ const EVERYWHERE: &str = "Global options";
     version,
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    after_help = "Example:\n  tasuki demo                                   watch one whole handoff; leaves nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 10 something waits for you (`status`), 69 no sidecar answers, 70 internal error,\n75 try again, 77 not allowed, 78 configuration."
+    after_help = "Example:\n  tasuki demo                                   watch one whole handoff; leaves nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 10 something waits for you (`status`), 69 no sidecar runs, 70 internal error,\n75 try again, 77 not allowed, 78 configuration."
 )]
 pub struct Cli {
     /// tasuki's home folder [default: TASUKI_HOME, else tasuki in your data folder].
@@ -102,7 +102,8 @@ pub enum Command {
         after_help = "Messages are numbered from the end: 1 is the last.\n\nExample:\n  tasuki read 5f2a\n  tasuki read 5f2a --find \"flaky test\" --last 5"
     )]
     Read(ReadArgs),
-    /// Open the session of an agent that was handed off again, in a window beside its successor; nothing is typed to it.
+    /// Reopen the session of an agent that was handed off, in a new window of its successor's tmux session; tasuki types nothing
+    /// to the reopened agent.
     #[command(after_help = "Example:\n  tasuki reopen 5f2a")]
     Reopen(HandoffName),
     /// Check the whole setup; say what is wrong and how to fix it. Exit code 1 if a check fails.

@@ -56,10 +56,11 @@ pub struct HandoffArgs {
     /// A task for the successor; may be given several times.
     #[arg(long = "task", value_name = "TEXT")]
     pub tasks: Vec<String>,
-    /// Type into the agent's running turn; only with profiles that report turn ids (claude, codex, demo).
+    /// Do not wait for the end of the agent's running turn. If the agent writes the document, this works only with some
+    /// profiles (claude, codex, demo); with others, tasuki still waits.
     #[arg(long)]
     pub now: bool,
-    /// What to do about faults that tasuki finds in the document [default: `document.check` of the configuration].
+    /// What to do about faults of the document [default: `check` of persona.toml, else `document.check`].
     #[arg(long, value_enum)]
     pub check: Option<CheckArg>,
     /// Let the handoff wait until you accept the document; on a terminal, show it in your editor and ask.

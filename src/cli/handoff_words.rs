@@ -34,11 +34,11 @@ pub enum AuthorArg {
 /// How soon the successor must acknowledge the handoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UrgencyArg {
-    /// Within 5 minutes.
+    /// Remind the successor after 5 minutes (`ack.immediate`).
     Immediate,
-    /// Within 15 minutes.
+    /// Remind the successor after 15 minutes (`ack.prepare`).
     Prepare,
-    /// Within 30 minutes.
+    /// Remind the successor after 30 minutes (`ack.when_available`).
     #[value(alias = "when_available")]
     WhenAvailable,
 }

@@ -20,7 +20,8 @@ use std::time::Instant;
 pub struct PublishArgs {
     /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
-    /// Publish the document there: as a comment on `owner/repo#42`, or as a secret `gist` [default: as before].
+    /// Publish the document there: as a comment on `owner/repo#42`, or as a secret `gist` [default: where the
+    /// handoff or the configuration says].
     #[arg(long, value_name = "WHERE", conflicts_with = "assume")]
     pub to: Option<String>,
     /// With --to: what to publish if the comment is refused: `gist`, which anyone who has its link can read.

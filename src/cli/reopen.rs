@@ -1,4 +1,4 @@
-//! `reopen`: opens the session of an agent that was handed off again, in a window beside its successor.
+//! `reopen`: reopens the session of an agent that was handed off, in a new window of its successor's tmux session.
 
 use super::error::CliError;
 use super::handoff::HandoffName;

@@ -66,9 +66,9 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::ReadContextUsage { profile, path, .. } => {
             Outcome::ContextUsage(context_usage::read(tools, profile, path, stop).await)
         }
-        Effect::ReadLimit { profile, said, path, pane, .. } => {
+        Effect::ReadLimit { profile, said, path, pane, is_blocked, .. } => {
             let signs = (said.as_deref(), path.as_deref(), pane.as_ref());
-            Outcome::Limit(limit_look::look(tools, profile, signs, stop).await)
+            Outcome::Limit(limit_look::look(tools, profile, signs, *is_blocked, stop).await)
         }
         Effect::AwaitPrompt { profile, path, delivery_id, .. } => {
             transcript::await_prompt(tools, profile, path, delivery_id, stop).await

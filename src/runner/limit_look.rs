@@ -2,6 +2,7 @@
 
 use super::{Tools, fault};
 use crate::agents::ansi;
+use crate::agents::limits::TranscriptEnd;
 use crate::agents::profile::Profile;
 use crate::agents::reset_time::ReadingTime;
 use crate::core::effect::LimitFound;
@@ -15,11 +16,13 @@ use tokio_util::sync::CancellationToken;
 const LAG: Duration = Duration::from_millis(250);
 
 /// The limit that an agent's event (`said`), its transcript (`path`) or its screen shows. A sign that names the time of the
-/// limit's end comes before others.
+/// limit's end comes before others. Where the transcript says that no limit has ended the turn, the screen counts only while
+/// a dialog is open (`is_blocked`): it may still show a limit of an earlier turn.
 pub(super) async fn look(
     tools: &Tools,
     profile: &str,
     (said, path, pane): (Option<&str>, Option<&str>, Option<&PaneRef>),
+    is_blocked: bool,
     stop: &CancellationToken,
 ) -> Option<LimitFound> {
     let profile = tools.profiles.get(profile)?.clone();
@@ -29,10 +32,15 @@ pub(super) async fn look(
     }
     let clock = ReadingTime { now_ms: chrono::Utc::now().timestamp_millis(), is_utc: false };
     let mut found = said.and_then(|said| profile.limit_in_event(said, &clock));
+    let mut shows_screen = true;
     if let Some(path) = path {
-        found = better(found, in_transcript(&profile, path, clock).await);
+        match in_transcript(&profile, path, clock).await {
+            TranscriptEnd::Limited(limit) => found = better(found, Some(limit)),
+            TranscriptEnd::NotLimited => shows_screen = is_blocked,
+            TranscriptEnd::Unknown => {}
+        }
     }
-    if let Some(pane) = pane.filter(|_| found.as_ref().is_none_or(|found| found.until_ms.is_none())) {
+    if let Some(pane) = pane.filter(|_| shows_screen && found.as_ref().is_none_or(|found| found.until_ms.is_none())) {
         let screen = tools
             .tmux
             .capture(pane)
@@ -44,21 +52,24 @@ pub(super) async fn look(
     found
 }
 
-async fn in_transcript(profile: &Profile, path: &str, clock: ReadingTime) -> Option<LimitFound> {
+async fn in_transcript(profile: &Profile, path: &str, clock: ReadingTime) -> TranscriptEnd {
     let (profile, path) = (profile.clone(), PathBuf::from(path));
-    match fault::blocking(move || profile.limit_in_transcript(&path, &clock)).await.ok()? {
-        Ok(found) => found,
-        Err(error) => {
+    match fault::blocking(move || profile.limit_in_transcript(&path, &clock)).await {
+        Ok(Ok(end)) => end,
+        Ok(Err(error)) => {
             tracing::debug!(%error, "could not look for a limit in an agent's transcript");
-            None
+            TranscriptEnd::Unknown
         }
+        Err(_) => TranscriptEnd::Unknown,
     }
 }
 
-/// Of two signs, the one that knows when the limit ends; otherwise the first.
+/// The first of two signs; the second one, if it is of the same limit, may name its end.
 fn better(first: Option<LimitFound>, second: Option<LimitFound>) -> Option<LimitFound> {
     match (first, second) {
-        (Some(first), Some(second)) if first.until_ms.is_none() && second.until_ms.is_some() => Some(second),
+        (Some(first), Some(second)) if first.kind == second.kind && first.until_ms.is_none() => {
+            Some(LimitFound { until_ms: second.until_ms, ..first })
+        }
         (Some(first), _) => Some(first),
         (None, second) => second,
     }

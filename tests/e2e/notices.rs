@@ -42,7 +42,8 @@ fn shells(stage: &Stage) -> usize {
 
 #[test]
 fn many_notices_at_once_run_a_few_commands_at_a_time_and_each_is_told() {
-    let script = "cat >/dev/null; until test -e \"$0/go\"; do sleep 0.1; done; mktemp \"$0/told-XXXXXXXX\"";
+    let script =
+        "cat >/dev/null; until test -e \"$0/go\" || ! test -d \"$0\"; do sleep 0.1; done; mktemp \"$0/told-XXXXXXXX\"";
     let (stage, folder) = stage(script);
     for number in 0..NOTICES {
         something_to_tell(&stage, number);
@@ -60,7 +61,7 @@ fn many_notices_at_once_run_a_few_commands_at_a_time_and_each_is_told() {
 /// What runs at the end of the sidecar has been given its notice, and may end; what still waits is told after the start.
 #[test]
 fn at_the_end_no_further_notice_is_begun_and_the_next_start_tells_it() {
-    let script = "cat >/dev/null; mktemp \"$0/begun-XXXXXXXX\"; until test -e \"$0/go\"; do sleep 0.1; done; \
+    let script = "cat >/dev/null; mktemp \"$0/begun-XXXXXXXX\"; until test -e \"$0/go\" || ! test -d \"$0\"; do sleep 0.1; done; \
                   mktemp \"$0/told-XXXXXXXX\"";
     let (stage, folder) = stage(script);
     for number in 0..NOTICES {

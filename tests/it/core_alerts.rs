@@ -125,6 +125,16 @@ fn a_dialog_that_nobody_answers_is_told_once_without_an_error_file() {
         }
         world.hear_said(HookKind::Blocked, Some("run rm -r build?"));
     }
+    // It was answered, no event says so, and the same turn asks something else.
+    world.hear_said(HookKind::Blocked, Some("push to main?"));
+    let mut told_of = Vec::new();
+    for _ in 0..4 {
+        told_of.extend(codes(&world.core.pass(BLOCKED_AFTER_MS)));
+        if world.look().is_some() {
+            told_of.extend(codes(&world.seen(dialog())));
+        }
+    }
+    assert_eq!(told_of, [json!("agent_blocked")]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tasuki::contract::LimitKind;
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{AutoHandoffCheck, Effect, EffectKey, LimitFound, Notice, Outcome};
 use tasuki::core::event::Event;
-use tasuki::core::hook::{HookEvent, HookKind};
+use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, ServerId};
 use tasuki::core::persona::{PersonaFacts, ProfileChoice};
@@ -21,6 +21,8 @@ const HOUR_MS: i64 = 3_600_000;
 struct World {
     core: Decided,
     agent: AgentId,
+    /// Only the screen shows the limits.
+    on_screen: bool,
 }
 
 impl World {
@@ -40,7 +42,7 @@ impl World {
         }
         core.state.settings.on_usage_limit = policy;
         core.state.settings.resume_text = RESUME_TEXT.to_owned();
-        World { core, agent: agent_id }
+        World { core, agent: agent_id, on_screen: false }
     }
 
     fn row(&self) -> &Agent {
@@ -67,7 +69,7 @@ impl World {
     fn settles_look(&mut self, kind: LimitKind, hours: Option<i64>) -> Decision {
         let key = self.effect(|effect| matches!(effect, Effect::ReadLimit { .. })).expect("it is looked for");
         let until_ms = hours.map(|hours| self.core.now.wall_ms + hours * HOUR_MS);
-        let found = LimitFound { kind, until_ms, said: "used up".to_owned() };
+        let found = LimitFound { kind, until_ms, said: "used up".to_owned(), on_screen: self.on_screen };
         self.core.decide(Event::Settled { key, outcome: Outcome::Limit(Some(found)) })
     }
 
@@ -263,4 +265,78 @@ fn a_turn_that_a_limit_has_ended_is_told_as_a_limit_and_another_one_as_a_failed_
     assert!(decision.errors.is_empty());
     let codes: Vec<Value> = told(&decision).into_iter().map(|(_, json)| json["code"].clone()).collect();
     assert_eq!(codes, ["agent_limited"]);
+}
+
+#[test]
+fn what_only_the_screen_shows_is_told_and_has_no_other_consequence_until_the_transcript_shows_it() {
+    let mut world = World::new(OnUsageLimit::HandOff);
+    world.on_screen = true;
+    assert_eq!(
+        told(&world.reaches(LimitKind::UsageLimit, Some(2))).len(),
+        1,
+        "an agent's work may print the same words"
+    );
+    assert!(world.effect(|effect| matches!(effect, Effect::CheckAutoHandoff { .. })).is_none());
+    world.on_screen = false;
+    assert!(told(&world.reaches(LimitKind::UsageLimit, Some(2))).is_empty());
+    world.reads_fallbacks(&["other"]);
+    assert_eq!(world.core.state.handoffs.len(), 1);
+}
+
+#[test]
+fn a_limit_that_comes_back_after_its_end_is_another_one() {
+    let mut world = World::new(OnUsageLimit::Wait);
+    world.reaches(LimitKind::UsageLimit, Some(1));
+    world.core.now.wall_ms += HOUR_MS;
+    world.core.pass(3_600_000 + 3 * 60_000);
+    assert_eq!(world.resumes(), 1);
+    world.hook(HookKind::PromptSubmit);
+    let decision = world.reaches(LimitKind::UsageLimit, Some(1));
+    assert_eq!(told(&decision).len(), 1, "{decision:?}");
+    assert!(world.row().limits.resume_at.is_some());
+}
+
+#[test]
+fn words_that_are_still_on_the_screen_are_those_of_the_same_limit() {
+    let mut world = World::new(OnUsageLimit::Tell);
+    world.reaches(LimitKind::UsageLimit, Some(1));
+    world.core.now.wall_ms += 2 * HOUR_MS;
+    world.hook(HookKind::Blocked);
+    let key = world.effect(|effect| matches!(effect, Effect::ReadLimit { .. })).expect("it is looked for");
+    let until_ms = Some(world.core.now.wall_ms + 22 * HOUR_MS);
+    let found = LimitFound { kind: LimitKind::UsageLimit, until_ms, said: "used up".to_owned(), on_screen: true };
+    let decision = world.core.decide(Event::Settled { key, outcome: Outcome::Limit(Some(found)) });
+    assert!(told(&decision).iter().all(|(_, json)| json["code"] != "agent_limited"), "{decision:?}");
+}
+
+#[test]
+fn at_a_dialog_nothing_is_typed_after_the_end_and_the_operator_is_told() {
+    let mut world = World::new(OnUsageLimit::Wait);
+    world.reaches(LimitKind::UsageLimit, Some(1));
+    world.hook(HookKind::Blocked);
+    let decision = world.core.pass(2 * 3_600_000);
+    assert_eq!(world.resumes(), 0);
+    assert!(decision.errors.iter().any(|error| error.code == "not_resumed"), "{decision:?}");
+}
+
+#[test]
+fn another_session_is_not_told_to_continue() {
+    let mut world = World::new(OnUsageLimit::Wait);
+    world.reaches(LimitKind::UsageLimit, Some(1));
+    let reason = Some(SessionReason::Replaced);
+    let event = HookEvent { agent_id: Some(world.agent), reason, ..HookEvent::new(HookKind::SessionStart) };
+    world.core.decide(Event::Hook(Box::new(event)));
+    world.core.pass(2 * 3_600_000);
+    assert_eq!(world.resumes(), 0);
+}
+
+#[test]
+fn a_fallback_without_a_model_is_not_started_with_the_model_that_is_used_up() {
+    let mut world = World::new(OnUsageLimit::HandOff);
+    let row = world.core.state.agents.get_mut(&world.agent).expect("it is there");
+    row.model = Some("big".to_owned());
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    world.reads_fallbacks(&["demo"]);
+    let handoff = world.core.state.handoffs.values().next().expect("a handoff");
+    assert_eq!(handoff.choice, ProfileChoice { profile: "demo".to_owned(), model: None });
 }

@@ -39,9 +39,24 @@ pub(crate) fn dialog_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// What such a look has seen; the operator is told once of each dialog. As long as the agent seems to wait, there is
-/// another look later: another dialog of the same turn may have opened.
-pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, is_open: bool) {
+/// An event reports another dialog although one was open: the operator was told of the one before, which was answered
+/// since. The same words are taken for the same dialog, because CLIs repeat them.
+pub(crate) fn another_dialog(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
+    let due = Deadline::after(&tx.now, tx.state.settings.notify.blocked_after_ms);
+    let dialog = tx.agent(agent_id).and_then(|agent| agent.alerts.dialog.as_ref());
+    if !dialog.is_some_and(|dialog| dialog.is_told && dialog.look.is_none() && dialog.message.as_deref() != message) {
+        return;
+    }
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        let message = message.map(str::to_owned);
+        agent.alerts.dialog = Some(OpenDialog { due: Some(due), look: None, is_told: false, message });
+    }
+}
+
+/// What such a look has seen, if that is clear; the operator is told once of each dialog. As long as the agent seems to
+/// wait, there is another look later: another dialog of the same turn may have opened.
+pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, seen: Option<bool>) {
+    let is_open = seen == Some(true);
     let pause = tx.state.settings.notify.blocked_after_ms.max(LOOK_AGAIN_MS);
     let again = Deadline::after(&tx.now, pause);
     let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) else { return };
@@ -50,7 +65,8 @@ pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, is_open: boo
         tell_of_dialog(tx, agent_id);
     }
     if let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) {
-        (dialog.due, dialog.look, dialog.is_told) = (Some(again), None, is_open);
+        (dialog.due, dialog.look) = (Some(again), None);
+        dialog.is_told = seen.unwrap_or(dialog.is_told);
     }
 }
 
@@ -58,7 +74,7 @@ fn tell_of_dialog(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let Some(dialog) = agent.alerts.dialog.as_mut() else { return };
     (dialog.due, dialog.look, dialog.is_told) = (None, None, true);
-    let said = dialog.message.take().map_or_else(String::new, |message| format!(": {message}"));
+    let said = dialog.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
     let place = agent.pane.map_or_else(String::new, |pane| format!(" in pane {pane}"));
     let message = format!("Agent {} waits at a dialog{place}{said}", named(agent));
     let handoff_id = agent.handoff_id;

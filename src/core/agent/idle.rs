@@ -2,7 +2,8 @@
 //! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes a brief watch
 //! of a few seconds, so that no view says `busy` for ever.
 
-use super::{alerts, limits, priming, unlocated};
+use super::limits::{self, LookCause};
+use super::{alerts, priming, unlocated};
 use crate::core::effect::{Effect, EffectKey, Readiness};
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
@@ -142,7 +143,13 @@ pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, r
     let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if agent.alerts.dialog.as_ref().is_some_and(|dialog| dialog.look == Some(key)) {
-        alerts::dialog_looked_at(tx, agent_id, matches!(readiness, Readiness::Blocked { .. }));
+        let is_open = match readiness {
+            Readiness::Blocked { .. } => Some(true),
+            // An agent that works on shows neither a dialog nor an empty composer.
+            Readiness::Ready | Readiness::NotReady { .. } => Some(false),
+            Readiness::Gone { .. } => None,
+        };
+        alerts::dialog_looked_at(tx, agent_id, is_open);
     } else if agent.idle_watch.silence == ScreenProbe::Runs(key) {
         agent.idle_watch.silence = ScreenProbe::Not;
     } else if agent.idle_watch.turn == ScreenProbe::Runs(key) {
@@ -156,7 +163,7 @@ pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, r
         Readiness::Ready => end_turn(tx, agent_id),
         Readiness::Blocked { .. } => {
             blocked(tx, agent_id, None);
-            limits::look(tx, agent_id, false, None);
+            limits::look(tx, agent_id, LookCause::Sign, None);
         }
         Readiness::NotReady { .. } | Readiness::Gone { .. } => {}
     }
@@ -170,7 +177,7 @@ fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
     tx.set_state(agent_id, AgentState::Idle);
     tx.learn(Fact::TurnOver { agent_id: *agent_id });
     infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));
-    limits::look(tx, agent_id, false, None);
+    limits::look(tx, agent_id, LookCause::Ended, None);
 }
 
 /// Another session has begun in the agent's process, so a turn or a dialog of the old session has ended. But a prompt
@@ -201,5 +208,7 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>
     }
     if !was_blocked {
         tx.learn(Fact::Blocked { agent_id: *agent_id, message: message.map(str::to_owned) });
+    } else if message.is_some() {
+        alerts::another_dialog(tx, agent_id, message);
     }
 }

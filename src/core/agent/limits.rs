@@ -9,8 +9,9 @@ use crate::core::event::RequestFacts;
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::notice::OperatorNotice;
+use crate::core::pane::Refusal;
 use crate::core::persona::ProfileChoice;
-use crate::core::rows::agent::{Agent, Asker, Limited, Queued, UsedUp};
+use crate::core::rows::agent::{Agent, AgentState, Asker, Limited, Queued, UsedUp};
 use crate::core::settings::OnUsageLimit;
 use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
@@ -33,15 +34,27 @@ const SAME_END_MS: u64 = 5 * 60_000;
 /// Most CLIs that a chain of agents remembers as used up.
 const MOST_USED_UP: usize = 16;
 
-/// A turn has ended, or a dialog is open: looks for a limit, if the agent's profile says how limits show. `ended_well`:
-/// the CLI has reported the end as a good one. `said`: what the CLI's own event says.
-pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, ended_well: bool, said: Option<&str>) {
+/// Why a limit is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LookCause {
+    /// The CLI has reported the end of a turn as a good one.
+    EndedWell,
+    /// A turn has ended in an error, or only the screen shows that it is over.
+    Ended,
+    /// A dialog is open, or the CLI wants a person to know something; the turn may still run.
+    Sign,
+}
+
+/// Looks for a limit, if the agent's profile says how limits show. `said`: what the CLI's own event says. A mere sign
+/// does not replace a look that has begun with better evidence.
+pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, cause: LookCause, said: Option<&str>) {
+    let ended_well = cause == LookCause::EndedWell;
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.state.is_live()) else { return };
     let Some(profile) = tx.state.settings.profiles.get(&agent.profile) else { return };
     if ended_well && (profile.reports_failures || !profile.shows_limits) {
         return over(tx, agent_id);
     }
-    if !profile.shows_limits {
+    if !profile.shows_limits || (cause == LookCause::Sign && agent.limits.looking.is_some()) {
         return;
     }
     let effect = Effect::ReadLimit {
@@ -51,6 +64,7 @@ pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, ended_well: bool, said: 
         path: agent.transcript_path.clone(),
         // After a turn that seems to have ended well, an earlier turn's limit may still be on the screen.
         pane: agent.pane.filter(|_| !ended_well),
+        is_blocked: agent.state == AgentState::Blocked,
     };
     if let Some(earlier) = agent.limits.looking {
         tx.drop_effect(earlier);
@@ -59,6 +73,7 @@ pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, ended_well: bool, said: 
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.limits.looking = Some(key);
         agent.limits.ended_well = ended_well;
+        agent.limits.has_ended = cause == LookCause::Ended;
     }
 }
 
@@ -92,23 +107,35 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
     };
     agent.alerts.failed_turn = None;
     let until_ms = found.until_ms.filter(|until| *until > now && *until < now + MOST_AHEAD_MS);
+    let is_pending = agent.limits.resume_at.is_some() || agent.queue.iter().any(|text| text.asker == Asker::Resume(()));
+    let has_ended = agent.limits.has_ended;
     let before = agent.limits.limited.take();
     let ends_alike = |before: &Limited| match (before.until_ms, until_ms) {
         (Some(before), Some(until)) => before.abs_diff(until) <= SAME_END_MS,
         (None, Some(_)) => false,
         (_, None) => true,
     };
-    let is_same = |before: &Limited| before.kind == found.kind && ends_alike(before);
+    // A limit that has ended is another one when it is reached again. But words that are still there, without another
+    // turn that has failed, are those of the same limit, however their time is read by now.
+    let lasts = |before: &Limited| is_pending || before.until_ms.is_none_or(|until| until > now);
+    let still_says = |before: &Limited| !has_ended && before.said == found.said;
+    let is_same =
+        |before: &Limited| before.kind == found.kind && (still_says(before) || (lasts(before) && ends_alike(before)));
     if let Some(before) = before.filter(is_same) {
-        agent.limits.limited = Some(before);
+        let is_proved = before.on_screen && !found.on_screen;
+        agent.limits.limited = Some(Limited { on_screen: before.on_screen && found.on_screen, ..before });
+        if is_proved && tx.state.settings.on_usage_limit != OnUsageLimit::Tell {
+            act(tx, agent_id);
+        }
         return;
     }
     agent.limits.resume_at = None;
-    agent.limits.limited = Some(Limited { kind: found.kind, since_ms: now, until_ms, said: found.said });
+    let LimitFound { kind, said, on_screen, .. } = found;
+    agent.limits.limited = Some(Limited { kind, since_ms: now, until_ms, said, on_screen });
     let line = JournalLine {
         agent_id: known(agent_id),
         persona_slug: maybe(agent.persona_slug.as_ref()),
-        limit: Some(found.kind.as_str().to_owned()),
+        limit: Some(kind.as_str().to_owned()),
         until: until_ms.map(rfc3339).map(Some),
         ..JournalLine::new(LineType::AgentLimited)
     };
@@ -117,13 +144,15 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
 }
 
 /// What follows from a new limit. Nothing does if the agent has no persona: tasuki leaves it alone. Of an agent in a
-/// handoff the operator is only told: the handoff itself decides.
+/// handoff the operator is only told: the handoff itself decides. The same is true of a limit that only the screen shows,
+/// because an agent's work may print the same words.
 fn act(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let Some(limited) = agent.limits.limited.clone() else { return };
     let is_free = agent.handoff_id.is_none() && agent.record_of.is_none();
     let policy = tx.state.settings.on_usage_limit;
-    let policy = if limited.kind == LimitKind::UsageLimit && is_free { policy } else { OnUsageLimit::Tell };
+    let follows = limited.kind == LimitKind::UsageLimit && is_free && !limited.on_screen;
+    let policy = if follows { policy } else { OnUsageLimit::Tell };
     match policy {
         OnUsageLimit::Tell => tell(tx, agent_id, ""),
         OnUsageLimit::Wait => wait(tx, agent_id, &limited),
@@ -143,19 +172,30 @@ fn wait(tx: &mut Tx<'_>, agent_id: &AgentId, limited: &Limited) {
     tell(tx, agent_id, "; tasuki tells the agent to continue as soon as the limit has ended");
 }
 
-/// The limit has ended: the agent is told to continue, unless it has continued already or is being handed off.
+/// The limit has ended: the agent is told to continue, unless it has continued already or is being handed off. At a
+/// dialog nothing can be typed, so the operator is told.
 pub(crate) fn resume(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let waits = tx.state.settings.on_usage_limit == OnUsageLimit::Wait;
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.limits.resume_at = None;
-    let still = agent.limits.limited.is_some() && agent.is_free() && agent.handoff_id.is_none();
-    if !still || agent.persona_slug.is_none() {
+    let has_continued = agent.limits.limited.is_none() || agent.state == AgentState::Busy;
+    if !waits || has_continued || agent.handoff_id.is_some() || agent.shutdown.is_some() {
         return;
+    }
+    if agent.state == AgentState::Blocked {
+        return not_resumed(tx, agent_id, &Refusal::Dialog.told("nothing was typed"));
     }
     let deadline = Deadline::after(&tx.now, RESUME_WITHIN_MS);
     let text = tx.state.settings.resume_text.clone();
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.queue.push(Queued { asker: Asker::Resume(()), text, deadline });
     }
+}
+
+/// Another session has begun in the agent's process: what it is to continue is not there.
+pub(crate) fn session_replaced(agent: &mut Agent) {
+    agent.limits.resume_at = None;
+    agent.queue.retain(|queued| queued.asker != Asker::Resume(()));
 }
 
 /// The text could not be typed, or nobody knows whether it was.
@@ -183,8 +223,11 @@ fn check(tx: &mut Tx<'_>, agent_id: &AgentId) {
 pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, check: Option<AutoHandoffCheck>) {
     let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.limits.checking == Some(key)) else { return };
     agent.limits.checking = None;
-    if agent.limits.limited.is_none() || agent.handoff_id.is_some() {
+    if agent.limits.limited.is_none() {
         return;
+    }
+    if agent.handoff_id.is_some() {
+        return tell(tx, agent_id, "");
     }
     let Some((slug, check)) = agent.persona_slug.clone().zip(check) else {
         return tell(tx, agent_id, "; its persona could not be read, so the agent is not handed off");
@@ -221,6 +264,11 @@ fn used_up(agent: &Agent) -> Option<UsedUp> {
     let limited = agent.limits.limited.as_ref().filter(|limited| limited.kind == LimitKind::UsageLimit)?;
     let choice = ProfileChoice { profile: agent.profile.clone(), model: agent.model.clone() };
     Some(UsedUp { choice, until_ms: limited.until_ms.unwrap_or(limited.since_ms + UNKNOWN_LASTS_MS) })
+}
+
+/// Whether a usage limit still stops the agent's CLI.
+pub(crate) fn is_used_up(agent: &Agent, now_ms: i64) -> bool {
+    used_up(agent).is_some_and(|known| known.until_ms > now_ms)
 }
 
 /// The first fallback that is not known to be used up: by this agent, by one before it in the chain, or by another one.

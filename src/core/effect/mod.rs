@@ -218,6 +218,9 @@ pub enum Effect {
         /// Of its transcript.
         path: Option<String>,
         pane: Option<PaneRef>,
+        /// A dialog is open in the pane.
+        #[serde(default)]
+        is_blocked: bool,
     },
     /// Wait until a prompt is in its agent's transcript.
     AwaitPrompt {

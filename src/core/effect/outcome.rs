@@ -156,6 +156,9 @@ pub struct LimitFound {
     pub until_ms: Option<i64>,
     /// What the CLI says, at most 300 characters, without credentials and control characters.
     pub said: String,
+    /// Only the screen shows it.
+    #[serde(default)]
+    pub on_screen: bool,
 }
 
 /// The preconditions of an automatic handoff.

@@ -91,7 +91,20 @@ fn publish_elsewhere(
 /// Publishes the document where it was to go before. `fallback`: as a gist, if the issue refuses it.
 fn try_again(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow, fallback: bool) -> Result<(), Refused> {
     let Some(publishing) = publishing_mut(tx, id) else { return Ok(()) };
+    let before = publishing.fallback;
     publishing.fallback |= fallback;
+    let result = try_as_it_is(tx, id, asked);
+    // A refused request changes nothing.
+    if result.is_err()
+        && let Some(publishing) = publishing_mut(tx, id)
+    {
+        publishing.fallback = before;
+    }
+    result
+}
+
+fn try_as_it_is(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(), Refused> {
+    let Some(publishing) = publishing_mut(tx, id) else { return Ok(()) };
     match (publishing.state, asked.assume) {
         (PublishState::Published, _) => {}
         (PublishState::Waiting, _) => {

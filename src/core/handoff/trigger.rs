@@ -65,8 +65,13 @@ pub(crate) fn begin_after_limit(
         model: choice.model.clone(),
         ..HandoffRequest::new(agent_id, reason)
     };
-    let checked = check(tx, &asked, facts)?;
-    Ok(begin(tx, asked, &checked, facts).0)
+    // Without a model the CLI is to choose: the one of before may be what is used up.
+    let checked = Checked { choice: choice.clone(), ..check(tx, &asked, facts)? };
+    let id = begin(tx, asked, &checked, facts).0;
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.after_limit = true;
+    }
+    Ok(id)
 }
 
 /// Checks the request and the agent. The order of the checks is part of the contract: where several would fail, the
@@ -140,6 +145,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &
         author: asked.author,
         successor: asked.successor,
         choice: checked.choice.clone(),
+        after_limit: false,
         created_at: tx.now.rfc3339(),
         file_path: file_path.clone(),
         file_name: file_name.clone(),

@@ -143,6 +143,9 @@ pub struct Handoff {
     /// What the successor is started with, or runs with.
     #[serde(default)]
     pub choice: ProfileChoice,
+    /// It has begun by itself, because a usage limit stops the outgoing agent's CLI.
+    #[serde(default)]
+    pub after_limit: bool,
     pub created_at: String,
     pub file_path: String,
     /// Its name in the persona's folder.

@@ -122,7 +122,7 @@ pub(super) fn limit(rng: &mut Rng) -> LimitFound {
     let kinds = LimitKind::ALL;
     let kind = kinds[usize::try_from(rng.below(kinds.len() as u64)).expect("small")];
     let until_ms = rng.chance(70).then(|| START_MS + i64::try_from(rng.below(4 * 3_600_000)).expect("small"));
-    LimitFound { kind, until_ms, said: "used up".to_owned() }
+    LimitFound { kind, until_ms, said: "used up".to_owned(), on_screen: rng.chance(20) }
 }
 
 fn auto_handoff(rng: &mut Rng) -> Outcome {

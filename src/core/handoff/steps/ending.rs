@@ -117,7 +117,7 @@ fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
     let Some(agent) = tx.agent(&agent_id) else { return Next::Stay };
-    if agent.typing.is_none() && agent.state.is_in_a_turn() && ends_by_force(handoff, agent) {
+    if agent.typing.is_none() && agent.state.is_in_a_turn() && ends_by_force(tx, handoff, agent) {
         return kill(tx, agent_id);
     }
     if agent.typing.is_some() || agent.state.is_in_a_turn() {
@@ -131,11 +131,11 @@ fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Stay
 }
 
-/// Whether the agent may be ended although a turn runs or a dialog is open: its CLI is used up, so the turn only waits and
-/// the dialog is about the limit, its work was taken from the transcript, and nobody is there who would answer.
-fn ends_by_force(handoff: &Handoff, agent: &Agent) -> bool {
-    let is_for_limit = handoff.reason == limits::REASON && handoff.now && handoff.author == Author::Salvage;
-    is_for_limit && agent.ours && handoff.successor == Successor::New
+/// Whether the agent may be ended although a turn runs or a dialog is open: its CLI is still used up, so the turn only
+/// waits and the dialog is about the limit, its work was taken from the transcript, and nobody is there who would answer.
+fn ends_by_force(tx: &Tx<'_>, handoff: &Handoff, agent: &Agent) -> bool {
+    let is_for_limit = handoff.after_limit && handoff.author == Author::Salvage;
+    is_for_limit && agent.ours && handoff.successor == Successor::New && limits::is_used_up(agent, tx.now.wall_ms)
 }
 
 /// Kills the agent's pane. That its process is dead is then seen as ever; if it is not, the step's limit is the end.
@@ -151,7 +151,7 @@ fn after_command_verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ende
     let DeliveryEnd::Refused(reason) = ended else { return Next::Stay };
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
     let may_kill = matches!(reason, Refusal::Busy | Refusal::Dialog)
-        && tx.handoff(&id).zip(tx.agent(&agent_id)).is_some_and(|(handoff, agent)| ends_by_force(handoff, agent));
+        && tx.handoff(&id).zip(tx.agent(&agent_id)).is_some_and(|(handoff, agent)| ends_by_force(tx, handoff, agent));
     if may_kill {
         return kill(tx, agent_id);
     }

@@ -27,6 +27,6 @@ pub struct OpenDialog {
     pub look: Option<EffectKey>,
     /// The operator was told of it.
     pub is_told: bool,
-    /// What the CLI said of it; none once the operator was told.
+    /// What the CLI said of it.
     pub message: Option<String>,
 }

@@ -16,6 +16,9 @@ pub struct Limited {
     pub until_ms: Option<i64>,
     /// What the CLI says.
     pub said: String,
+    /// Only the screen shows it.
+    #[serde(default)]
+    pub on_screen: bool,
 }
 
 /// A CLI and model that are known to be used up, and until when.
@@ -35,6 +38,8 @@ pub struct LimitWatch {
     pub looking: Option<EffectKey>,
     /// The turn has ended well: if no limit is found, none stops the CLI any more.
     pub ended_well: bool,
+    /// A turn has failed, or is over without a word: what is found is news.
+    pub has_ended: bool,
     /// The effect that reads the persona's fallbacks.
     pub checking: Option<EffectKey>,
     /// When the agent is told to continue.
