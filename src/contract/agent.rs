@@ -61,6 +61,19 @@ words! {
     }
 }
 
+impl LimitKind {
+    /// What a CLI is that it stops, after the CLI's name.
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            LimitKind::UsageLimit => "has reached its usage limit",
+            LimitKind::NoCredit => "has no credit left",
+            LimitKind::LoggedOut => "is logged out",
+            LimitKind::Overloaded => "can't be served at the moment",
+        }
+    }
+}
+
 /// A limit that stops an agent's CLI.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

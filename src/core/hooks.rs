@@ -2,13 +2,12 @@
 //! session, from a CLI that the agent runs, or from a process that has ended, so each is checked before it counts.
 
 use super::agent::acceptance::{self, Sign};
-use super::agent::limits::{self, LookCause};
-use super::agent::{alerts, context_usage, exit, idle, priming, register, start, typing, unlocated};
+use super::agent::{alerts, context_usage, exit, idle, limits, priming, register, start, typing, unlocated};
 use super::fact::Fact;
 use super::follow;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
-use super::rows::agent::{Agent, AgentState, OurTurn, Purpose};
+use super::rows::agent::{Agent, AgentState, LookCause, OurTurn, Purpose};
 use super::state::State;
 use super::tx::Tx;
 
@@ -267,18 +266,12 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     if agent.start.is_none() {
         tx.set_state(agent_id, AgentState::Idle);
     }
-    match event.kind {
-        HookKind::Stop => alerts::turn_succeeded(tx, agent_id),
-        // A priming that fails is an error of its own.
-        HookKind::StopFailure if !is_priming => alerts::turn_failed(tx, agent_id, event.message.as_deref()),
-        HookKind::StopFailure
-        | HookKind::Interrupted
-        | HookKind::SessionStart
-        | HookKind::PromptSubmit
-        | HookKind::Blocked
-        | HookKind::Notification
-        | HookKind::Context
-        | HookKind::SessionEnd => {}
+    if event.kind == HookKind::Stop {
+        alerts::turn_succeeded(tx, agent_id);
+    }
+    // A priming that fails is an error of its own.
+    if event.kind == HookKind::StopFailure && !is_priming {
+        alerts::turn_failed(tx, agent_id, event.message.as_deref());
     }
     tx.learn(Fact::TurnOver { agent_id: *agent_id });
     let Some(turn) = ours else { return };

@@ -211,8 +211,11 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
         (Effect::AwaitPrompt { .. }, outcome) => acceptance::settled(tx, agent_id, key, outcome == Outcome::Done),
         (Effect::CheckAutoHandoff { .. }, outcome) => {
             let round = if let Outcome::AutoHandoffCheck(round) = outcome { Some(*round) } else { None };
-            limits::checked(tx, agent_id, key, round.clone());
-            context_usage::auto_handoff_checked(tx, agent_id, key, round);
+            if tx.agent(agent_id).is_some_and(|agent| agent.limits.checking == Some(key)) {
+                limits::checked(tx, agent_id, round);
+            } else {
+                context_usage::auto_handoff_checked(tx, agent_id, key, round);
+            }
         }
         (
             Effect::Type(_)

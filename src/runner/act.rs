@@ -304,10 +304,8 @@ fn screen_end(capture: &Capture) -> String {
 
 /// The lines of a screen without colours and styles.
 fn plain_lines(capture: &Capture) -> Vec<String> {
-    let rows = ansi::cells(&capture.lines.join("\n"), capture.width, capture.height);
-    let plain =
-        |row: &Vec<ansi::Cell>| sanitise(&row.iter().map(|cell| cell.char).collect::<String>()).trim().to_owned();
-    rows.iter().map(plain).collect()
+    let text = ansi::plain(&capture.lines.join("\n"), capture.width, capture.height);
+    text.split('\n').map(|line| sanitise(line).trim().to_owned()).collect()
 }
 
 async fn await_death(process: &Process, stop: &CancellationToken) -> Outcome {

@@ -231,19 +231,23 @@ fn a_successor_that_works_already_gets_the_address_when_it_is_idle() {
     assert_eq!((texts.len(), texts[0].contains("ack --understanding")), (1, false), "{texts:?}");
 }
 
-#[test]
-fn an_address_that_waits_when_the_ack_comes_is_not_lost() {
+/// The successor has asked again and was answered, with a third document, in the turn in which it reads the answers.
+fn clarified_again_in_a_turn() -> AckWorld {
     let mut world = clarified(None);
-    // The same, but the successor is in the turn in which it reads the answers.
-    let heir = HEIR.parse().expect("an id");
-    world.hear(&heir, HookKind::PromptSubmit);
+    world.hear(&HEIR.parse().expect("an id"), HookKind::PromptSubmit);
     world.ack(&json!({"status": "needs_clarification", "questions": ["And then?"]}));
     world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
         "clarifications": [{"question": "And then?", "answer": "That."}], "document": {"text": "# Best\n"}}));
+    world
+}
+
+#[test]
+fn an_address_that_waits_when_the_ack_comes_is_not_lost() {
+    let mut world = clarified_again_in_a_turn();
     assert_eq!(sent_addresses(&world)[1]["outcome"], "waiting");
     world.ack(&json!({}));
     assert_eq!((world.step(), &sent_addresses(&world)[1]["outcome"]), ("done", &json!("open")));
-    world.hear(&heir, HookKind::Stop);
+    world.hear(&HEIR.parse().expect("an id"), HookKind::Stop);
     world.go_on();
     assert_eq!(world.texts("updated_handoff_url: https://x/3").len(), 1);
     assert!(world.errors.is_empty(), "{:?}", world.errors);
@@ -251,12 +255,7 @@ fn an_address_that_waits_when_the_ack_comes_is_not_lost() {
 
 #[test]
 fn a_successor_that_never_has_time_is_left_alone_and_nobody_is_troubled() {
-    let mut world = clarified(None);
-    let heir = HEIR.parse().expect("an id");
-    world.hear(&heir, HookKind::PromptSubmit);
-    world.ack(&json!({"status": "needs_clarification", "questions": ["And then?"]}));
-    world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": world.id,
-        "clarifications": [{"question": "And then?", "answer": "That."}], "document": {"text": "# Best\n"}}));
+    let mut world = clarified_again_in_a_turn();
     world.ack(&json!({}));
     world.pass(11 * MINUTE);
     assert_eq!(sent_addresses(&world)[1]["outcome"], "missed");

@@ -2,13 +2,12 @@
 //! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes a brief watch
 //! of a few seconds, so that no view says `busy` for ever.
 
-use super::limits::{self, LookCause};
-use super::{alerts, priming, unlocated};
+use super::{alerts, limits, priming, unlocated};
 use crate::core::effect::{Effect, EffectKey, Readiness};
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::rows::ack::Ack;
-use crate::core::rows::agent::{Agent, AgentState, IdleWatch, Purpose, ScreenProbe};
+use crate::core::rows::agent::{Agent, AgentState, IdleWatch, LookCause, Purpose, ScreenProbe};
 use crate::core::rows::handoff::{CheckPhase, Step};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;

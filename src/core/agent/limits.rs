@@ -11,7 +11,7 @@ use crate::core::id::{AgentId, HandoffId};
 use crate::core::notice::OperatorNotice;
 use crate::core::pane::Refusal;
 use crate::core::persona::ProfileChoice;
-use crate::core::rows::agent::{Agent, AgentState, Asker, Limited, Queued, UsedUp};
+use crate::core::rows::agent::{Agent, AgentState, Asker, Limited, LookCause, Queued, UsedUp};
 use crate::core::settings::OnUsageLimit;
 use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
@@ -33,17 +33,6 @@ const MOST_AHEAD_MS: i64 = 32 * 24 * 3_600_000;
 const SAME_END_MS: u64 = 5 * 60_000;
 /// Most CLIs that a chain of agents remembers as used up.
 const MOST_USED_UP: usize = 16;
-
-/// Why a limit is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LookCause {
-    /// The CLI has reported the end of a turn as a good one.
-    EndedWell,
-    /// A turn has ended in an error, or only the screen shows that it is over.
-    Ended,
-    /// A dialog is open, or the CLI wants a person to know something; the turn may still run.
-    Sign,
-}
 
 /// Looks for a limit, if the agent's profile says how limits show. `said`: what the CLI's own event says. A mere sign
 /// does not replace a look that has begun with better evidence.
@@ -72,8 +61,7 @@ pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, cause: LookCause, said: 
     let key = tx.effect_of(agent_id, effect);
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.limits.looking = Some(key);
-        agent.limits.ended_well = ended_well;
-        agent.limits.has_ended = cause == LookCause::Ended;
+        agent.limits.cause = cause;
     }
 }
 
@@ -100,7 +88,7 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
     let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.limits.looking == Some(key)) else { return };
     agent.limits.looking = None;
     let Some(found) = found else {
-        if agent.limits.ended_well {
+        if agent.limits.cause == LookCause::EndedWell {
             over(tx, agent_id);
         }
         return alerts::no_limit_found(tx, agent_id);
@@ -108,7 +96,7 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
     agent.alerts.failed_turn = None;
     let until_ms = found.until_ms.filter(|until| *until > now && *until < now + MOST_AHEAD_MS);
     let is_pending = agent.limits.resume_at.is_some() || agent.queue.iter().any(|text| text.asker == Asker::Resume(()));
-    let has_ended = agent.limits.has_ended;
+    let has_ended = agent.limits.cause == LookCause::Ended;
     let before = agent.limits.limited.take();
     let ends_alike = |before: &Limited| match (before.until_ms, until_ms) {
         (Some(before), Some(until)) => before.abs_diff(until) <= SAME_END_MS,
@@ -220,8 +208,8 @@ fn check(tx: &mut Tx<'_>, agent_id: &AgentId) {
 }
 
 /// Takes the outcome of that; none if the effect failed. The first fallback that is not used up takes over.
-pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, check: Option<AutoHandoffCheck>) {
-    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.limits.checking == Some(key)) else { return };
+pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHandoffCheck>) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.limits.checking = None;
     if agent.limits.limited.is_none() {
         return;
@@ -262,8 +250,7 @@ fn remember(tx: &mut Tx<'_>, agent_id: &AgentId) {
 /// The agent's own CLI and model, if a usage limit stops it.
 fn used_up(agent: &Agent) -> Option<UsedUp> {
     let limited = agent.limits.limited.as_ref().filter(|limited| limited.kind == LimitKind::UsageLimit)?;
-    let choice = ProfileChoice { profile: agent.profile.clone(), model: agent.model.clone() };
-    Some(UsedUp { choice, until_ms: limited.until_ms.unwrap_or(limited.since_ms + UNKNOWN_LASTS_MS) })
+    Some(UsedUp { choice: agent.choice(), until_ms: limited.until_ms.unwrap_or(limited.since_ms + UNKNOWN_LASTS_MS) })
 }
 
 /// Whether a usage limit still stops the agent's CLI.
@@ -299,15 +286,11 @@ fn tell(tx: &mut Tx<'_>, agent_id: &AgentId, what: &str) {
     let slug = agent.persona_slug.as_ref().map(ToString::to_string);
     let name = slug.clone().unwrap_or_else(|| agent_id.short());
     let profile = agent.profile.clone();
-    let state = match limited.kind {
-        LimitKind::UsageLimit => "has reached its usage limit",
-        LimitKind::NoCredit => "has no credit left",
-        LimitKind::LoggedOut => "is logged out",
-        LimitKind::Overloaded => "can't be served at the moment: the service is overloaded",
-    };
+    let state = limited.kind.in_words();
+    let why = if limited.kind == LimitKind::Overloaded { ": the service is overloaded" } else { "" };
     let until = limited.until_ms.map(rfc3339);
     let ends = until.as_ref().map(|until| format!(", until {until}")).unwrap_or_default();
-    let message = format!("{profile}, the CLI of {name}, {state}{ends}{what}");
+    let message = format!("{profile}, the CLI of {name}, {state}{why}{ends}{what}");
     let details = json!({
         "persona_slug": slug, "profile": profile, "kind": limited.kind.as_str(), "until": until, "said": limited.said,
     });

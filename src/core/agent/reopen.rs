@@ -29,24 +29,14 @@ pub(crate) struct Reopening {
 /// or shows a dialog.
 pub(crate) fn begin(tx: &mut Tx<'_>, asked: Reopening) {
     let agent_id = tx.new_agent_id();
-    let mut agent = Agent::new(agent_id, asked.profile.clone(), tx.now.rfc3339());
-    agent.cwd.clone_from(&asked.cwd);
-    agent.tmux_session = Some(asked.tmux_session.clone());
+    let mut agent = Agent::new(agent_id, asked.profile, tx.now.rfc3339());
+    agent.cwd = asked.cwd;
+    agent.tmux_session = Some(asked.tmux_session);
     agent.reopened_from = Some(asked.from);
     agent.ours = true;
     agent.start_server = tx.state.server;
-    let effect = Effect::Start(StartAgent {
-        agent_id,
-        persona: asked.persona,
-        profile: asked.profile,
-        cwd: asked.cwd,
-        session: asked.tmux_session,
-        size: asked.size,
-        previous: None,
-        model: None,
-        server: tx.state.server,
-        reopens: Some(asked.session_id),
-    });
+    let plan = StartAgent { reopens: Some(asked.session_id), ..agent.start_plan(asked.persona, asked.size) };
+    let effect = Effect::Start(plan);
     let key = tx.effect_of(&agent_id, effect);
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.starting_ms);
     let owner = Owner::Reopening { request_id: asked.request_id, handoff_id: asked.handoff_id };

@@ -3,7 +3,7 @@
 use super::{priming, reopen, start_dialog};
 use crate::contract::known;
 use crate::contract::reply::AgentReply;
-use crate::core::effect::{Effect, EffectKey, Readiness, StartAgent, Started};
+use crate::core::effect::{Effect, EffectKey, Readiness, Started};
 use crate::core::event::RequestFacts;
 use crate::core::fact::Fact;
 use crate::core::hook::HookEvent;
@@ -99,12 +99,12 @@ fn find_previous(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
 /// Makes the agent's row and asks for its start, in one commit. Without a deadline the usual limit of a start applies.
 pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: Option<Deadline>) -> AgentId {
     let agent_id = tx.new_agent_id();
-    let mut agent = Agent::new(agent_id, wanted.profile.clone(), tx.now.rfc3339());
+    let mut agent = Agent::new(agent_id, wanted.profile, tx.now.rfc3339());
     agent.persona_slug = Some(wanted.persona.clone());
-    agent.cwd.clone_from(&wanted.cwd);
-    agent.tmux_session = Some(wanted.session.clone());
+    agent.cwd = wanted.cwd;
+    agent.tmux_session = Some(wanted.session);
     agent.previous_agent_id = wanted.previous;
-    agent.model.clone_from(&wanted.model);
+    agent.model = wanted.model;
     let former = wanted.previous.and_then(|id| tx.agent(&id));
     agent.limits.used_up = former.map(|former| former.limits.used_up.clone()).unwrap_or_default();
     agent.ours = true;
@@ -113,18 +113,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: 
         Owner::Handoff(id) => Some(*id),
         Owner::Request(_) | Owner::Reopening { .. } => None,
     };
-    let effect = Effect::Start(StartAgent {
-        agent_id,
-        persona: wanted.persona.clone(),
-        profile: wanted.profile,
-        cwd: wanted.cwd,
-        session: wanted.session,
-        size: wanted.size,
-        previous: wanted.previous,
-        model: wanted.model,
-        server: tx.state.server,
-        reopens: None,
-    });
+    let effect = Effect::Start(agent.start_plan(wanted.persona, wanted.size));
     let key = tx.effect_of(&agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
     agent.start = Some(Start::begun(owner, key, deadline));
@@ -161,18 +150,7 @@ fn start_effect(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
         return Some(Effect::AwaitReady { agent_id: agent.agent_id, pane, profile: agent.profile.clone() });
     }
     let persona = agent.persona_slug.clone()?;
-    Some(Effect::Start(StartAgent {
-        agent_id: agent.agent_id,
-        session: agent.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{persona}")),
-        persona,
-        profile: agent.profile.clone(),
-        cwd: agent.cwd.clone(),
-        size,
-        previous: agent.previous_agent_id,
-        model: agent.model.clone(),
-        server: agent.start_server,
-        reopens: None,
-    }))
+    Some(Effect::Start(agent.start_plan(persona, size)))
 }
 
 /// Takes the outcome of `Effect::Start`: waits for readiness, or reports the failure to the owner of the start. If this

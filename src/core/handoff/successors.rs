@@ -37,12 +37,11 @@ pub(super) fn choice(
     outgoing: &Agent,
     fallbacks: &[ProfileChoice],
 ) -> Result<ProfileChoice, Refused> {
-    let of = |agent: &Agent| ProfileChoice { profile: agent.profile.clone(), model: agent.model.clone() };
     let (profile, model) = match (successor, asked) {
-        (Successor::SamePane, _) | (Successor::New, (None, None)) => return Ok(of(outgoing)),
+        (Successor::SamePane, _) | (Successor::New, (None, None)) => return Ok(outgoing.choice()),
         (Successor::Existing { agent_id }, _) => {
             let agent = agent_id.parse().ok().and_then(|id| tx.agent(&id));
-            return Ok(agent.map(of).unwrap_or_default());
+            return Ok(agent.map(Agent::choice).unwrap_or_default());
         }
         (Successor::New, (profile, model)) => (profile.unwrap_or(&outgoing.profile), model),
     };

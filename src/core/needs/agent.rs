@@ -68,16 +68,15 @@ fn limited(seen: &AgentView) -> Option<NeedView> {
     let pane = seen.pane.as_deref().filter(|pane| is_pane(pane));
     let look = || pane.map_or_else(|| "tasuki agents".to_owned(), |pane| format!("tmux switch-client -t {pane}"));
     let other_cli = || format!("tasuki handoff {} --author salvage --profile … --wait", short(&seen.agent_id));
-    let (state, hint, command) = match limited.kind.known() {
-        Some(LimitKind::UsageLimit) | None => {
-            ("has reached its usage limit", "Wait, or hand its work off to another CLI.", other_cli())
-        }
-        Some(LimitKind::NoCredit) => {
-            ("has no credit left", "Add credit, or hand its work off to another CLI.", other_cli())
-        }
-        Some(LimitKind::LoggedOut) => ("is logged out", "Log in again in its pane.", look()),
-        Some(LimitKind::Overloaded) => ("can't be served at the moment", "Tell the agent to try again later.", look()),
+    // A kind that a later version knows is most likely a usage limit of another name.
+    let kind = limited.kind.known().unwrap_or(LimitKind::UsageLimit);
+    let (hint, command) = match kind {
+        LimitKind::UsageLimit => ("Wait, or hand its work off to another CLI.", other_cli()),
+        LimitKind::NoCredit => ("Add credit, or hand its work off to another CLI.", other_cli()),
+        LimitKind::LoggedOut => ("Log in again in its pane.", look()),
+        LimitKind::Overloaded => ("Tell the agent to try again later.", look()),
     };
+    let state = kind.in_words();
     Some(NeedView {
         since: time(Some(&limited.since)),
         said: line(&format!("Its CLI {state}{until}: {}", limited.said)),

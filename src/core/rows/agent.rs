@@ -12,11 +12,12 @@ mod texts;
 pub(crate) mod timers;
 
 use crate::contract::{JournalLine, LineType, known, maybe};
-use crate::core::effect::EffectKey;
+use crate::core::effect::{EffectKey, StartAgent};
 use crate::core::hook::ContextUsage;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::pane::{PaneRef, Process, ServerId};
 use crate::core::rows::chain::Chain;
+use crate::core::rows::choice::ProfileChoice;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,7 @@ pub use crate::contract::AgentState;
 pub use alerts::{Alerts, OpenDialog};
 pub use context::ContextWatch;
 pub use idle_watch::{IdleWatch, ScreenProbe};
-pub use limit::{LimitWatch, Limited, UsedUp};
+pub use limit::{LimitWatch, Limited, LookCause, UsedUp};
 pub use notices::Notices;
 pub use phase::Phase;
 pub use purpose::Purpose;
@@ -216,6 +217,29 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// The CLI and the model that it was started with.
+    #[must_use]
+    pub fn choice(&self) -> ProfileChoice {
+        ProfileChoice { profile: self.profile.clone(), model: self.model.clone() }
+    }
+
+    /// What starts it, in a window of this many columns and rows.
+    #[must_use]
+    pub fn start_plan(&self, persona: Slug, size: (u16, u16)) -> StartAgent {
+        StartAgent {
+            agent_id: self.agent_id,
+            session: self.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{persona}")),
+            persona,
+            profile: self.profile.clone(),
+            cwd: self.cwd.clone(),
+            size,
+            previous: self.previous_agent_id,
+            model: self.model.clone(),
+            server: self.start_server,
+            reopens: None,
+        }
+    }
+
     /// The journal's line of what it does.
     #[must_use]
     pub fn line(&self) -> JournalLine {

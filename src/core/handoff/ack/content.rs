@@ -119,32 +119,26 @@ pub(crate) fn reminder(handoff: &Handoff, ack: &Ack, reminder_number: u8, to_suc
 
 /// The answers to the successor's questions, with the path of the document if it was updated.
 pub(crate) fn clarification(handoff: &Handoff, answers: &[Clarification], is_updated: bool) -> Value {
-    json!({
-        "to": successor_name(handoff),
-        "subject": format!("[CLARIFICATION] Re: Handoff {}", handoff.handoff_id),
-        "priority": "high",
-        "content": {
-            "type": "handoff_clarification",
-            "message": "Answers to your questions about the handoff",
-            "handoff_id": handoff.handoff_id,
-            "clarifications": answers,
-            "updated_handoff_url": is_updated.then(|| handoff.file_path.clone()),
-        },
-    })
+    let path = is_updated.then_some(handoff.file_path.as_str());
+    clarifies(handoff, "Answers to your questions about the handoff", answers, path)
 }
 
 /// Where the document that came with answers is published.
 pub(crate) fn document_published(handoff: &Handoff, url: &str) -> Value {
+    clarifies(handoff, "The updated handoff document is published now", &[], Some(url))
+}
+
+fn clarifies(handoff: &Handoff, message: &str, answers: &[Clarification], updated: Option<&str>) -> Value {
     json!({
         "to": successor_name(handoff),
         "subject": format!("[CLARIFICATION] Re: Handoff {}", handoff.handoff_id),
         "priority": "high",
         "content": {
             "type": "handoff_clarification",
-            "message": "The updated handoff document is published now",
+            "message": message,
             "handoff_id": handoff.handoff_id,
-            "clarifications": [],
-            "updated_handoff_url": url,
+            "clarifications": answers,
+            "updated_handoff_url": updated,
         },
     })
 }

@@ -29,6 +29,19 @@ pub struct UsedUp {
     pub until_ms: i64,
 }
 
+/// Why a limit is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LookCause {
+    /// The CLI has reported the end of a turn as a good one: if no limit is found, none stops the CLI any more.
+    EndedWell,
+    /// A turn has ended in an error, or only the screen shows that it is over: what is found is news.
+    Ended,
+    /// A dialog is open, or the CLI wants a person to know something; the turn may still run.
+    #[default]
+    Sign,
+}
+
 /// What is kept about limits besides.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -36,10 +49,8 @@ pub struct LimitWatch {
     pub limited: Option<Limited>,
     /// The effect that looks for a limit.
     pub looking: Option<EffectKey>,
-    /// The turn has ended well: if no limit is found, none stops the CLI any more.
-    pub ended_well: bool,
-    /// A turn has failed, or is over without a word: what is found is news.
-    pub has_ended: bool,
+    /// Why it looks.
+    pub cause: LookCause,
     /// The effect that reads the persona's fallbacks.
     pub checking: Option<EffectKey>,
     /// When the agent is told to continue.
