@@ -133,6 +133,9 @@ fn gemini_and_opencode_screens() {
     for (profile, name, activity, composer) in [
         ("gemini", "ready", Activity::Ready, ComposerContent::Empty),
         ("gemini", "draft", Activity::Ready, text("half a prompt")),
+        // What completes a command is listed below the composer.
+        ("gemini", "quit_typed", Activity::Ready, text("/quit")),
+        ("gemini", "full_quit_typed", Activity::Ready, text("/quit")),
         ("gemini", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(7) }),
         ("gemini", "busy", Activity::Busy, ComposerContent::Empty),
         // An earlier frame's end stands above this one, as after the window has got another size.
@@ -143,6 +146,9 @@ fn gemini_and_opencode_screens() {
         ("opencode", "draft", Activity::Ready, text("half a prompt")),
         // Only the last line says which agent and model answer; a draft may look like it.
         ("opencode", "dotted_draft", Activity::Ready, text("line · with dot")),
+        // What completes a command is listed right above the composer.
+        ("opencode", "exit_typed", Activity::Ready, text("/exit")),
+        ("opencode", "exit_typed_at_start", Activity::Ready, text("/exit")),
         ("opencode", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(7) }),
         ("opencode", "busy", Activity::Busy, ComposerContent::Empty),
     ] {
