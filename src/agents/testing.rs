@@ -1,5 +1,6 @@
 //! What tests of transcripts share.
 
+use super::ProfileFile;
 use super::profile::{Profile, Profiles};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -7,6 +8,12 @@ use std::io::Write;
 /// A built-in profile.
 pub(super) fn profile(name: &str) -> Profile {
     Profiles::load(None).expect("built in").get(name).expect("a profile").clone()
+}
+
+/// A profile that does not say how its CLI's transcript is read.
+pub(super) fn without_rules() -> Profile {
+    let demo = profile("demo");
+    Profile { file: ProfileFile { transcript: None, ..demo.file.clone() }, ..demo }
 }
 
 /// A file with these lines.

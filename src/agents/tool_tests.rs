@@ -2,7 +2,7 @@
 
 use super::super::actions::{TESTS, actions};
 use super::super::reading::has_read;
-use super::super::testing::{is_whole_or_gone, profile, token, user, written};
+use super::super::testing::{is_whole_or_gone, profile, token, user, without_rules, written};
 use super::super::tool_calls::ToolKind;
 use super::*;
 use serde_json::json;
@@ -56,7 +56,17 @@ const CLAUDE: &str = include_str!("../../tests/transcripts/claude/tools.jsonl");
 const CODEX: &str = include_str!("../../tests/transcripts/codex/tools.jsonl");
 const CODEX_DIRECT: &str = include_str!("../../tests/transcripts/codex/tools_direct.jsonl");
 const GEMINI: &str = include_str!("../../tests/transcripts/gemini/tools.jsonl");
+const OPENCODE: &str = include_str!("../../tests/transcripts/opencode/tools.jsonl");
 const PI: &str = include_str!("../../tests/transcripts/pi/tools.jsonl");
+/// The sessions of all CLIs.
+const SESSIONS: [(&str, &str); 6] = [
+    ("claude", CLAUDE),
+    ("codex", CODEX),
+    ("codex", CODEX_DIRECT),
+    ("gemini", GEMINI),
+    ("opencode", OPENCODE),
+    ("pi", PI),
+];
 
 #[test]
 fn the_tool_calls_of_claude_code_are_read() {
@@ -136,6 +146,24 @@ fn the_tool_calls_of_gemini_cli_and_pi_are_read() {
     }
 }
 
+#[test]
+fn the_tool_calls_of_opencode_are_read() {
+    assert_eq!(
+        told(&facts("opencode", OPENCODE)),
+        [
+            format!("read {DOCUMENT} | ok | "),
+            "run cargo test | 101 | error[E0425]: cannot find function `two`".to_owned(),
+            "read /home/me/project/src/none.rs | failed | ".to_owned(),
+            "read /home/me/project/src/lib.rs | ok | ".to_owned(),
+            "write /home/me/project/src/lib.rs | ok | ".to_owned(),
+            "write /home/me/project/src/other.rs | failed | ".to_owned(),
+            "write /home/me/project/notes.md | ok | ".to_owned(),
+            "run cargo test 2>&1 | tail -5 | 0 | test result: ok. 1 passed; 0 failed".to_owned(),
+            format!("run {COMMIT} | 0 |  * [new branch]      main -> main"),
+        ]
+    );
+}
+
 /// Each fixture is one session: a text of tasuki's, a task, a compaction, thanks.
 #[test]
 fn a_session_is_known_by_its_model_its_requests_and_its_size() {
@@ -143,6 +171,7 @@ fn a_session_is_known_by_its_model_its_requests_and_its_size() {
         ("claude", CLAUDE, "claude-opus-5-5", Some(1_000_000)),
         ("codex", CODEX, "gpt-6-sol", Some(190_000)),
         ("gemini", GEMINI, "gemini-2.5-pro", Some(1_048_576)),
+        ("opencode", OPENCODE, "scripted-model", Some(200_000)),
         ("pi", PI, "scripted-model", None),
     ] {
         let found = facts(name, lines);
@@ -167,8 +196,7 @@ fn a_session_is_known_by_its_model_its_requests_and_its_size() {
 
 #[test]
 fn the_facts_of_each_session_name_its_files_its_last_test_and_its_push() {
-    for (name, lines) in [("claude", CLAUDE), ("codex", CODEX), ("codex", CODEX_DIRECT), ("gemini", GEMINI), ("pi", PI)]
-    {
+    for (name, lines) in SESSIONS {
         let found = actions(&facts(name, lines).calls.expect("calls"), &TESTS);
         let test = found.last_test.expect("a test");
         assert_eq!((test.command.as_str(), test.failed), ("cargo test 2>&1 | tail -5", Some(false)), "{name}");
@@ -183,8 +211,7 @@ fn the_facts_of_each_session_name_its_files_its_last_test_and_its_push() {
 #[test]
 fn a_document_is_read_once_a_call_names_it() {
     let document = Path::new(DOCUMENT);
-    for (name, lines) in [("claude", CLAUDE), ("codex", CODEX), ("codex", CODEX_DIRECT), ("gemini", GEMINI), ("pi", PI)]
-    {
+    for (name, lines) in SESSIONS {
         let read =
             |lines: &str, document: &Path| has_read(&profile(name), written(lines).path(), document).expect("read");
         assert!(read(lines, document), "{name}");
@@ -196,8 +223,8 @@ fn a_document_is_read_once_a_call_names_it() {
             "{name}: the briefing's text alone proves nothing"
         );
     }
-    let opencode = has_read(&profile("opencode"), written(CLAUDE).path(), document);
-    assert!(matches!(opencode, Err(TranscriptError::NoRules { .. })));
+    let without = has_read(&without_rules(), written(CLAUDE).path(), document);
+    assert!(matches!(without, Err(TranscriptError::NoRules { .. })));
 }
 
 #[test]

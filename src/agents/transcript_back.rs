@@ -143,7 +143,7 @@ impl Begun {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{profile, user, written};
+    use super::super::testing::{profile, user, without_rules, written};
     use super::super::transcript;
     use super::*;
     use serde_json::{Value, json};
@@ -252,7 +252,7 @@ mod tests {
         let gone = MessagesBack::open(&demo, &dir.path().join("gone")).err().expect("an error");
         assert!(gone.is_missing());
         assert!(matches!(
-            MessagesBack::open(&profile("opencode"), file.path()).err().expect("an error"),
+            MessagesBack::open(&without_rules(), file.path()).err().expect("an error"),
             TranscriptError::NoRules { .. }
         ));
     }

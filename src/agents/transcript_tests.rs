@@ -1,6 +1,6 @@
 //! Transcripts as each CLI writes them, and broken ones.
 
-use super::super::testing::{is_whole_or_gone, profile, token, user, written};
+use super::super::testing::{is_whole_or_gone, profile, token, user, without_rules, written};
 use super::super::transcript_file::MAX_LINE;
 use super::*;
 use serde_json::json;
@@ -128,8 +128,7 @@ fn a_link_a_pipe_a_folder_and_a_missing_file_are_refused_at_once() {
     }
     assert!(read(&demo, &at("none")).expect_err("refused").is_missing());
     assert!(read(&demo, Path::new("real")).is_err());
-    let mute = Profile { file: super::super::ProfileFile { transcript: None, ..demo.file.clone() }, ..demo };
-    assert!(matches!(read(&mute, &at("real")), Err(TranscriptError::NoRules { .. })));
+    assert!(matches!(read(&without_rules(), &at("real")), Err(TranscriptError::NoRules { .. })));
 }
 
 #[test]

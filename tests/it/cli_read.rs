@@ -90,9 +90,14 @@ fn where_there_is_nothing_to_read_that_is_said() {
     assert!(code == Some(1) && text.contains("is a link") && text.contains("(transcript_unread)"), "{text}");
     read.agent("claude", &Value::Null);
     assert!(read.said(&["1111"]).2.contains("has reported no transcript"));
-    read.agent("opencode", &json!(read.transcript));
+    let demo = include_str!("../../data/profiles/demo.toml");
+    let (without, _) = demo.split_once("\n[transcript]").expect("a section");
+    let profiles = read.home.path().join("data/profiles");
+    fs::create_dir_all(&profiles).expect("a folder");
+    fs::write(profiles.join("mute.toml"), without).expect("written");
+    read.agent("mute", &json!(read.transcript));
     let (_, _, text) = read.said(&["1111"]);
-    assert!(text.contains("opencode does not say how to read a transcript"), "{text}");
+    assert!(text.contains("mute does not say how to read a transcript"), "{text}");
     read.agent("nobody", &json!(read.transcript));
     assert!(read.said(&["1111"]).2.contains("There is no profile nobody."));
     let (code, _, text) = read.said(&["ffff"]);
