@@ -61,7 +61,7 @@ impl Cli {
             Cli::Codex => &[".codex/config.toml", ".codex/hooks.json"],
             Cli::Pi => &[".pi/agent/settings.json", ".pi/agent/models.json", ".pi/agent/extensions/own.ts"],
             Cli::Gemini => &[".gemini/settings.json"],
-            Cli::Opencode => &[".config/opencode/opencode.json"],
+            Cli::Opencode => &[".config/opencode/opencode.json", ".config/opencode/plugin/own.js"],
         };
         names.iter().map(|name| home.join(name)).collect()
     }
@@ -257,10 +257,11 @@ fn pi(home: &Path, port: u16) -> Vec<(&'static str, String)> {
 }
 
 fn gemini(home: &Path, work: &Path, port: u16) -> Vec<(&'static str, String)> {
+    let own = |event: &str| json!([{"hooks": [{"type": "command", "command": own_hook(home, event)}]}]);
     let settings = json!({
+        "hooks": {"BeforeAgent": own("BeforeAgent"), "AfterAgent": own("AfterAgent")},
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
-        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "disableAutoUpdate": true,
-            "disableUpdateNag": true},
+        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
         "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
         "ui": {"hideTips": true, "hideBanner": true}, "ide": {"enabled": false, "hasSeenNudge": true},
         "model": {"name": "gemini-2.5-pro"}, "hooksConfig": {"enabled": true},
@@ -284,6 +285,15 @@ fn opencode(home: &Path, port: u16) -> Vec<(&'static str, String)> {
         "small_model": "scripted/scripted-model", "enabled_providers": ["scripted"],
         "permission": {"edit": "allow", "bash": "ask", "webfetch": "deny"}, "provider": {"scripted": provider}});
     put(&home.join(".config/opencode/opencode.json"), &settings.to_string());
+    let log = Value::from(own_hooks(home).display().to_string());
+    put(
+        &home.join(".config/opencode/plugin/own.js"),
+        &format!(
+            "import {{ appendFileSync }} from \"node:fs\";\nconst note = (name) => appendFileSync({log}, name + \"\\n\");\n\
+             export const Own = async () => ({{\n  \"chat.message\": async () => note(\"chat.message\"),\n  \
+             event: async ({{ event }}) => note(event.type),\n}});\n"
+        ),
+    );
     let names = [
         "OPENCODE_DISABLE_AUTOUPDATE",
         "OPENCODE_DISABLE_MODELS_FETCH",

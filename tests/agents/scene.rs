@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 /// The persona of all scenes.
 pub(crate) const PERSONA: &str = "dev";
@@ -59,9 +60,19 @@ impl Scene {
         fs::write(persona.join("skill.md"), skill()).expect("a skill");
         let toml = format!("profile = \"{}\"\ncwd = \"{}\"\n", cli.name(), work.display());
         fs::write(persona.join("persona.toml"), toml).expect("a persona");
+        clis.iter().for_each(|cli| scene.install_hooks(*cli));
         change(&scene);
         scene.stage.start_sidecar();
         scene
+    }
+
+    /// Waits until something is so that takes long.
+    pub(crate) fn within(&self, what: &str, patience: Duration, mut is_so: impl FnMut() -> bool) {
+        let due = Instant::now() + patience;
+        while !is_so() {
+            assert!(Instant::now() < due, "not within {patience:?}: {what}\n{}", self.story());
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 
     /// The private home of the user.
@@ -70,7 +81,7 @@ impl Scene {
     }
 
     /// Gives a CLI that its user has to bring hooks into, those of tasuki.
-    pub(crate) fn install_hooks(&self, cli: Cli) {
+    fn install_hooks(&self, cli: Cli) {
         if cli == Cli::Gemini {
             let home = self.home().display().to_string();
             let mut install = self.stage.command(&["hooks", "install", cli.name()]);
@@ -131,7 +142,7 @@ impl Scene {
     pub(crate) fn keep(&self, agent: &str, name: &str) {
         let Some(folder) = std::env::var_os("TASUKI_AGENTS_SCREENS") else { return };
         // An event may come before what it tells of is drawn.
-        std::thread::sleep(std::time::Duration::from_secs(1));
+        std::thread::sleep(Duration::from_secs(1));
         let folder = PathBuf::from(folder).join(self.cli.name());
         fs::create_dir_all(&folder).expect("a folder");
         let pane = self.pane(agent);
@@ -151,7 +162,7 @@ impl Scene {
             self.stage.tmux(&["send-keys", "-t", &pane, "-l", "--", text]);
             let end: String = text.chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect();
             self.until("what was typed is on the screen", || self.stage.screen(&pane).contains(&end));
-            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::thread::sleep(Duration::from_millis(300));
         }
         for key in keys {
             self.stage.tmux(&["send-keys", "-t", &pane, key]);

@@ -61,7 +61,6 @@ fn furnish(scene: &Scene, cli: Cli) {
     let persona = scene.stage.home().join("data/personas").join(PERSONA);
     fs::write(persona.join("skill.md"), "# Skill\n\nBe brief.\n").expect("a skill");
     cli.ask_always(&scene.home());
-    scene.install_hooks(cli);
 }
 
 impl Part {

@@ -4,11 +4,12 @@
 //! Directives, in a prompt or in a rule of the test: `[[slow:SECONDS]]` spreads the answer, `[[hang]]` never gives one,
 //! `[[error:CODE]]` answers with that status, `[[run:COMMAND]]` calls the CLI's shell tool, `[[tokens:N]]` says that so
 //! many tokens were read, `[[say:TEXT]]` answers just that, `[[flaw]]` leaves all but the headings out of a document,
-//! `[[limit:SECONDS]]` says that the account is used up for so long, `[[read]]` reads the document that a prompt names.
+//! `[[limit:SECONDS]]` says that the account is used up for so long, `[[limit_until:TIME]]` until then, in seconds since
+//! 1970, `[[read]]` reads the document that a prompt names, `[[outside]]` lets the command run outside the CLI's sandbox.
 
 use super::asked::Asked;
 use serde_json::{Map, Value, json};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// One answer.
 #[derive(Debug, Clone)]
@@ -59,6 +60,8 @@ pub(crate) fn decide(asked: &Asked, ruled: &str, bytes: usize) -> Answer {
     let prompt = asked.last();
     let find = |name: &str| directive(ruled, name).or_else(|| directive(prompt, name));
     let number = |name: &str| find(name).and_then(|value| value.parse::<u32>().ok());
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let ahead = |until: u32| u64::from(until).checked_sub(now).filter(|seconds| *seconds > 0);
     let mut answer = Answer {
         kind: Kind::Texts(vec!["Understood.".to_owned()]),
         spread: Duration::ZERO,
@@ -78,12 +81,12 @@ pub(crate) fn decide(asked: &Asked, ruled: &str, bytes: usize) -> Answer {
     answer.hangs = find("hang").is_some();
     answer.kind = if let Some(code) = number("error") {
         Kind::Error(u16::try_from(code).unwrap_or(500))
-    } else if let Some(seconds) = number("limit") {
-        Kind::UsedUp(seconds.into())
+    } else if let Some(seconds) = number("limit").map(u64::from).or_else(|| number("limit_until").and_then(ahead)) {
+        Kind::UsedUp(seconds)
     } else if let (Some(_), Some(path)) = (find("read"), document_path(prompt)) {
         read(asked, path)
     } else if let Some(command) = find("run") {
-        shell(asked, command)
+        shell(asked, command, find("outside").is_some())
     } else if let Some(text) = find("say") {
         Kind::Texts(vec![text.to_owned()])
     } else if asks_for_document(prompt) {
@@ -167,23 +170,26 @@ fn write(asked: &Asked, path: &str, text: &str) -> Kind {
         };
         return Kind::Call { name: tool.name.clone(), arguments };
     }
-    shell(asked, &format!("cat > '{path}' <<'END'\n{text}END"))
+    shell(asked, &format!("cat > '{path}' <<'END'\n{text}END"), false)
 }
 
 /// A call of the tool that reads files, by whatever name the CLI has it.
 fn read(asked: &Asked, path: &str) -> Kind {
     match asked.tool(&["read", "read_file"]) {
         Some(tool) => Kind::Call { name: tool.name.clone(), arguments: fill(tool.schema.as_ref(), &[("path", path)]) },
-        None => shell(asked, &format!("cat '{path}'")),
+        None => shell(asked, &format!("cat '{path}'"), false),
     }
 }
 
 /// A call of the tool that runs commands.
-fn shell(asked: &Asked, command: &str) -> Kind {
+fn shell(asked: &Asked, command: &str, is_outside: bool) -> Kind {
     let names = ["bash", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command"];
     match asked.tool(&names) {
         Some(tool) => {
-            let wanted = [("command", command), ("cmd", command), ("description", "a scripted command")];
+            let mut wanted = vec![("command", command), ("cmd", command), ("description", "a scripted command")];
+            if is_outside {
+                wanted.extend([("sandbox_permissions", "require_escalated"), ("justification", "a scripted command")]);
+            }
             Kind::Call { name: tool.name.clone(), arguments: fill(tool.schema.as_ref(), &wanted) }
         }
         None => {
@@ -205,7 +211,7 @@ fn fill(schema: Option<&Value>, wanted: &[(&str, &str)]) -> Value {
     let mut arguments = Map::new();
     for (name, about) in properties {
         let is_list = about["type"] == "array";
-        if let Some((_, value)) = wanted.iter().find(|(word, _)| name.ends_with(word)) {
+        if let Some((_, value)) = wanted.iter().find(|(word, _)| name.to_lowercase().ends_with(word)) {
             let value = if is_list { json!(["bash", "-lc", value]) } else { json!(value) };
             arguments.insert(name.clone(), value);
         } else if is_required(name) {

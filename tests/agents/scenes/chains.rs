@@ -1,21 +1,21 @@
 //! Work that goes from one CLI to the next.
 
+use super::crashes::kill_in_each_step;
 use crate::cli::Cli;
 use crate::scene::{PERSONA, Scene};
-use crate::stage_checks::STEPS;
 use serde_json::Value;
 
 /// Claude Code, Codex, pi, and Claude Code again: each reads the document of the one before with its own tools. In each
-/// handoff the sidecar is killed in another step.
+/// handoff the sidecar is killed in each step.
 pub(crate) fn chain(first: Cli) {
     let scene = Scene::of_several(&[first, Cli::Codex, Cli::Pi], "", |_| {});
     let mut agents = vec![scene.agent()];
-    for (next, step) in [(Cli::Codex, "writing"), (Cli::Pi, "starting"), (first, "briefing")] {
+    for next in [Cli::Codex, Cli::Pi, first] {
         scene.model.on("You take over from agent", "[[read]]", 1);
         let before = agents.last().expect("there is always one").clone();
         scene.succeeds(&["handoff", PERSONA, "--profile", next.name()]);
         let id = handoff_of(&scene, &before);
-        kill_in(&scene, &id, step);
+        kill_in_each_step(&scene, &id);
         let view = scene.stage.until_step(&id, "done");
         assert_eq!(view["successor_profile"], next.name(), "{view:#}");
         let name = view["file_path"].as_str().and_then(|path| path.rsplit('/').next()).expect("a document").to_owned();
@@ -52,15 +52,4 @@ fn handoff_of(scene: &Scene, agent: &str) -> String {
         let view = views.iter().find(|view| view["agent_id"] == agent)?;
         view["handoff_id"].as_str().map(str::to_owned)
     })
-}
-
-/// Kills the sidecar in a step, or in one after it, and starts it again.
-fn kill_in(scene: &Scene, handoff: &str, step: &str) {
-    let place = |name: &str| STEPS.iter().position(|step| *step == name).unwrap_or(0);
-    scene.until(&format!("the handoff is in step {step}"), || {
-        let at = scene.stage.handoff_view(handoff)["step"].as_str().unwrap_or_default().to_owned();
-        assert!(at != "failed", "{}", scene.story());
-        place(&at) >= place(step)
-    });
-    scene.stage.crash_and_restart();
 }

@@ -31,9 +31,20 @@ pub(crate) fn in_each_step(cli: Cli) {
     let scene = Scene::new(cli);
     let agent = scene.agent();
     let handoff = scene.stage.hand_off(&agent);
-    for step in ["instructing", "writing", "ending", "starting", "priming", "briefing"] {
+    kill_in_each_step(&scene, &handoff);
+    let view = scene.stage.until_step(&handoff, "done");
+    scene.nothing_came_twice();
+    assert!(view["error"].is_null(), "{view:#}");
+    scene.until("the successor is briefed", || scene.heard("You take over from agent"));
+    let successor = scene.conversation("You take over from agent");
+    assert_eq!(successor.len(), 2, "{successor:#?}");
+}
+
+/// Kills the sidecar and starts it again as often as the handoff is in another step, until it is done.
+pub(crate) fn kill_in_each_step(scene: &Scene, handoff: &str) {
+    for step in ["instructing", "writing", "ending", "starting", "priming", "briefing", "reading"] {
         let begun = scene.stage.wait_for(&format!("{step} or later"), || {
-            let at = scene.stage.handoff_view(&handoff)["step"].as_str().unwrap_or_default().to_owned();
+            let at = scene.stage.handoff_view(handoff)["step"].as_str().unwrap_or_default().to_owned();
             assert!(at != "failed", "{}", scene.story());
             let place = |name: &str| STEPS.iter().position(|step| *step == name).unwrap_or(0);
             (place(&at) >= place(step)).then_some(at)
@@ -42,10 +53,4 @@ pub(crate) fn in_each_step(cli: Cli) {
             scene.stage.crash_and_restart();
         }
     }
-    let view = scene.stage.until_step(&handoff, "done");
-    scene.nothing_came_twice();
-    assert!(view["error"].is_null(), "{view:#}");
-    scene.until("the successor is briefed", || scene.heard("You take over from agent"));
-    let successor = scene.conversation("You take over from agent");
-    assert_eq!(successor.len(), 2, "{successor:#?}");
 }

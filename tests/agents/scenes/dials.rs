@@ -99,8 +99,8 @@ pub(crate) fn asked_afterwards(cli: Cli) {
     let answer: Value = serde_json::from_str(&scene.succeeds(&["reopen", &handoff, "--json"])).expect("JSON");
     let old = answer["agent_id"].as_str().expect("an agent").to_owned();
     scene.keep(&old, "reopened");
-    scene.says(&old, "Which number was it?");
-    let heard = scene.conversation("Which number was it?");
+    scene.says(&old, "Tell me the number again.");
+    let heard = scene.conversation("Tell me the number again.");
     assert!(heard.iter().any(|prompt| prompt.contains("number eleven")), "{heard:#?}\n{}", scene.story());
     scene.nothing_came_twice();
     let ended = scene.stage.agent_view(&agent);

@@ -119,9 +119,9 @@ pub(crate) fn model_error(cli: Cli) {
     let view = scene.stage.until_step(&handoff, "failed");
     let code = view["error"]["code"].as_str().expect("a code");
     let named: &[&str] = match cli {
-        Cli::Claude | Cli::Pi => &["agent_failed"],
+        Cli::Claude | Cli::Opencode | Cli::Pi => &["agent_failed"],
         // It has no event for that: the screen tells.
-        Cli::Codex | Cli::Gemini | Cli::Opencode => &["document_missing", "stop_never_came"],
+        Cli::Codex | Cli::Gemini => &["document_missing", "stop_never_came"],
     };
     assert!(named.contains(&code), "{view:#}\n{}", scene.story());
     assert_eq!(view["error"]["step"], "writing");

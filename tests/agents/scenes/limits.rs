@@ -12,16 +12,19 @@ const LASTS: i64 = 7_200;
 const LASTS_DAYS: i64 = 3 * 86_400;
 /// What the agent is asked when its limit is reached.
 const REFUSED: &str = "Look at the parser.";
+/// How long a limit lasts whose end is awaited, in seconds. Codex reports no failed turn, so a shorter one could end unseen.
+const LASTS_BRIEFLY: i64 = 180;
+/// The same for opencode, which tells only of longer waits.
+const LASTS_FOR_OPENCODE: i64 = 330;
+/// With these words an agent is told to continue.
+const RESUME: &str = "The limit is over, so continue.";
 /// How long a key is given to work, before it is pressed again.
 const KEY_WORKS: Duration = Duration::from_secs(2);
 
 /// The CLI's words are understood: the view has the kind and the end of the limit, the journal one line, and a turn that
 /// goes well is the end of it.
 pub(crate) fn limited(cli: Cli) {
-    let scene = Scene::with(cli, "", |scene| {
-        subscribe(scene, cli);
-        scene.install_hooks(cli);
-    });
+    let scene = Scene::with(cli, "", |scene| subscribe(scene, cli));
     let agent = scene.agent();
     scene.model.on(REFUSED, &format!("[[limit:{LASTS}]]"), u32::MAX);
     let begun = chrono::Utc::now().timestamp();
@@ -122,5 +125,45 @@ pub(crate) fn fallback(first: Cli) {
     let view = scene.stage.agent_view(&successor);
     assert_eq!((&view["limited"]["kind"], &view["handoff_id"]), (&json!("usage_limit"), &Value::Null), "{view:#}");
     assert!(view["ended_at"].is_null(), "{view:#}");
+    scene.nothing_came_twice();
+}
+
+/// The end of the limit is awaited: then the agent works again, by itself or because it is told to, once.
+pub(crate) fn waited_for(cli: Cli) {
+    let config = format!("[limits]\non_usage_limit = \"wait\"\nresume_text = \"{RESUME}\"\n");
+    let scene = Scene::with(cli, &config, |scene| subscribe(scene, cli));
+    let agent = scene.agent();
+    let lasts = if cli == Cli::Opencode { LASTS_FOR_OPENCODE } else { LASTS_BRIEFLY };
+    let until = chrono::Utc::now().timestamp() + lasts;
+    scene.model.on(REFUSED, &format!("[[limit_until:{until}]]"), u32::MAX);
+    scene.says(&agent, REFUSED);
+    let patience = Duration::from_secs(u64::try_from(lasts).expect("it lasts"));
+    let limited = || scene.stage.agent_view(&agent)["limited"].clone();
+    scene.within("its limit is shown", patience, || !limited().is_null());
+    let (kind, ends) = (limited()["kind"].clone(), limited()["until"].clone());
+    assert_eq!(kind, "usage_limit", "{}", scene.story());
+    assert!(ends.is_string(), "{}", scene.story());
+    if cli == Cli::Gemini {
+        continues(&scene, &agent);
+    }
+    // Claude Code tells itself to continue, and opencode waits within its turn.
+    let itself = match cli {
+        Cli::Claude => Some("usage limit has reset. Continue the task"),
+        Cli::Opencode => Some(REFUSED),
+        Cli::Codex | Cli::Pi | Cli::Gemini => None,
+    };
+    let answered = |prompt: &str| {
+        scene.model.look(|heard| {
+            heard.iter().any(|heard| {
+                heard.answered == "Understood." && heard.prompts.last().is_some_and(|last| last.contains(prompt))
+            })
+        })
+    };
+    scene.within("the agent works again", patience + Duration::from_secs(300), || answered(itself.unwrap_or(RESUME)));
+    assert!(chrono::Utc::now().timestamp() >= until, "not before the limit has ended");
+    scene.until("the limit is over", || limited().is_null() && scene.stage.agent_view(&agent)["state"] == "idle");
+    let told = scene.conversation(RESUME).iter().filter(|prompt| prompt.contains(RESUME)).count();
+    assert_eq!(told, usize::from(itself.is_none()), "{}", scene.story());
+    assert_eq!(scene.stage.errors(), Vec::<Value>::new());
     scene.nothing_came_twice();
 }

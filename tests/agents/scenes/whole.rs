@@ -4,6 +4,7 @@ use crate::cli::Cli;
 use crate::scene::{PERSONA, Scene, skill};
 use serde_json::{Map, Value};
 use std::fs;
+use std::time::Duration;
 
 /// What is between our first line and our last one.
 fn body(prompt: &str) -> &str {
@@ -30,7 +31,12 @@ pub(crate) fn handoff(cli: Cli) {
         assert!(is_kept(before, &after), "{} was changed:\n{before}\n{after}", path.display());
     }
     let own = scene.own_hooks();
-    let (prompt, stop) = if cli == Cli::Pi { ("input", "agent_end") } else { ("UserPromptSubmit", "Stop") };
+    let (prompt, stop) = match cli {
+        Cli::Claude | Cli::Codex => ("UserPromptSubmit", "Stop"),
+        Cli::Pi => ("input", "agent_end"),
+        Cli::Gemini => ("BeforeAgent", "AfterAgent"),
+        Cli::Opencode => ("chat.message", "session.idle"),
+    };
     assert!(own.iter().any(|name| name == prompt) && own.iter().any(|name| name == stop), "{own:?}");
     let blocked = scene.stage.journal().into_iter().any(|line| line["state"] == "blocked");
     assert!(!blocked, "no dialog was open at any time\n{}", scene.story());
@@ -99,4 +105,37 @@ pub(crate) fn busy(cli: Cli) {
     let outgoing = scene.conversation("Write a handoff document");
     assert_eq!(outgoing.len(), 3, "{outgoing:#?}");
     scene.nothing_came_twice();
+}
+
+/// The user hands the agent off by the command that tasuki brings into the CLI, with a focus.
+pub(crate) fn by_command(cli: Cli) {
+    let scene = Scene::with(cli, "", |scene| {
+        let home = scene.home().display().to_string();
+        let out =
+            scene.stage.command(&["hooks", "install", cli.name()]).env("HOME", home).output().expect("tasuki runs");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    });
+    let agent = scene.agent();
+    let asks = format!(
+        "{} handoff --self --home {} --reason 'asked for in the session' --focus='the parser'",
+        env!("CARGO_BIN_EXE_tasuki"),
+        scene.stage.home().display()
+    );
+    scene.model.on("through tasuki", &format!("[[run:{asks}]][[outside]]"), 1);
+    let command = if cli == Cli::Codex { "$handoff the parser" } else { "/handoff the parser" };
+    scene.types(&agent, command, &["Enter"]);
+    let handoff = scene.stage.wait_for("the handoff begins", || {
+        let view = scene.stage.agent_view(&agent);
+        // The CLI asks whether the model may run that.
+        if view["state"] == "blocked" {
+            scene.types(&agent, "", &["Enter"]);
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        view["handoff_id"].as_str().map(str::to_owned)
+    });
+    let view = scene.stage.until_step(&handoff, "done");
+    assert_eq!(view["focus"], "the parser", "{view:#}");
+    scene.until("the successor is briefed", || scene.heard("You take over from agent"));
+    scene.nothing_came_twice();
+    assert_eq!(scene.stage.errors(), Vec::<serde_json::Value>::new());
 }
