@@ -11,9 +11,9 @@ const AUTHORS = [["", "the agent, with its own tools"], ["agent_reply", "the age
 const URGENCIES = [["", "not asked for"], ["immediate", "within 5 minutes"], ["prepare", "within 15 minutes"], ["when_available", "within 30 minutes"]];
 const CHECKS = [["", "as configured"], ["off", "no checks"], ["warn", "warn"], ["fix", "let the agent fix them"], ["hold", "wait for me"]];
 
-/** Agents that could take over from another one, for a list to choose from. */
-export function successors(own) {
-  const others = [...agents.values()].filter((agent) => lives(agent) && agent.persona_slug && agent.agent_id !== own);
+/** Agents of a persona that could take over from another one, for a list to choose from. */
+export function successors(own, persona) {
+  const others = [...agents.values()].filter((agent) => lives(agent) && agent.persona_slug === persona && agent.agent_id !== own);
   const named = others.map((agent) => [agent.agent_id, `${nameOf(agent)} ${short(agent.agent_id)}, which runs already`]);
   return [["", "a new agent"], ["same_pane", "a new session in the same pane"], ...named];
 }
@@ -39,7 +39,7 @@ function handOff(id) {
       { name: "tasks", label: "Tasks of the successor, one a line", kind: "area" },
       { name: "author", label: "Who writes the document", kind: "select", options: AUTHORS },
       { name: "document", label: "The document, if you write it", kind: "area", most: 1000000 },
-      { name: "successor", label: "Who takes over", kind: "select", options: () => successors(id) },
+      { name: "successor", label: "Who takes over", kind: "select", options: () => successors(id, agents.get(id)?.persona_slug) },
       { name: "profile", label: "Profile of a new agent (codex, pi …), if another one" },
       { name: "model", label: "Model of a new agent, if another one" },
       { name: "urgency", label: "Acknowledgement by the successor", kind: "select", options: URGENCIES },

@@ -26,7 +26,7 @@ const HELP = [
   ["q", "handoff: answer the successor's questions"],
   ["p", "handoff: publish the document"],
   ["l, o, u", "work item: claim, complete, release"],
-  ["e, b, m", "work item: escalate, undo the completion, comment"],
+  ["e, b, m, r", "work item: escalate, undo the completion, comment, make children again that could not be made"],
   ["d", "error: dismiss"],
   ["y, n", "in a question: yes or no"],
   ["Ctrl+Enter", "in a form: send it"],

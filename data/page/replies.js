@@ -150,7 +150,8 @@ export function makeChoices(id) {
 
 function fillSuccessors(select, id) {
   const chosen = select.value;
-  const known = [["", "the successor as before"], ["new", "a new agent"], ...successors(handoffs.get(id)?.agent_id).slice(1)];
+  const { agent_id: agent, persona_slug: persona } = handoffs.get(id) ?? {};
+  const known = [["", "the successor as before"], ["new", "a new agent"], ...successors(agent, persona).slice(1)];
   select.replaceChildren(...known.map(([value, words]) => el("option", { value }, words)));
   select.value = known.some(([value]) => value === chosen) ? chosen : "";
 }

@@ -4,7 +4,7 @@ import { Refused, ask } from "./api.js";
 import { CardList, headline } from "./cards.js";
 import { at, clock, cut, described, el, linkTo, part, rebuild, say, short, tell, worded } from "./dom.js";
 import { matches } from "./filter.js";
-import { action, asking, notice, refusals } from "./forms.js";
+import { asking, notice } from "./forms.js";
 import { agents, isFinished, items, lives, nameOf, showFinished, touch, whoIs } from "./store.js";
 
 const STATUSES = ["ready", "claimed", "escalated", "done", "withdrawn"];
@@ -60,21 +60,28 @@ const forms = (id) => ({
   release: { opens: "Release…", key: "u", go: "Release", fields: why(false), send: (said) => about(id, "work_release", { agent_id: HUMAN, ...said }) },
   escalate: { opens: "Escalate…", key: "e", go: "Escalate", fields: why(true), send: (said) => about(id, "work_escalate", { agent_id: items.get(id).claimed_by, ...said }) },
   rollback: { opens: "Undo the completion…", key: "b", go: "Undo it", fields: why(true), send: (said) => about(id, "work_rollback", said) },
+  "retry-children": {
+    opens: "Make the children again…",
+    key: "r",
+    go: "Make them",
+    fields: [{ name: "children", label: "Children, a JSON list of objects with type and title; the same ones again, if it is empty", kind: "area" }],
+    more: [{ name: "partial", label: "Make the valid children even if others are not", kind: "check" }],
+    send: ({ children, ...rest }) => {
+      const body = { ...rest, agent_id: HUMAN };
+      return about(id, "work_retry_children", children ? { ...body, children: jsonOf(children, "The list of children") } : body);
+    },
+  },
   comment: { opens: "Comment…", key: "m", go: "Comment", fields: [{ name: "text", label: "Comment", kind: "area", required: true, spell: true }], send: (said) => about(id, "work_comment", { author: HUMAN, ...said }) },
 });
 
 /** The statuses in which each form is possible. */
-const POSSIBLE = { claim: ["ready", "escalated"], complete: ["claimed"], release: ["claimed", "escalated"], escalate: ["claimed"], rollback: ["done"], comment: STATUSES };
+const POSSIBLE = { claim: ["ready", "escalated"], complete: ["claimed"], release: ["claimed", "escalated"], escalate: ["claimed"], rollback: ["done"], "retry-children": ["done"], comment: STATUSES };
 
 function body(id) {
-  const says = refusals();
   const made = Object.entries(forms(id)).map(([name, form]) => asking({ name, ...form }));
-  const again = () => about(id, "work_retry_children", { agent_id: items.get(id).completed_by });
-  const retry = action("Make the children again", { name: "retry-children", key: "r", says, work: again });
   return [
     el("p", { class: "text", "data-part": "description" }),
-    el("div", { class: "row" }, ...made.map(({ opener }) => opener), retry),
-    says,
+    el("div", { class: "row" }, ...made.map(({ opener }) => opener)),
     ...made.map(({ form }) => form),
     el("dl", { "data-part": "fields" }),
     el("ul", { class: "comments", "data-part": "comments", "aria-label": "Comments" }),
@@ -93,11 +100,10 @@ function summary(card, item) {
 function update(card, item) {
   say(card, "description", item.description);
   for (const [name, statuses] of Object.entries(POSSIBLE)) {
-    const isHidden = !statuses.includes(item.status);
+    const isHidden = !statuses.includes(item.status) || (name === "retry-children" && !item.failed_children?.length);
     part(card, name).hidden = isHidden;
     if (isHidden) part(card, `${name}-form`).hidden = true;
   }
-  part(card, "retry-children").hidden = item.status !== "done" || !item.failed_children?.length;
   const shown = [item.status, item.claimed_by, item.claimed_at, item.parent_id, item.children, item.output, item.metadata, item.failed_children, item.escalation_reason, item.completed_at, item.held_by];
   rebuild(part(card, "fields"), shown, () => fieldsOf(item));
   rebuild(part(card, "comments"), item.comments, () =>

@@ -11,6 +11,7 @@ import urllib.request
 from stage import PATIENCE, until
 
 ENTER, TAB, ESCAPE, CONTROL, HOME, DOWN, UP, SPACE = "\ue007", "\ue004", "\ue00c", "\ue009", "\ue011", "\ue015", "\ue013", " "
+BACKSPACE, DELETE = "\ue003", "\ue017"
 
 
 class Browser:

@@ -3,39 +3,11 @@
 import json
 import pathlib
 
-from chrome import CONTROL, DOWN, ENTER, ESCAPE, HOME, SPACE, TAB, UP
+from by_keys import act, at_card, begun, known_handoffs, left, newest, opened, step, surely, tab_to, view
+from chrome import BACKSPACE, CONTROL, DELETE, DOWN, ENTER, ESCAPE, SPACE, TAB, UP
+from publishing import publishing
 from scenes import accessible
 from stage import check, until
-
-
-def view(stage, kind, one):
-    return json.loads((stage.home / f"view/{kind}/{one}.json").read_text())
-
-
-def newest(stage, known):
-    """The handoff that is not among the known ones."""
-    found = until("the handoff has begun", lambda: [one for one in stage.handoffs() if one["handoff_id"] not in known])
-    return found[0]["handoff_id"]
-
-
-def known_handoffs(stage):
-    return {one["handoff_id"] for one in stage.handoffs()}
-
-
-def left(browser):
-    """A form that was sent closes when the answer has come; until then, a key is a letter in it."""
-    until("the form is closed", lambda: not browser.js("return document.activeElement.matches('input:not([type=checkbox]), textarea, select')"))
-
-
-def at_card(browser, kind, number, one):
-    """Goes to the list by its number, and to a card of it with j."""
-    left(browser)
-    browser.keys(number + "j" + HOME)
-    for _ in range(60):
-        if browser.focus().startswith(f"{kind} {one} "):
-            return
-        browser.keys("j")
-    raise AssertionError(f"j does not reach {kind} {one}; the focus is at {browser.focus()}")
 
 
 def agents(stage, browser):
@@ -76,21 +48,26 @@ def agents(stage, browser):
     until("it asks again", lambda: browser.has("#sure[open]"))
     browser.keys("y")
     until("the agent has ended", lambda: view(stage, "agents", successor)["ended_at"])
+    killed_and_forgotten(stage, browser)
     return handoff
 
 
-def begun(stage, browser, agent, faults, *more):
-    """A handoff whose agent behaves so, begun by the command line."""
-    stage.faults(faults)
-    known = known_handoffs(stage)
-    stage.run("handoff", agent, "--reason", "the night is long", *more)
-    handoff = newest(stage, known)
-    until("its card is there", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"]'))
-    return handoff
-
-
-def step(stage, handoff, name):
-    until(f"it is {name}", lambda: view(stage, "handoffs", handoff)["step"] == name)
+def killed_and_forgotten(stage, browser):
+    """Kills the pane of an agent, after it was tried in vain to have it no longer listed: it runs."""
+    agent = stage.agent("kim")
+    card = f'#agents > li[data-id="{agent}"]'
+    until("its card is there", lambda: browser.has(card))
+    pane = view(stage, "agents", agent)["pane"]
+    opened(browser, "agents", "1", agent)
+    tab_to(browser, "agents", agent, "forget")
+    browser.keys(ENTER)
+    surely(browser)
+    until("it is refused", lambda: "process" in browser.text(f"{card} [role=alert]:not(:empty)") and "is running" in browser.text(card))
+    tab_to(browser, "agents", agent, "kill")
+    browser.keys(ENTER)
+    surely(browser)
+    until("the agent is gone", lambda: view(stage, "agents", agent)["ended_at"])
+    check(not stage.has_pane(pane), "its pane is still there")
 
 
 def handoffs(stage, browser):
@@ -147,6 +124,7 @@ def failures(stage, browser, agent):
     browser.keys("r")
     step(stage, handoff, "done")
     agent = view(stage, "handoffs", handoff)["successor_id"]
+    agent = by_another(stage, browser, agent)
     handoff = begun(stage, browser, agent, "swallow_enter=1000")
     step(stage, handoff, "failed")
     stage.faults("")
@@ -156,6 +134,30 @@ def failures(stage, browser, agent):
     until("it asks first", lambda: browser.has("#sure[open]"))
     browser.keys("y")
     step(stage, handoff, "cancelled")
+
+
+def by_another(stage, browser, agent):
+    """A failed handoff is retried with an agent that runs already; gives that one."""
+    persona = view(stage, "agents", agent)["persona_slug"]
+    other = stage.run("agent", "create", persona, "--cwd", str(stage.folder / "work"))["agent_id"]
+    handoff = begun(stage, browser, agent, "die_at=start")
+    step(stage, handoff, "failed")
+    stage.faults("")
+    until("it can be retried", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=retry]:not([hidden])'))
+    opened(browser, "handoffs", "2", handoff)
+    tab_to(browser, "handoffs", handoff, "successor")
+    chosen = lambda: browser.js("return document.activeElement.value")
+    for _ in range(60):
+        if chosen() == other:
+            break
+        browser.keys(DOWN)
+    check(chosen() == other, f"the arrow keys do not reach {other}; {chosen()!r} is chosen")
+    browser.keys(TAB)
+    at_card(browser, "handoffs", "2", handoff)
+    browser.keys("r")
+    step(stage, handoff, "done")
+    check(view(stage, "handoffs", handoff)["successor_id"] == other, "another one has taken over")
+    return other
 
 
 def answers(stage, browser):
@@ -200,22 +202,6 @@ def written_by_hand(stage, browser, agent):
     return handoff
 
 
-def publishing(stage, browser):
-    """A document that could not be published is published by its key; here there is nothing to publish with."""
-    agent = stage.agent("vera")
-    handoff = begun(stage, browser, agent, "", "--publish", "tasuki-nobody/nothing#1")
-    step(stage, handoff, "done")
-    state = lambda: view(stage, "handoffs", handoff)["publish"]
-    until("it could not be published", lambda: state()["state"] in ("failed", "retrying"))
-    tries = len(state()["attempts"])
-    at_card(browser, "handoffs", "2", handoff)
-    if not browser.has(f'#handoffs > li[data-id="{handoff}"][data-open]'):
-        browser.keys(ENTER)
-    until("it can be tried again", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=publish-now]:not([hidden])'))
-    browser.keys("p")
-    until("it is tried again", lambda: len(state()["attempts"]) > tries or state()["number"] > 1)
-
-
 def work(stage, browser):
     """Creates an item, claims it, comments, completes it, undoes that, gives it back, claims and escalates it."""
     # An agent that is told of the item would claim it before the person does.
@@ -252,19 +238,49 @@ def work(stage, browser):
     act(browser, item, "e", "no access")
     status("escalated")
     until("the card says why", lambda: "no access" in browser.text(f'#work-escalated > li[data-id="{item}"] [data-part=fields]'))
+    children(stage, browser)
     return item
 
 
-def act(browser, item, key, text):
-    """The form of an item that this key opens, filled with this text and sent."""
+def made(stage, browser, title, kind):
+    """A new item, by the command line."""
+    item = stage.run("work", "create", kind, title)["item_id"]
+    until("its card is there", lambda: browser.has(f'#work-ready > li[data-id="{item}"]'))
+    return item
+
+
+def claimed_for(stage, browser, item, agent):
+    """Claims an item for an agent, and not for the person."""
     at_card(browser, "work", "3", item)
-    browser.keys(key)
-    if text == ENTER:
-        # A list to choose from has its first entry chosen already; the next stop is the button.
-        browser.keys(TAB + ENTER)
-    elif text is not None:
-        browser.keys(text)
-        browser.keys(ENTER, CONTROL)
+    browser.keys("l")
+    chosen = lambda: browser.js("return document.activeElement.value")
+    for _ in range(60):
+        if chosen() == agent:
+            break
+        browser.keys(DOWN)
+    browser.keys(TAB + ENTER)
+    until("it is claimed", lambda: view(stage, "work", item)["status"] == "claimed")
+    check(view(stage, "work", item)["claimed_by"] == agent, f"claimed otherwise: {view(stage, 'work', item)}")
+
+
+def children(stage, browser):
+    """An agent's item is completed with one good child and a bad one; the bad one is made again, mended."""
+    agent = stage.agent("sue", "scrum_master")
+    item = made(stage, browser, "Write the plan", "prd")
+    claimed_for(stage, browser, item, agent)
+    at_card(browser, "work", "3", item)
+    browser.keys("o")
+    good, bad = {"type": "story", "title": "Good"}, {"type": "nonsense", "title": "Bad"}
+    browser.keys((BACKSPACE + DELETE) * 40)
+    browser.keys(json.dumps({"completed": True, "stories": [1]}))
+    browser.keys(TAB + ENTER + TAB + json.dumps([good, bad]) + TAB + SPACE)
+    browser.keys(ENTER, CONTROL)
+    until("a child has failed", lambda: view(stage, "work", item)["failed_children"])
+    at_card(browser, "work", "3", item)
+    browser.keys("r")
+    browser.keys(json.dumps([bad | {"type": "story"}]))
+    browser.keys(ENTER, CONTROL)
+    until("both children are there", lambda: len(view(stage, "work", item)["children"]) == 2 and not view(stage, "work", item)["failed_children"])
 
 
 def around(stage, browser, url, handoff, item, axe):

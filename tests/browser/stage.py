@@ -6,6 +6,8 @@ import signal
 import subprocess
 import time
 
+from github import GitHub
+
 PATIENCE = 180
 FOREIGN = ["TMUX", "TMUX_PANE", "TASUKI_HOME", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA"]
 
@@ -35,9 +37,13 @@ class Stage:
         self.home, self.socket, self.faults_file = folder / "home", folder / "tmux", folder / "faults"
         self.home.mkdir(mode=0o700)
         (folder / "work").mkdir()
-        (self.home / "config.toml").write_text('[limits]\ninstructing = "6s"\n')
+        publish = '[publish]\ntimeout = "6s"\nretry_after = []\n'
+        (self.home / "config.toml").write_text('[limits]\ninstructing = "6s"\n' + publish)
         self.env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
         self.env |= {"TASUKI_HOME": str(self.home), "TASUKI_TMUX": str(self.socket), "TASUKI_LOG": "warn"}
+        self.github = GitHub(folder) if GitHub.can() else None
+        if self.github:
+            self.env |= self.github.surroundings()
         self.faults("")
         self.tmux("new-session", "-d", "-s", "user", "-x", "120", "-y", "40", "exec cat")
         self.tmux("set-environment", "-g", "TASUKI_DEMO_FAULTS_FILE", str(self.faults_file))
@@ -47,6 +53,11 @@ class Stage:
     def tmux(self, *args):
         command = ["tmux", "-u", "-S", str(self.socket), "-f", "/dev/null", *args]
         subprocess.run(command, env=self.env, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+
+    def has_pane(self, pane):
+        command = ["tmux", "-S", str(self.socket), "list-panes", "-a", "-F", "#{pane_id}"]
+        listed = subprocess.run(command, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True)
+        return pane in listed.stdout.decode().split()
 
     def start(self, *args, **more):
         log = open(self.folder / f"{args[0]}.log", "wb")
@@ -67,8 +78,8 @@ class Stage:
         scratch.write_text(f"slow_turn=1200\n{lines}\n")
         scratch.rename(self.faults_file)
 
-    def agent(self, slug):
-        self.run("persona", "new", slug, "--profile", "demo")
+    def agent(self, slug, role=None):
+        self.run("persona", "new", slug, "--profile", "demo", *(["--role", role] if role else []))
         return self.run("agent", "create", slug, "--cwd", str(self.folder / "work"))["agent_id"]
 
     def serve(self):
