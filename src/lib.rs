@@ -87,7 +87,8 @@
 //!    file descriptors, threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
-//!    [`notify`], [`publish`], [`git`] (asks git for facts of a repository, whose content is not trusted, and looks up
+//!    [`notify`], [`publish`], `fleet` (keys, letters, rosters and rights of several hosts; only with the feature of this
+//!    name), [`git`] (asks git for facts of a repository, whose content is not trusted, and looks up
 //!    there what a document claims), [`process`], [`clock`], [`service`] (systemd and launchd). Also [`demo`]: an agent
 //!    for demonstrations and tests, which is a terminal program with a composer, hooks and faults.
 //! 4. [`runner`] carries out effects. An agent's start and the texts that are typed to it run one after the other.
@@ -139,6 +140,8 @@ pub mod child;
 pub mod clock;
 pub mod config;
 pub mod files;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 pub mod git;
 pub mod limits;
 pub mod notify;

@@ -183,6 +183,8 @@ text_id!(
     }
 );
 
+pub(super) use {text_id, uuid_id};
+
 #[cfg(test)]
 mod tests {
     use super::*;

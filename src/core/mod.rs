@@ -16,6 +16,7 @@ mod follow;
 pub mod handoff;
 pub mod hook;
 mod hooks;
+pub mod host;
 pub mod id;
 pub mod needs;
 mod notice;

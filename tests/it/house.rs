@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// The rooms by rank: a room may look into rooms of a lower rank only. Rooms of the same rank never look into each other.
-const ROOMS: [(&str, u8); 24] = [
+const ROOMS: [(&str, u8); 25] = [
     ("contract", 0),
     ("child", 1),
     ("core", 1),
@@ -20,6 +20,7 @@ const ROOMS: [(&str, u8); 24] = [
     ("clock", 2),
     ("config", 2),
     ("demo", 2),
+    ("fleet", 2),
     ("git", 2),
     ("notify", 2),
     ("personas", 2),

@@ -1,0 +1,363 @@
+//! Being one host. The roster at a host's name is its lease: whoever has put it there last, not longer ago than 40
+//! seconds, serves as that host, and nobody else. Copies of a home, a home that was put back to yesterday, and a server
+//! that forgets are told apart from a bridge that has merely started again.
+//!
+//! One thing it can't see: a copy of the home has taken the name, while this home was off or saw nothing, and then the
+//! server goes back to before that. Then both may serve until the copy's next put, 15 seconds later at most.
+//!
+//! The machine decides; it puts nothing itself. Time is that of the machine since its boot, sleep included, in
+//! milliseconds: no two hosts' clocks are ever compared.
+
+use std::collections::VecDeque;
+use uuid::Uuid;
+
+/// How long a lease is valid, counted from before the put that has succeeded.
+pub const VALID_MS: u64 = 40_000;
+/// How often the roster is put when nothing changes.
+pub const PUT_EVERY_MS: u64 = 15_000;
+/// How often it is put at most.
+pub const PUT_SOONEST_MS: u64 = 2_000;
+/// How long a roster of another boot must stand unchanged until it is taken to be that of a bridge that is gone. It is
+/// longer than a lease, so that for a while nobody serves, and two never do.
+pub const UNCHANGED_MS: u64 = 60_000;
+/// How often it is looked at meanwhile.
+const LOOK_EVERY_MS: u64 = 5_000;
+/// How long a put or a look may take.
+const ANSWER_WITHIN_MS: u64 = 10_000;
+/// How many puts whose answers were lost are remembered.
+const MOST_SENT: usize = 16;
+
+/// A digest of a published roster.
+pub type Digest = [u8; 32];
+
+/// What makes this bridge another one than a copy of its home, or than itself before a restart of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// A hash of machine and home.
+    pub machine: String,
+    /// A hash of the boot.
+    pub boot: String,
+    /// Random for each start of a bridge.
+    pub instance: Uuid,
+    /// The number of the last line in the home's journal.
+    pub journal_seq: u64,
+    /// The highest number of a roster that this home has put or seen at its name; 0 if there never was one.
+    pub last_n: u64,
+    /// The operator has said that the home was moved here (`fleet moved`).
+    pub was_moved: bool,
+}
+
+/// What stands at the host's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing.
+    Nothing,
+    /// A roster that this host's key has signed.
+    Ours(Box<OursSeen>),
+    /// Something else: a member has scribbled there.
+    NotAuthentic,
+}
+
+/// What a roster says that this host's key has signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OursSeen {
+    /// The machine and home that have put it.
+    pub machine: String,
+    /// Their boot.
+    pub boot: String,
+    /// The start of the bridge.
+    pub instance: Uuid,
+    /// Its number.
+    pub n: u64,
+    /// Whether that bridge served when it put it, or only claimed the name.
+    pub serves: bool,
+    /// How far the home's journal was.
+    pub journal_seq: u64,
+    /// When that bridge has started.
+    pub started_at: String,
+    /// All of it.
+    pub digest: Digest,
+}
+
+/// Why a bridge must not serve. It ends, and its operator is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// Another bridge serves as this host. When it has started: UTC, by its own clock.
+    HostTaken(String),
+    /// The roster is that of another machine, so this home is a copy, or was moved.
+    HomeCopied(String),
+    /// The home was further already than it is.
+    HomeRolledBack(String),
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Look at what stands at the host's name; then call `looked`.
+    Look,
+    /// Put a roster of this number if what stands there is still of this sequence; say with `sent` what was put, and then
+    /// how that ended.
+    Put {
+        /// The roster's number.
+        n: u64,
+        /// The sequence of what stands there; 0 for nothing.
+        expected: u64,
+        /// Whether the bridge serves, or only claims the name so far.
+        serves: bool,
+    },
+    /// Note in the audit that somebody has written to this host's name.
+    NoteScribble,
+    /// End.
+    End(Problem),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Phase {
+    /// What stands there is not known yet.
+    Unknown,
+    /// A roster of another boot stands there; it has not changed since then.
+    Waiting { since_ms: u64, digest: Digest },
+    /// The host's name is this bridge's.
+    Held,
+    /// It must not serve.
+    Over(Problem),
+}
+
+/// A put whose answer has not come.
+#[derive(Debug, Clone, Copy)]
+struct SentPut {
+    n: u64,
+    digest: Digest,
+    at_ms: u64,
+}
+
+/// The lease of one bridge.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    own: Own,
+    phase: Phase,
+    /// The sequence of what stands there, as far as is known.
+    sequence: u64,
+    /// The highest number that was given, and the highest that was acknowledged.
+    n: u64,
+    acknowledged: u64,
+    /// Puts without an answer.
+    sent: VecDeque<SentPut>,
+    /// From when on this bridge may serve, and until when.
+    valid_from_ms: u64,
+    valid_until_ms: Option<u64>,
+    /// Since when an answer is awaited, and when the next look or put is due.
+    asked_ms: Option<u64>,
+    due_ms: u64,
+    scribbled: bool,
+    ended: bool,
+}
+
+impl Lease {
+    /// A bridge that starts at this time. The home's lock is held: no other bridge runs on this very home.
+    #[must_use]
+    pub fn new(own: Own, now_ms: u64) -> Lease {
+        let n = own.last_n;
+        Lease {
+            own,
+            phase: Phase::Unknown,
+            sequence: 0,
+            n,
+            acknowledged: 0,
+            sent: VecDeque::new(),
+            valid_from_ms: now_ms,
+            valid_until_ms: None,
+            asked_ms: None,
+            due_ms: now_ms,
+            scribbled: false,
+            ended: false,
+        }
+    }
+
+    /// Whether this bridge serves now, and for so much longer. Without that it sends, drops, answers and settles nothing.
+    #[must_use]
+    pub fn is_valid_for(&self, more_ms: u64, now_ms: u64) -> bool {
+        let is_in_time = self.valid_until_ms.is_some_and(|until| now_ms.saturating_add(more_ms) < until);
+        self.phase == Phase::Held && now_ms >= self.valid_from_ms && is_in_time
+    }
+
+    /// When `poll` has something to do at the latest; none once it has ended.
+    #[must_use]
+    pub fn wake_at_ms(&self) -> Option<u64> {
+        match (&self.phase, self.asked_ms) {
+            (Phase::Over(_), _) => None,
+            (_, Some(asked)) => Some(asked.saturating_add(ANSWER_WITHIN_MS)),
+            (_, None) => Some(self.due_ms),
+        }
+    }
+
+    /// The highest number that was put or seen. It is kept before a roster is put, and for the next start.
+    #[must_use]
+    pub fn last_n(&self) -> u64 {
+        self.n
+    }
+
+    /// Something in the roster has changed: it is put soon.
+    pub fn changed(&mut self, now_ms: u64) {
+        if self.phase == Phase::Held {
+            self.due_ms = self.due_ms.min(now_ms.saturating_add(PUT_SOONEST_MS));
+        }
+    }
+
+    /// What is to be done now; called again until there is nothing.
+    pub fn poll(&mut self, now_ms: u64) -> Option<Act> {
+        if std::mem::take(&mut self.scribbled) {
+            return Some(Act::NoteScribble);
+        }
+        if let Phase::Over(problem) = &self.phase {
+            let is_first = !std::mem::replace(&mut self.ended, true);
+            return is_first.then(|| Act::End(problem.clone()));
+        }
+        if self.wake_at_ms().is_some_and(|at| now_ms < at) {
+            return None;
+        }
+        self.asked_ms = Some(now_ms);
+        Some(match self.phase {
+            Phase::Held => {
+                self.n += 1;
+                Act::Put { n: self.n, expected: self.sequence, serves: now_ms >= self.valid_from_ms }
+            }
+            Phase::Unknown | Phase::Waiting { .. } | Phase::Over(_) => Act::Look,
+        })
+    }
+
+    /// A roster of this number is on its way.
+    pub fn sent(&mut self, n: u64, digest: Digest) {
+        let at_ms = self.asked_ms.unwrap_or_default();
+        self.sent.push_back(SentPut { n, digest, at_ms });
+        if self.sent.len() > MOST_SENT {
+            self.sent.pop_front();
+        }
+    }
+
+    /// The server has stored the roster of this number.
+    pub fn stored(&mut self, n: u64, sequence: u64, now_ms: u64) {
+        let Some(asked_ms) = self.asked_ms.take() else { return };
+        self.sequence = sequence;
+        self.hold(n, asked_ms, now_ms);
+    }
+
+    /// The server was not reached, or has not answered.
+    pub fn failed(&mut self, now_ms: u64) {
+        self.asked_ms = None;
+        self.due_ms = now_ms.saturating_add(PUT_SOONEST_MS);
+    }
+
+    /// What stands at the host's name, as a look or a put that was refused has shown.
+    pub fn looked(&mut self, standing: &Standing, sequence: u64, now_ms: u64) {
+        self.asked_ms = None;
+        self.sequence = sequence;
+        match (&self.phase, standing) {
+            (Phase::Over(_), _) => {}
+            (_, Standing::NotAuthentic) => self.write_over(now_ms),
+            (Phase::Held, Standing::Nothing) => self.due_ms = now_ms,
+            (Phase::Held, Standing::Ours(seen)) => self.met(seen, now_ms),
+            (Phase::Unknown | Phase::Waiting { .. }, Standing::Nothing) => self.take_blindly(now_ms),
+            (Phase::Unknown | Phase::Waiting { .. }, Standing::Ours(seen)) => self.found(seen, now_ms),
+        }
+    }
+
+    /// Somebody has scribbled there. Whoever may have stood there before is not known, so a bridge that has just started
+    /// waits as long as it would for another one.
+    fn write_over(&mut self, now_ms: u64) {
+        self.scribbled = true;
+        match self.phase {
+            Phase::Held => self.due_ms = now_ms,
+            Phase::Waiting { since_ms, .. } if now_ms.saturating_sub(since_ms) >= UNCHANGED_MS => {
+                self.take_blindly(now_ms)
+            }
+            Phase::Waiting { .. } => self.due_ms = now_ms.saturating_add(LOOK_EVERY_MS),
+            Phase::Unknown | Phase::Over(_) => self.wait([0; 32], now_ms),
+        }
+    }
+
+    fn wait(&mut self, digest: Digest, now_ms: u64) {
+        self.phase = Phase::Waiting { since_ms: now_ms, digest };
+        self.due_ms = now_ms.saturating_add(LOOK_EVERY_MS);
+    }
+
+    /// Takes the name where nobody can see who had it last. A home that has had it before may have been copied since, and
+    /// the other one may serve: it sees this roster before its lease is over.
+    fn take_blindly(&mut self, now_ms: u64) {
+        if self.own.last_n > 0 {
+            self.valid_from_ms = now_ms.saturating_add(UNCHANGED_MS);
+        }
+        self.take(now_ms);
+    }
+
+    fn take(&mut self, now_ms: u64) {
+        self.phase = Phase::Held;
+        self.due_ms = now_ms;
+    }
+
+    fn hold(&mut self, n: u64, asked_ms: u64, now_ms: u64) {
+        self.acknowledged = self.acknowledged.max(n);
+        self.sent.retain(|sent| sent.n > n);
+        self.valid_until_ms = Some(asked_ms.saturating_add(VALID_MS));
+        self.due_ms = asked_ms.saturating_add(PUT_EVERY_MS).max(now_ms);
+    }
+
+    /// At the start, a roster of this host stands there.
+    fn found(&mut self, seen: &OursSeen, now_ms: u64) {
+        let is_newest = seen.n >= self.n;
+        self.n = self.n.max(seen.n);
+        if seen.machine != self.own.machine && !self.own.was_moved {
+            return self.end(Problem::HomeCopied(seen.started_at.clone()));
+        }
+        if seen.journal_seq > self.own.journal_seq {
+            return self.end(Problem::HomeRolledBack(seen.started_at.clone()));
+        }
+        // The home's lock proves that the bridge of the same boot is gone. But what it had only claimed must be claimed for
+        // as long again; and if the server has gone back, something newer stood there.
+        if seen.machine == self.own.machine && seen.boot == self.own.boot {
+            return if seen.serves && is_newest { self.take(now_ms) } else { self.take_blindly(now_ms) };
+        }
+        match &self.phase {
+            Phase::Waiting { since_ms, digest } if *digest == seen.digest => {
+                if now_ms.saturating_sub(*since_ms) >= UNCHANGED_MS {
+                    return self.take(now_ms);
+                }
+                self.due_ms = now_ms.saturating_add(LOOK_EVERY_MS);
+            }
+            Phase::Waiting { digest, .. } if *digest != [0; 32] => {
+                self.end(Problem::HostTaken(seen.started_at.clone()))
+            }
+            Phase::Unknown | Phase::Waiting { .. } | Phase::Held | Phase::Over(_) => self.wait(seen.digest, now_ms),
+        }
+    }
+
+    /// While the lease was held, something that this host's key has signed stands in the way.
+    fn met(&mut self, seen: &OursSeen, now_ms: u64) {
+        if let Some(put) = self.sent.iter().find(|put| put.digest == seen.digest).copied() {
+            // The answer to that put was lost.
+            self.hold(put.n, put.at_ms, now_ms);
+            self.due_ms = now_ms;
+        } else if seen.n <= self.acknowledged && seen.instance == self.own.instance {
+            // The server has gone back to an older state.
+            self.due_ms = now_ms;
+        } else if seen.n <= self.acknowledged {
+            // It may have gone back further, to a roster of an earlier bridge; or a copy of this home has begun while the
+            // server had lost everything. So this bridge begins anew, and serves nothing meanwhile.
+            self.valid_until_ms = None;
+            self.phase = Phase::Unknown;
+            self.found(seen, now_ms);
+        } else {
+            self.n = self.n.max(seen.n);
+            self.end(Problem::HostTaken(seen.started_at.clone()));
+        }
+    }
+
+    fn end(&mut self, problem: Problem) {
+        self.valid_until_ms = None;
+        self.phase = Phase::Over(problem);
+    }
+}
+
+#[cfg(test)]
+#[path = "lease_tests.rs"]
+mod tests;

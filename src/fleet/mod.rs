@@ -1,0 +1,33 @@
+//! The fleet: several hosts that ask each other for things, through a courier that is trusted with nothing.
+//!
+//! So far it has the parts of which the bridge is to be made; nothing of it is reachable by a command yet.
+//!
+//! This room is pure: keys and bytes come in with the call, and nothing is read from a clock, a file or a network. It
+//! knows what a letter is and who may send it; it does not carry any.
+//!
+//! 1. `keys`: a host's two keys, and the fleet's own.
+//! 2. `signed`: what one member says to all: its signature, and the bytes under it.
+//! 3. `members`: who is in the fleet, by the word of the fleet's key alone.
+//! 4. `roster`: what a host tells all members of itself.
+//! 5. `lease`: by its roster, one bridge at a time serves as a host.
+//! 6. `letter`: what one host says to another: sealed, and told apart from what was altered, cut or relabelled.
+//! 7. `rights`: which host may ask this one for what. Nobody may ask for anything until its operator says so.
+//!
+//! The courier may lose, repeat, delay, reorder and forge. What it does to a letter is seen when the letter is opened,
+//! and what it does to a list or a roster when the signature is checked.
+
+pub mod keys;
+pub mod lease;
+pub mod letter;
+pub mod members;
+pub mod rights;
+pub mod roster;
+pub mod signed;
+
+pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, KeyError, UserKey};
+pub use lease::{Lease, Own, Problem, Standing};
+pub use letter::{Header, Letter, LetterError, Part, What};
+pub use members::{Learnt, Member, MemberList, Members};
+pub use rights::{Accepts, Right};
+pub use roster::{Roster, RosterNumbers, Seen, Teller};
+pub use signed::{SignedError, Topic};

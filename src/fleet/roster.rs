@@ -1,0 +1,253 @@
+//! A host's roster: what it tells all members of itself, signed and replaced whole. It has ids, states and times, and no
+//! text that anybody has typed. It is also the host's lease (see `lease`).
+
+use super::keys::{HostKeys, UserKey};
+use super::members::MemberList;
+use super::signed::{self, SignedError};
+use crate::core::host::{FleetName, HomeId, HostName};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// The most that a roster may hold as it is published, in bytes.
+pub const MAX_ROSTER: usize = 256 << 10;
+/// The most handoffs that have ended, beside those that are open.
+pub const MOST_ENDED: usize = 20;
+/// The version of the roster's form.
+const FORM: u8 = 1;
+
+/// What a host tells of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roster {
+    v: u8,
+    /// Its name.
+    pub host: HostName,
+    /// Its identity.
+    pub home_id: HomeId,
+    /// Random for each start of its bridge.
+    pub instance: Uuid,
+    /// Rises with each roster of this home, over restarts too.
+    pub n: u64,
+    /// Whether its bridge serves, or only claims the host's name so far (see `lease`).
+    pub serves: bool,
+    /// A hash of what makes this machine and this copy of the home another one.
+    pub machine: String,
+    /// A hash of this boot's id.
+    pub boot: String,
+    /// The version of tasuki.
+    pub version: String,
+    /// The number of the last line in its journal.
+    pub journal_seq: u64,
+    /// When its bridge started: UTC, by its own clock.
+    pub started_at: String,
+    /// Its sidecar.
+    pub sidecar: SidecarSeen,
+    /// Its agents that live.
+    pub agents: Vec<AgentSeen>,
+    /// Its handoffs that are open, and the last that have ended.
+    pub handoffs: Vec<HandoffSeen>,
+    /// Its errors that nobody has dismissed.
+    pub errors: Vec<ErrorSeen>,
+    /// Its personas.
+    pub personas: Vec<PersonaSeen>,
+    /// How many entries were left out.
+    pub more: u64,
+}
+
+/// A sidecar, as its own host sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SidecarSeen {
+    /// `runs` or `away`.
+    pub state: String,
+    /// Since when: UTC, by its own clock.
+    pub since: String,
+}
+
+/// An agent, as its own host sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSeen {
+    /// Its id.
+    pub agent_id: String,
+    /// Its persona; none if it has none, or if the host hides it.
+    pub persona: Option<String>,
+    /// Its profile.
+    pub profile: String,
+    /// Its state.
+    pub state: String,
+    /// How full its context is, in percent.
+    pub context: Option<u8>,
+    /// The handoff that it is in.
+    pub handoff_id: Option<String>,
+    /// Since when it is in this state: UTC, by its host's clock.
+    pub since: String,
+}
+
+/// A handoff, as its own host sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoffSeen {
+    /// Its id.
+    pub handoff_id: String,
+    /// The agent that is handed off.
+    pub agent_id: String,
+    /// The persona; none if the host hides it.
+    pub persona: Option<String>,
+    /// Its step.
+    pub step: String,
+    /// Since when: UTC, by its host's clock.
+    pub since: String,
+    /// The host that the work comes from, if it is another one.
+    pub from: Option<HostName>,
+    /// The host that the work goes to, if it is another one.
+    pub to: Option<HostName>,
+    /// The code of its error.
+    pub error: Option<String>,
+}
+
+/// An error, as its own host sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorSeen {
+    /// Its id.
+    pub error_id: String,
+    /// Its code.
+    pub code: String,
+    /// When: UTC, by its host's clock.
+    pub at: String,
+}
+
+/// A persona, so that it is seen where two hosts have different ones of one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonaSeen {
+    /// Its name.
+    pub slug: String,
+    /// A hash of what it is made of.
+    pub sha256: String,
+}
+
+/// Who tells, and in which order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Teller {
+    /// The host's name.
+    pub host: HostName,
+    /// Its identity.
+    pub home_id: HomeId,
+    /// Random for each start of its bridge.
+    pub instance: Uuid,
+    /// A hash of machine and home.
+    pub machine: String,
+    /// A hash of the boot.
+    pub boot: String,
+    /// When its bridge started.
+    pub started_at: String,
+}
+
+impl Roster {
+    /// A roster without entries.
+    #[must_use]
+    pub fn new(teller: Teller, n: u64, journal_seq: u64, sidecar: SidecarSeen) -> Roster {
+        let Teller { host, home_id, instance, machine, boot, started_at } = teller;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Roster {
+            v: FORM,
+            host,
+            home_id,
+            instance,
+            n,
+            serves: true,
+            machine,
+            boot,
+            version,
+            journal_seq,
+            started_at,
+            sidecar,
+            agents: Vec::new(),
+            handoffs: Vec::new(),
+            errors: Vec::new(),
+            personas: Vec::new(),
+            more: 0,
+        }
+    }
+
+    /// The roster as it is published. If it would be too large, entries are left out and counted: handoffs first, from
+    /// the end of the list, where those stand that have ended; then errors, personas and agents.
+    #[must_use]
+    pub fn sign(mut self, keys: &HostKeys, fleet: &FleetName) -> Vec<u8> {
+        loop {
+            let whole = signed::by_host(keys, fleet, &self.host, &self);
+            if whole.len() <= MAX_ROSTER || !self.leave_out() {
+                return whole;
+            }
+        }
+    }
+
+    /// Leaves out a tenth of the first list that has something; false if all are empty.
+    fn leave_out(&mut self) -> bool {
+        fn cut<T>(list: &mut Vec<T>) -> usize {
+            let gone = list.len().div_ceil(10);
+            list.truncate(list.len() - gone);
+            gone
+        }
+        let mut gone = cut(&mut self.handoffs);
+        if gone == 0 {
+            gone = cut(&mut self.errors);
+        }
+        if gone == 0 {
+            gone = cut(&mut self.personas);
+        }
+        if gone == 0 {
+            gone = cut(&mut self.agents);
+        }
+        self.more += gone as u64;
+        gone > 0
+    }
+
+    /// Reads what a host has published of itself.
+    ///
+    /// # Errors
+    /// That host has not signed it, or it can't be read.
+    pub fn open(whole: &[u8], key: &UserKey, fleet: &FleetName, name: &HostName) -> Result<Roster, SignedError> {
+        let roster: Roster = signed::of_host(whole, key, fleet, name)?;
+        let fits = roster.v == FORM && roster.host == *name;
+        if fits {
+            Ok(roster)
+        } else {
+            Err(SignedError::Unreadable("it is of another form, or of another host".to_owned()))
+        }
+    }
+}
+
+/// What a published roster is to a reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// It tells of the host as it is, as far as that is known.
+    Roster(Box<Roster>),
+    /// It changes nothing: it is not signed by this host, or older than one that was seen, or of no member.
+    NotAuthentic,
+}
+
+/// What a reader remembers: for each home the highest number that was seen, so that no old roster counts again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RosterNumbers(BTreeMap<HomeId, u64>);
+
+impl RosterNumbers {
+    /// Reads what stands at a host's name. The same roster may be read again.
+    pub fn read(&mut self, whole: &[u8], name: &HostName, members: &MemberList) -> Seen {
+        let Some(member) = members.find(name) else { return Seen::NotAuthentic };
+        let Ok(roster) = Roster::open(whole, &member.user_key, &members.fleet, name) else { return Seen::NotAuthentic };
+        let highest = self.0.entry(member.home_id).or_default();
+        if roster.home_id != member.home_id || roster.n < *highest {
+            return Seen::NotAuthentic;
+        }
+        *highest = roster.n;
+        Seen::Roster(Box::new(roster))
+    }
+
+    /// Forgets homes that are no longer members.
+    pub fn keep_only(&mut self, members: &MemberList) {
+        self.0.retain(|home, _| members.members.iter().any(|member| member.home_id == *home));
+    }
+}
+
+#[cfg(test)]
+#[path = "roster_tests.rs"]
+mod tests;
