@@ -89,34 +89,44 @@ fn subscribe(scene: &Scene, cli: Cli) {
     }
 }
 
-/// Claude Code's work goes to pi when Claude Code is used up; when pi is, too, the work stays and the operator is told.
+/// The work of a CLI that is used up goes to another one; when that is used up too, the work stays and the operator is
+/// told.
 pub(crate) fn fallback(first: Cli) {
+    let next = if first == Cli::Pi { Cli::Claude } else { Cli::Pi };
     let told = std::path::PathBuf::from(std::env::var_os("HOME").expect("a home of its own")).join("told");
     let command = format!("[\"/bin/sh\", \"-c\", 'cat >> \"$0\"', \"{}\"]", told.display());
     let config = format!("[limits]\non_usage_limit = \"hand_off\"\n[notify]\ncommand = {command}\n");
-    let scene = Scene::of_several(&[first, Cli::Pi], &config, |scene| {
+    let scene = Scene::of_several(&[first, next], &config, |scene| {
         subscribe(scene, first);
-        subscribe(scene, Cli::Pi);
+        subscribe(scene, next);
         let path = scene.stage.home().join("data/personas").join(PERSONA).join("persona.toml");
         let persona = fs::read_to_string(&path).expect("it was written");
-        let fallbacks = format!("fallbacks = [{{ profile = \"{}\" }}]\n", Cli::Pi.name());
+        let fallbacks = format!("fallbacks = [{{ profile = \"{}\" }}]\n", next.name());
         fs::write(&path, persona + &fallbacks).expect("written");
     });
     let is_told = |what: &str| fs::read_to_string(&told).is_ok_and(|told| told.contains(what));
     let agent = scene.agent();
     scene.says(&agent, "Remember the number eleven.");
     scene.until_idle(&agent);
-    scene.model.on(REFUSED, &format!("[[limit:{LASTS_DAYS}]]"), 1);
+    // Claude Code opens a dialog at a limit of days; opencode tries again until it is interrupted.
+    let (lasts, times) = if first == Cli::Claude { (LASTS_DAYS, 1) } else { (LASTS, u32::MAX) };
+    scene.model.on(REFUSED, &format!("[[limit:{lasts}]]"), times);
     scene.says(&agent, REFUSED);
-    let id = scene
-        .stage
-        .wait_for("its handoff begins", || scene.stage.agent_view(&agent)["handoff_id"].as_str().map(str::to_owned));
+    if first == Cli::Gemini {
+        continues(&scene, &agent);
+    }
+    let handoff = || scene.stage.agent_view(&agent)["handoff_id"].as_str().map(str::to_owned);
+    // Codex reports no failed turn: it is looked at after two minutes.
+    scene.within("its handoff begins", Duration::from_secs(200), || handoff().is_some());
+    let id = handoff().expect("it has begun");
     let view = scene.stage.until_step(&id, "done");
     let seen = (&view["author"], &view["reason"], &view["successor_profile"]);
-    assert_eq!(seen, (&json!("salvage"), &json!("usage_limit"), &json!(Cli::Pi.name())), "{view:#}");
+    assert_eq!(seen, (&json!("salvage"), &json!("usage_limit"), &json!(next.name())), "{view:#}");
     let document = fs::read_to_string(view["file_path"].as_str().expect("a path")).expect("the document");
     assert!(document.contains("number eleven") && document.contains(REFUSED), "{document}");
-    scene.until("the operator is told where the work went", || is_told("hands its work off to pi"));
+    scene.until("the operator is told where the work went", || {
+        is_told(&format!("hands its work off to {}", next.name()))
+    });
     let successor = view["successor_id"].as_str().expect("a successor").to_owned();
     scene.until_idle(&successor);
     scene.model.on("Go on with the lexer.", &format!("[[limit:{LASTS}]]"), u32::MAX);

@@ -66,7 +66,7 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("limit_is_waited_for", limits::waited_for, &cli::EVERY, 700),
     scene("handed_off_by_its_command", whole::by_command, &[Cli::Codex, Cli::Pi, Cli::Gemini, Cli::Opencode], 150),
     scene_of_several("chain", chains::chain, (&[Cli::Claude], &[Cli::Codex, Cli::Pi]), 240),
-    scene_of_several("fallback_at_the_limit", limits::fallback, (&[Cli::Claude], &[Cli::Pi]), 150),
+    scene_of_several("fallback_at_the_limit", limits::fallback, (&cli::EVERY, &[Cli::Claude, Cli::Pi]), 360),
     scene("sidecar_killed_all_the_time", crashes::all_the_time, &cli::EVERY, 200),
     scene("sidecar_killed_in_each_step", crashes::in_each_step, &cli::EVERY, 300),
 ];
