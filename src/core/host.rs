@@ -1,5 +1,6 @@
 //! Hosts of a fleet: several homes that ask each other for things. A host's name is its address, and its home's id is
-//! its identity: a home that is set up anew under an old name is another one.
+//! its identity: a home that is set up again under an old name is a
+//! different one.
 
 use super::id::{InvalidId, text_id, uuid_id};
 use serde::{Deserialize, Serialize};

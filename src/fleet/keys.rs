@@ -1,5 +1,5 @@
-//! Keys. A host has two: one that signs (Ed25519, also its login at the server) and one that seals (X25519). The fleet
-//! has one, the account key of the server; whoever holds its seed says who is a member.
+//! Keys. A host has two: the user key signs (Ed25519, also its login at the server), and the box key seals (X25519). The
+//! fleet has a key too, the account key of the server: the person who holds its seed says who is a member.
 
 use nkeys::{KeyPair, KeyPairType, XKey};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Being one host. The roster at a host's name is its lease: whoever has put it there last, not longer ago than 40
-//! seconds, serves as that host, and nobody else. Copies of a home, a home that was put back to yesterday, and a server
+//! Being one host. The roster at a host's name is its lease: the bridge that has put it there last, not longer ago than 40
+//! seconds, serves as that host, and no other bridge does. Copies of a home, a home that was put back to yesterday, and a server
 //! that forgets are told apart from a bridge that has merely started again.
 //!
 //! One thing it can't see: a copy of the home has taken the name, while this home was off or saw nothing, and then the
@@ -49,7 +49,7 @@ pub struct Own {
 
 /// What stands at the host's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum RosterStanding {
     /// Nothing.
     Nothing,
     /// A roster that this host's key has signed.
@@ -81,7 +81,7 @@ pub struct OursSeen {
 
 /// Why a bridge must not serve. It ends, and its operator is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub enum LeaseProblem {
     /// Another bridge serves as this host. When it has started: UTC, by its own clock.
     HostTaken(String),
     /// The roster is that of another machine, so this home is a copy, or was moved.
@@ -92,7 +92,7 @@ pub enum Problem {
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Act {
+pub enum LeaseAct {
     /// Look at what stands at the host's name; then call `looked`.
     Look,
     /// Put a roster of this number if what stands there is still of this sequence; say with `sent` what was put, and then
@@ -108,7 +108,7 @@ pub enum Act {
     /// Note in the audit that somebody has written to this host's name.
     NoteScribble,
     /// End.
-    End(Problem),
+    End(LeaseProblem),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +120,7 @@ enum Phase {
     /// The host's name is this bridge's.
     Held,
     /// It must not serve.
-    Over(Problem),
+    Over(LeaseProblem),
 }
 
 /// A put whose answer has not come.
@@ -205,13 +205,13 @@ impl Lease {
     }
 
     /// What is to be done now; called again until there is nothing.
-    pub fn poll(&mut self, now_ms: u64) -> Option<Act> {
+    pub fn poll(&mut self, now_ms: u64) -> Option<LeaseAct> {
         if std::mem::take(&mut self.scribbled) {
-            return Some(Act::NoteScribble);
+            return Some(LeaseAct::NoteScribble);
         }
         if let Phase::Over(problem) = &self.phase {
             let is_first = !std::mem::replace(&mut self.ended, true);
-            return is_first.then(|| Act::End(problem.clone()));
+            return is_first.then(|| LeaseAct::End(problem.clone()));
         }
         if self.wake_at_ms().is_some_and(|at| now_ms < at) {
             return None;
@@ -220,9 +220,9 @@ impl Lease {
         Some(match self.phase {
             Phase::Held => {
                 self.n += 1;
-                Act::Put { n: self.n, expected: self.sequence, serves: now_ms >= self.valid_from_ms }
+                LeaseAct::Put { n: self.n, expected: self.sequence, serves: now_ms >= self.valid_from_ms }
             }
-            Phase::Unknown | Phase::Waiting { .. } | Phase::Over(_) => Act::Look,
+            Phase::Unknown | Phase::Waiting { .. } | Phase::Over(_) => LeaseAct::Look,
         })
     }
 
@@ -249,20 +249,20 @@ impl Lease {
     }
 
     /// What stands at the host's name, as a look or a put that was refused has shown.
-    pub fn looked(&mut self, standing: &Standing, sequence: u64, now_ms: u64) {
+    pub fn looked(&mut self, standing: &RosterStanding, sequence: u64, now_ms: u64) {
         self.asked_ms = None;
         self.sequence = sequence;
         match (&self.phase, standing) {
             (Phase::Over(_), _) => {}
-            (_, Standing::NotAuthentic) => self.write_over(now_ms),
-            (Phase::Held, Standing::Nothing) => self.due_ms = now_ms,
-            (Phase::Held, Standing::Ours(seen)) => self.met(seen, now_ms),
-            (Phase::Unknown | Phase::Waiting { .. }, Standing::Nothing) => self.take_blindly(now_ms),
-            (Phase::Unknown | Phase::Waiting { .. }, Standing::Ours(seen)) => self.found(seen, now_ms),
+            (_, RosterStanding::NotAuthentic) => self.write_over(now_ms),
+            (Phase::Held, RosterStanding::Nothing) => self.due_ms = now_ms,
+            (Phase::Held, RosterStanding::Ours(seen)) => self.met(seen, now_ms),
+            (Phase::Unknown | Phase::Waiting { .. }, RosterStanding::Nothing) => self.take_blindly(now_ms),
+            (Phase::Unknown | Phase::Waiting { .. }, RosterStanding::Ours(seen)) => self.found(seen, now_ms),
         }
     }
 
-    /// Somebody has scribbled there. Whoever may have stood there before is not known, so a bridge that has just started
+    /// Somebody has scribbled there. Nobody can see which roster stood there before, so a bridge that has just started
     /// waits as long as it would for another one.
     fn write_over(&mut self, now_ms: u64) {
         self.scribbled = true;
@@ -307,10 +307,10 @@ impl Lease {
         let is_newest = seen.n >= self.n;
         self.n = self.n.max(seen.n);
         if seen.machine != self.own.machine && !self.own.was_moved {
-            return self.end(Problem::HomeCopied(seen.started_at.clone()));
+            return self.end(LeaseProblem::HomeCopied(seen.started_at.clone()));
         }
         if seen.journal_seq > self.own.journal_seq {
-            return self.end(Problem::HomeRolledBack(seen.started_at.clone()));
+            return self.end(LeaseProblem::HomeRolledBack(seen.started_at.clone()));
         }
         // The home's lock proves that the bridge of the same boot is gone. But what it had only claimed must be claimed for
         // as long again; and if the server has gone back, something newer stood there.
@@ -325,7 +325,7 @@ impl Lease {
                 self.due_ms = now_ms.saturating_add(LOOK_EVERY_MS);
             }
             Phase::Waiting { digest, .. } if *digest != [0; 32] => {
-                self.end(Problem::HostTaken(seen.started_at.clone()))
+                self.end(LeaseProblem::HostTaken(seen.started_at.clone()))
             }
             Phase::Unknown | Phase::Waiting { .. } | Phase::Held | Phase::Over(_) => self.wait(seen.digest, now_ms),
         }
@@ -342,17 +342,17 @@ impl Lease {
             self.due_ms = now_ms;
         } else if seen.n <= self.acknowledged {
             // It may have gone back further, to a roster of an earlier bridge; or a copy of this home has begun while the
-            // server had lost everything. So this bridge begins anew, and serves nothing meanwhile.
+            // server had lost everything. So this bridge begins again, and serves nothing meanwhile.
             self.valid_until_ms = None;
             self.phase = Phase::Unknown;
             self.found(seen, now_ms);
         } else {
             self.n = self.n.max(seen.n);
-            self.end(Problem::HostTaken(seen.started_at.clone()));
+            self.end(LeaseProblem::HostTaken(seen.started_at.clone()));
         }
     }
 
-    fn end(&mut self, problem: Problem) {
+    fn end(&mut self, problem: LeaseProblem) {
         self.valid_until_ms = None;
         self.phase = Phase::Over(problem);
     }

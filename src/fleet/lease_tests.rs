@@ -46,11 +46,11 @@ impl Server {
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> RosterStanding {
         match &self.entry {
-            Entry::Nothing => Standing::Nothing,
-            Entry::Scribble => Standing::NotAuthentic,
-            Entry::Roster(seen) => Standing::Ours(Box::new(seen.clone())),
+            Entry::Nothing => RosterStanding::Nothing,
+            Entry::Scribble => RosterStanding::NotAuthentic,
+            Entry::Roster(seen) => RosterStanding::Ours(Box::new(seen.clone())),
         }
     }
 }
@@ -60,7 +60,7 @@ struct Bridge {
     lease: Lease,
     own: Own,
     number: u8,
-    ended: Option<Problem>,
+    ended: Option<LeaseProblem>,
 }
 
 impl Bridge {
@@ -76,12 +76,12 @@ impl Bridge {
             self.own.last_n = self.lease.last_n();
             match act {
                 None => return,
-                Some(Act::NoteScribble) => {}
-                Some(Act::End(problem)) => self.ended = Some(problem),
-                Some(Act::Look | Act::Put { .. }) if !is_reached => self.lease.failed(now_ms),
-                Some(Act::Look) if loses => self.lease.failed(now_ms),
-                Some(Act::Look) => self.lease.looked(&server.standing(), server.sequence, now_ms),
-                Some(Act::Put { n, expected, serves }) => self.put(server, (n, expected, serves), now_ms, loses),
+                Some(LeaseAct::NoteScribble) => {}
+                Some(LeaseAct::End(problem)) => self.ended = Some(problem),
+                Some(LeaseAct::Look | LeaseAct::Put { .. }) if !is_reached => self.lease.failed(now_ms),
+                Some(LeaseAct::Look) if loses => self.lease.failed(now_ms),
+                Some(LeaseAct::Look) => self.lease.looked(&server.standing(), server.sequence, now_ms),
+                Some(LeaseAct::Put { n, expected, serves }) => self.put(server, (n, expected, serves), now_ms, loses),
             }
         }
         panic!("it is never done");
@@ -176,13 +176,13 @@ fn after_a_reboot_it_waits_until_the_old_lease_is_surely_over() {
 }
 
 #[test]
-fn a_copy_a_second_bridge_and_an_older_home_end_and_the_first_goes_on() {
+fn a_copy_a_second_bridge_and_an_older_home_end_and_the_first_continues() {
     type Change = fn(Own) -> Own;
-    type Expected = fn(&Problem) -> bool;
+    type Expected = fn(&LeaseProblem) -> bool;
     let cases: [(Change, Expected); 3] = [
-        (|own| Own { machine: "m2".to_owned(), ..own }, |problem| matches!(problem, Problem::HomeCopied(_))),
-        (|own| Own { boot: "b2".to_owned(), ..own }, |problem| matches!(problem, Problem::HostTaken(_))),
-        (|own| Own { journal_seq: 3, ..own }, |problem| matches!(problem, Problem::HomeRolledBack(_))),
+        (|own| Own { machine: "m2".to_owned(), ..own }, |problem| matches!(problem, LeaseProblem::HomeCopied(_))),
+        (|own| Own { boot: "b2".to_owned(), ..own }, |problem| matches!(problem, LeaseProblem::HostTaken(_))),
+        (|own| Own { journal_seq: 3, ..own }, |problem| matches!(problem, LeaseProblem::HomeRolledBack(_))),
     ];
     for (change, expected) in cases {
         let mut server = server();
@@ -210,7 +210,7 @@ fn a_home_that_was_moved_serves_once_the_old_one_is_silent() {
     let now = alone(&mut second, &mut server, now, UNCHANGED_MS + 10_000);
     assert!(second.lease.is_valid_for(0, now) && second.ended.is_none());
     first.run(&mut server, now, true, false);
-    assert!(matches!(first.ended, Some(Problem::HostTaken(_))), "{:?}", first.ended);
+    assert!(matches!(first.ended, Some(LeaseProblem::HostTaken(_))), "{:?}", first.ended);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn live(story: &[Happens]) -> Result<(), TestCaseError> {
         let mut steps = 4;
         number = number.wrapping_add(1);
         let first = bridges[0].own.clone();
-        // A home that has never served is no copy of anything that serves.
+        // Before a home has served, a copy of it can't be told from it.
         let can_be_copied = first.last_n > 0;
         match happens {
             Happens::Copy | Happens::Old if !can_be_copied => {}

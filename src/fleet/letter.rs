@@ -1,6 +1,6 @@
 //! A letter from one host to another: a request or a result, with what belongs to it. It is sealed from the sender's
 //! key to the receiver's, so that nobody else can read or alter it. The seal is symmetric: the receiver could have made
-//! the same letter. So the header names both ends, and whoever opens a letter holds them against the member list.
+//! the same letter. So the header names both ends, and the receiver compares them with the member list.
 
 use super::keys::{BoxKey, HostKeys};
 use super::signed::unpacked;
@@ -56,7 +56,7 @@ pub struct Header {
 
 /// What belongs to a letter: the request's or result's own bytes first, then attachments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct LetterPart {
     /// Its name: a plain file name.
     pub name: String,
     /// Its bytes.
@@ -76,7 +76,7 @@ pub struct Letter {
     /// Its header, whose names are yet to be held against the member list.
     pub header: Header,
     /// Its parts; there is at least one.
-    pub parts: Vec<Part>,
+    pub parts: Vec<LetterPart>,
 }
 
 /// Why a letter can't be made or opened.
@@ -90,14 +90,14 @@ pub enum LetterError {
         /// What it may hold, in bytes.
         most: usize,
     },
-    /// It would have none, or too many parts, or one whose name is no plain file name.
+    /// It would have none, or too many parts, or a part whose name can't be a file name.
     #[error("its parts can't be sent: {0}")]
-    Parts(&'static str),
+    BadParts(&'static str),
     /// It was sealed by others, or for others, or altered.
     #[error("it is not sealed from that host to this one")]
     NotAuthentic,
     /// It is sealed rightly, and is still no letter.
-    #[error("it is sealed rightly, but is no letter: {0}")]
+    #[error("it is sealed rightly, but can't be read as a letter: {0}")]
     NoLetter(&'static str),
 }
 
@@ -142,7 +142,7 @@ impl Letter {
     /// It would be larger, or its parts can't be sent.
     pub fn seal(mut self, keys: &HostKeys, to: &BoxKey, most: usize) -> Result<Vec<u8>, LetterError> {
         if let Some(fault) = fault_of(self.parts.iter().map(|part| part.name.as_str())) {
-            return Err(LetterError::Parts(fault));
+            return Err(LetterError::BadParts(fault));
         }
         self.header.parts = self.parts.iter().map(head).collect();
         let header = serde_json::to_vec(&self.header).expect("a plain value");
@@ -164,7 +164,7 @@ impl Letter {
     /// Opens a letter from the host with this key.
     ///
     /// # Errors
-    /// That host has not sealed it to this one, or it is no letter.
+    /// That host has not sealed it to this one, or it can't be read as a letter.
     pub fn open(sealed: &[u8], keys: &HostKeys, from: &BoxKey) -> Result<Letter, LetterError> {
         let packed = keys.open(sealed, from).ok_or(LetterError::NotAuthentic)?;
         let open = unpacked(&packed, MAX_OPEN).ok_or(LetterError::NoLetter("it can't be decompressed"))?;
@@ -188,7 +188,7 @@ impl Letter {
     }
 }
 
-fn head(part: &Part) -> PartHead {
+fn head(part: &LetterPart) -> PartHead {
     PartHead { name: part.name.clone(), bytes: part.bytes.len() as u64, sha256: sha256(&part.bytes) }
 }
 
@@ -207,13 +207,13 @@ fn fault_of<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'static str> {
         return Some("it must have 1 to 16 parts");
     }
     if !names.iter().all(is_plain) {
-        return Some("the name of a part is no plain file name");
+        return Some("the name of a part can't be a file name");
     }
     let different: std::collections::BTreeSet<_> = names.iter().collect();
     (different.len() < names.len()).then_some("two parts have the same name")
 }
 
-fn parts(heads: &[PartHead], mut rest: &[u8]) -> Result<Vec<Part>, LetterError> {
+fn parts(heads: &[PartHead], mut rest: &[u8]) -> Result<Vec<LetterPart>, LetterError> {
     let mut parts = Vec::with_capacity(heads.len());
     for head in heads {
         let length = usize::try_from(head.bytes).unwrap_or(usize::MAX);
@@ -221,7 +221,7 @@ fn parts(heads: &[PartHead], mut rest: &[u8]) -> Result<Vec<Part>, LetterError> 
         if sha256(bytes) != head.sha256 {
             return Err(LetterError::NoLetter("a part is another one than its header says"));
         }
-        parts.push(Part { name: head.name.clone(), bytes: bytes.to_owned() });
+        parts.push(LetterPart { name: head.name.clone(), bytes: bytes.to_owned() });
         rest = after;
     }
     if rest.is_empty() { Ok(parts) } else { Err(LetterError::NoLetter("there is more than its header says")) }

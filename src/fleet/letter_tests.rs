@@ -15,11 +15,11 @@ fn header(from: &str, to: &str) -> Header {
     Header::new("home".parse().expect("a name"), What::Req, "r-1".parse().expect("an id"), ends, age)
 }
 
-fn part(name: &str, bytes: &[u8]) -> Part {
-    Part { name: name.to_owned(), bytes: bytes.to_owned() }
+fn part(name: &str, bytes: &[u8]) -> LetterPart {
+    LetterPart { name: name.to_owned(), bytes: bytes.to_owned() }
 }
 
-fn letter(parts: Vec<Part>) -> Letter {
+fn letter(parts: Vec<LetterPart>) -> Letter {
     Letter { header: header("a", "b"), parts }
 }
 
@@ -79,15 +79,15 @@ fn what_is_too_large_is_refused_with_both_figures() {
 #[test]
 fn only_plain_names_and_a_few_parts_are_sent() {
     let (a, b) = (HostKeys::generate(), HostKeys::generate());
-    let sealed = |parts: Vec<Part>| letter(parts).seal(&a, &b.box_key(), MOST);
+    let sealed = |parts: Vec<LetterPart>| letter(parts).seal(&a, &b.box_key(), MOST);
     for bad in ["", ".", "..", ".hidden", "a/b", "../x", "a\0", "é", &"n".repeat(129)] {
         let refused = sealed(vec![part("request", b"{}"), part(bad, b"x")]);
-        assert!(matches!(refused, Err(LetterError::Parts(_))), "{bad:?}: {refused:?}");
+        assert!(matches!(refused, Err(LetterError::BadParts(_))), "{bad:?}: {refused:?}");
     }
-    assert!(matches!(sealed(Vec::new()), Err(LetterError::Parts(_))));
-    assert!(matches!(sealed(vec![part("x", b"1"), part("x", b"2")]), Err(LetterError::Parts(_))));
+    assert!(matches!(sealed(Vec::new()), Err(LetterError::BadParts(_))));
+    assert!(matches!(sealed(vec![part("x", b"1"), part("x", b"2")]), Err(LetterError::BadParts(_))));
     let many = (0..=MOST_PARTS).map(|number| part(&format!("p{number}"), b"")).collect();
-    assert!(matches!(sealed(many), Err(LetterError::Parts(_))));
+    assert!(matches!(sealed(many), Err(LetterError::BadParts(_))));
 }
 
 /// A member can seal whatever it likes: what is rightly sealed can still be anything.

@@ -55,7 +55,7 @@ impl MemberList {
     /// Reads a published list.
     ///
     /// # Errors
-    /// The fleet's key has not signed it, or it is no list: of another form or fleet, too long, or with one name, home or
+    /// The fleet's key has not signed it, or it can't be right: of another form or fleet, too long, or with one name, home or
     /// key twice.
     pub fn open(whole: &[u8], key: &AccountKey, fleet: &FleetName) -> Result<MemberList, SignedError> {
         let list: MemberList = signed::of_fleet(whole, key, fleet)?;

@@ -1,6 +1,6 @@
 //! The fleet: several hosts that ask each other for things, through a courier that is trusted with nothing.
 //!
-//! So far it has the parts of which the bridge is to be made; nothing of it is reachable by a command yet.
+//! It has parts of the bridge between hosts that is to come. No command uses them yet.
 //!
 //! This room is pure: keys and bytes come in with the call, and nothing is read from a clock, a file or a network. It
 //! knows what a letter is and who may send it; it does not carry any.
@@ -25,8 +25,8 @@ pub mod roster;
 pub mod signed;
 
 pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, KeyError, UserKey};
-pub use lease::{Lease, Own, Problem, Standing};
-pub use letter::{Header, Letter, LetterError, Part, What};
+pub use lease::{Lease, LeaseProblem, Own, RosterStanding};
+pub use letter::{Header, Letter, LetterError, LetterPart, What};
 pub use members::{Learnt, Member, MemberList, Members};
 pub use rights::{Accepts, Right};
 pub use roster::{Roster, RosterNumbers, Seen, Teller};

@@ -220,7 +220,7 @@ impl Roster {
 pub enum Seen {
     /// It tells of the host as it is, as far as that is known.
     Roster(Box<Roster>),
-    /// It changes nothing: it is not signed by this host, or older than one that was seen, or of no member.
+    /// It changes nothing: it is not signed by this host, or older than a roster that was seen, or the host is not a member.
     NotAuthentic,
 }
 

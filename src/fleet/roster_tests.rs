@@ -57,7 +57,7 @@ fn a_host_is_believed_about_itself_and_nobody_else_is() {
     let own = roster(&alpha, 4).sign(&a, &fleet());
     let Seen::Roster(seen) = numbers.read(&own, &name("a"), &members) else { panic!("its own is authentic") };
     assert_eq!((seen.n, seen.journal_seq), (4, 7));
-    // Another member writes to the place of the first: its own roster, or one that it has signed for it.
+    // Another member writes to the place of the first: its own roster, or a roster in the other's name.
     for forged in [roster(&mallory, 9).sign(&m, &fleet()), roster(&alpha, 9).sign(&m, &fleet()), b"junk".to_vec()] {
         assert_eq!(numbers.read(&forged, &name("a"), &members), Seen::NotAuthentic);
     }
@@ -76,7 +76,7 @@ fn an_old_roster_never_counts_again() {
     let (old, new) = (roster(&alpha, 4).sign(&a, &fleet()), roster(&alpha, 5).sign(&a, &fleet()));
     assert!(matches!(numbers.read(&new, &name("a"), &members), Seen::Roster(_)));
     assert_eq!(numbers.read(&old, &name("a"), &members), Seen::NotAuthentic);
-    // An expelled host, and a home that was set up anew under the old name.
+    // An expelled host, and a home that was set up again under the old name.
     assert_eq!(numbers.read(&new, &name("a"), &MemberList::new(fleet(), 2, Vec::new())), Seen::NotAuthentic);
     let reborn = HostKeys::generate();
     let again = MemberList::new(fleet(), 3, vec![member("a", &reborn)]);
@@ -92,7 +92,7 @@ fn a_roster_counts_in_its_own_fleet_alone() {
     let whole = roster(&alpha, 1).sign(&a, &"other".parse().expect("a name"));
     assert!(Roster::open(&whole, &alpha.user_key, &fleet(), &name("a")).is_err());
     let list = MemberList::new(fleet(), 1, vec![alpha.clone()]).sign(&owner);
-    assert!(Roster::open(&list, &alpha.user_key, &fleet(), &name("a")).is_err(), "a list is no roster");
+    assert!(Roster::open(&list, &alpha.user_key, &fleet(), &name("a")).is_err(), "a list can't be read as a roster");
 }
 
 #[test]
