@@ -64,7 +64,7 @@ const forms = (id) => ({
     opens: "Make the children again…",
     key: "r",
     go: "Make them",
-    fields: [{ name: "children", label: "Children, a JSON list of objects with type and title; the same ones again, if it is empty", kind: "area" }],
+    fields: [{ name: "children", label: "In place of all that failed, a JSON list of objects with type and title; the same ones again, if it is empty", kind: "area" }],
     more: [{ name: "partial", label: "Make the valid children even if others are not", kind: "check" }],
     send: ({ children, ...rest }) => {
       const body = { ...rest, agent_id: HUMAN };

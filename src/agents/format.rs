@@ -221,6 +221,9 @@ pub struct ComposerSection {
     pub top: Pattern,
     /// The line below its text.
     pub bottom: Pattern,
+    /// The composer is as wide as what `bottom` matches; what stands to the right of that is not its text.
+    #[serde(default)]
+    pub as_wide_as_bottom: bool,
     /// A long text takes the screen down to its end, and `bottom` is not drawn: then the text begins at the last `top`, in
     /// the upper half, and ends with the screen. Looked for only where no `bottom` is seen and no dialog.
     #[serde(default)]

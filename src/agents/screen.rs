@@ -20,6 +20,8 @@ struct Place {
     whole: Range<usize>,
     /// Its beginning is, or may be, out of sight.
     is_cut: bool,
+    /// The columns before this one are the composer's.
+    width: usize,
 }
 
 /// From how many rows of text on a composer may have scrolled, where the profile doesn't know how that looks.
@@ -77,6 +79,7 @@ impl Rows {
                 text: first..end,
                 whole: top..(bottom + 1).min(self.text.len()),
                 is_cut,
+                width: self.width(section, bottom),
             })
         };
         match section.anchor {
@@ -104,7 +107,15 @@ impl Rows {
         let is_text = |row: usize| self.text[row].is_empty() || self.strip(&screen.composer, row).contains(&true);
         let holds_cursor = screen.composer.outgrows_screen && (0..bottom).contains(&cursor_row);
         let is_whole = holds_cursor && (0..bottom).all(is_text) && !self.is_blocked(screen, None);
-        is_whole.then(|| Place { text: 0..bottom, whole: 0..bottom + 1, is_cut: true })
+        let width = self.width(&screen.composer, bottom);
+        is_whole.then(|| Place { text: 0..bottom, whole: 0..bottom + 1, is_cut: true, width })
+    }
+
+    /// How many columns belong to the composer whose bottom is in this row.
+    fn width(&self, section: &ComposerSection, bottom: usize) -> usize {
+        let found = self.text.get(bottom).filter(|_| section.as_wide_as_bottom);
+        let edge = found.and_then(|line| Some(&line[..section.bottom.0.find(line)?.end()]));
+        edge.map_or(usize::MAX, |edge| edge.chars().count())
     }
 
     /// Whether a text in these rows is so high that there may be more of it above them.
@@ -118,7 +129,7 @@ impl Rows {
             let cells = &self.cells[row];
             let ghosts = ghosts(cells, section);
             let stripped = self.strip(section, row);
-            for (at, cell) in cells.iter().enumerate() {
+            for (at, cell) in cells.iter().enumerate().take(place.width) {
                 if cell.char.is_whitespace() || stripped[at] {
                     continue;
                 }
@@ -153,7 +164,8 @@ impl Rows {
     fn spaced(&self, section: &ComposerSection, place: &Place) -> String {
         let lines = place.text.clone().map(|row| {
             let stripped = self.strip(section, row);
-            let kept = self.cells[row].iter().zip(stripped).filter(|(_, stripped)| !stripped);
+            let cells = self.cells[row].iter().take(place.width);
+            let kept = cells.zip(stripped).filter(|(_, stripped)| !stripped);
             kept.map(|(cell, _)| cell.char).collect::<String>().trim().to_owned()
         });
         lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")

@@ -169,6 +169,15 @@ impl Scene {
         }
     }
 
+    /// The user breaks off an agent's turn. opencode wants that twice.
+    pub(crate) fn breaks_off(&self, agent: &str) {
+        self.types(agent, "", &["Escape"]);
+        if self.cli == Cli::Opencode {
+            self.until("it asks again", || self.screen(agent).contains("again to interrupt"));
+            self.types(agent, "", &["Escape"]);
+        }
+    }
+
     /// The user says something to an agent, and it has begun to answer.
     pub(crate) fn says(&self, agent: &str, text: &str) {
         self.types(agent, text, &["Enter"]);

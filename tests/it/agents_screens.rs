@@ -150,6 +150,10 @@ fn gemini_and_opencode_screens() {
         ("opencode", "exit_typed", Activity::Ready, text("/exit")),
         ("opencode", "exit_typed_at_start", Activity::Ready, text("/exit")),
         ("opencode", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(7) }),
+        // A sidebar with a long path stands beside the composer.
+        ("opencode", "sidebar", Activity::Ready, ComposerContent::Empty),
+        ("opencode", "sidebar_draft", Activity::Ready, text("half a prompt")),
+        ("opencode", "question", Activity::Blocked, ComposerContent::Unreadable),
         ("opencode", "busy", Activity::Busy, ComposerContent::Empty),
     ] {
         assert_eq!(look(profile, name), ScreenReading { activity, composer }, "{profile} {name}");

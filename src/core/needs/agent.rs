@@ -71,7 +71,10 @@ fn limited(seen: &AgentView) -> Option<NeedView> {
     // A kind that a later version knows is most likely a usage limit of another name.
     let kind = limited.kind.known().unwrap_or(LimitKind::UsageLimit);
     let (hint, command) = match kind {
-        LimitKind::UsageLimit => ("Wait, or hand its work off to another CLI.", other_cli()),
+        LimitKind::UsageLimit => (
+            "Wait until it has ended, then tell the agent to continue; or hand its work off to another CLI.",
+            other_cli(),
+        ),
         LimitKind::NoCredit => ("Add credit, or hand its work off to another CLI.", other_cli()),
         LimitKind::LoggedOut => ("Log in again in its pane.", look()),
         LimitKind::Overloaded => ("Tell the agent to try again later.", look()),

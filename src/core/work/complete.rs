@@ -219,6 +219,10 @@ fn retry_check(tx: &Tx<'_>, asked: &WorkRetryRequest) -> Result<(Item, Who, Vec<
     if item.failed_children.is_empty() {
         return Err(Refused::new(409, "nothing_failed", "No child of this item has failed"));
     }
+    if asked.children.as_ref().is_some_and(Vec::is_empty) {
+        let hint = "leave children out to make the failed ones again as they were";
+        return Err(Refused::new(400, "bad_children", "No child is named").hint(hint));
+    }
     let rule: &Rule = items::rule(tx, &item.kind)?;
     let members: Vec<(usize, Value)> = match &asked.children {
         Some(children) => children.iter().cloned().enumerate().collect(),

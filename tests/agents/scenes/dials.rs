@@ -82,6 +82,29 @@ pub(crate) fn salvage(cli: Cli) {
     scene.nothing_came_twice();
 }
 
+/// What opencode's plugin writes is the whole conversation: also where a prompt is submitted while the agent works, and
+/// where a turn is broken off.
+pub(crate) fn transcript_is_whole(cli: Cli) {
+    let scene = Scene::new(cli);
+    let agent = scene.agent();
+    let line = "It takes a while to think about all this.\n\n";
+    scene.model.on("First question.", &format!("[[slow:6]] [[say:The first answer. {}]]", line.repeat(10)), 1);
+    scene.says(&agent, "First question.");
+    scene.until("the answer has begun", || scene.screen(&agent).contains("The first answer"));
+    scene.says(&agent, "And this, please.");
+    scene.until_idle(&agent);
+    scene.model.on("Last question.", &format!("[[slow:60]] [[say:The last answer. {}]]", line.repeat(30)), 1);
+    scene.says(&agent, "Last question.");
+    scene.until("the answer has begun", || scene.screen(&agent).contains("The last answer"));
+    scene.breaks_off(&agent);
+    scene.until("the turn is over", || scene.stage.agent_view(&agent)["state"] == "idle");
+    let read = scene.succeeds(&["read", &agent]);
+    let all = ["First question.", "The first answer.", "And this, please.", "Last question.", "The last answer."];
+    assert!(all.iter().all(|said| read.contains(said)), "{read}\n{}", scene.story());
+    assert_eq!(read.matches("The first answer.").count(), 1, "{read}");
+    assert_eq!(scene.stage.errors(), Vec::<Value>::new());
+}
+
 /// The agent that was handed off is asked: its conversation is read, and its session opened again beside the successor.
 /// It knows what was said, and nothing of tasuki's is typed to it.
 pub(crate) fn asked_afterwards(cli: Cli) {

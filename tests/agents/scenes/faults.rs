@@ -159,7 +159,7 @@ pub(crate) fn interrupt(cli: Cli) {
     scene.stage.until_step(&handoff, "writing");
     scene.until("the answer has begun", || scene.screen(&agent).contains("It takes"));
     scene.keep(&agent, "busy");
-    scene.types(&agent, "", &["Escape"]);
+    scene.breaks_off(&agent);
     let view = scene.stage.until_step(&handoff, "failed");
     assert_eq!(view["error"]["step"], "writing", "{view:#}");
     let code = view["error"]["code"].as_str().expect("a code");

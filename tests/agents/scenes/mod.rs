@@ -62,6 +62,7 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("same_pane", dials::same_pane, &cli::EVERY, 120),
     scene("salvage_after_a_kill", dials::salvage, &cli::EVERY, 120),
     scene("asked_afterwards", dials::asked_afterwards, &cli::EVERY, 150),
+    scene("transcript_is_whole", dials::transcript_is_whole, &[Cli::Opencode], 150),
     scene("limited", limits::limited, &cli::EVERY, 150),
     scene("limit_is_waited_for", limits::waited_for, &cli::EVERY, 700),
     scene("handed_off_by_its_command", whole::by_command, &[Cli::Codex, Cli::Pi, Cli::Gemini, Cli::Opencode], 150),

@@ -223,6 +223,7 @@ fn a_partial_completion_makes_the_good_ones_and_the_rest_is_retried_later() {
     let (sm, dev) = (sm.to_string(), dev.to_string());
     assert_eq!(world.refused(&retry(&dev, json!({}))), (403, "not_owner".to_owned()));
     assert_eq!(world.refused(&retry(&sm, json!({}))), (422, "bad_children".to_owned()), "as bad as before");
+    assert_eq!(world.refused(&retry(&sm, json!({"children": []}))), (400, "bad_children".to_owned()), "none is named");
     let corrected = json!([{"type": "story", "title": "two"}, {"type": "story", "title": "three"}, {"title": "five"}]);
     let made = world.ask(&retry(&sm, json!({"children": corrected, "partial": true}))).expect("made");
     assert_eq!((made["children"].as_array().expect("a list").len(), made["failed"][0]["index"].as_u64()), (2, Some(2)));
