@@ -12,10 +12,14 @@
 //! 5. `lease`: by its roster, one bridge at a time serves as a host.
 //! 6. `letter`: what one host says to another: sealed, and told apart from what was altered, cut or relabelled.
 //! 7. `rights`: which host may ask this one for what. Nobody may ask for anything until its operator says so.
+//! 8. `asking`: when a request is published, published again, and given up.
+//! 9. `answering`: what a letter from another host is worth.
 //!
 //! The courier may lose, repeat, delay, reorder and forge. What it does to a letter is seen when the letter is opened,
 //! and what it does to a list or a roster when the signature is checked.
 
+pub mod answering;
+pub mod asking;
 pub mod keys;
 pub mod lease;
 pub mod letter;
@@ -24,6 +28,8 @@ pub mod rights;
 pub mod roster;
 pub mod signed;
 
+pub use answering::{FleetRefusal, Judged};
+pub use asking::{Asking, AskingStep, TakenRequest};
 pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, KeyError, UserKey};
 pub use lease::{Lease, LeaseProblem, Own, RosterStanding};
 pub use letter::{Header, Letter, LetterError, LetterPart, What};

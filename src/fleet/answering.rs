@@ -1,0 +1,167 @@
+//! Requests from other hosts, at the host that is asked: what each letter is worth. The checks come in one order, and a
+//! refusal is written down before it is told: a change of rights between two deliveries of one letter must not make
+//! "refused" and "done" of one request.
+
+use super::letter::{Header, What};
+use super::members::{Member, MemberList};
+use super::rights::{Accepts, VIEW, may_be_asked};
+use crate::core::host::{FleetId, FleetName, HomeId, HostName};
+use crate::core::id::RequestId;
+
+/// By how much the sender's wall clock and ours may differ, in milliseconds. A letter that is older could be one whose
+/// answer is forgotten already.
+const MOST_APART_MS: u64 = 8 * 24 * 3_600_000;
+
+/// This host, as letters must name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Here {
+    /// The fleet.
+    pub fleet: FleetName,
+    /// The host's name.
+    pub host: HostName,
+    /// Its home.
+    pub home_id: HomeId,
+}
+
+/// What is known when a request is judged.
+#[derive(Debug, Clone)]
+pub struct LetterContext<'a> {
+    /// Who may ask for what.
+    pub accepts: &'a Accepts,
+    /// The kind of the request; none if its bytes name none.
+    pub kind: Option<&'a str>,
+    /// The field `host` of the request, if it has one.
+    pub host_field: Option<&'a str>,
+    /// A path in the request leads out of what came with it.
+    pub leads_outside: bool,
+    /// The request was answered or refused before.
+    pub is_answered: bool,
+    /// When the sender took it, by its own wall clock; none if that can't be read.
+    pub sent_wall_ms: Option<i64>,
+    /// Our wall clock.
+    pub now_wall_ms: i64,
+    /// How long the letter lay in the stream, by the server's clock alone, in milliseconds.
+    pub in_stream_ms: u64,
+    /// The sidecar runs, and our lease is valid for 5 seconds more.
+    pub can_serve: bool,
+}
+
+/// What is done with a letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// It is not authentic: it is noted in the audit, and nobody is answered.
+    NotAuthentic(&'static str),
+    /// It was answered before: the same answer again.
+    AnswerAgain,
+    /// It is refused; the refusal is written down, then told.
+    Refuse(FleetRefusal),
+    /// It stays in the queue for a while.
+    Later,
+    /// It is carried out.
+    CarryOut,
+}
+
+/// Why a request from another host is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FleetRefusal {
+    /// It was meant for a home that was here before.
+    HostReborn,
+    /// The clocks differ by more than 8 days, or it was made so long ago.
+    TooOld,
+    /// It came after its time.
+    Expired,
+    /// The operator has not said that this host may ask for it.
+    NotAccepted,
+    /// It asks for something that nobody may ask for from elsewhere.
+    NotFromElsewhere,
+}
+
+impl FleetRefusal {
+    /// Status and code of the answer.
+    #[must_use]
+    pub fn answer(self) -> (u16, &'static str) {
+        match self {
+            FleetRefusal::HostReborn => (410, "host_reborn"),
+            FleetRefusal::TooOld => (410, "too_old"),
+            FleetRefusal::Expired => (410, "expired"),
+            FleetRefusal::NotAccepted => (403, "not_accepted"),
+            FleetRefusal::NotFromElsewhere => (400, "not_from_elsewhere"),
+        }
+    }
+}
+
+/// The id that a request from another host has here.
+#[must_use]
+pub fn request_id(from: &HostName, id: &FleetId) -> RequestId {
+    RequestId::try_from(format!("fleet.{from}.{id}")).expect("both names are short and plain")
+}
+
+/// The member by whose key a letter on a subject must be sealed; none if there is no such member.
+#[must_use]
+pub fn sender<'a>(members: &'a MemberList, from: &str) -> Option<&'a Member> {
+    members.find(&from.parse().ok()?)
+}
+
+/// Whether what an opened letter says of itself agrees with its subject, the member list and this host; if not, in what.
+/// The home that is meant is judged later, for a home that was here before is answered.
+#[must_use]
+pub fn disagrees(header: &Header, what: What, from: &Member, here: &Here) -> Option<&'static str> {
+    if header.fleet != here.fleet {
+        Some("fleet")
+    } else if header.what != what {
+        Some("what")
+    } else if header.from != from.name {
+        Some("from")
+    } else if header.to != here.host {
+        Some("to")
+    } else if header.from_home != from.home_id {
+        Some("from_home")
+    } else {
+        None
+    }
+}
+
+/// Judges a request whose letter was opened with the key of `from`.
+#[must_use]
+pub fn judge(header: &Header, from: &Member, here: &Here, known: &LetterContext<'_>) -> Judged {
+    if let Some(what) = disagrees(header, What::Req, from, here) {
+        return Judged::NotAuthentic(what);
+    }
+    if known.is_answered {
+        return Judged::AnswerAgain;
+    }
+    let refusal = if header.to_home != here.home_id {
+        Some(FleetRefusal::HostReborn)
+    } else if known.sent_wall_ms.is_none_or(|sent| sent.abs_diff(known.now_wall_ms) > MOST_APART_MS) {
+        Some(FleetRefusal::TooOld)
+    } else if header.age_ms.saturating_add(known.in_stream_ms) > header.ttl_ms {
+        Some(FleetRefusal::Expired)
+    } else {
+        not_allowed(from, known)
+    };
+    match refusal {
+        Some(refusal) => Judged::Refuse(refusal),
+        None if known.can_serve => Judged::CarryOut,
+        None => Judged::Later,
+    }
+}
+
+/// Why this host may not ask for that.
+fn not_allowed(from: &Member, known: &LetterContext<'_>) -> Option<FleetRefusal> {
+    let Some(kind) = known.kind else { return Some(FleetRefusal::NotFromElsewhere) };
+    let names_another = known.host_field.is_some_and(|host| host != from.name.as_str());
+    if !may_be_asked(kind) || names_another || known.leads_outside {
+        return Some(FleetRefusal::NotFromElsewhere);
+    }
+    (!known.accepts.allows(&from.name, kind)).then_some(FleetRefusal::NotAccepted)
+}
+
+/// Whether the bridge answers this kind itself, from the views.
+#[must_use]
+pub fn is_for_the_bridge(kind: &str) -> bool {
+    kind == VIEW
+}
+
+#[cfg(test)]
+#[path = "answering_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+//! Requests to other hosts, at the host that asks: when each is published, published again, and given up. The courier
+//! may lose, repeat or delay anything, so a request is published until its answer has come or its time is over. At the
+//! other host its id makes one request of all repetitions.
+//!
+//! The machine decides; it publishes nothing itself. Time is that of this machine since its boot, in milliseconds.
+
+use crate::core::host::{FleetId, HomeId, HostName};
+use std::collections::BTreeMap;
+
+/// The most requests that are open at once.
+pub const MOST_OPEN: usize = 1_000;
+/// How long the server may take to confirm a publishing.
+const CONFIRMED_WITHIN_MS: u64 = 5_000;
+/// After a publishing without a confirmation, the same again after so long, and then twice as long each time.
+const FIRST_PAUSE_MS: u64 = 300;
+const LONGEST_PAUSE_MS: u64 = 30_000;
+/// When the receiver's box is full.
+const FULL_PAUSE_MS: u64 = 5_000;
+/// After a confirmed publishing without an answer: another one.
+const AGAIN_AFTER_MS: [u64; 4] = [30_000, 300_000, 3_600_000, 6 * 3_600_000];
+/// How long after its time is over a request is answered by this host itself.
+const GIVEN_UP_AFTER_MS: u64 = 60_000;
+
+/// A request that was taken from its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenRequest {
+    /// The host that is asked.
+    pub to: HostName,
+    /// Its home.
+    pub to_home: HomeId,
+    /// How old the request is already: it may have been taken before a restart.
+    pub age_ms: u64,
+    /// How old it may become.
+    pub ttl_ms: u64,
+    /// A publishing of it has begun before.
+    pub was_begun: bool,
+}
+
+/// Why this host answers a request itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenUp {
+    /// 503: nothing was ever published, so nothing was carried out.
+    NotSent,
+    /// 504: it may have been carried out, and nobody here knows.
+    NoAnswer,
+}
+
+/// What is to be done about a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AskingStep {
+    /// Publish it. Before the first time, note durably that a publishing has begun.
+    Publish {
+        /// Which.
+        id: FleetId,
+        /// The number of this message: the server drops a second one with the same number.
+        message: u64,
+        /// How old the request is.
+        age_ms: u64,
+        /// It was never published before.
+        is_first: bool,
+    },
+    /// Answer it here, and publish it no more.
+    GiveUp {
+        /// Which.
+        id: FleetId,
+        /// As what.
+        why: GivenUp,
+    },
+}
+
+/// What came of a publishing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    /// The server has confirmed it.
+    Stored,
+    /// The receiver's box is full for this host.
+    Full,
+    /// There was no confirmation.
+    Unreachable,
+}
+
+/// Where a request is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// The message is to be published at this time, for the n-th time under the same number.
+    Due { at_ms: u64, tries: u32 },
+    /// A confirmation is awaited until then.
+    Awaited { until_ms: u64, tries: u32 },
+}
+
+#[derive(Debug, Clone)]
+struct OpenRequest {
+    asked: TakenRequest,
+    taken_ms: u64,
+    message: u64,
+    confirmed: u32,
+    way: Way,
+}
+
+/// All open requests of a host.
+#[derive(Debug, Clone, Default)]
+pub struct Asking {
+    open: BTreeMap<FleetId, OpenRequest>,
+    /// Numbers of messages, from a random beginning.
+    next_message: u64,
+    chance: u64,
+}
+
+impl Asking {
+    /// None are open. `random`: any number that no other start of this bridge had.
+    #[must_use]
+    pub fn new(random: u64) -> Asking {
+        Asking { open: BTreeMap::new(), next_message: random, chance: random }
+    }
+
+    /// Whether one more may be open.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.open.len() < MOST_OPEN
+    }
+
+    /// Takes a request, whose file is in `out/`. A request that is open already stays as it is.
+    pub fn take(&mut self, id: FleetId, asked: TakenRequest, now_ms: u64) {
+        let (message, way) = (self.number(), Way::Due { at_ms: now_ms, tries: 0 });
+        let open = OpenRequest { asked, taken_ms: now_ms, message, confirmed: 0, way };
+        self.open.entry(id).or_insert(open);
+    }
+
+    /// Whether a result from this host answers an open request. If it does, write it, remove `out/<id>.json`, and call
+    /// `answered`; in both cases settle the letter.
+    #[must_use]
+    pub fn awaits(&self, id: &FleetId, from: &HostName, from_home: HomeId) -> bool {
+        self.open.get(id).is_some_and(|open| open.asked.to == *from && open.asked.to_home == from_home)
+    }
+
+    /// The answer is written.
+    pub fn answered(&mut self, id: &FleetId) {
+        self.open.remove(id);
+    }
+
+    /// The stream of letters is another one than before: what it held may be lost.
+    pub fn stream_replaced(&mut self, now_ms: u64) {
+        let ids: Vec<FleetId> = self.open.keys().cloned().collect();
+        for id in ids {
+            let message = self.number();
+            if let Some(open) = self.open.get_mut(&id) {
+                open.message = message;
+                open.way = Way::Due { at_ms: now_ms, tries: 0 };
+            }
+        }
+    }
+
+    /// What came of the publishing of this message.
+    pub fn published(&mut self, id: &FleetId, message: u64, published: Published, now_ms: u64) {
+        let (next, spread) = (self.number(), self.spread());
+        let Some(open) = self.open.get_mut(id).filter(|open| open.message == message) else { return };
+        let Way::Awaited { tries, .. } = open.way else { return };
+        open.way = match published {
+            Published::Stored => {
+                let pause = AGAIN_AFTER_MS[(open.confirmed as usize).min(AGAIN_AFTER_MS.len() - 1)];
+                open.confirmed += 1;
+                open.message = next;
+                Way::Due { at_ms: now_ms + spread(pause), tries: 0 }
+            }
+            Published::Full => Way::Due { at_ms: now_ms + spread(FULL_PAUSE_MS), tries: 0 },
+            Published::Unreachable => unconfirmed(tries, now_ms, &spread),
+        };
+    }
+
+    /// When `poll` has something to do at the latest.
+    #[must_use]
+    pub fn wake_at_ms(&self) -> Option<u64> {
+        self.open.values().map(OpenRequest::wake_at_ms).min()
+    }
+
+    /// The next thing to do; called again until there is nothing. Without a valid lease nothing is published and nothing
+    /// is given up.
+    pub fn poll(&mut self, now_ms: u64, has_lease: bool) -> Option<AskingStep> {
+        if !has_lease {
+            return None;
+        }
+        let spread = self.spread();
+        let (id, open) = self.open.iter_mut().find(|(_, open)| open.wake_at_ms() <= now_ms)?;
+        let (id, age_ms) = (id.clone(), open.age_ms(now_ms));
+        if age_ms >= open.asked.ttl_ms.saturating_add(GIVEN_UP_AFTER_MS) {
+            let why = if open.asked.was_begun { GivenUp::NoAnswer } else { GivenUp::NotSent };
+            self.open.remove(&id);
+            return Some(AskingStep::GiveUp { id, why });
+        }
+        if age_ms > open.asked.ttl_ms {
+            open.way = Way::Due { at_ms: u64::MAX, tries: 0 };
+            return self.poll(now_ms, has_lease);
+        }
+        match open.way {
+            Way::Awaited { tries, .. } => {
+                open.way = unconfirmed(tries, now_ms, &spread);
+                self.poll(now_ms, has_lease)
+            }
+            Way::Due { tries, .. } => {
+                let is_first = !std::mem::replace(&mut open.asked.was_begun, true);
+                open.way = Way::Awaited { until_ms: now_ms + CONFIRMED_WITHIN_MS, tries: tries + 1 };
+                Some(AskingStep::Publish { id, message: open.message, age_ms, is_first })
+            }
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_message = self.next_message.wrapping_add(1);
+        self.next_message
+    }
+
+    /// Spreads pauses by a fifth to both sides, so that hosts that were cut off together do not come back together.
+    fn spread(&mut self) -> impl Fn(u64) -> u64 + use<> {
+        self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let permille = 800 + (self.chance >> 33) % 401;
+        move |pause: u64| pause.saturating_mul(permille) / 1_000
+    }
+}
+
+/// The same message again, later each time.
+fn unconfirmed(tries: u32, now_ms: u64, spread: &impl Fn(u64) -> u64) -> Way {
+    let pause = FIRST_PAUSE_MS.saturating_mul(1 << tries.saturating_sub(1).min(10)).min(LONGEST_PAUSE_MS);
+    Way::Due { at_ms: now_ms + spread(pause), tries }
+}
+
+impl OpenRequest {
+    fn age_ms(&self, now_ms: u64) -> u64 {
+        self.asked.age_ms.saturating_add(now_ms.saturating_sub(self.taken_ms))
+    }
+
+    /// Once its time is over, nothing is due but its end.
+    fn wake_at_ms(&self) -> u64 {
+        let left = |limit: u64| self.taken_ms.saturating_add(limit.saturating_sub(self.asked.age_ms));
+        let end = left(self.asked.ttl_ms.saturating_add(GIVEN_UP_AFTER_MS));
+        let at = match self.way {
+            Way::Due { at_ms, .. } => at_ms,
+            Way::Awaited { until_ms, .. } => until_ms,
+        };
+        if at > left(self.asked.ttl_ms) { end } else { at }
+    }
+}
+
+#[cfg(test)]
+#[path = "asking_tests.rs"]
+mod tests;
