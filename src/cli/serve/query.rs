@@ -2,6 +2,7 @@
 
 use super::problem::Problem;
 use crate::contract::AgentView;
+use std::collections::BTreeSet;
 
 /// The largest and the usual length of a list.
 pub(super) const MOST: usize = 10_000;
@@ -34,8 +35,12 @@ impl ListQuery {
     pub(super) fn read(query: Option<&str>, parameters: Parameters) -> Result<ListQuery, Problem> {
         let mut asked = ListQuery { limit: USUAL, all: false, session: None, pane: None };
         let (with_all, of_agents) = (parameters != Parameters::Limit, parameters == Parameters::OfAgents);
+        let mut names = BTreeSet::new();
         for part in query.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            if !names.insert(name) {
+                return Err(Problem::bad("The query has a parameter twice"));
+            }
             match (name, value) {
                 ("limit", number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
                     let number = number.parse().ok().filter(|number| (1..=MOST).contains(number));
@@ -137,7 +142,9 @@ mod tests {
         }
         assert_eq!(found("session=my+work"), [true, true, false]);
         assert_eq!(found("session=your+work&pane=3"), [false; 3]);
-        for wrong in ["pane=", "pane=x", "pane=-3", "pane=%2b3", "pane=99999999999", "session=", "session=%ff"] {
+        for wrong in
+            ["pane=", "pane=x", "pane=-3", "pane=%2b3", "pane=99999999999", "session=", "session=%ff", "pane=3&pane=4"]
+        {
             assert_eq!(read(wrong, Parameters::OfAgents), None, "{wrong}");
         }
     }
