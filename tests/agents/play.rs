@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 pub(crate) const WORD: &str = "--play-one";
 /// By this variable everything that a scene has started is found again.
 const MARK: &str = "TASUKI_SCENE";
+/// Scenes that may take longer are slow.
+const SLOW: Duration = Duration::from_secs(600);
 /// What a scene takes from the environment of whoever runs this.
 const KEPT: [&str; 5] = ["PATH", "LANG", "TASUKI_AGENTS_CACHE", "TASUKI_AGENTS_SCREENS", "RUST_BACKTRACE"];
 
@@ -35,7 +37,11 @@ pub(crate) fn one(cli: &str, name: &str) -> ExitCode {
 
 /// Plays all scenes that are asked for and says how they went.
 pub(crate) fn all(clis: &[Cli], filter: Option<&str>, jobs: usize, skipped: &[String]) -> ExitCode {
-    let wanted = |scenario: &&Scenario| filter.is_none_or(|filter| scenario.name.contains(filter));
+    // What takes many minutes is played only if it is named.
+    let wanted = |scenario: &&Scenario| match filter {
+        Some(filter) => scenario.name.contains(filter),
+        None => scenario.within < SLOW,
+    };
     let (scenes, lacking): (Vec<(Cli, &Scenario)>, Vec<_>) = clis
         .iter()
         .flat_map(|cli| {
@@ -47,6 +53,10 @@ pub(crate) fn all(clis: &[Cli], filter: Option<&str>, jobs: usize, skipped: &[St
         let lacks = scenario.lacks(clis).iter().map(|cli| cli.name()).collect::<Vec<_>>().join(" and ");
         format!("{} {}: it needs {lacks} too", cli.name(), scenario.name)
     }));
+    let slow: Vec<&str> = SCENES.iter().filter(|scene| scene.within >= SLOW).map(|scene| scene.name).collect();
+    if filter.is_none() {
+        skipped.push(format!("{}: slow; --filter plays them", slow.join(", ")));
+    }
     for skipped in &skipped {
         println!("skipped: {skipped}");
     }
