@@ -18,28 +18,38 @@ export function notice(text) {
   while (list.children.length > MOST_NOTICES) list.firstElementChild.remove();
 }
 
+/** What waits for the answer to the question that is asked. */
+let answered = null;
+
 /** Asks whether something is to be done: a dialog with the keys y and n. */
 function sure(question, yes) {
-  const dialog = at("sure");
+  answered?.(false);
   tell(at("sure-question"), question);
   tell(at("sure-yes"), yes);
-  dialog.returnValue = "";
-  dialog.showModal();
+  at("sure").showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+    answered = resolve;
   });
 }
 
 /** Connects the buttons of that dialog; once. */
 export function prepareSure() {
   const dialog = at("sure");
-  const answer = (value) => () => dialog.close(value);
-  at("sure-yes").addEventListener("click", answer("yes"));
-  at("sure-no").addEventListener("click", answer("no"));
+  // The event `close` comes later than the dialog closes: by then, the next question may be asked.
+  const answer = (isYes) => {
+    const resolve = answered;
+    answered = null;
+    dialog.close();
+    resolve?.(isYes);
+  };
+  at("sure-yes").addEventListener("click", () => answer(true));
+  at("sure-no").addEventListener("click", () => answer(false));
+  dialog.addEventListener("close", () => {
+    if (!dialog.open) answer(false);
+  });
   dialog.addEventListener("keydown", (event) => {
-    if (event.key === "y") dialog.close("yes");
-    else if (event.key === "n") dialog.close("no");
-    else return;
+    if (!["y", "n", "Escape"].includes(event.key)) return;
+    answer(event.key === "y");
     event.preventDefault();
   });
 }
