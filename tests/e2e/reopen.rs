@@ -78,7 +78,10 @@ fn the_conversation_is_read_and_the_session_opened_beside_the_successor_once() {
     stage.until("its session is known", || stage.agent_view(&new)["session_id"] == json!(session_id));
     let views = || [&agent, &successor].map(|id| stage.agent_view(id));
     let before = (views(), stage.handoff_view(&id), stage.prompts(&successor));
+    // What is typed before the composer is there is lost.
+    stage.until("its composer is there", || stage.screen(&pane).contains('╰'));
     stage.tmux(&["send-keys", "-t", &pane, "-l", "Why did you stop?"]);
+    stage.until("it stands in the composer", || stage.screen(&pane).contains("Why did you stop?"));
     stage.tmux(&["send-keys", "-t", &pane, "Enter"]);
     stage.until("it has answered", || {
         stage.screen(&pane).contains("Why did you stop?") && {

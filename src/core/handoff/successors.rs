@@ -120,11 +120,15 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
 }
 
 /// The successor that a retry types to. `Err` says what follows if it is dead: it was released, and the step that starts
-/// another one is entered. It is dead as soon as its process is, even if tasuki still waits for its last hooks.
+/// another one is entered. It is dead as soon as its process is, even if tasuki still waits for its last hooks; and it is
+/// gone if that is why the handoff has failed, even if tasuki has not yet heard of its end.
 pub(super) fn to_retry_with(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
-    let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
+    let handoff = tx.handoff(&id);
+    let code = handoff.and_then(|handoff| handoff.error.as_ref()).map(|error| error.code.as_str());
+    let was_gone = matches!(code, Some("pane_gone" | "agent_ended"));
+    let successor = handoff.and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     match successor {
-        Some(agent) if agent.state.is_live() && !agent.is_known_dead() => Ok(agent.agent_id),
+        Some(agent) if agent.state.is_live() && !agent.is_known_dead() && !was_gone => Ok(agent.agent_id),
         _ => {
             replace(tx, id);
             Err(Next::Enter(Step::Starting))
