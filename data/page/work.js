@@ -74,8 +74,18 @@ const forms = (id) => ({
   comment: { opens: "Comment…", key: "m", go: "Comment", fields: [{ name: "text", label: "Comment", kind: "area", required: true, spell: true }], send: (said) => about(id, "work_comment", { author: HUMAN, ...said }) },
 });
 
-/** The statuses in which each form is possible. */
-const POSSIBLE = { claim: ["ready", "escalated"], complete: ["claimed"], release: ["claimed", "escalated"], escalate: ["claimed"], rollback: ["done"], "retry-children": ["done"], comment: STATUSES };
+const isIn = (...statuses) => (item) => statuses.includes(item.status);
+
+/** For which items each form is possible. */
+const POSSIBLE = {
+  claim: isIn("ready", "escalated"),
+  complete: isIn("claimed"),
+  release: isIn("claimed", "escalated"),
+  escalate: isIn("claimed"),
+  rollback: isIn("done"),
+  "retry-children": (item) => item.status === "done" && item.failed_children?.length > 0,
+  comment: () => true,
+};
 
 function body(id) {
   const made = Object.entries(forms(id)).map(([name, form]) => asking({ name, ...form }));
@@ -99,8 +109,8 @@ function summary(card, item) {
 
 function update(card, item) {
   say(card, "description", item.description);
-  for (const [name, statuses] of Object.entries(POSSIBLE)) {
-    const isHidden = !statuses.includes(item.status) || (name === "retry-children" && !item.failed_children?.length);
+  for (const [name, isPossible] of Object.entries(POSSIBLE)) {
+    const isHidden = !isPossible(item);
     part(card, name).hidden = isHidden;
     if (isHidden) part(card, `${name}-form`).hidden = true;
   }

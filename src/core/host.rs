@@ -1,8 +1,7 @@
 //! Hosts of a fleet: several homes that ask each other for things. A host's name is its address, and its home's id is
-//! its identity: a home that is set up again under an old name is a
-//! different one.
+//! its identity: a home that is set up again under an old name is a different one.
 
-use super::id::{InvalidId, text_id, uuid_id};
+use super::id::{InvalidId, is_slug, text_id, uuid_id};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -18,11 +17,7 @@ text_id!(
     HostName,
     "host name",
     "1 to 32 of a-z, 0-9 and -, beginning with a letter or digit",
-    |text| {
-        let bytes = text.as_bytes();
-        let word = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-        !bytes.is_empty() && bytes.len() <= 32 && word(&bytes[0]) && bytes.iter().all(|b| word(b) || *b == b'-')
-    }
+    |text| is_slug(text, 32)
 );
 text_id!(
     /// The name of a fleet, which is a part of the names of streams.

@@ -163,27 +163,34 @@ text_id!(
     Slug,
     "persona slug",
     "1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
-    |text| {
-        let bytes = text.as_bytes();
-        let word = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-        !bytes.is_empty() && bytes.len() <= 64 && word(&bytes[0]) && bytes.iter().all(|b| word(b) || *b == b'-')
-    }
+    |text| is_slug(text, 64)
 );
 text_id!(
     /// The name of a request file, less `.json`.
     RequestId,
     "request id",
     "1 to 128 of A-Z a-z 0-9 . _ -, not beginning with a dot",
-    |text| {
-        let bytes = text.as_bytes();
-        !bytes.is_empty()
-            && bytes.len() <= 128
-            && bytes[0] != b'.'
-            && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
-    }
+    is_file_name
 );
 
-pub(super) use {text_id, uuid_id};
+/// Whether a text is at most so many of a-z, 0-9 and -, beginning with a letter or digit.
+pub(super) fn is_slug(text: &str, most: usize) -> bool {
+    let bytes = text.as_bytes();
+    let word = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    !bytes.is_empty() && bytes.len() <= most && word(&bytes[0]) && bytes.iter().all(|b| word(b) || *b == b'-')
+}
+
+/// Whether a text can be a file's name wherever it comes from: 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with a dot.
+pub(crate) fn is_file_name(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    !bytes.is_empty()
+        && bytes.len() <= 128
+        && bytes[0] != b'.'
+        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+pub(crate) use text_id;
+pub(super) use uuid_id;
 
 #[cfg(test)]
 mod tests {

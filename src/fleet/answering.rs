@@ -4,7 +4,7 @@
 
 use super::letter::{Header, What};
 use super::members::{Member, MemberList};
-use super::rights::{Accepts, VIEW, may_be_asked};
+use super::rights::{Accepts, may_be_asked};
 use crate::core::host::{FleetId, FleetName, HomeId, HostName};
 use crate::core::id::RequestId;
 
@@ -154,12 +154,6 @@ fn not_allowed(from: &Member, known: &LetterContext<'_>) -> Option<FleetRefusal>
         return Some(FleetRefusal::NotFromElsewhere);
     }
     (!known.accepts.allows(&from.name, kind)).then_some(FleetRefusal::NotAccepted)
-}
-
-/// Whether the bridge answers this kind itself, from the views.
-#[must_use]
-pub fn is_for_the_bridge(kind: &str) -> bool {
-    kind == VIEW
 }
 
 #[cfg(test)]

@@ -1,93 +1,41 @@
 //! Keys. A host has two: the user key signs (Ed25519, also its login at the server), and the box key seals (X25519). The
 //! fleet has a key too, the account key of the server: the person who holds its seed says who is a member.
 
+use crate::core::id::{InvalidId, text_id};
 use nkeys::{KeyPair, KeyPairType, XKey};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// Why something is not a key, or a key can't be used. Nothing of the key is repeated.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
-    /// It is not written as such a key is.
-    #[error("is not {what}: it must be {rule}")]
-    NotOne {
-        /// What it was meant to be.
-        what: &'static str,
-        /// How such a key is written.
-        rule: &'static str,
-    },
-}
+use std::str::FromStr;
 
 /// The length of a key as it is written, in characters.
 const PUBLIC_CHARS: usize = 56;
 /// The length of a seed as it is written, in characters.
 const SEED_CHARS: usize = 58;
 
-macro_rules! public_key {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $rule:literal, $letter:literal, $read:expr) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
-
-        impl $name {
-            /// The key as it is written.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = KeyError;
-            fn try_from(text: String) -> Result<Self, KeyError> {
-                let read: fn(&str) -> bool = $read;
-                let is_one = text.len() == PUBLIC_CHARS && text.starts_with($letter) && read(&text);
-                if is_one { Ok($name(text)) } else { Err(KeyError::NotOne { what: $what, rule: $rule }) }
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(key: $name) -> String {
-                key.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
-}
-
-public_key!(
+text_id!(
     /// The public half of the key with which a host signs.
     UserKey,
-    "a host's user key",
+    "user key of a host",
     "56 characters that begin with U",
-    'U',
     |text| is_public(text, &KeyPairType::User)
 );
-public_key!(
+text_id!(
     /// The public half of the key to which letters for a host are sealed.
     BoxKey,
-    "a host's box key",
+    "box key of a host",
     "56 characters that begin with X",
-    'X',
-    |text| XKey::from_public_key(text).is_ok()
+    |text| text.len() == PUBLIC_CHARS && XKey::from_public_key(text).is_ok()
 );
-public_key!(
+text_id!(
     /// The public half of the fleet's key.
     AccountKey,
-    "a fleet's key",
+    "key of a fleet",
     "56 characters that begin with A",
-    'A',
     |text| is_public(text, &KeyPairType::Account)
 );
 
 fn is_public(text: &str, kind: &KeyPairType) -> bool {
-    KeyPair::from_public_key(text).is_ok_and(|pair| pair.key_pair_type() == *kind)
+    text.len() == PUBLIC_CHARS && KeyPair::from_public_key(text).is_ok_and(|pair| pair.key_pair_type() == *kind)
 }
 
 /// Whether the signature is by this key.
@@ -95,8 +43,8 @@ pub(super) fn is_signed_by(public: &str, bytes: &[u8], signature: &[u8]) -> bool
     KeyPair::from_public_key(public).is_ok_and(|pair| pair.verify(bytes, signature).is_ok())
 }
 
-fn pair_of(seed: &str, kind: &KeyPairType, what: &'static str, rule: &'static str) -> Result<KeyPair, KeyError> {
-    let not_one = KeyError::NotOne { what, rule };
+fn pair_of(seed: &str, kind: &KeyPairType, what: &'static str, rule: &'static str) -> Result<KeyPair, InvalidId> {
+    let not_one = InvalidId { what, rule };
     if seed.len() != SEED_CHARS {
         return Err(not_one);
     }
@@ -126,9 +74,9 @@ impl HostKeys {
     ///
     /// # Errors
     /// One of the two is not such a seed.
-    pub fn from_seeds(user: &str, sealing: &str) -> Result<HostKeys, KeyError> {
-        let user = pair_of(user, &KeyPairType::User, "the seed of a user key", "58 characters that begin with SU")?;
-        let not_one = KeyError::NotOne { what: "the seed of a box key", rule: "58 characters that begin with SX" };
+    pub fn from_seeds(user: &str, sealing: &str) -> Result<HostKeys, InvalidId> {
+        let user = pair_of(user, &KeyPairType::User, "seed of a user key", "58 characters that begin with SU")?;
+        let not_one = InvalidId { what: "seed of a box key", rule: "58 characters that begin with SX" };
         let sealing = Some(sealing).filter(|seed| seed.len() == SEED_CHARS).and_then(|seed| XKey::from_seed(seed).ok());
         Ok(HostKeys { user, sealing: sealing.ok_or(not_one)? })
     }
@@ -189,9 +137,8 @@ impl FleetKeys {
     ///
     /// # Errors
     /// It is not such a seed.
-    pub fn from_seed(seed: &str) -> Result<FleetKeys, KeyError> {
-        pair_of(seed, &KeyPairType::Account, "the seed of a fleet's key", "58 characters that begin with SA")
-            .map(FleetKeys)
+    pub fn from_seed(seed: &str) -> Result<FleetKeys, InvalidId> {
+        pair_of(seed, &KeyPairType::Account, "seed of a fleet's key", "58 characters that begin with SA").map(FleetKeys)
     }
 
     /// The seed. It is a secret.

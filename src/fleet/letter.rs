@@ -5,8 +5,9 @@
 use super::keys::{BoxKey, HostKeys};
 use super::signed::unpacked;
 use crate::core::host::{FleetId, FleetName, HomeId, HostName};
+use crate::core::id::is_file_name;
+use crate::core::text::sha256;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// The most parts of a letter, with the request or result itself.
 pub const MOST_PARTS: usize = 16;
@@ -192,21 +193,13 @@ fn head(part: &LetterPart) -> PartHead {
     PartHead { name: part.name.clone(), bytes: part.bytes.len() as u64, sha256: sha256(&part.bytes) }
 }
 
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// What is wrong with the names of the parts: each is a plain file name, which the first does not need.
 fn fault_of<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'static str> {
     let names: Vec<&str> = names.collect();
-    let is_plain = |name: &&str| {
-        let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-        (1..=128).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_word)
-    };
     if names.is_empty() || names.len() > MOST_PARTS {
         return Some("it must have 1 to 16 parts");
     }
-    if !names.iter().all(is_plain) {
+    if !names.iter().all(|name| is_file_name(name)) {
         return Some("the name of a part can't be a file name");
     }
     let different: std::collections::BTreeSet<_> = names.iter().collect();

@@ -3,6 +3,7 @@
 use super::super::keys::HostKeys;
 use super::*;
 use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 const MOST: usize = 2 << 20;

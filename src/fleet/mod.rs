@@ -30,7 +30,7 @@ pub mod signed;
 
 pub use answering::{FleetRefusal, Judged};
 pub use asking::{Asking, AskingStep, TakenRequest};
-pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, KeyError, UserKey};
+pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, UserKey};
 pub use lease::{Lease, LeaseProblem, Own, RosterStanding};
 pub use letter::{Header, Letter, LetterError, LetterPart, What};
 pub use members::{Learnt, Member, MemberList, Members};

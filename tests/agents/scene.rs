@@ -26,6 +26,9 @@ pub(crate) fn skill() -> String {
     text + "\n    indented code { stays }\n\n/not-a-command and @nobody and !nothing and # no heading\n"
 }
 
+/// How long a key is given to work, before it is pressed again.
+const KEY_WORKS: Duration = Duration::from_secs(2);
+
 /// The scene.
 pub(crate) struct Scene {
     pub(crate) cli: Cli,
@@ -60,19 +63,11 @@ impl Scene {
         fs::write(persona.join("skill.md"), skill()).expect("a skill");
         let toml = format!("profile = \"{}\"\ncwd = \"{}\"\n", cli.name(), work.display());
         fs::write(persona.join("persona.toml"), toml).expect("a persona");
-        clis.iter().for_each(|cli| scene.install_hooks(*cli));
+        // Gemini CLI takes hooks from its settings alone.
+        clis.iter().filter(|cli| **cli == Cli::Gemini).for_each(|cli| scene.install_hooks(*cli));
         change(&scene);
         scene.stage.start_sidecar();
         scene
-    }
-
-    /// Waits until something is so that takes long.
-    pub(crate) fn within(&self, what: &str, patience: Duration, mut is_so: impl FnMut() -> bool) {
-        let due = Instant::now() + patience;
-        while !is_so() {
-            assert!(Instant::now() < due, "not within {patience:?}: {what}\n{}", self.story());
-            std::thread::sleep(Duration::from_millis(200));
-        }
     }
 
     /// The private home of the user.
@@ -80,14 +75,12 @@ impl Scene {
         PathBuf::from(std::env::var_os("HOME").expect("whoever plays a scene gives it a home"))
     }
 
-    /// Gives a CLI that its user has to bring hooks into, those of tasuki.
-    fn install_hooks(&self, cli: Cli) {
-        if cli == Cli::Gemini {
-            let home = self.home().display().to_string();
-            let mut install = self.stage.command(&["hooks", "install", cli.name()]);
-            let out = install.env("HOME", home).output().expect("tasuki runs");
-            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        }
+    /// Puts tasuki's hooks into the CLI's own configuration, as its user does it.
+    pub(crate) fn install_hooks(&self, cli: Cli) {
+        let home = self.home().display().to_string();
+        let out =
+            self.stage.command(&["hooks", "install", cli.name()]).env("HOME", home).output().expect("tasuki runs");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     }
 
     /// Sets a variable for all panes that are opened from now on.
@@ -175,6 +168,14 @@ impl Scene {
         if self.cli == Cli::Opencode {
             self.until("it asks again", || self.screen(agent).contains("again to interrupt"));
             self.types(agent, "", &["Escape"]);
+        }
+    }
+
+    /// Presses keys in an agent's dialog; again only if they have had time to work. `pressed` is when they were.
+    pub(crate) fn presses(&self, agent: &str, keys: &[&str], pressed: &mut Option<Instant>) {
+        if pressed.is_none_or(|at| at.elapsed() > KEY_WORKS) {
+            self.types(agent, "", keys);
+            *pressed = Some(Instant::now());
         }
     }
 

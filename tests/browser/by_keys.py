@@ -2,7 +2,7 @@
 
 import json
 
-from chrome import CONTROL, ENTER, HOME, TAB
+from chrome import CONTROL, DOWN, ENTER, HOME, TAB
 from stage import until
 
 MOST_TABS = 60
@@ -90,3 +90,17 @@ def surely(browser, yes=True):
     """Answers the question whether it is to be done."""
     until("it asks first", lambda: browser.has("#sure[open]"))
     browser.keys("y" if yes else "n")
+
+
+def can(browser, handoff, name):
+    until(f"{name} is possible", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part={name}]:not([hidden])'))
+
+
+def choose(browser, value):
+    """Goes down a list of choices to this one."""
+    chosen = lambda: browser.js("return document.activeElement.value")
+    for _ in range(MOST_TABS):
+        if chosen() == value:
+            return
+        browser.keys(DOWN)
+    raise AssertionError(f"the arrow keys do not reach {value}; {chosen()!r} is chosen")

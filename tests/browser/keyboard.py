@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from by_keys import act, at_card, begun, known_handoffs, left, newest, opened, step, surely, tab_to, view
+from by_keys import act, at_card, begun, can, choose, known_handoffs, left, newest, opened, step, surely, tab_to, view
 from chrome import BACKSPACE, CONTROL, DELETE, DOWN, ENTER, ESCAPE, SPACE, TAB, UP
 from publishing import publishing
 from scenes import accessible
@@ -41,12 +41,10 @@ def agents(stage, browser):
     browser.keys(ENTER)
     check(browser.has(f'#agents > li[data-id="{successor}"][data-open]'), "Enter opens no card")
     browser.keys("e")
-    until("it asks first", lambda: browser.has("#sure[open]"))
-    browser.keys("n")
+    surely(browser, yes=False)
     until("nothing happens", lambda: browser.has("#sure:not([open])"))
     browser.keys("e")
-    until("it asks again", lambda: browser.has("#sure[open]"))
-    browser.keys("y")
+    surely(browser)
     until("the agent has ended", lambda: view(stage, "agents", successor)["ended_at"])
     killed_and_forgotten(stage, browser)
     return handoff
@@ -76,10 +74,9 @@ def handoffs(stage, browser):
     handoff = begun(stage, browser, agent, "write_never")
     step(stage, handoff, "writing")
     at_card(browser, "handoffs", "2", handoff)
-    until("it can be cancelled", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=cancel]:not([hidden])'))
+    can(browser, handoff, "cancel")
     browser.keys("c")
-    until("it asks first", lambda: browser.has("#sure[open]"))
-    browser.keys("y")
+    surely(browser)
     step(stage, handoff, "cancelled")
     until("the agent is idle", lambda: view(stage, "agents", agent)["state"] == "idle")
     handoff = begun(stage, browser, agent, "flaw=headings", "--check", "hold")
@@ -103,8 +100,7 @@ def handoffs(stage, browser):
     until("it waits too", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=held]:not([hidden])'))
     at_card(browser, "handoffs", "2", handoff)
     browser.keys("a")
-    until("it asks, for there are faults", lambda: browser.has("#sure[open]"))
-    browser.keys("y")
+    surely(browser)
     step(stage, handoff, "done")
     return view(stage, "handoffs", handoff)["successor_id"]
 
@@ -120,7 +116,7 @@ def failures(stage, browser, agent):
     browser.keys("d")
     until("it is dismissed", lambda: not browser.has(f'#error-list > li[data-id="{error}"]'))
     at_card(browser, "handoffs", "2", handoff)
-    until("it can be retried", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=retry]:not([hidden])'))
+    can(browser, handoff, "retry")
     browser.keys("r")
     step(stage, handoff, "done")
     agent = view(stage, "handoffs", handoff)["successor_id"]
@@ -131,8 +127,7 @@ def failures(stage, browser, agent):
     until("it is in doubt", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=arrived]:not([hidden])'))
     at_card(browser, "handoffs", "2", handoff)
     browser.keys("x")
-    until("it asks first", lambda: browser.has("#sure[open]"))
-    browser.keys("y")
+    surely(browser)
     step(stage, handoff, "cancelled")
 
 
@@ -143,15 +138,10 @@ def by_another(stage, browser, agent):
     handoff = begun(stage, browser, agent, "die_at=start")
     step(stage, handoff, "failed")
     stage.faults("")
-    until("it can be retried", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=retry]:not([hidden])'))
+    can(browser, handoff, "retry")
     opened(browser, "handoffs", "2", handoff)
     tab_to(browser, "handoffs", handoff, "successor")
-    chosen = lambda: browser.js("return document.activeElement.value")
-    for _ in range(60):
-        if chosen() == other:
-            break
-        browser.keys(DOWN)
-    check(chosen() == other, f"the arrow keys do not reach {other}; {chosen()!r} is chosen")
+    choose(browser, other)
     browser.keys(TAB)
     at_card(browser, "handoffs", "2", handoff)
     browser.keys("r")
@@ -253,11 +243,7 @@ def claimed_for(stage, browser, item, agent):
     """Claims an item for an agent, and not for the person."""
     at_card(browser, "work", "3", item)
     browser.keys("l")
-    chosen = lambda: browser.js("return document.activeElement.value")
-    for _ in range(60):
-        if chosen() == agent:
-            break
-        browser.keys(DOWN)
+    choose(browser, agent)
     browser.keys(TAB + ENTER)
     until("it is claimed", lambda: view(stage, "work", item)["status"] == "claimed")
     check(view(stage, "work", item)["claimed_by"] == agent, f"claimed otherwise: {view(stage, 'work', item)}")

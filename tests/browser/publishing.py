@@ -1,6 +1,6 @@
 """Publishing by the keyboard alone, with the real gh and a server of our own."""
 
-from by_keys import at_card, begun, opened, step, surely, tab_to, view
+from by_keys import begun, can, opened, step, surely, tab_to, view
 from chrome import CONTROL, ENTER
 from stage import check, until
 
@@ -33,10 +33,6 @@ def publishing(stage, browser):
     agent = view(stage, "handoffs", handoff)["successor_id"]
     agent = with_credentials(stage, browser, agent)
     in_doubt(stage, browser, agent)
-
-
-def can(browser, handoff, name):
-    until(f"{name} is possible", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part={name}]:not([hidden])'))
 
 
 def published(stage, browser, handoff, comments):

@@ -367,14 +367,19 @@ impl Stage {
     }
 
     /// Polls until there is something; fails with all that the stage knows.
-    pub(crate) fn wait_for<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+    pub(crate) fn wait_for<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> T {
+        self.wait_within(PATIENCE, what, look)
+    }
+
+    /// The same for so long.
+    pub(crate) fn wait_within<T>(&self, patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let deadline = Instant::now() + patience;
         loop {
             if let Some(found) = look() {
                 return found;
             }
             if Instant::now() > deadline {
-                panic!("not within {PATIENCE:?}: {what}\n{}", self.story());
+                panic!("not within {patience:?}: {what}\n{}", self.story());
             }
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -18,8 +18,6 @@ const LASTS_BRIEFLY: i64 = 180;
 const LASTS_FOR_OPENCODE: i64 = 330;
 /// With these words an agent is told to continue.
 const RESUME: &str = "The limit is over, so continue.";
-/// How long a key is given to work, before it is pressed again.
-const KEY_WORKS: Duration = Duration::from_secs(2);
 
 /// The CLI's words are understood: the view has the kind and the end of the limit, the journal one line, and a turn that
 /// goes well is the end of it.
@@ -71,9 +69,8 @@ fn continues(scene: &Scene, agent: &str) {
     let mut pressed: Option<Instant> = None;
     scene.until("the wait is given up", || {
         let waits = is_there(&scene.screen(agent));
-        if waits && pressed.is_none_or(|at| at.elapsed() > KEY_WORKS) {
-            scene.types(agent, "", keys);
-            pressed = Some(Instant::now());
+        if waits {
+            scene.presses(agent, keys, &mut pressed);
         }
         !waits && pressed.is_some()
     });
@@ -115,10 +112,10 @@ pub(crate) fn fallback(first: Cli) {
     if first == Cli::Gemini {
         continues(&scene, &agent);
     }
-    let handoff = || scene.stage.agent_view(&agent)["handoff_id"].as_str().map(str::to_owned);
     // Codex reports no failed turn: it is looked at after two minutes.
-    scene.within("its handoff begins", Duration::from_secs(200), || handoff().is_some());
-    let id = handoff().expect("it has begun");
+    let patience = Duration::from_secs(200);
+    let handoff = || scene.stage.agent_view(&agent)["handoff_id"].as_str().map(str::to_owned);
+    let id = scene.stage.wait_within(patience, "its handoff begins", handoff);
     let view = scene.stage.until_step(&id, "done");
     let seen = (&view["author"], &view["reason"], &view["successor_profile"]);
     assert_eq!(seen, (&json!("salvage"), &json!("usage_limit"), &json!(next.name())), "{view:#}");
@@ -148,11 +145,10 @@ pub(crate) fn waited_for(cli: Cli) {
     scene.model.on(REFUSED, &format!("[[limit_until:{until}]]"), u32::MAX);
     scene.says(&agent, REFUSED);
     let patience = Duration::from_secs(u64::try_from(lasts).expect("it lasts"));
-    let limited = || scene.stage.agent_view(&agent)["limited"].clone();
-    scene.within("its limit is shown", patience, || !limited().is_null());
-    let (kind, ends) = (limited()["kind"].clone(), limited()["until"].clone());
-    assert_eq!(kind, "usage_limit", "{}", scene.story());
-    assert!(ends.is_string(), "{}", scene.story());
+    let limited = || Some(scene.stage.agent_view(&agent)["limited"].clone()).filter(|limited| !limited.is_null());
+    let seen = scene.stage.wait_within(patience, "its limit is shown", limited);
+    assert_eq!(seen["kind"], "usage_limit", "{}", scene.story());
+    assert!(seen["until"].is_string(), "{}", scene.story());
     if cli == Cli::Gemini {
         continues(&scene, &agent);
     }
@@ -169,9 +165,11 @@ pub(crate) fn waited_for(cli: Cli) {
             })
         })
     };
-    scene.within("the agent works again", patience + Duration::from_secs(300), || answered(itself.unwrap_or(RESUME)));
+    let patience = patience + Duration::from_secs(300);
+    let works = || answered(itself.unwrap_or(RESUME)).then_some(());
+    scene.stage.wait_within(patience, "the agent works again", works);
     assert!(chrono::Utc::now().timestamp() >= until, "not before the limit has ended");
-    scene.until("the limit is over", || limited().is_null() && scene.stage.agent_view(&agent)["state"] == "idle");
+    scene.until("the limit is over", || limited().is_none() && scene.stage.agent_view(&agent)["state"] == "idle");
     let told = scene.conversation(RESUME).iter().filter(|prompt| prompt.contains(RESUME)).count();
     assert_eq!(told, usize::from(itself.is_none()), "{}", scene.story());
     assert_eq!(scene.stage.errors(), Vec::<Value>::new());

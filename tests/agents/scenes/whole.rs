@@ -2,9 +2,8 @@
 
 use crate::cli::Cli;
 use crate::scene::{PERSONA, Scene, skill};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::fs;
-use std::time::Duration;
 
 /// What is between our first line and our last one.
 fn body(prompt: &str) -> &str {
@@ -109,13 +108,8 @@ pub(crate) fn busy(cli: Cli) {
 
 /// The user hands the agent off by the command that tasuki brings into the CLI, with a focus.
 pub(crate) fn by_command(cli: Cli) {
-    let scene = Scene::with(cli, "", |scene| {
-        let home = scene.home().display().to_string();
-        let out =
-            scene.stage.command(&["hooks", "install", cli.name()]).env("HOME", home).output().expect("tasuki runs");
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    });
-    let agent = scene.agent();
+    let scene = Scene::with(cli, "", |scene| scene.install_hooks(cli));
+    let agent = if cli == Cli::Codex { reviewed(&scene) } else { scene.agent() };
     let asks = format!(
         "{} handoff --self --home {} --reason 'asked for in the session' --focus='the parser'",
         env!("CARGO_BIN_EXE_tasuki"),
@@ -124,12 +118,12 @@ pub(crate) fn by_command(cli: Cli) {
     scene.model.on("through tasuki", &format!("[[run:{asks}]][[outside]]"), 1);
     let command = if cli == Cli::Codex { "$handoff the parser" } else { "/handoff the parser" };
     scene.types(&agent, command, &["Enter"]);
+    let mut pressed = None;
     let handoff = scene.stage.wait_for("the handoff begins", || {
         let view = scene.stage.agent_view(&agent);
         // The CLI asks whether the model may run that.
         if view["state"] == "blocked" {
-            scene.types(&agent, "", &["Enter"]);
-            std::thread::sleep(Duration::from_secs(1));
+            scene.presses(&agent, &["Enter"], &mut pressed);
         }
         view["handoff_id"].as_str().map(str::to_owned)
     });
@@ -138,4 +132,21 @@ pub(crate) fn by_command(cli: Cli) {
     scene.until("the successor is briefed", || scene.heard("You take over from agent"));
     scene.nothing_came_twice();
     assert_eq!(scene.stage.errors(), Vec::<serde_json::Value>::new());
+}
+
+/// Codex asks its user at its next start whether new hooks are to be trusted; then the agent continues by itself.
+fn reviewed(scene: &Scene) -> String {
+    scene.stage.send(&json!({"kind": "agent_create", "persona_slug": PERSONA}));
+    let agent = scene.stage.wait_for("the dialog is seen", || {
+        let blocked = scene.stage.views("agents").into_iter().find(|view| view["state"] == "blocked")?;
+        blocked["agent_id"].as_str().map(str::to_owned)
+    });
+    assert!(scene.screen(&agent).contains("Trust all and continue"), "{}", scene.story());
+    scene.types(&agent, "", &["Down", "Enter"]);
+    scene.until_idle(&agent);
+    let told = scene.only_error();
+    assert_eq!(told["code"], "start_failed", "{told}");
+    let error = told["error_id"].as_str().expect("an id");
+    scene.succeeds(&["errors", "dismiss", error]);
+    agent
 }
