@@ -4,6 +4,7 @@
 use super::keys::{HostKeys, UserKey};
 use super::members::MemberList;
 use super::signed::{self, SignedError};
+use crate::contract::fleet::{HostAgent, HostError, HostHandoff, HostPersona, HostSidecar};
 use crate::core::host::{FleetName, HomeId, HostName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,86 +42,17 @@ pub struct Roster {
     /// When its bridge started: UTC, by its own clock.
     pub started_at: String,
     /// Its sidecar.
-    pub sidecar: SidecarSeen,
+    pub sidecar: HostSidecar,
     /// Its agents that live.
-    pub agents: Vec<AgentSeen>,
+    pub agents: Vec<HostAgent>,
     /// Its handoffs that are open, and the last that have ended.
-    pub handoffs: Vec<HandoffSeen>,
+    pub handoffs: Vec<HostHandoff>,
     /// Its errors that nobody has dismissed.
-    pub errors: Vec<ErrorSeen>,
+    pub errors: Vec<HostError>,
     /// Its personas.
-    pub personas: Vec<PersonaSeen>,
+    pub personas: Vec<HostPersona>,
     /// How many entries were left out.
     pub more: u64,
-}
-
-/// A sidecar, as its own host sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SidecarSeen {
-    /// `runs` or `away`.
-    pub state: String,
-    /// Since when: UTC, by its own clock.
-    pub since: String,
-}
-
-/// An agent, as its own host sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentSeen {
-    /// Its id.
-    pub agent_id: String,
-    /// Its persona; none if it has none, or if the host hides it.
-    pub persona: Option<String>,
-    /// Its profile.
-    pub profile: String,
-    /// Its state.
-    pub state: String,
-    /// How full its context is, in percent.
-    pub context: Option<u8>,
-    /// The handoff that it is in.
-    pub handoff_id: Option<String>,
-    /// Since when it is in this state: UTC, by its host's clock.
-    pub since: String,
-}
-
-/// A handoff, as its own host sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HandoffSeen {
-    /// Its id.
-    pub handoff_id: String,
-    /// The agent that is handed off.
-    pub agent_id: String,
-    /// The persona; none if the host hides it.
-    pub persona: Option<String>,
-    /// Its step.
-    pub step: String,
-    /// Since when: UTC, by its host's clock.
-    pub since: String,
-    /// The host that the work comes from, if it is another one.
-    pub from: Option<HostName>,
-    /// The host that the work goes to, if it is another one.
-    pub to: Option<HostName>,
-    /// The code of its error.
-    pub error: Option<String>,
-}
-
-/// An error, as its own host sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorSeen {
-    /// Its id.
-    pub error_id: String,
-    /// Its code.
-    pub code: String,
-    /// When: UTC, by its host's clock.
-    pub at: String,
-}
-
-/// A persona, so that it is seen where two hosts have different ones of one name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PersonaSeen {
-    /// Its name.
-    pub slug: String,
-    /// A hash of what it is made of.
-    pub sha256: String,
 }
 
 /// Who tells, and in which order.
@@ -143,7 +75,7 @@ pub struct Teller {
 impl Roster {
     /// A roster without entries.
     #[must_use]
-    pub fn new(teller: Teller, n: u64, journal_seq: u64, sidecar: SidecarSeen) -> Roster {
+    pub fn new(teller: Teller, n: u64, journal_seq: u64, sidecar: HostSidecar) -> Roster {
         let Teller { host, home_id, instance, machine, boot, started_at } = teller;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Roster {

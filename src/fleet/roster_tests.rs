@@ -3,6 +3,7 @@
 use super::super::keys::FleetKeys;
 use super::super::members::Member;
 use super::*;
+use crate::contract::fleet::SidecarWord;
 
 fn fleet() -> FleetName {
     "home".parse().expect("a name")
@@ -31,12 +32,12 @@ fn roster(member: &Member, n: u64) -> Roster {
         boot: "b".to_owned(),
         started_at: "2026-11-25T12:00:00.000Z".to_owned(),
     };
-    let sidecar = SidecarSeen { state: "runs".to_owned(), since: "2026-11-25T12:00:00.000Z".to_owned() };
+    let sidecar = HostSidecar { state: SidecarWord::Runs.into(), since: "2026-11-25T12:00:00.000Z".to_owned() };
     Roster::new(teller, n, 7, sidecar)
 }
 
-fn handoff(number: usize) -> HandoffSeen {
-    HandoffSeen {
+fn handoff(number: usize) -> HostHandoff {
+    HostHandoff {
         handoff_id: Uuid::new_v4().to_string(),
         agent_id: Uuid::new_v4().to_string(),
         persona: Some(format!("persona-{number}")),
@@ -105,6 +106,6 @@ fn what_is_too_much_is_left_out_and_counted() {
     let read = Roster::open(&whole, &alpha.user_key, &fleet(), &name("a")).expect("its own");
     assert_eq!(read.handoffs.len() as u64 + read.more, 20_000);
     assert!(read.handoffs.len() > 1_000, "{}", read.handoffs.len());
-    let persona = |entry: &HandoffSeen| entry.persona.clone();
+    let persona = |entry: &HostHandoff| entry.persona.clone();
     assert_eq!(read.handoffs.first().and_then(persona), Some("persona-0".to_owned()), "the first ones stay");
 }

@@ -1,0 +1,275 @@
+//! Other hosts of a fleet, as others see them. The bridge `tasuki-fleet` writes these files; without it there are none.
+
+use super::answer::ResultFile;
+use super::words::{Word, without_defaults, words};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How old the files of the bridge and the roster of a host may be before they say nothing of the present, in
+/// milliseconds.
+pub const HOST_STALE_MS: i64 = 45_000;
+
+words! {
+    listed
+    /// What is known of a host at this moment.
+    HostState {
+        /// It has told of itself within 45 s.
+        Live = "live",
+        /// It has not.
+        Away = "away",
+        /// What stands at its name in the fleet is not signed by it, or older than what was seen before.
+        NotAuthentic = "not authentic",
+        /// This host's own bridge does not run or reaches no server, so nobody here knows.
+        Unknown = "unknown",
+    }
+}
+
+words! {
+    listed
+    /// Whether a bridge serves as its host.
+    LeaseWord {
+        /// It does.
+        Held = "held",
+        /// It waits until it is certain that no other bridge does.
+        Waiting = "waiting",
+        /// It does not.
+        None = "none",
+    }
+}
+
+words! {
+    listed
+    /// Whether a sidecar answers, as its own host sees it.
+    SidecarWord {
+        Runs = "runs",
+        Away = "away",
+    }
+}
+
+/// `fleet/hosts/<name>.json`: what a host has last told of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct HostView {
+    /// The format's version: 1.
+    pub v: u8,
+    /// The host's name.
+    pub host: String,
+    /// The id of its home.
+    pub home_id: String,
+    /// The start of its bridge: a random UUID.
+    pub instance: String,
+    /// The roster's number; it rises with each roster of this home.
+    pub n: u64,
+    /// A hash of its machine and home.
+    pub machine: String,
+    /// A hash of the machine's boot.
+    pub boot: String,
+    /// The version of its bridge.
+    pub version: String,
+    /// The `seq` of the last line in its journal.
+    pub journal_seq: u64,
+    /// When its bridge started: UTC, by that host's clock.
+    pub started_at: String,
+    /// Its sidecar.
+    pub sidecar: HostSidecar,
+    /// Its agents that live.
+    pub agents: Vec<HostAgent>,
+    /// Its handoffs that are open, and the last that have ended.
+    pub handoffs: Vec<HostHandoff>,
+    /// Its errors that nobody has dismissed.
+    pub errors: Vec<HostError>,
+    /// Its personas.
+    pub personas: Vec<HostPersona>,
+    /// How many entries were left out because the roster would be too large.
+    pub more: u64,
+    /// When the server stored the roster, by the server's clock; empty if this host never told of itself.
+    pub told_at: String,
+    /// When this host's bridge last read it: UTC, milliseconds, `Z`, by this host's clock.
+    pub seen_at: String,
+    /// Since when the host has told nothing of itself, by this host's clock; null while it is live.
+    pub away_since: Option<String>,
+    /// False if what stands at its name is not signed by it, or older than what was seen before. The other fields are
+    /// then those of its last authentic roster.
+    pub authentic: bool,
+}
+
+/// A sidecar, as its own host sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct HostSidecar {
+    /// Whether it answers.
+    pub state: Word<SidecarWord>,
+    /// Since when: UTC, by its own clock.
+    pub since: String,
+}
+
+/// An agent, as its own host tells of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct HostAgent {
+    /// Its id.
+    pub agent_id: String,
+    /// Its persona; null if it has none, or if the host hides it.
+    pub persona: Option<String>,
+    /// Its profile.
+    pub profile: String,
+    /// What it does, as in the agent's own view.
+    pub state: String,
+    /// How full its context is, in percent; null if its CLI does not report it.
+    pub context: Option<u8>,
+    /// The handoff that it is in.
+    pub handoff_id: Option<String>,
+    /// Since when it has been in this state: UTC, by its host's clock.
+    pub since: String,
+}
+
+/// A handoff, as its own host tells of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct HostHandoff {
+    /// Its id.
+    pub handoff_id: String,
+    /// The agent that is handed off.
+    pub agent_id: String,
+    /// The persona; null if the host hides it.
+    pub persona: Option<String>,
+    /// Its step.
+    pub step: String,
+    /// Since when: UTC, by its host's clock.
+    pub since: String,
+    /// The host that the work comes from, if it is another one.
+    pub from: Option<String>,
+    /// The host that the work goes to, if it is another one.
+    pub to: Option<String>,
+    /// The code of its error.
+    pub error: Option<String>,
+}
+
+/// An error, as its own host tells of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct HostError {
+    /// Its id.
+    pub error_id: String,
+    /// Its code.
+    pub code: String,
+    /// When: UTC, by its host's clock.
+    pub at: String,
+}
+
+/// A persona, so that it is seen where two hosts have different ones of one name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct HostPersona {
+    /// Its slug.
+    pub slug: String,
+    /// SHA-256 over the files that `tasuki fleet persona push` would send.
+    pub sha256: String,
+}
+
+/// `fleet/bridge.json`: this host's own bridge.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct BridgeView {
+    /// The format's version: 1.
+    pub v: u8,
+    /// This host's name in the fleet.
+    pub host: String,
+    /// The bridge's process id.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Its last sign of life, renewed at least every 15 s; if it is older than 45 s, no bridge runs.
+    pub heartbeat: String,
+    /// The server that it is connected to, with its version; null while there is none.
+    pub server: Option<String>,
+    /// Whether it serves as this host.
+    pub lease: Word<LeaseWord>,
+    /// Since when it has been connected: UTC, milliseconds, `Z`.
+    pub connected_since: Option<String>,
+    /// When it last brought `fleet/hosts` up to date. It does so while somebody looks: while `fleet/looked` was touched
+    /// within 60 s.
+    pub hosts_seen_at: Option<String>,
+    /// How many requests to other hosts have no answer yet.
+    pub waiting: u64,
+    /// What is wrong, in one sentence.
+    pub problem: Option<String>,
+}
+
+/// `fleet/requests/<id>.json`: a request to another host. The answer will be `fleet/results/<id>.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetRequestFile {
+    /// The format's version: 1.
+    pub v: u8,
+    /// The name of the host that is asked.
+    pub to: String,
+    /// The request, as it would stand in that host's spool.
+    pub request: Value,
+    /// How old it may become before it is carried out, such as `10m`; at most 7 days. Without it, `ttl.default` of
+    /// `fleet.toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<String>,
+    /// Files that go with it, at most 15.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<FleetPart>,
+}
+
+/// A file that goes with a request to another host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetPart {
+    /// Its name there: a plain file name.
+    pub name: String,
+    /// Where it lies here: an absolute path.
+    pub path: String,
+}
+
+/// `fleet/results/<id>.json`: the one answer to a request to another host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FleetResultFile {
+    /// The host that was asked.
+    pub host: String,
+    /// What a result file has.
+    #[serde(flatten)]
+    pub result: ResultFile,
+}
+
+impl HostView {
+    /// What is known of the host at this time. `bridge_is_fresh`: this host's own bridge has written `bridge.json`
+    /// within 45 s and is connected.
+    #[must_use]
+    pub fn state(&self, bridge_is_fresh: bool) -> HostState {
+        match self {
+            _ if !bridge_is_fresh => HostState::Unknown,
+            HostView { authentic: false, .. } => HostState::NotAuthentic,
+            HostView { away_since: Some(_), .. } => HostState::Away,
+            HostView { .. } => HostState::Live,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_live_only_while_the_bridge_here_is_and_its_word_can_be_believed() {
+        let live = HostView { authentic: true, ..HostView::default() };
+        let away = HostView { away_since: Some("2026-11-25T12:00:00.000Z".to_owned()), ..live.clone() };
+        let scribbled = HostView { authentic: false, ..away.clone() };
+        let state = |host: &HostView| (host.state(true), host.state(false));
+        assert_eq!(state(&live), (HostState::Live, HostState::Unknown));
+        assert_eq!(state(&away), (HostState::Away, HostState::Unknown));
+        assert_eq!(state(&scribbled), (HostState::NotAuthentic, HostState::Unknown));
+    }
+}
