@@ -127,6 +127,12 @@ impl Home {
         self.root.join("view/work/open")
     }
 
+    /// `fleet/`: the files of the bridge to other hosts. There is none if this home has joined no fleet.
+    #[must_use]
+    pub fn fleet(&self) -> PathBuf {
+        self.root.join("fleet")
+    }
+
     /// `data/personas/`.
     #[must_use]
     pub fn personas(&self) -> PathBuf {

@@ -1,0 +1,116 @@
+//! What the bridge to other hosts has written: the rosters of the fleet's hosts, and the bridge's own file. Commands
+//! read these files; they never talk to a server.
+
+use super::error::CliError;
+use super::view::{self, ViewFile, read_bytes, said};
+use crate::config::Home;
+use crate::contract::fleet::HOST_STALE_MS;
+use crate::contract::{BridgeView, HostState, HostView};
+use crate::core::host::HostName;
+use crate::core::time::millis;
+use crate::exit;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant, SystemTime};
+
+/// The largest file of the fleet that is read, in bytes: a roster is at most 256 KiB compressed.
+const MOST_BYTES: u64 = 8 << 20;
+/// How long a command waits for the bridge to bring the rosters up to date.
+const READ_WITHIN: Duration = Duration::from_secs(3);
+/// How often it looks meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The fleet, as this home knows it.
+#[derive(Debug)]
+pub struct FleetHosts {
+    /// This host's own name.
+    pub own: HostName,
+    /// The bridge has written its file within 45 s, and is connected.
+    pub is_fresh: bool,
+    /// The hosts by name, this one among them.
+    pub hosts: Vec<ViewFile<HostView>>,
+}
+
+impl FleetHosts {
+    /// What is known of a host of this fleet at this moment.
+    #[must_use]
+    pub fn state(&self, host: &HostView) -> HostState {
+        host.state(self.is_fresh)
+    }
+}
+
+/// The bridge's own file; none if this home has joined no fleet, or its bridge never ran.
+///
+/// # Errors
+/// When it can't be read.
+pub fn bridge(home: &Home) -> Result<Option<ViewFile<BridgeView>>, CliError> {
+    view::read(&home.fleet().join("bridge.json"))
+}
+
+/// Whether the bridge has given a sign of life within 45 s, and is connected to a server.
+#[must_use]
+pub fn is_fresh(bridge: &BridgeView, now_ms: i64) -> bool {
+    let age_ms = millis(&bridge.heartbeat).map(|at| now_ms.saturating_sub(at).saturating_abs());
+    age_ms.is_some_and(|age| age <= HOST_STALE_MS) && bridge.server.is_some()
+}
+
+/// Whether this home has joined a fleet; this host's own name in it.
+///
+/// # Errors
+/// When `fleet/host.json` can't be read.
+pub fn own_name(home: &Home) -> Result<Option<HostName>, CliError> {
+    #[derive(serde::Deserialize)]
+    struct HostFile {
+        name: HostName,
+    }
+    let path = home.fleet().join("host.json");
+    let Some(bytes) = read_bytes(&path, MOST_BYTES)? else { return Ok(None) };
+    let broken = |error| CliError::config("not_json", format!("{} can't be read: {error}.", path.display()));
+    serde_json::from_slice::<HostFile>(&bytes).map(|file| Some(file.name)).map_err(broken)
+}
+
+/// All hosts of the fleet, sorted by name. It asks a bridge that runs to bring them up to date first, and waits 3 s for
+/// that at most.
+///
+/// # Errors
+/// `no_fleet` if this home has joined none; when the files can't be read.
+pub fn all(home: &Home) -> Result<FleetHosts, CliError> {
+    let own = own_name(home)?.ok_or_else(no_fleet)?;
+    let asked_ms = chrono::Utc::now().timestamp_millis();
+    look(home);
+    let end = Instant::now() + READ_WITHIN;
+    let is_fresh = loop {
+        let seen = bridge(home)?;
+        let is_fresh = seen.as_ref().is_some_and(|bridge| is_fresh(bridge, chrono::Utc::now().timestamp_millis()));
+        let hosts_seen = seen.as_ref().and_then(|bridge| millis(said(bridge.hosts_seen_at.as_deref())?));
+        let is_read = hosts_seen.is_some_and(|at| at >= asked_ms);
+        if !is_fresh || is_read || Instant::now() >= end {
+            break is_fresh;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    };
+    Ok(FleetHosts { own, is_fresh, hosts: read(home)? })
+}
+
+/// The hosts as they were last written, sorted by name. Nobody is asked to bring them up to date.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn read(home: &Home) -> Result<Vec<ViewFile<HostView>>, CliError> {
+    view::all(&home.fleet().join("hosts"))
+}
+
+/// Tells the bridge that somebody looks: for 60 s it keeps the rosters up to date. Where that can't be told, they are as
+/// old as their files say.
+pub fn look(home: &Home) {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK);
+    let _ = options.open(home.fleet().join("looked")).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+/// The error of every command that needs a fleet where none was joined.
+#[must_use]
+pub fn no_fleet() -> CliError {
+    CliError::new(exit::REFUSED, "no_fleet", "This home has joined no fleet.")
+        .hint("How to set up a fleet of several hosts: tasuki help fleet")
+}
