@@ -158,6 +158,8 @@ pub mod runner;
 
 pub mod sidecar;
 
+#[cfg(feature = "fleet")]
+pub mod bridge;
 pub mod cli;
 pub mod demo;
 pub mod exit;

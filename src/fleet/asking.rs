@@ -133,6 +133,18 @@ impl Asking {
         self.open.get(id).is_some_and(|open| open.asked.to == *from && open.asked.to_home == from_home)
     }
 
+    /// Whether a request to this host is open, whichever home of it was meant.
+    #[must_use]
+    pub fn is_open_to(&self, id: &FleetId, host: &HostName) -> bool {
+        self.open.get(id).is_some_and(|open| open.asked.to == *host)
+    }
+
+    /// How many requests are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
     /// The answer is written.
     pub fn answered(&mut self, id: &FleetId) {
         self.open.remove(id);

@@ -158,6 +158,65 @@ impl FleetKeys {
     }
 }
 
+/// The two keys of the server's operator, with their secret halves: one that vouches for accounts, and one for the
+/// account that tells of the server itself.
+pub struct ServerKeys {
+    operator: KeyPair,
+    system: KeyPair,
+}
+
+impl fmt::Debug for ServerKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerKeys").field("operator", &self.operator_key()).finish_non_exhaustive()
+    }
+}
+
+impl ServerKeys {
+    /// New keys, from the system's randomness.
+    #[must_use]
+    pub fn generate() -> ServerKeys {
+        ServerKeys { operator: KeyPair::new_operator(), system: KeyPair::new_account() }
+    }
+
+    /// The keys of two seeds, as `seeds` writes them.
+    ///
+    /// # Errors
+    /// One of the two is not such a seed.
+    pub fn from_seeds(operator: &str, system: &str) -> Result<ServerKeys, InvalidId> {
+        let operator =
+            pair_of(operator, &KeyPairType::Operator, "seed of an operator", "58 characters that begin with SO")?;
+        let system = pair_of(system, &KeyPairType::Account, "seed of an account", "58 characters that begin with SA")?;
+        Ok(ServerKeys { operator, system })
+    }
+
+    /// Both seeds, operator and system account. They are secrets.
+    #[must_use]
+    pub fn seeds(&self) -> [String; 2] {
+        let [operator, system] = [self.operator.seed(), self.system.seed()];
+        [operator.expect("it has its secret half"), system.expect("it has its secret half")]
+    }
+
+    /// The public half of the operator's key.
+    #[must_use]
+    pub fn operator_key(&self) -> String {
+        self.operator.public_key()
+    }
+
+    /// The public half of the system account's key.
+    #[must_use]
+    pub fn system_key(&self) -> String {
+        self.system.public_key()
+    }
+
+    pub(super) fn sign_as_operator(&self, bytes: &[u8]) -> Vec<u8> {
+        self.operator.sign(bytes).expect("it has its secret half")
+    }
+
+    pub(super) fn sign_as_system(&self, bytes: &[u8]) -> Vec<u8> {
+        self.system.sign(bytes).expect("it has its secret half")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

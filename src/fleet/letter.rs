@@ -28,6 +28,17 @@ pub enum What {
     Res,
 }
 
+impl What {
+    /// The last part of the subjects of such letters.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            What::Req => "req",
+            What::Res => "res",
+        }
+    }
+}
+
 /// Who writes to whom, about which request, and how old it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {

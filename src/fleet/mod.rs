@@ -18,19 +18,22 @@
 //! The courier may lose, repeat, delay, reorder and forge. What it does to a letter is seen when the letter is opened,
 //! and what it does to a list or a roster when the signature is checked.
 
+pub mod admin;
 pub mod answering;
 pub mod asking;
+pub mod jwt;
 pub mod keys;
 pub mod lease;
 pub mod letter;
 pub mod members;
+pub mod nats;
 pub mod rights;
 pub mod roster;
 pub mod signed;
 
 pub use answering::{FleetRefusal, Judged};
 pub use asking::{Asking, AskingStep, TakenRequest};
-pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, UserKey};
+pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, ServerKeys, UserKey};
 pub use lease::{Lease, LeaseProblem, Own, RosterStanding};
 pub use letter::{Header, Letter, LetterError, LetterPart, What};
 pub use members::{Learnt, Member, MemberList, Members};

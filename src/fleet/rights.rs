@@ -99,6 +99,12 @@ impl Accepts {
         self.0.get(host.as_str()).or_else(|| self.0.get(Self::EVERYBODY)).cloned().unwrap_or_default()
     }
 
+    /// The rights of this very entry; none if there is no such entry.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<BTreeSet<Right>> {
+        self.0.get(name).cloned()
+    }
+
     /// Whether this host may ask for this kind.
     #[must_use]
     pub fn allows(&self, host: &HostName, kind: &str) -> bool {

@@ -49,8 +49,8 @@ fn a_session_outside_tmux_ends_when_its_process_is_killed() {
     event(&stage, "2.json", &session_start("unseen", &[unseen.id()]));
     let (first, second) = (of_session(&stage, "seen"), of_session(&stage, "unseen"));
     assert_eq!((state(&stage, &first), state(&stage, &second)), (json!("idle"), json!("idle")));
-    let pid = seen.id();
-    assert_eq!(stage.agent_view(&first)["pid"], pid);
+    let pids = (stage.agent_view(&first)["pid"].clone(), stage.agent_view(&second)["pid"].clone());
+    assert_eq!(pids, (json!(seen.id()), json!(unseen.id())));
     end(seen);
     stage.until("its end is seen", || state(&stage, &first) == "ended");
     stage.end_sidecar(Signal::SIGKILL);

@@ -1,0 +1,184 @@
+//! Requests of this host to others: taken from `requests/`, published until they are answered, and their answers.
+
+use super::audit::AuditLine;
+use super::machine::{Bridge, Done};
+use super::out::{self, OutFile, Refused, TakenFile};
+use crate::contract::{self, ResultFile};
+use crate::core::host::FleetId;
+use crate::fleet::answering::disagrees;
+use crate::fleet::asking::{AskingStep, GivenUp, Published};
+use crate::fleet::letter::{Age, Ends};
+use crate::fleet::nats::{ArrivedLetter, Settle};
+use crate::fleet::{Header, Letter, LetterError, Member, What};
+
+/// The most publishings that are under way at once: each holds its letter in memory.
+pub(super) const AT_ONCE: usize = 16;
+
+impl Bridge {
+    /// Takes the files in `requests/`.
+    pub(super) fn take_requests(&mut self) {
+        let names = self.folder.names("requests").unwrap_or_else(|error| {
+            tracing::warn!("{error}");
+            Vec::new()
+        });
+        for name in names {
+            let known = (self.members.list(), &self.here.host, &self.settings);
+            match out::take(&self.folder, &name, known, self.asking.has_room(), &self.now) {
+                Ok(Some((id, TakenFile::Open(request)))) => self.asking.take(id, *request, self.now.boot_ms),
+                Ok(Some((id, TakenFile::Answered(refused)))) => {
+                    let status = format!("{} {}", refused.status, refused.code);
+                    self.note(AuditLine { dir: "out", host: "", id: id.as_str(), kind: "", status: &status }, b"");
+                }
+                Ok(Some((_, TakenFile::Known | TakenFile::Rejected)) | None) => {}
+                Err(error) => tracing::warn!(name, "a request to another host was not taken: {error}"),
+            }
+        }
+    }
+
+    /// Publishes what is due, and gives up what is over.
+    pub(super) fn publish_due(&mut self) {
+        while self.in_flight < AT_ONCE {
+            match self.asking.poll(self.now.boot_ms, self.has_lease(0)) {
+                None => return,
+                Some(AskingStep::Publish { id, message, age_ms, .. }) => self.publish(id, message, age_ms),
+                Some(AskingStep::GiveUp { id, why }) => self.give_up(&id, why),
+            }
+        }
+    }
+
+    fn publish(&mut self, id: FleetId, message: u64, age_ms: u64) {
+        match self.sealed(&id, age_ms) {
+            Ok((out, sealed)) => {
+                let host = out.to.to_string();
+                let line = AuditLine { dir: "out", host: &host, id: id.as_str(), kind: &out.kind, status: "sent" };
+                self.note(line, out.request.as_bytes());
+                self.in_flight += 1;
+                let (courier, done) = (self.courier.clone(), self.done.clone());
+                let number = format!("{}.{id}.{message:x}", self.here.host);
+                tokio::spawn(async move {
+                    let outcome = courier.publish(&out.to, What::Req, &number, sealed).await;
+                    let _ = done.send(Done::Published { id, message, outcome }).await;
+                });
+            }
+            Err(Some(refused)) => self.answer_here(&id, &refused),
+            // It is tried again.
+            Err(None) => self.asking.published(&id, message, Published::Unreachable, self.now.boot_ms),
+        }
+    }
+
+    /// The letter of a request. That a publishing begins is noted durably before. Nothing if it can't be made now.
+    fn sealed(&self, id: &FleetId, age_ms: u64) -> Result<(OutFile, Vec<u8>), Option<Refused>> {
+        let later = |error: &dyn std::fmt::Display| {
+            tracing::warn!(id = id.as_str(), "a request can't be published now: {error}");
+            None
+        };
+        let Some(mut out) = out::load(&self.folder, id).map_err(|error| later(&error))? else {
+            return Err(later(&"its file is gone"));
+        };
+        let Some(to) = self.members.list().find(&out.to) else {
+            return Err(later(&format!("{} is no member any more", out.to)));
+        };
+        let parts = out::parts(&self.folder, id, &out).map_err(|error| later(&error))?;
+        if !out.was_begun {
+            out.was_begun = true;
+            out::save(&self.folder, id, &out).map_err(|error| later(&error))?;
+        }
+        let age = Age { sent_at: out.sent_at.clone(), age_ms, ttl_ms: out.ttl_ms };
+        let letter = Letter { header: self.header(What::Req, id.clone(), (to, out.to_home), age), parts };
+        match letter.seal(&self.keys, &to.box_key, self.courier.most_bytes()) {
+            Ok(sealed) => Ok((out, sealed)),
+            Err(LetterError::TooLarge { bytes, most }) => {
+                let message = format!("The letter would have {bytes} bytes; at most {most} are allowed.");
+                Err(Some(Refused::new(413, "too_large", message)))
+            }
+            Err(error) => Err(Some(Refused::new(400, "bad_request", format!("The letter can't be made: {error}.")))),
+        }
+    }
+
+    pub(super) fn header(
+        &self,
+        what: What,
+        id: FleetId,
+        (to, to_home): (&Member, crate::core::host::HomeId),
+        age: Age,
+    ) -> Header {
+        let (from, from_home) = (self.here.host.clone(), self.here.home_id);
+        Header::new(self.here.fleet.clone(), what, id, Ends { from, to: to.name.clone(), from_home, to_home }, age)
+    }
+
+    pub(super) fn published(&mut self, id: &FleetId, message: u64, outcome: Published) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.asking.published(id, message, outcome, self.now.boot_ms);
+    }
+
+    fn give_up(&mut self, id: &FleetId, why: GivenUp) {
+        let to = out::load(&self.folder, id).ok().flatten().map(|out| out.to.to_string()).unwrap_or_default();
+        let refused = match why {
+            GivenUp::NotSent => {
+                Refused::new(503, "not_sent", format!("The request was never sent to {to}: no server was reached in time."))
+                    .hint("Nothing was carried out. Look at: tasuki doctor")
+            }
+            GivenUp::NoAnswer => Refused::new(504, "no_answer", format!("{to} has not answered in time."))
+                .hint(format!("The request may have been carried out: look at {to} before you ask again.")),
+        };
+        self.answer_here(id, &refused);
+    }
+
+    /// Answers a request of this host itself.
+    fn answer_here(&mut self, id: &FleetId, refused: &Refused) {
+        let Ok(Some(out)) = out::load(&self.folder, id) else { return self.asking.answered(id) };
+        let result =
+            refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &self.now.rfc3339());
+        match out::answer(&self.folder, id, out.to.as_str(), result) {
+            Ok(()) => {
+                self.asking.answered(id);
+                let (host, status) = (out.to.to_string(), format!("{} {}", refused.status, refused.code));
+                let line = AuditLine { dir: "out", host: &host, id: id.as_str(), kind: &out.kind, status: &status };
+                self.note(line, out.request.as_bytes());
+            }
+            // It is on its way again, as after a restart, and is answered later.
+            Err(error) => {
+                tracing::warn!(id = id.as_str(), "an answer was not written: {error}");
+                self.asking.take(id.clone(), out.taken(&self.now), self.now.boot_ms);
+            }
+        }
+    }
+
+    /// Takes the result of a request of this host.
+    pub(super) fn result_arrived(&mut self, letter: ArrivedLetter, from: &Member, opened: &Letter) {
+        let id = opened.header.id.clone();
+        if let Some(what) = disagrees(&opened.header, What::Res, from, &self.here) {
+            return self.not_authentic(letter, what);
+        }
+        if opened.header.to_home != self.here.home_id {
+            return self.not_authentic(letter, "to_home");
+        }
+        let bytes = opened.parts.first().map(|part| part.bytes.as_slice()).unwrap_or_default();
+        let Some(result) = contract::read::<ResultFile>(bytes).ok().flatten() else {
+            return self.not_authentic(letter, "result");
+        };
+        let is_from_asked = self.asking.awaits(&id, &from.name, from.home_id)
+            || (is_host_reborn(&result) && self.asking.is_open_to(&id, &from.name));
+        let host = from.name.as_str();
+        let written = if is_from_asked {
+            out::answer(&self.folder, &id, host, result.clone())
+        } else {
+            out::keep_late(&self.folder, &id, host, result.clone())
+        };
+        if let Err(error) = written {
+            // The letter comes again.
+            return tracing::warn!(id = id.as_str(), "a result was not written: {error}");
+        }
+        if is_from_asked {
+            self.asking.answered(&id);
+            let line = AuditLine { dir: "in", host, id: id.as_str(), kind: "result", status: &result.status.to_string() };
+            self.note(line, bytes);
+        }
+        Bridge::settle(letter.settling, Settle::Done);
+    }
+}
+
+/// Only a home that has taken another one's place may say so.
+fn is_host_reborn(result: &ResultFile) -> bool {
+    result.status == 410 && result.error.as_ref().is_some_and(|error| error.code == "host_reborn")
+}

@@ -1,0 +1,129 @@
+//! `fleet/audit.jsonl`: one line for each letter that was sent, taken, refused or not authentic; no text of any. And for
+//! each time that somebody else has written to this host's name.
+
+use super::folder::FleetFolder;
+use crate::core::text::sha256;
+use crate::spool::journal::last_whole_line;
+use nix::fcntl::OFlag;
+use serde_json::json;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+
+/// The file's name.
+pub(super) const FILE: &str = "audit.jsonl";
+/// A file of this size is put aside, in bytes.
+const ROTATE_AT: u64 = 16 << 20;
+/// How many that were put aside are kept.
+const KEPT: usize = 4;
+
+/// What a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditLine<'a> {
+    /// `in` or `out`.
+    pub dir: &'a str,
+    /// The other host, as the letter's subject says.
+    pub host: &'a str,
+    /// The request's id, where it could be read.
+    pub id: &'a str,
+    /// The request's kind, or `result`.
+    pub kind: &'a str,
+    /// `sent`, `taken`, `answered`, `not authentic: …`, or the status and code of a refusal.
+    pub status: &'a str,
+}
+
+/// Writes the audit.
+#[derive(Debug)]
+pub struct Audit {
+    folder: FleetFolder,
+    file: Option<File>,
+    seq: u64,
+}
+
+impl Audit {
+    /// Goes on where the file ends.
+    #[must_use]
+    pub fn open(folder: &FleetFolder) -> Audit {
+        let last = |name: String| {
+            let (mut file, _) = crate::files::open(&folder.path("", &name)).ok()?;
+            last_whole_line(&mut file).ok()?.1
+        };
+        // A file that was just put aside leaves none behind.
+        let seq = last(FILE.to_owned()).or_else(|| last(format!("{FILE}.1"))).unwrap_or_default();
+        Audit { folder: folder.clone(), file: None, seq }
+    }
+
+    /// Adds a line. An audit that can't be written is reported, and keeps nobody from working.
+    pub fn note(&mut self, line: AuditLine<'_>, bytes: &[u8], at: &str) {
+        if let Err(error) = self.write(line, bytes, at) {
+            let path = self.folder.path("", FILE);
+            tracing::warn!(path = %path.display(), error = error.to_string(), "a line of the audit was not written");
+            self.file = None;
+        }
+    }
+
+    fn write(&mut self, line: AuditLine<'_>, bytes: &[u8], at: &str) -> std::io::Result<()> {
+        let AuditLine { dir, host, id, kind, status } = line;
+        self.seq += 1;
+        let entry = json!({
+            "at": at, "seq": self.seq, "dir": dir, "host": host, "id": id, "kind": kind, "status": status,
+            "bytes": bytes.len(), "sha256": sha256(bytes),
+        });
+        let path = self.folder.path("", FILE);
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits()).open(&path)?,
+        };
+        file.write_all(format!("{entry}\n").as_bytes())?;
+        let is_full = file.metadata()?.len() >= ROTATE_AT;
+        if is_full { self.rotate() } else { self.file = Some(file); Ok(()) }
+    }
+
+    fn rotate(&self) -> std::io::Result<()> {
+        let aside = |number: usize| self.folder.path("", &format!("{FILE}.{number}"));
+        for number in (1..KEPT).rev() {
+            match std::fs::rename(aside(number), aside(number + 1)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        std::fs::rename(self.folder.path("", FILE), aside(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Home;
+
+    const LINE: AuditLine<'_> = AuditLine { dir: "in", host: "b", id: "x", kind: "agent_send", status: "taken" };
+
+    #[test]
+    fn lines_are_numbered_over_restarts_and_hold_no_text() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = FleetFolder::open(&Home::at(dir.path()).expect("a home")).expect("it is made");
+        Audit::open(&folder).note(LINE, b"a secret text", "2026-11-25T12:00:00.000Z");
+        Audit::open(&folder).note(LINE, b"a secret text", "2026-11-25T12:00:01.000Z");
+        let text = std::fs::read_to_string(folder.path("", FILE)).expect("written");
+        let seqs: Vec<u64> = text
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["seq"].as_u64().expect("a number"))
+            .collect();
+        assert_eq!(seqs, [1, 2]);
+        assert!(!text.contains("secret") && text.contains(&sha256(b"a secret text")));
+    }
+
+    #[test]
+    fn a_full_file_is_put_aside_and_four_are_kept() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = FleetFolder::open(&Home::at(dir.path()).expect("a home")).expect("it is made");
+        for _ in 0..6 {
+            let full = File::create(folder.path("", FILE)).expect("a file");
+            full.set_len(ROTATE_AT).expect("room");
+            Audit::open(&folder).note(LINE, b"", "2026-11-25T12:00:00.000Z");
+        }
+        let mut names = folder.names("").expect("listed");
+        names.retain(|name| name.starts_with(FILE));
+        assert_eq!(names, ["audit.jsonl.1", "audit.jsonl.2", "audit.jsonl.3", "audit.jsonl.4"]);
+    }
+}

@@ -1,0 +1,95 @@
+//! `hosts` and `audit`: what a person looks at.
+
+use super::Ground;
+use crate::bridge::audit::FILE as AUDIT;
+use crate::bridge::identity::{HostFile, not_a_member};
+use crate::bridge::members_file;
+use crate::bridge::settings::rights_in_words;
+use crate::cli::CliSession;
+use crate::cli::error::CliError;
+use crate::cli::hosts;
+use crate::cli::output::Tone;
+use crate::contract::HostState;
+use crate::core::text::sanitise;
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::{Read, Seek, SeekFrom};
+
+/// How much of the audit's end is read, in bytes.
+const MOST_AUDIT: u64 = 4 << 20;
+
+/// `audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// How many of the last lines to show.
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+}
+
+/// Lists the members of the fleet, and what is known of each.
+pub(super) fn list(session: &CliSession) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    let host = HostFile::load(&ground.folder)?.ok_or_else(not_a_member)?;
+    let fleet = host.fleet.ok_or_else(not_a_member)?;
+    let members = members_file::load(&ground.folder, &fleet.key, &fleet.name)?;
+    let seen = hosts::all(&session.home)?;
+    let (mut rows, mut tones, mut all) = (Vec::new(), Vec::new(), Vec::<Value>::new());
+    for member in &members.members {
+        let view = seen.hosts.iter().find(|view| view.host == member.name.as_str());
+        let state = view.map_or(HostState::Unknown, |view| seen.state(view));
+        let told = view.map(|view| view.told_at.clone()).unwrap_or_default();
+        let is_own = member.name == host.name;
+        let rights = if is_own { "this host".to_owned() } else { rights_in_words(&ground.settings.accept, &member.name) };
+        let agents = view.map_or_else(|| "-".to_owned(), |view| view.agents.len().to_string());
+        let version = view.map_or_else(|| "-".to_owned(), |view| view.version.clone());
+        let told_at = if told.is_empty() { "never".to_owned() } else { session.out.when(&told) };
+        rows.push(vec![member.name.to_string(), state.as_str().to_owned(), told_at, agents, version, rights.clone()]);
+        tones.push(if state == HostState::Live { Tone::Plain } else { Tone::Faint });
+        all.push(json!({
+            "host": member.name, "home_id": member.home_id, "admitted_at": member.admitted_at, "state": state.as_str(),
+            "told_at": told, "own": is_own, "accepts": rights,
+        }));
+    }
+    if session.out.is_json() {
+        return session.out.document(&json!({"fleet": fleet.name, "version": members.version, "hosts": all}));
+    }
+    if !seen.is_fresh {
+        session.out.note("This host's own bridge does not run, or reaches no server: what is shown may be old.");
+    }
+    session.out.toned(&["HOST", "STATE", "TOLD", "AGENTS", "VERSION", "MAY ASK US FOR"], &rows, &tones)
+}
+
+/// Prints the last lines of the audit.
+pub(super) fn audit(session: &CliSession, args: &AuditArgs) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    let path = ground.folder.path("", AUDIT);
+    let failed = |error: &std::io::Error| CliError::file("Can't read", &path, error);
+    let mut text = String::new();
+    match crate::files::open(&path) {
+        Ok((mut file, meta)) => {
+            let from = meta.file_stamp.size.saturating_sub(MOST_AUDIT);
+            file.seek(SeekFrom::Start(from)).map_err(|error| failed(&error))?;
+            let mut bytes = Vec::new();
+            file.take(MOST_AUDIT).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+            text = String::from_utf8_lossy(&bytes).into_owned();
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(&error)),
+    }
+    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let lines = &lines[lines.len().saturating_sub(args.limit)..];
+    if session.out.is_json() {
+        return lines.iter().try_for_each(|line| session.out.record(line));
+    }
+    let word = |line: &Value, name: &str| sanitise(line[name].as_str().unwrap_or_default());
+    let row = |line: &Value| {
+        let at = session.out.when(&word(line, "at"));
+        vec![at, word(line, "dir"), word(line, "host"), word(line, "kind"), word(line, "status"), word(line, "id")]
+    };
+    let rows: Vec<Vec<String>> = lines.iter().map(row).collect();
+    if rows.is_empty() {
+        session.out.note("No letter was sent or taken yet.");
+        return Ok(());
+    }
+    session.out.table(&["AT", "WAY", "HOST", "KIND", "STATUS", "ID"], &rows)
+}

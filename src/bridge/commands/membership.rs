@@ -1,0 +1,285 @@
+//! Becoming a member and ceasing to be one: `key`, `join`, `admit`, `setup`, `expel`, `leave`, `moved`, `rejoin`.
+
+use super::server::NewFleet;
+use super::{Ground, line_of_input, wait_for};
+use crate::bridge::identity::{self, HostFile, JoinedFleet, KeyLine, Ticket, not_a_member};
+use crate::bridge::owner::{Owner, OwnerFile};
+use crate::bridge::run::{is_running, make_lock};
+use crate::bridge::{identity::save_keys, run};
+use crate::cli::CliSession;
+use crate::cli::error::CliError;
+use crate::cli::view::read_bytes;
+use crate::core::host::HostName;
+use crate::exit;
+use crate::files::Grade;
+use crate::fleet::HostKeys;
+use clap::Args;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// The largest file of a server's folder that is read, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// `key`.
+#[derive(Debug, Args)]
+pub struct KeyArgs {
+    /// The name that this host shall have in the fleet: 1 to 32 of a-z, 0-9 and -.
+    pub name: HostName,
+}
+
+/// `join`.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct JoinArgs {
+    /// The ticket that `tasuki fleet admit` has printed, or `-` for standard input.
+    #[arg(conflicts_with = "first")]
+    pub ticket: Option<String>,
+    /// Be the first host of a new fleet, and its owner: the folder that `tasuki fleet server init` has written.
+    #[arg(long, value_name = "DIR", requires = "name")]
+    pub first: Option<PathBuf>,
+    /// The name that this host shall have in the fleet.
+    #[arg(long = "as", id = "name", value_name = "NAME")]
+    pub name: Option<HostName>,
+    /// How many copies of each letter the servers keep: 1 for one server, 3 for three.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub replicas: u8,
+}
+
+/// `admit`.
+#[derive(Debug, Args)]
+pub struct AdmitArgs {
+    /// The line that `tasuki fleet key` has printed on the newcomer, or `-` for standard input.
+    pub line: String,
+    /// The newcomer takes the name of another home, which is gone.
+    #[arg(long)]
+    pub replace: bool,
+}
+
+/// `setup`.
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    /// How many copies of each letter the servers keep: 1 for one server, 3 for three.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub replicas: u8,
+}
+
+/// `expel`.
+#[derive(Debug, Args)]
+pub struct ExpelArgs {
+    /// The host's name.
+    pub host: HostName,
+}
+
+/// Makes this host's keys, if it has none, and prints the line for the owner.
+pub(super) fn key(session: &CliSession, args: &KeyArgs) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    let (host, keys) = own_key(&ground, &args.name)?;
+    let line = KeyLine::of(&host, &keys).line();
+    session.report(&json!({"status": "ready", "host": host.name, "line": line}), &line)
+}
+
+/// This host's keys, made if it has none. A host that is a member keeps its name.
+fn own_key(ground: &Ground, name: &HostName) -> Result<(HostFile, HostKeys), CliError> {
+    let known = HostFile::load(&ground.folder)?;
+    if let Some(host) = known.as_ref().filter(|host| host.fleet.is_some() && host.name != *name) {
+        let message = format!("This home is the host {} of a fleet already. Nothing was changed.", host.name);
+        return Err(CliError::refused("is_member", message).hint("To take another name: tasuki fleet leave first."));
+    }
+    let host = known.map_or_else(|| HostFile::new(name.clone()), |host| HostFile { name: name.clone(), ..host });
+    let keys = match identity::load_keys(&ground.folder, &ground.settings)? {
+        Some(keys) => keys,
+        None => {
+            let keys = HostKeys::generate();
+            save_keys(&ground.folder, &keys)?;
+            keys
+        }
+    };
+    host.save(&ground.folder)?;
+    Ok((host, keys))
+}
+
+/// Joins a fleet by a ticket, or as its first host.
+pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    if let (Some(first), Some(name)) = (&args.first, &args.name) {
+        return wait_for(join_first(session, ground, first, name, args.replicas.into()));
+    }
+    let line = line_of_input(args.ticket.as_deref().unwrap_or("-"))?;
+    let ticket = Ticket::read(&line).ok_or_else(|| {
+        CliError::refused("bad_ticket", "This is no ticket. Nothing was changed.")
+            .hint("The whole of it: ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -")
+    })?;
+    let (host, keys) = (HostFile::load(&ground.folder)?, identity::load_keys(&ground.folder, &ground.settings)?);
+    let (Some(host), Some(keys)) = (host, keys) else {
+        let message = "This home has no key of its own yet. Nothing was changed.";
+        return Err(CliError::refused("no_key", message).hint("Make it first: tasuki fleet key NAME"));
+    };
+    let is_ours = crate::fleet::jwt::subject_and_end(&ticket.jwt).is_some_and(|(key, _)| key == keys.user_key().as_str());
+    if !is_ours {
+        let message = "This ticket is for another host: it does not name this host's key. Nothing was changed.";
+        return Err(CliError::refused("bad_ticket", message));
+    }
+    if host.fleet.as_ref().is_some_and(|fleet| fleet.key != ticket.fleet_key) {
+        let message = "This home is a member of another fleet. Nothing was changed.";
+        return Err(CliError::refused("is_member", message).hint("To leave that one: tasuki fleet leave"));
+    }
+    identity::save_ticket(&ground.folder, &host, &ticket)?;
+    make_lock(&ground.folder)?;
+    let line = format!(
+        "{} is a member of the fleet {}. Nobody there may ask it for anything yet: tasuki fleet accept HOST RIGHT…\n\
+         Start the bridge: tasuki fleet run, or: tasuki fleet service install",
+        host.name, ticket.fleet
+    );
+    session.report(&json!({"status": "joined", "host": host.name, "fleet": ticket.fleet}), &line)
+}
+
+async fn join_first(
+    session: &CliSession,
+    ground: Ground,
+    server: &Path,
+    name: &HostName,
+    replicas: usize,
+) -> Result<(), CliError> {
+    let read = |name: &str| -> Result<Vec<u8>, CliError> {
+        let path = server.join(name);
+        read_bytes(&path, MOST_BYTES)?.ok_or_else(|| {
+            CliError::refused("no_server_folder", format!("{} does not exist. Nothing was changed.", path.display()))
+                .hint("Write the folder first: tasuki fleet server init DIR --name FLEET")
+        })
+    };
+    if OwnerFile::load(&ground.folder)?.is_none() {
+        OwnerFile::parse(&read("owner/owner.json")?)?.save(&ground.folder)?;
+    }
+    let broken = |_| CliError::refused("no_server_folder", format!("{} can't be read.", server.join("owner/fleet.json").display()));
+    let NewFleet { name: fleet, key, servers, domain } = serde_json::from_slice(&read("owner/fleet.json")?).map_err(broken)?;
+    ground.folder.write("", "ca.pem", &read("ca.pem")?, Grade::Durable)?;
+    let fleet = JoinedFleet { name: fleet, key, servers, domain };
+    let (host, keys) = own_key(&ground, name)?;
+    let owner = Owner::connect(&ground.folder, &ground.settings, fleet).await?;
+    owner.set_up(replicas).await?;
+    let ticket = owner.admit(&KeyLine::of(&host, &keys), false).await?;
+    identity::save_ticket(&ground.folder, &host, &ticket)?;
+    make_lock(&ground.folder)?;
+    // The seeds lie in this home now, and the server needs none of them.
+    let seeds = server.join("owner/owner.json");
+    if let Err(error) = std::fs::remove_file(&seeds).or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    }) {
+        session.out.note(&format!("The fleet's seeds are in this home now; remove {} ({error}).", seeds.display()));
+    }
+    let line = format!(
+        "{name} is the first host of the fleet {}, and its owner: the fleet's key lies in {}.\n\
+         To admit another host: ssh HOST tasuki fleet key NAME | tasuki fleet admit - | ssh HOST tasuki fleet join -\n\
+         Start the bridge: tasuki fleet run, or: tasuki fleet service install",
+        ticket.fleet,
+        ground.folder.path("", crate::bridge::owner::OWNER).display()
+    );
+    session.report(&json!({"status": "joined", "host": name, "fleet": ticket.fleet, "owner": true}), &line)
+}
+
+fn joined(ground: &Ground) -> Result<(HostFile, JoinedFleet), CliError> {
+    let host = HostFile::load(&ground.folder)?.ok_or_else(not_a_member)?;
+    let fleet = host.fleet.clone().ok_or_else(not_a_member)?;
+    Ok((host, fleet))
+}
+
+/// Admits a host, and prints its ticket.
+pub(super) fn admit(session: &CliSession, args: &AdmitArgs) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    let (_, fleet) = joined(&ground)?;
+    let line = KeyLine::read(&line_of_input(&args.line)?).ok_or_else(|| {
+        CliError::refused("bad_key", "This is no line of `tasuki fleet key`. Nothing was changed.")
+    })?;
+    let ticket = wait_for(async {
+        let owner = Owner::connect(&ground.folder, &ground.settings, fleet).await?;
+        owner.admit(&line, args.replace).await
+    })?;
+    session.out.note(&format!("{} is admitted. Its ticket, for `tasuki fleet join` there:", line.name));
+    session.report(&json!({"status": "admitted", "host": line.name, "ticket": ticket.line()}), &ticket.line())
+}
+
+/// Makes the streams at the server, where they are missing.
+pub(super) fn setup(session: &CliSession, args: &SetupArgs) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    let (_, fleet) = joined(&ground)?;
+    let name = fleet.name.clone();
+    wait_for(async {
+        let owner = Owner::connect(&ground.folder, &ground.settings, fleet).await?;
+        owner.set_up(args.replicas.into()).await?;
+        owner.admit_all().await
+    })?;
+    let line = format!("The server has the streams of the fleet {name}, and keeps letters for each of its hosts.");
+    session.report(&json!({"status": "ready", "fleet": name}), &line)
+}
+
+/// Expels a host.
+pub(super) fn expel(session: &CliSession, args: &ExpelArgs) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    let (own, fleet) = joined(&ground)?;
+    if own.name == args.host {
+        return Err(CliError::refused("is_own", "This host can't expel itself.").hint("To leave: tasuki fleet leave"));
+    }
+    let left = wait_for(async {
+        let owner = Owner::connect(&ground.folder, &ground.settings, fleet).await?;
+        owner.expel(&args.host).await
+    })?;
+    left.into_iter().for_each(|what| session.out.note(what));
+    let line = format!("{} is expelled: no host believes it any more, and its letters are gone from the server.", args.host);
+    session.report(&json!({"status": "expelled", "host": args.host}), &line)
+}
+
+/// Refuses while a bridge runs on this home.
+fn without_bridge(ground: &Ground) -> Result<(), CliError> {
+    if !is_running(&ground.folder) {
+        return Ok(());
+    }
+    Err(CliError::new(exit::TRY_AGAIN, "bridge_runs", "tasuki-fleet runs on this home. Nothing was changed.")
+        .hint("Stop it first: tasuki fleet service uninstall, or end `tasuki fleet run`."))
+}
+
+/// Makes this home a member no more. What others have sent it stays with the server until the owner expels the host.
+pub(super) fn leave(session: &CliSession) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    let (host, fleet) = joined(&ground)?;
+    without_bridge(&ground)?;
+    if OwnerFile::load(&ground.folder)?.is_some() {
+        let owner = ground.folder.path("", crate::bridge::owner::OWNER);
+        session.out.note(&format!("The fleet's own key stays in {}.", owner.display()));
+    }
+    for name in ["host.json", "jwt", "key", "members.json", run::SEEN, "bridge.json", "lock"] {
+        ground.folder.remove("", name)?;
+    }
+    for name in ground.folder.names("hosts")? {
+        ground.folder.remove("hosts", &name)?;
+    }
+    let line = format!(
+        "This home is no member of the fleet {} any more. Tell the owner to expel {}: tasuki fleet expel {}",
+        fleet.name, host.name, host.name
+    );
+    session.report(&json!({"status": "left", "fleet": fleet.name}), &line)
+}
+
+/// Says that this home was moved here, and that its former place is gone.
+pub(super) fn moved(session: &CliSession) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    let (host, _) = joined(&ground)?;
+    without_bridge(&ground)?;
+    HostFile { was_moved: true, ..host.clone() }.save(&ground.folder)?;
+    let line = format!("The bridge of {} starts here the next time, even if its last one ran on another machine.", host.name);
+    session.report(&json!({"status": "moved", "host": host.name}), &line)
+}
+
+/// Makes this home a new one under its old name, for the owner to admit again.
+pub(super) fn rejoin(session: &CliSession) -> Result<(), CliError> {
+    let ground = Ground::open(session)?;
+    let (host, _) = joined(&ground)?;
+    without_bridge(&ground)?;
+    let (new, keys) = (HostFile::new(host.name), HostKeys::generate());
+    save_keys(&ground.folder, &keys)?;
+    new.save(&ground.folder)?;
+    ground.folder.remove("", run::SEEN)?;
+    let line = KeyLine::of(&new, &keys).line();
+    session.out.note("This home has a new identity. Have it admitted: tasuki fleet admit --replace LINE, then join here.");
+    session.report(&json!({"status": "ready", "host": new.name, "line": line}), &line)
+}

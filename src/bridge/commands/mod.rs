@@ -1,0 +1,209 @@
+//! The command line of `tasuki-fleet`.
+
+mod hosts;
+mod membership;
+mod rights;
+mod server;
+mod service;
+
+use super::folder::FleetFolder;
+use super::settings::FleetSettings;
+use crate::cli::CliSession;
+use crate::cli::error::CliError;
+use crate::cli::output::{Out, eprint_quietly};
+use crate::config::Home;
+use crate::core::text::{plain_json, sanitise};
+use crate::exit;
+use clap::{Parser, Subcommand};
+use membership::{AdmitArgs, ExpelArgs, JoinArgs, KeyArgs, SetupArgs};
+use std::ffi::OsString;
+use std::future::Future;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The longest line of standard input that is read, in bytes.
+const MOST_INPUT: u64 = 64 << 10;
+
+/// Several hosts that ask each other for things, through a server that is trusted with nothing.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tasuki-fleet",
+    bin_name = "tasuki fleet",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "Example, on the machine that holds the fleet's key:\n  tasuki fleet server init ./fleet-server --listen 0.0.0.0:4222 --name home\n  nats-server -c ./fleet-server/nats-server.conf &\n  tasuki fleet join --first ./fleet-server --as desk\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -\n  ssh box tasuki fleet accept desk view send\n\nThe whole of it: tasuki help fleet"
+)]
+struct FleetCli {
+    /// tasuki's home folder [default: TASUKI_HOME, else tasuki in your data folder].
+    #[arg(long, global = true, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Print JSON. Errors are JSON too, on standard error.
+    #[arg(long, global = true)]
+    json: bool,
+    /// How long to wait for an answer, such as 30s or 10m.
+    #[arg(long, global = true, value_name = "TIME", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+    #[command(subcommand)]
+    command: FleetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum FleetCommand {
+    /// Run the bridge in the foreground, until it is interrupted.
+    #[command(after_help = "Example:\n  tasuki fleet run")]
+    Run,
+    /// Write what a NATS server of a new fleet needs.
+    #[command(subcommand)]
+    Server(server::ServerCommand),
+    /// Join a fleet by its ticket, or be the first host of a new one.
+    #[command(
+        after_help = "Example:\n  tasuki fleet join --first ./fleet-server --as desk\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -"
+    )]
+    Join(JoinArgs),
+    /// Make this host's keys and print the line by which the owner admits it. The line is no secret.
+    #[command(after_help = "Example:\n  tasuki fleet key box")]
+    Key(KeyArgs),
+    /// Admit a host by its key line, and print its ticket. The ticket is no secret.
+    #[command(after_help = "Example:\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -")]
+    Admit(AdmitArgs),
+    /// Make the streams at the server, where they are missing.
+    #[command(after_help = "Example:\n  tasuki fleet setup --replicas 3")]
+    Setup(SetupArgs),
+    /// Let a host ask this one for certain things. Without that it may ask for nothing.
+    #[command(
+        after_help = "Rights: view, send, receive, operate, work, personas. All but view let that host run code here.\n\nExample:\n  tasuki fleet accept desk view send\n  tasuki fleet accept '*' view"
+    )]
+    Accept(rights::AcceptArgs),
+    /// Take a host's rights back.
+    #[command(after_help = "Example:\n  tasuki fleet refuse desk\n  tasuki fleet refuse desk send")]
+    Refuse(rights::RefuseArgs),
+    /// Expel a host from the fleet.
+    #[command(after_help = "Example:\n  tasuki fleet expel box")]
+    Expel(ExpelArgs),
+    /// Leave the fleet.
+    #[command(after_help = "Example:\n  tasuki fleet leave")]
+    Leave,
+    /// Say that this home was moved here from another machine, and is gone there.
+    #[command(after_help = "Example:\n  tasuki fleet moved")]
+    Moved,
+    /// Make this home a new one under its old name, after it was put back to an older state.
+    #[command(after_help = "Example:\n  tasuki fleet rejoin")]
+    Rejoin,
+    /// List the hosts of the fleet.
+    #[command(after_help = "Example:\n  tasuki fleet hosts")]
+    Hosts,
+    /// Show what this host was asked for and has asked for, newest last. There is no text in it.
+    #[command(after_help = "Example:\n  tasuki fleet audit --limit 20")]
+    Audit(hosts::AuditArgs),
+    /// Let systemd run the bridge for you.
+    #[command(subcommand)]
+    Service(service::FleetServiceCommand),
+}
+
+/// Runs one command line of `tasuki-fleet`, the program's name first, and returns the exit code.
+#[must_use]
+pub fn main(args: &[OsString]) -> u8 {
+    let cli = match FleetCli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(args, &error),
+    };
+    let json = cli.json;
+    match dispatch(&cli) {
+        Ok(()) => exit::DONE,
+        Err(error) => complain(&error, json),
+    }
+}
+
+fn usage(args: &[OsString], error: &clap::Error) -> u8 {
+    if !error.use_stderr() {
+        // A pager may close the output before the end of a help text; that is not a failure.
+        let _ = error.print();
+        return exit::DONE;
+    }
+    let text = sanitise(error.to_string().trim_end().trim_start_matches("error: "));
+    if args.iter().any(|arg| arg == "--json") {
+        let first = text.lines().next().unwrap_or_default().to_owned();
+        return complain(&CliError::usage(first).hint("See tasuki fleet --help."), true);
+    }
+    eprint_quietly(&format!("tasuki-fleet: {text}"));
+    exit::USAGE
+}
+
+fn complain(error: &CliError, json: bool) -> u8 {
+    if !error.is_silent() {
+        eprint_quietly(&if json { plain_json(&error.json().to_string()).into_owned() } else { error.text() });
+    }
+    error.exit
+}
+
+fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
+    let session =
+        CliSession { home: Home::resolve(cli.home.as_deref())?, out: Out::new(cli.json), timeout: cli.timeout };
+    match &cli.command {
+        FleetCommand::Run => {
+            log(cli.json);
+            super::run::run(&session.home)
+        }
+        FleetCommand::Server(command) => server::command(&session, command),
+        FleetCommand::Join(args) => membership::join(&session, args),
+        FleetCommand::Key(args) => membership::key(&session, args),
+        FleetCommand::Admit(args) => membership::admit(&session, args),
+        FleetCommand::Setup(args) => membership::setup(&session, args),
+        FleetCommand::Accept(args) => rights::accept(&session, args),
+        FleetCommand::Refuse(args) => rights::refuse(&session, args),
+        FleetCommand::Expel(args) => membership::expel(&session, args),
+        FleetCommand::Leave => membership::leave(&session),
+        FleetCommand::Moved => membership::moved(&session),
+        FleetCommand::Rejoin => membership::rejoin(&session),
+        FleetCommand::Hosts => hosts::list(&session),
+        FleetCommand::Audit(args) => hosts::audit(&session, args),
+        FleetCommand::Service(command) => service::command(&session, command),
+    }
+}
+
+/// The log of `run` goes to standard error; `TASUKI_LOG` says how much of it.
+fn log(json: bool) {
+    let filter = std::env::var("TASUKI_LOG").unwrap_or_else(|_| "tasuki=info,tasuki_fleet=info,warn".to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_else(|_| "info".into());
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    if json { lines.json().init() } else { lines.with_ansi(false).init() }
+    exit::end_on_fault(|| false, eprint_quietly);
+}
+
+/// What most commands need: the folder and its settings.
+struct Ground {
+    folder: FleetFolder,
+    settings: FleetSettings,
+}
+
+impl Ground {
+    fn open(session: &CliSession) -> Result<Ground, CliError> {
+        let root = session.home.root();
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(root).map_err(|error| CliError::file("Can't make the home", root, &error))?;
+        let folder = FleetFolder::open(&session.home)?;
+        let settings = FleetSettings::load(&folder)?;
+        Ok(Ground { folder, settings })
+    }
+}
+
+/// The argument, or the first line of standard input for `-`.
+fn line_of_input(argument: &str) -> Result<String, CliError> {
+    if argument != "-" {
+        return Ok(argument.to_owned());
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MOST_INPUT).read_to_string(&mut text);
+    read.map_err(|error| CliError::refused("input", format!("Standard input can't be read: {error}.")))?;
+    Ok(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned())
+}
+
+/// Runs something that talks to the server.
+fn wait_for<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
+    runtime.block_on(future)
+}

@@ -1,0 +1,191 @@
+//! `HOME/fleet`: the bridge's own files. Only this user may open them, no link in it is followed, and every file appears
+//! whole or not at all.
+
+use crate::cli::error::CliError;
+use crate::config::Home;
+use crate::files::{self, Grade, Unfit, way};
+use crate::exit;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The folders inside it.
+const FOLDERS: [&str; 8] = ["tmp", "requests", "results", "rejected", "out", "in", "told", "hosts"];
+/// The most names of one folder that are listed at once.
+pub(super) const MOST_NAMES: usize = 10_000;
+/// The largest file of the bridge that is read, in bytes.
+pub(super) const MOST_BYTES: u64 = 64 << 20;
+
+/// The folder, checked.
+#[derive(Debug, Clone)]
+pub struct FleetFolder {
+    root: PathBuf,
+}
+
+impl FleetFolder {
+    /// Opens the folder, and makes what is missing in it.
+    ///
+    /// # Errors
+    /// It can't be made; or others can open it, or put another one into its place.
+    pub fn open(home: &Home) -> Result<FleetFolder, CliError> {
+        let root = home.fleet();
+        let failed = |path: &Path, error: &io::Error| CliError::file("Can't make", path, error);
+        let parent = files::open_dir(home.root()).map_err(|error| failed(home.root(), &error))?;
+        let own = files::make_dir_at(&parent, "fleet").map_err(|error| failed(&root, &error))?;
+        check(&root, &own)?;
+        for folder in FOLDERS {
+            let made = files::make_dir_at(&own, folder).map_err(|error| failed(&root.join(folder), &error))?;
+            check(&root.join(folder), &made)?;
+        }
+        Ok(FleetFolder { root })
+    }
+
+    /// Where a file of it lies; `folder` is empty for the folder itself.
+    #[must_use]
+    pub fn path(&self, folder: &str, name: &str) -> PathBuf {
+        self.root.join(folder).join(name)
+    }
+
+    fn dir(&self, folder: &str) -> io::Result<OwnedFd> {
+        let mut dir = files::open_dir(&self.root)?;
+        for part in folder.split('/').filter(|part| !part.is_empty()) {
+            dir = files::open_dir_at(&dir, part)?;
+        }
+        Ok(dir)
+    }
+
+    /// A file's bytes; none if it is not there.
+    ///
+    /// # Errors
+    /// It can't be read, is not a plain file of this user, or holds too much.
+    pub fn read(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, CliError> {
+        let failed = |error: &io::Error| CliError::file("Can't read", &self.path(folder, name), error);
+        let dir = match self.dir(folder) {
+            Ok(dir) => dir,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(&error)),
+        };
+        match files::read_at(&dir, OsStr::new(name), MOST_BYTES) {
+            Ok((bytes, _)) => Ok(Some(bytes)),
+            Err(Unfit::Missing | Unfit::Changing) => Ok(None),
+            Err(unfit) => Err(failed(&io::Error::other(unfit.to_string()))),
+        }
+    }
+
+    /// Writes a file whole, whatever lay there.
+    ///
+    /// # Errors
+    /// The system's; then what lay there is as it was.
+    pub fn write(&self, folder: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), CliError> {
+        let temp = format!(".{}.tmp", uuid::Uuid::new_v4().simple());
+        let written = self.dir(folder).and_then(|dir| {
+            files::replace_at(&dir, OsStr::new(&temp), OsStr::new(name), bytes, grade)
+        });
+        written.map_err(|error| CliError::file("Can't write", &self.path(folder, name), &error))
+    }
+
+    /// Writes a file whole, if the name is free; false if it is taken.
+    ///
+    /// # Errors
+    /// The system's; then there is no such file.
+    pub fn create(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<bool, CliError> {
+        let temp = format!("{}.tmp", uuid::Uuid::new_v4().simple());
+        let made = self.dir("tmp").and_then(|tmp| {
+            let to = self.dir(folder)?;
+            files::create_at(&tmp, OsStr::new(&temp), &to, OsStr::new(name), bytes, Grade::Durable)
+        });
+        made.map_err(|error| CliError::file("Can't write", &self.path(folder, name), &error))
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The system's, but not that it was gone.
+    pub fn remove(&self, folder: &str, name: &str) -> Result<(), CliError> {
+        let removed = self.dir(folder).and_then(|dir| files::remove_at(&dir, OsStr::new(name)));
+        removed.map(drop).map_err(|error| CliError::file("Can't remove", &self.path(folder, name), &error))
+    }
+
+    /// Makes a folder inside one of them.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn make(&self, folder: &str, name: &str) -> Result<(), CliError> {
+        let made = self.dir(folder).and_then(|dir| files::make_dir_at(&dir, name));
+        made.map(drop).map_err(|error| CliError::file("Can't make", &self.path(folder, name), &error))
+    }
+
+    /// The names of a folder's files, sorted, at most 10,000, without temporary ones.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn names(&self, folder: &str) -> Result<Vec<String>, CliError> {
+        let listed = self.dir(folder).and_then(|dir| files::names(&dir, MOST_NAMES, |_| true));
+        let (names, _) = listed.map_err(|error| CliError::file("Can't list", &self.path(folder, ""), &error))?;
+        let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
+        names.retain(|name| !name.starts_with('.'));
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// When a file was last changed, in milliseconds since 1970; none if it is not there.
+    #[must_use]
+    pub fn changed_ms(&self, folder: &str, name: &str) -> Option<i64> {
+        let dir = self.dir(folder).ok()?;
+        Some(files::meta_at(&dir, name).ok()??.file_stamp.mtime_ns / 1_000_000)
+    }
+}
+
+/// Held to the same rules as the home: ours, and closed to everybody else.
+fn check(path: &Path, dir: &OwnedFd) -> Result<(), CliError> {
+    way::trust(path).map_err(|error| CliError::new(exit::NOT_ALLOWED, "not_allowed", format!("{error}.")))?;
+    let meta = files::meta(dir).map_err(|error| CliError::file("Can't check", path, &error))?;
+    if meta.is_ours() && meta.mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let message = format!("Other users can open {} (mode {:04o}). Nothing was read or written.", path.display(), meta.mode);
+    Err(CliError::new(exit::NOT_ALLOWED, "not_allowed", message).hint(format!("chmod 0700 '{}'", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let home = Home::at(dir.path()).expect("a home");
+        (dir, home)
+    }
+
+    #[test]
+    fn files_are_written_whole_read_and_removed() {
+        let (_dir, home) = home();
+        let folder = FleetFolder::open(&home).expect("it is made");
+        assert_eq!(folder.read("out", "a.json").expect("readable"), None);
+        assert!(folder.create("out", "a.json", b"1").expect("it is written"));
+        assert!(!folder.create("out", "a.json", b"2").expect("it is taken"));
+        assert_eq!(folder.read("out", "a.json").expect("readable").as_deref(), Some(b"1".as_slice()));
+        folder.write("out", "a.json", b"3", Grade::Fast).expect("it is written");
+        assert_eq!(folder.names("out").expect("listed"), ["a.json"]);
+        folder.remove("out", "a.json").expect("removed");
+        folder.remove("out", "a.json").expect("it was gone");
+        assert!(folder.names("out").expect("listed").is_empty() && folder.names("tmp").expect("listed").is_empty());
+    }
+
+    #[test]
+    fn a_folder_that_others_can_open_and_a_link_are_refused() {
+        let (_dir, home) = home();
+        let folder = FleetFolder::open(&home).expect("it is made");
+        std::os::unix::fs::symlink("/etc/hostname", folder.path("results", "a.json")).expect("a link");
+        assert!(folder.read("results", "a.json").is_err());
+        std::fs::set_permissions(home.fleet(), PermissionsExt::from_mode(0o750)).expect("ours");
+        let error = FleetFolder::open(&home).expect_err("others can open it");
+        assert_eq!((error.exit, error.code.as_str()), (exit::NOT_ALLOWED, "not_allowed"));
+        std::fs::set_permissions(home.fleet(), PermissionsExt::from_mode(0o700)).expect("ours");
+        std::fs::remove_dir(home.fleet().join("told")).expect("empty");
+        std::os::unix::fs::symlink("/tmp", home.fleet().join("told")).expect("a link");
+        assert!(FleetFolder::open(&home).is_err());
+    }
+}

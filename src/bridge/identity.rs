@@ -1,0 +1,377 @@
+//! Who this host is: its name and home, its two keys, and the fleet that it has joined. And the two lines by which a
+//! host is admitted: the key line, which the newcomer prints, and the ticket, which the owner prints. Neither is a
+//! secret.
+
+use super::folder::FleetFolder;
+use super::settings::FleetSettings;
+use crate::cli::error::CliError;
+use crate::core::host::{FleetName, HomeId, HostName};
+use crate::exit;
+use crate::files::Grade;
+use crate::fleet::nats::{FleetPlace, ServerAccess};
+use crate::fleet::{AccountKey, BoxKey, HostKeys, UserKey};
+use data_encoding::BASE64URL_NOPAD;
+use serde::{Deserialize, Serialize};
+use std::process::{Command, Stdio};
+
+/// The file of the host's name and fleet.
+const HOST: &str = "host.json";
+/// The file of the host's seeds: user, then box, each in a line.
+const KEY: &str = "key";
+/// The file of the host's claims.
+const JWT: &str = "jwt";
+/// The file of the certificate of the server's authority.
+const CA: &str = "ca.pem";
+/// The longest ticket or key line, in bytes.
+const MOST_LINE: usize = 64 << 10;
+
+/// `fleet/host.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFile {
+    v: u8,
+    /// The host's name.
+    pub name: HostName,
+    /// Its identity.
+    pub home_id: HomeId,
+    /// The fleet that it has joined; none yet after `tasuki fleet key`.
+    pub fleet: Option<JoinedFleet>,
+    /// The operator has said that this home was moved here from another machine (`tasuki fleet moved`); until the bridge
+    /// has served once.
+    #[serde(default)]
+    pub was_moved: bool,
+}
+
+/// The fleet that a host has joined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinedFleet {
+    /// Its name.
+    pub name: FleetName,
+    /// The key that says who is a member.
+    pub key: AccountKey,
+    /// The server's addresses.
+    pub servers: Vec<String>,
+    /// The domain of the server's streams.
+    pub domain: String,
+}
+
+/// What the owner gives to a newcomer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ticket {
+    /// The fleet.
+    pub fleet: FleetName,
+    /// The key that says who is a member.
+    pub fleet_key: AccountKey,
+    /// The server's addresses.
+    pub servers: Vec<String>,
+    /// The certificate of its authority; none if it is one that the system knows.
+    pub ca: Option<String>,
+    /// The domain of its streams.
+    pub domain: String,
+    /// The newcomer's claims.
+    pub jwt: String,
+}
+
+/// What a newcomer prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyLine {
+    /// Its name.
+    pub name: HostName,
+    /// Its identity.
+    pub home_id: HomeId,
+    /// The key that it signs with.
+    pub user_key: UserKey,
+    /// The key that letters to it are sealed to.
+    pub box_key: BoxKey,
+}
+
+impl HostFile {
+    /// A host that has joined no fleet yet.
+    #[must_use]
+    pub fn new(name: HostName) -> HostFile {
+        HostFile { v: 1, name, home_id: HomeId(uuid::Uuid::new_v4()), fleet: None, was_moved: false }
+    }
+
+    /// Reads it; none if this home has neither made a key nor joined a fleet.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn load(folder: &FleetFolder) -> Result<Option<HostFile>, CliError> {
+        let Some(bytes) = folder.read("", HOST)? else { return Ok(None) };
+        let path = folder.path("", HOST);
+        let broken = |error| CliError::config("not_json", format!("{} can't be read: {error}.", path.display()));
+        serde_json::from_slice(&bytes).map(Some).map_err(broken)
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn save(&self, folder: &FleetFolder) -> Result<(), CliError> {
+        folder.write("", HOST, &serde_json::to_vec_pretty(self).expect("a plain value"), Grade::Durable)
+    }
+}
+
+/// This host as a member of its fleet.
+#[derive(Debug)]
+pub struct Membership {
+    /// Its name and home.
+    pub host: HostFile,
+    /// The fleet.
+    pub fleet: JoinedFleet,
+    /// Its keys.
+    pub keys: HostKeys,
+    /// Its claims.
+    pub jwt: String,
+}
+
+impl Membership {
+    /// Reads all of it.
+    ///
+    /// # Errors
+    /// `no_fleet` (77) if this home has joined none; a file is missing or can't be read.
+    pub fn load(folder: &FleetFolder, settings: &FleetSettings) -> Result<Membership, CliError> {
+        let host = HostFile::load(folder)?.ok_or_else(not_a_member)?;
+        let fleet = host.fleet.clone().ok_or_else(not_a_member)?;
+        let keys = load_keys(folder, settings)?.ok_or_else(|| missing(folder, KEY))?;
+        let jwt = folder.read("", JWT)?.ok_or_else(|| missing(folder, JWT))?;
+        let jwt = String::from_utf8(jwt).map_err(|_| missing(folder, JWT))?.trim().to_owned();
+        Ok(Membership { host, fleet, keys, jwt })
+    }
+
+    /// Where the server is, as the ticket or the settings say.
+    ///
+    /// # Errors
+    /// A server off this machine would be reached without encryption, and the settings do not allow that.
+    pub fn access(&self, folder: &FleetFolder, settings: &FleetSettings) -> Result<ServerAccess, CliError> {
+        access(&self.fleet, &self.jwt, folder, settings)
+    }
+
+    /// The fleet and the host's name.
+    #[must_use]
+    pub fn place(&self) -> FleetPlace {
+        FleetPlace { fleet: self.fleet.name.clone(), host: self.host.name.clone() }
+    }
+}
+
+/// Where the server is, and the claims to log in with.
+///
+/// # Errors
+/// As for [`Membership::access`].
+pub fn access(
+    fleet: &JoinedFleet,
+    jwt: &str,
+    folder: &FleetFolder,
+    settings: &FleetSettings,
+) -> Result<ServerAccess, CliError> {
+    let own = &settings.server;
+    let urls = if own.urls.is_empty() { fleet.servers.clone() } else { own.urls.clone() };
+    if let Some(open) = urls.iter().find(|url| is_open(url)).filter(|_| !own.plaintext) {
+        let message = format!("The server {open} is on another machine and would be reached without encryption.");
+        let hint = "Use an address that begins with tls://, or allow it in fleet.toml: [server] plaintext = true.";
+        return Err(CliError::config("plaintext", message).hint(hint));
+    }
+    let kept = folder.path("", CA);
+    let ca = own.ca.clone().or_else(|| kept.is_file().then_some(kept));
+    let needs_ca = urls.iter().any(|url| url.starts_with("tls://"));
+    let domain = own.domain.clone().unwrap_or_else(|| fleet.domain.clone());
+    Ok(ServerAccess { urls, ca: ca.filter(|_| needs_ca), domain, jwt: jwt.to_owned() })
+}
+
+/// Whether this address is off this machine and not encrypted.
+fn is_open(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("nats://").or_else(|| url.strip_prefix("ws://")) else { return false };
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    let is_local = ["127.", "localhost:", "[::1]"].iter().any(|local| host.starts_with(local)) || host == "localhost";
+    !is_local
+}
+
+/// The host's keys: by the settings' command, or from the file; none if there is neither.
+///
+/// # Errors
+/// They can't be read.
+pub fn load_keys(folder: &FleetFolder, settings: &FleetSettings) -> Result<Option<HostKeys>, CliError> {
+    let text = match settings.key_command.split_first() {
+        Some((program, args)) => printed(program, args)?,
+        None => match folder.read("", KEY)? {
+            Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            None => return Ok(None),
+        },
+    };
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (user, sealing) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let broken = |error| CliError::config("bad_key", format!("This host's key can't be used: {error}."));
+    HostKeys::from_seeds(user, sealing).map(Some).map_err(broken)
+}
+
+/// Runs the command that prints the key, without a shell.
+fn printed(program: &str, args: &[String]) -> Result<String, CliError> {
+    let failed = |why: String| CliError::config("key_command", format!("The key_command {program} failed: {why}."));
+    let run = Command::new(program).args(args).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = run.map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(output.status.to_string()));
+    }
+    String::from_utf8(output.stdout).map_err(|_| failed("it has printed something else than text".to_owned()))
+}
+
+/// Writes new keys of this host.
+///
+/// # Errors
+/// The system's.
+pub fn save_keys(folder: &FleetFolder, keys: &HostKeys) -> Result<(), CliError> {
+    let [user, sealing] = keys.seeds();
+    folder.write("", KEY, format!("{user}\n{sealing}\n").as_bytes(), Grade::Durable)
+}
+
+/// Takes what a ticket says: fleet, server, claims.
+///
+/// # Errors
+/// The system's.
+pub fn save_ticket(folder: &FleetFolder, host: &HostFile, ticket: &Ticket) -> Result<(), CliError> {
+    if let Some(ca) = &ticket.ca {
+        folder.write("", CA, ca.as_bytes(), Grade::Durable)?;
+    }
+    folder.write("", JWT, ticket.jwt.as_bytes(), Grade::Durable)?;
+    let Ticket { fleet: name, fleet_key: key, servers, domain, .. } = ticket.clone();
+    HostFile { fleet: Some(JoinedFleet { name, key, servers, domain }), ..host.clone() }.save(folder)
+}
+
+impl Ticket {
+    /// The line that is given to the newcomer.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("tkf1.{}", BASE64URL_NOPAD.encode(&serde_json::to_vec(self).expect("a plain value")))
+    }
+
+    /// Reads such a line; none if it is not one.
+    #[must_use]
+    pub fn read(line: &str) -> Option<Ticket> {
+        let text = line.trim().strip_prefix("tkf1.").filter(|text| text.len() <= MOST_LINE)?;
+        serde_json::from_slice(&BASE64URL_NOPAD.decode(text.as_bytes()).ok()?).ok()
+    }
+}
+
+impl KeyLine {
+    /// The line of a host's keys.
+    #[must_use]
+    pub fn of(host: &HostFile, keys: &HostKeys) -> KeyLine {
+        let (user_key, box_key) = (keys.user_key(), keys.box_key());
+        KeyLine { name: host.name.clone(), home_id: host.home_id, user_key, box_key }
+    }
+
+    /// The line that is given to the owner.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("tkk1.{}.{}.{}.{}", self.name, self.home_id, self.user_key, self.box_key)
+    }
+
+    /// Reads such a line; none if it is not one.
+    #[must_use]
+    pub fn read(line: &str) -> Option<KeyLine> {
+        let text = line.trim().strip_prefix("tkk1.").filter(|text| text.len() <= MOST_LINE)?;
+        let mut words = text.split('.');
+        let (name, home_id) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let (user_key, box_key) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        words.next().is_none().then_some(KeyLine { name, home_id, user_key, box_key })
+    }
+}
+
+fn missing(folder: &FleetFolder, name: &str) -> CliError {
+    let path = folder.path("", name);
+    CliError::config("not_a_member", format!("{} is missing or can't be read.", path.display()))
+        .hint("Have this host admitted again: tasuki fleet key, then admit, then join.")
+}
+
+/// The error of every command that needs a fleet where none was joined.
+#[must_use]
+pub fn not_a_member() -> CliError {
+    CliError::new(exit::NOT_ALLOWED, "no_fleet", "This home has joined no fleet.")
+        .hint("How to set up a fleet of several hosts: tasuki help fleet")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Home;
+    use crate::fleet::FleetKeys;
+    use proptest::prelude::*;
+
+    fn folder() -> (tempfile::TempDir, FleetFolder) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = FleetFolder::open(&Home::at(dir.path()).expect("a home")).expect("it is made");
+        (dir, folder)
+    }
+
+    fn ticket() -> Ticket {
+        Ticket {
+            fleet: "home".parse().expect("a name"),
+            fleet_key: FleetKeys::generate().account_key(),
+            servers: vec!["tls://10.0.0.1:4222".to_owned()],
+            ca: Some("certificate".to_owned()),
+            domain: "hub".to_owned(),
+            jwt: "a.b.c".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_ticket_and_a_key_line_are_read_as_they_were_written() {
+        let (host, keys) = (HostFile::new("box".parse().expect("a name")), HostKeys::generate());
+        let line = KeyLine::of(&host, &keys);
+        assert_eq!(KeyLine::read(&format!("{}\n", line.line())), Some(line.clone()));
+        assert!(KeyLine::read(&format!("{}.more", line.line())).is_none());
+        let ticket = ticket();
+        assert_eq!(Ticket::read(&ticket.line()), Some(ticket));
+    }
+
+    #[test]
+    fn a_host_is_a_member_once_it_has_a_key_and_a_ticket() {
+        let (_dir, folder) = folder();
+        let settings = FleetSettings::default();
+        assert_eq!(Membership::load(&folder, &settings).expect_err("none yet").code, "no_fleet");
+        let (host, keys) = (HostFile::new("box".parse().expect("a name")), HostKeys::generate());
+        host.save(&folder).expect("saved");
+        save_keys(&folder, &keys).expect("saved");
+        assert_eq!(Membership::load(&folder, &settings).expect_err("no fleet yet").code, "no_fleet");
+        save_ticket(&folder, &host, &ticket()).expect("saved");
+        let member = Membership::load(&folder, &settings).expect("a member");
+        assert_eq!((member.keys.user_key(), member.jwt.as_str()), (keys.user_key(), "a.b.c"));
+        let access = member.access(&folder, &settings).expect("encrypted");
+        assert_eq!((access.domain.as_str(), access.ca), ("hub", Some(folder.path("", CA))));
+        std::fs::write(folder.path("", KEY), "SUABC\n").expect("written");
+        assert_eq!(Membership::load(&folder, &settings).expect_err("a bad key").code, "bad_key");
+    }
+
+    #[test]
+    fn a_server_elsewhere_is_not_reached_without_encryption_unless_that_is_allowed() {
+        let (_dir, folder) = folder();
+        let fleet = |url: &str| JoinedFleet {
+            name: "home".parse().expect("a name"),
+            key: FleetKeys::generate().account_key(),
+            servers: vec![url.to_owned()],
+            domain: "hub".to_owned(),
+        };
+        let mut settings = FleetSettings::default();
+        for (url, is_fine) in [
+            ("nats://127.0.0.1:4222", true),
+            ("nats://localhost:4222", true),
+            ("tls://10.0.0.1:4222", true),
+            ("nats://10.0.0.1:4222", false),
+            ("nats://a@10.0.0.1:4222", false),
+            ("nats://localhost.example.org:4222", false),
+            ("ws://10.0.0.1:80", false),
+        ] {
+            assert_eq!(access(&fleet(url), "", &folder, &settings).is_ok(), is_fine, "{url}");
+        }
+        settings.server.plaintext = true;
+        assert!(access(&fleet("nats://10.0.0.1:4222"), "", &folder, &settings).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn lines_that_are_none_are_read_as_none(text in "(tkk1|tkf1)?\\.?[A-Za-z0-9_.-]{0,200}|\\PC{0,100}") {
+            let _ = KeyLine::read(&text);
+            let _ = Ticket::read(&text);
+        }
+    }
+}

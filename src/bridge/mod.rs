@@ -1,0 +1,32 @@
+//! The bridge between this home and the other hosts of its fleet: the program `tasuki-fleet`. It is a client of the
+//! spool, as commands are: it reads views and results, and drops request files. The sidecar knows nothing of it.
+//!
+//! 1. `commands`: what a person does: making a server's folder, joining, admitting, rights, looking.
+//! 2. `folder`, `settings`, `identity`, `owner`: `HOME/fleet` and what lies in it.
+//! 3. `run`, `machine`: the loop, and what it does about each event. `name`: being this host, and no other bridge being
+//!    it too. `asks`: requests of this host, with `out`, their files. `serves`: requests to this host, with `answers`.
+//! 4. `roster`, `directory`: what this host tells of itself, and what others tell.
+//! 5. `audit`: one line for each letter.
+//!
+//! Nothing here decides by itself who is believed or what is due: that is in [`crate::fleet`].
+
+mod answers;
+mod asks;
+mod audit;
+mod commands;
+mod directory;
+mod folder;
+mod identity;
+mod machine;
+mod members_file;
+mod name;
+mod out;
+mod owner;
+mod problem;
+mod roster;
+mod run;
+mod serves;
+mod settings;
+mod watch;
+
+pub use commands::main;

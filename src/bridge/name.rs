@@ -1,0 +1,152 @@
+//! Being one host: keeps the roster at this host's name, which is its lease, and the list of members.
+
+use super::audit::AuditLine;
+use super::machine::{Bridge, Done, ServerTime};
+use super::members_file;
+use crate::fleet::lease::{LeaseAct, OursSeen, RosterStanding};
+use crate::fleet::nats::{CourierError, PutOutcome, Standing};
+use crate::fleet::{Learnt, MemberList, Roster, Topic};
+
+/// How old the reading of the server's clock may be, in milliseconds.
+const CLOCK_FOR_MS: u64 = 60_000;
+
+impl Bridge {
+    /// Does what the lease asks for.
+    pub(super) fn keep_lease(&mut self) {
+        while let Some(act) = self.lease.poll(self.now.boot_ms) {
+            match act {
+                LeaseAct::Look => self.ask_for_own_name(false),
+                LeaseAct::Put { n, expected, serves } => self.put_roster(n, expected, serves),
+                LeaseAct::NoteScribble => {
+                    let host = self.here.host.to_string();
+                    let line =
+                        AuditLine { dir: "in", host: &host, id: "", kind: "roster", status: "not authentic: written over" };
+                    self.note(line, b"");
+                    tracing::warn!("somebody else has written to this host's name at the server; it is written over");
+                }
+                LeaseAct::End(problem) => {
+                    self.ended = Some(problem);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn ask_for_own_name(&self, is_clock: bool) {
+        let (courier, done, host) = (self.courier.clone(), self.done.clone(), self.here.host.clone());
+        tokio::spawn(async move {
+            let standing = courier.standing(&Topic::Host(&host)).await;
+            let _ = done.send(Done::Looked { standing, is_clock }).await;
+        });
+    }
+
+    fn put_roster(&mut self, n: u64, expected: u64, serves: bool) {
+        self.save_seen();
+        let mut roster = self.roster.roster(self.teller.clone(), n, &self.home);
+        roster.serves = serves;
+        let bytes = roster.sign(&self.keys, &self.here.fleet);
+        self.lease.sent(n, Bridge::digest(&bytes));
+        let (courier, done, host) = (self.courier.clone(), self.done.clone(), self.here.host.clone());
+        let asked_ms = self.now.boot_ms;
+        tokio::spawn(async move {
+            let outcome = courier.put(&Topic::Host(&host), bytes, expected).await;
+            let _ = done.send(Done::Put { n, outcome, asked_ms }).await;
+        });
+    }
+
+    pub(super) fn roster_put(&mut self, n: u64, outcome: PutOutcome, asked_ms: u64) {
+        let now_ms = self.now.boot_ms;
+        match outcome {
+            PutOutcome::Stored(sequence) => {
+                self.lease.stored(n, sequence, now_ms);
+                // Stored somewhere between the question and the answer.
+                self.put_at_ms = Some(asked_ms + now_ms.saturating_sub(asked_ms) / 2);
+                if self.server_time.is_none_or(|time| now_ms.saturating_sub(time.boot_ms) >= CLOCK_FOR_MS) {
+                    self.ask_for_own_name(true);
+                }
+                if self.host.was_moved && self.has_lease(0) {
+                    self.host.was_moved = false;
+                    self.host.save(&self.folder).unwrap_or_else(|error| tracing::warn!("{error}"));
+                }
+            }
+            PutOutcome::Other => self.ask_for_own_name(false),
+            PutOutcome::Unreachable => self.lease.failed(now_ms),
+        }
+    }
+
+    /// The server's time of this host's last roster.
+    pub(super) fn clock_looked(&mut self, standing: Result<Option<Standing>, CourierError>) {
+        if let (Ok(Some(standing)), Some(boot_ms)) = (standing, self.put_at_ms) {
+            self.server_time = Some(ServerTime { stored_ms: standing.stored_ms, boot_ms });
+            self.judge_waiting();
+        }
+    }
+
+    pub(super) fn own_name_looked(&mut self, standing: Result<Option<Standing>, CourierError>) {
+        let now_ms = self.now.boot_ms;
+        match standing {
+            Ok(None) => self.lease.looked(&RosterStanding::Nothing, 0, now_ms),
+            Ok(Some(standing)) => {
+                let seen = self.read_own(&standing.bytes);
+                self.lease.looked(&seen, standing.sequence, now_ms);
+            }
+            Err(error) => {
+                tracing::debug!(error = error.to_string(), "this host's name can't be looked up");
+                self.lease.failed(now_ms);
+            }
+        }
+    }
+
+    fn read_own(&self, bytes: &[u8]) -> RosterStanding {
+        let key = self.keys.user_key();
+        let Ok(roster) = Roster::open(bytes, &key, &self.here.fleet, &self.here.host) else {
+            return RosterStanding::NotAuthentic;
+        };
+        let Roster { machine, boot, instance, n, serves, journal_seq, started_at, .. } = roster;
+        let digest = Bridge::digest(bytes);
+        RosterStanding::Ours(Box::new(OursSeen { machine, boot, instance, n, serves, journal_seq, started_at, digest }))
+    }
+
+    /// A list of members was read from the server.
+    pub(super) fn members_read(&mut self, standing: Result<Option<Standing>, CourierError>) {
+        match standing {
+            Ok(Some(standing)) => self.learn_members(&standing.bytes),
+            Ok(None) => {
+                let what = "The server has no list of members for this fleet; run: tasuki fleet setup";
+                self.problem("members", Some(what.to_owned()));
+            }
+            Err(error) => tracing::debug!(error = error.to_string(), "the list of members can't be read"),
+        }
+        self.judge_waiting();
+    }
+
+    pub(super) fn learn_members(&mut self, bytes: &[u8]) {
+        let list = match MemberList::open(bytes, &self.fleet_key, &self.here.fleet) {
+            Ok(list) => list,
+            Err(error) => {
+                let what = format!("The list of members at the server is not believed: {error}.");
+                return self.problem("members", Some(what));
+            }
+        };
+        if self.members.learn(list) == Learnt::Newer {
+            let list = self.members.list();
+            tracing::info!(version = list.version, members = list.members.len(), "the list of members has changed");
+            members_file::save(&self.folder, bytes).unwrap_or_else(|error| tracing::warn!("{error}"));
+            self.numbers.keep_only(self.members.list());
+        }
+        let own = self.members.list().find(&self.here.host);
+        let is_member = own.is_some_and(|member| member.home_id == self.here.home_id);
+        let what = "This host is not in the list of members: it was expelled, or another home was admitted under its name.";
+        self.problem("members", (!is_member).then(|| what.to_owned()));
+    }
+
+    /// A roster or the list of members has changed at the server, or somebody says so.
+    pub(super) fn changed(&mut self, name: &str, bytes: Vec<u8>) {
+        if name == Topic::Fleet.as_str() {
+            return self.learn_members(&bytes);
+        }
+        if let Ok(host) = name.parse() {
+            self.roster_heard(&host, &bytes);
+        }
+    }
+}

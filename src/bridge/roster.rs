@@ -1,0 +1,165 @@
+//! What this host tells the others of itself, read from the views that its sidecar writes.
+
+use crate::cli::view::{self, ViewFile};
+use crate::config::Home;
+use crate::contract::fleet::{HostAgent, HostError, HostHandoff, HostPersona, HostSidecar, SidecarWord};
+use crate::contract::{AgentView, ErrorFile, HandoffView};
+use crate::core::text::sha256;
+use crate::core::time::{Now, millis};
+use crate::fleet::Roster;
+use crate::fleet::roster::{MOST_ENDED, Teller};
+use crate::spool::client::{SidecarPresence, sidecar_alive};
+use crate::spool::journal::last_whole_line;
+use std::collections::BTreeSet;
+
+/// The most entries of a kind.
+const MOST_ENTRIES: usize = 1_000;
+/// How long handoffs that have ended are told of, in milliseconds.
+const A_DAY_MS: i64 = 24 * 3_600_000;
+/// The files that make a persona.
+const PERSONA_FILES: [&str; 2] = ["persona.toml", "skill.md"];
+/// The largest of them that is read, in bytes.
+const MOST_PERSONA: u64 = 1 << 20;
+
+/// The entries of a roster.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Entries {
+    sidecar: HostSidecar,
+    agents: Vec<HostAgent>,
+    handoffs: Vec<HostHandoff>,
+    errors: Vec<HostError>,
+    personas: Vec<HostPersona>,
+}
+
+/// Reads the views, and remembers what was read last.
+#[derive(Debug)]
+pub(super) struct RosterSource {
+    last: Entries,
+}
+
+impl RosterSource {
+    pub(super) fn new(_home: &Home) -> RosterSource {
+        RosterSource { last: Entries::default() }
+    }
+
+    /// Reads the views; whether something has changed since the last time.
+    pub(super) fn refresh(&mut self, home: &Home, hide: &[String], now: &Now) -> bool {
+        let mut entries = Entries {
+            sidecar: sidecar(home, &self.last.sidecar, now),
+            agents: agents(home, hide),
+            handoffs: handoffs(home, hide, now),
+            errors: errors(home),
+            personas: personas(home, hide),
+        };
+        // A list that can't be read at this moment is told of as it was.
+        if entries.agents.is_empty() && !home.agent_views().is_dir() {
+            entries.agents.clone_from(&self.last.agents);
+        }
+        let is_new = entries != self.last;
+        self.last = entries;
+        is_new
+    }
+
+    /// The roster as it stands.
+    pub(super) fn roster(&self, teller: Teller, n: u64, home: &Home) -> Roster {
+        let Entries { sidecar, agents, handoffs, errors, personas } = self.last.clone();
+        let mut roster = Roster::new(teller, n, journal_seq(home), sidecar);
+        let all = [agents.len(), handoffs.len(), errors.len(), personas.len()];
+        roster.more = all.iter().map(|count| count.saturating_sub(MOST_ENTRIES) as u64).sum();
+        roster.agents = agents.into_iter().take(MOST_ENTRIES).collect();
+        roster.handoffs = handoffs.into_iter().take(MOST_ENTRIES).collect();
+        roster.errors = errors.into_iter().take(MOST_ENTRIES).collect();
+        roster.personas = personas.into_iter().take(MOST_ENTRIES).collect();
+        roster
+    }
+}
+
+/// The number of the last line in the home's journal; 0 if there is none.
+pub(super) fn journal_seq(home: &Home) -> u64 {
+    let opened = crate::files::open(&home.spool().join("journal.jsonl")).ok();
+    opened.and_then(|(mut file, _)| last_whole_line(&mut file).ok()?.1).unwrap_or_default()
+}
+
+fn sidecar(home: &Home, before: &HostSidecar, now: &Now) -> HostSidecar {
+    let state = match sidecar_alive(home.root(), now) {
+        SidecarPresence::Alive { .. } => SidecarWord::Runs,
+        SidecarPresence::Stale { .. } | SidecarPresence::None => SidecarWord::Away,
+    };
+    if before.state == state { before.clone() } else { HostSidecar { state: state.into(), since: now.rfc3339() } }
+}
+
+fn shown(persona: Option<&str>, hide: &[String]) -> Option<String> {
+    persona.filter(|slug| !slug.is_empty() && !hide.iter().any(|hidden| hidden == slug)).map(str::to_owned)
+}
+
+fn agents(home: &Home, hide: &[String]) -> Vec<HostAgent> {
+    let mut views: Vec<ViewFile<AgentView>> = view::all(&home.agent_views()).unwrap_or_default();
+    views.retain(|agent| agent.is_living());
+    views.sort_by(|a, b| a.agent_id.cmp(&b.agent_id));
+    let one = |agent: &ViewFile<AgentView>| HostAgent {
+        agent_id: agent.agent_id.clone(),
+        persona: shown(agent.persona_slug.as_deref(), hide),
+        profile: agent.profile.clone(),
+        state: agent.state.as_str().to_owned(),
+        context: agent.context.as_ref().and_then(|context| u8::try_from(context.percent?.min(100)).ok()),
+        handoff_id: agent.handoff_id.clone(),
+        since: agent.state_since.clone().unwrap_or_default(),
+    };
+    views.iter().map(one).collect()
+}
+
+/// Those that are open, then the last that have ended, the newest first.
+fn handoffs(home: &Home, hide: &[String], now: &Now) -> Vec<HostHandoff> {
+    let views: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), MOST_ENTRIES).unwrap_or_default();
+    let since = |handoff: &HandoffView| {
+        handoff.steps.last().map_or_else(|| handoff.created_at.clone(), |step| step.entered_at.clone())
+    };
+    let is_recent = |handoff: &HandoffView| millis(&since(handoff)).is_some_and(|at| now.wall_ms - at <= A_DAY_MS);
+    let is_open = |handoff: &HandoffView| handoff.step.known().is_none_or(|step| !step.is_end());
+    let one = |handoff: &ViewFile<HandoffView>| HostHandoff {
+        handoff_id: handoff.handoff_id.clone(),
+        agent_id: handoff.agent_id.clone(),
+        persona: shown(Some(&handoff.persona_slug), hide),
+        step: handoff.step.as_str().to_owned(),
+        since: since(handoff),
+        from: None,
+        to: None,
+        error: handoff.error.as_ref().map(|error| error.code.clone()),
+    };
+    let (open, ended): (Vec<_>, Vec<_>) = views.iter().partition(|handoff| is_open(handoff));
+    let ended = ended.into_iter().filter(|handoff| is_recent(handoff)).take(MOST_ENDED);
+    open.into_iter().chain(ended).map(one).collect()
+}
+
+fn errors(home: &Home) -> Vec<HostError> {
+    let files: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_ENTRIES).unwrap_or_default();
+    let one = |error: &ViewFile<ErrorFile>| HostError {
+        error_id: error.error_id.clone(),
+        code: error.code.clone(),
+        at: error.at.clone(),
+    };
+    files.iter().map(one).collect()
+}
+
+fn personas(home: &Home, hide: &[String]) -> Vec<HostPersona> {
+    let Ok(entries) = std::fs::read_dir(home.personas()) else { return Vec::new() };
+    let slugs: BTreeSet<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|slug| slug.parse::<crate::core::id::Slug>().is_ok() && !hide.contains(slug))
+        .take(MOST_ENTRIES)
+        .collect();
+    let one = |slug: String| Some(HostPersona { sha256: persona_sha256(home, &slug)?, slug });
+    slugs.into_iter().filter_map(one).collect()
+}
+
+/// A hash over the files that make a persona, each after its name and length; none if it has none.
+pub(super) fn persona_sha256(home: &Home, slug: &str) -> Option<String> {
+    let mut all = Vec::new();
+    for name in PERSONA_FILES {
+        if let Ok(Some(bytes)) = view::read_bytes(&home.personas().join(slug).join(name), MOST_PERSONA) {
+            all.extend_from_slice(format!("{name} {}\n", bytes.len()).as_bytes());
+            all.extend_from_slice(&bytes);
+        }
+    }
+    (!all.is_empty()).then(|| sha256(&all))
+}

@@ -1,0 +1,210 @@
+//! `tasuki-fleet run`: starts the bridge, and hands it one event after the other until it is told to end.
+
+use super::folder::FleetFolder;
+use super::identity::{Membership, not_a_member};
+use super::machine::{Bridge, BridgeEvent, BridgeParts};
+use super::roster::journal_seq;
+use super::settings::FleetSettings;
+use super::watch::FolderWatch;
+use super::{members_file, problem};
+use crate::cli::error::CliError;
+use crate::clock::Clock;
+use crate::clock::alarm::Alarm;
+use crate::config::Home;
+use crate::core::text::sha256;
+use crate::exit;
+use crate::fleet::lease::Own;
+use crate::fleet::nats::{ArrivedLetter, NatsCourier};
+use crate::fleet::roster::RosterNumbers;
+use crate::fleet::{Members, What};
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+
+/// The file of what must be known after a restart.
+pub(super) const SEEN: &str = "seen.json";
+/// How many letters wait for the loop; the others stay with the server.
+const LETTERS: usize = 4;
+/// How many answers of the server wait for the loop.
+const ANSWERS: usize = 256;
+
+/// `fleet/seen.json`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct SeenFile {
+    /// The highest number of a roster that this home has put or seen at its name.
+    pub(super) last_n: u64,
+    /// The highest number of each home's roster.
+    pub(super) numbers: RosterNumbers,
+    /// When the stream of letters was made.
+    pub(super) box_created: Option<String>,
+}
+
+/// Runs the bridge until it is told to end.
+///
+/// # Errors
+/// This home has joined no fleet, another bridge runs on it, its files can't be used; or it must not serve.
+pub fn run(home: &Home) -> Result<(), CliError> {
+    let folder = FleetFolder::open(home)?;
+    let settings = FleetSettings::load(&folder)?;
+    let member = Membership::load(&folder, &settings)?;
+    let lock = lock(&folder)?;
+    let own = own(&folder, home, &member, &lock)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
+    runtime.block_on(serve(home, folder, settings, member, own))
+}
+
+/// Holds the home's lock: one bridge for a home. `join` makes the file, and nobody replaces it.
+fn lock(folder: &FleetFolder) -> Result<Flock<File>, CliError> {
+    let path = folder.path("", "lock");
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).custom_flags(nix::libc::O_NOFOLLOW).open(&path);
+    let file = file.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => not_a_member(),
+        _ => CliError::file("Can't open", &path, &error),
+    })?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
+        let message = format!("Another tasuki-fleet runs on {} already.", folder.path("", "").display());
+        CliError::new(exit::TRY_AGAIN, "bridge_runs", message)
+    })
+}
+
+/// What tells this bridge apart from a copy of its home. A copy has another lock file, so another inode.
+fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File) -> Result<Own, CliError> {
+    let meta = lock.metadata().map_err(|error| CliError::file("Can't check", &folder.path("", "lock"), &error))?;
+    let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_else(|_| {
+        nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    });
+    let machine = format!("{}\n{}\n{}\n{}", member.fleet.name, id.trim(), meta.dev(), meta.ino());
+    let seen = seen(folder);
+    Ok(Own {
+        machine: sha256(machine.as_bytes()),
+        boot: sha256(Clock::new().now().boot.to_string().as_bytes()),
+        instance: uuid::Uuid::new_v4(),
+        journal_seq: journal_seq(home),
+        last_n: seen.last_n,
+        was_moved: member.host.was_moved,
+    })
+}
+
+/// What was known before the restart. A file that can't be read is as none: then the bridge waits longer before it
+/// serves.
+fn seen(folder: &FleetFolder) -> SeenFile {
+    let bytes = folder.read("", SEEN).ok().flatten().unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+async fn serve(
+    home: &Home,
+    folder: FleetFolder,
+    settings: FleetSettings,
+    member: Membership,
+    own: Own,
+) -> Result<(), CliError> {
+    let access = member.access(&folder, &settings)?;
+    let (heard_to, mut heard) = mpsc::channel(32);
+    let (done_to, mut done) = mpsc::channel(ANSWERS);
+    let (serves_to, serves) = watch::channel(false);
+    let keys = super::identity::load_keys(&folder, &settings)?.ok_or_else(not_a_member)?;
+    let courier = NatsCourier::connect(member.place(), access, Arc::new(keys), heard_to).await;
+    let courier = courier.map_err(|error| CliError::config("server", format!("{error}.")))?;
+    let list = members_file::load(&folder, &member.fleet.key, &member.fleet.name)?;
+    let SeenFile { numbers, box_created, .. } = seen(&folder);
+    let mut letters = letters(&courier, &serves);
+    let parts = BridgeParts {
+        home: home.clone(),
+        folder: folder.clone(),
+        settings,
+        member,
+        members: Members::new(list),
+        courier: courier.clone(),
+        own,
+        numbers,
+        box_created,
+        done: done_to,
+        serves: serves_to,
+    };
+    let mut bridge = Bridge::new(parts)?;
+    let mut changes = changes(&courier, bridge.directory.wants_changes.subscribe());
+    let (mut folders, mut alarm) = (FolderWatch::new(home), Alarm::new());
+    let (mut term, mut interrupt) = (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
+    tracing::info!(host = bridge.here.host.as_str(), fleet = bridge.here.fleet.as_str(), "tasuki-fleet runs");
+    bridge.take(BridgeEvent::Look);
+    loop {
+        let wait = Duration::from_millis(bridge.wait_ms());
+        let event = tokio::select! {
+            _ = term.recv() => break,
+            _ = interrupt.recv() => break,
+            Some(news) = heard.recv() => BridgeEvent::Heard(news),
+            Some(what) = done.recv() => BridgeEvent::Done(what),
+            Some((name, bytes)) = changes.recv() => BridgeEvent::Changed(name, bytes),
+            Some(letter) = letters.recv() => BridgeEvent::Arrived(letter),
+            () = folders.changed() => BridgeEvent::Look,
+            () = alarm.ring_after(wait) => { folders.retry(); BridgeEvent::Look }
+        };
+        bridge.take(event);
+        if let Some(ended) = bridge.ended.take() {
+            return Err(problem::tell(home, &folder, &ended).await);
+        }
+    }
+    courier.close().await;
+    tracing::info!("tasuki-fleet ends");
+    Ok(())
+}
+
+/// Brings letters of both kinds.
+fn letters(courier: &NatsCourier, serves: &watch::Receiver<bool>) -> mpsc::Receiver<ArrivedLetter> {
+    let (to, letters) = mpsc::channel(LETTERS);
+    for what in [What::Req, What::Res] {
+        let (courier, serves, to) = (courier.clone(), serves.clone(), to.clone());
+        tokio::spawn(async move { courier.bring_letters(what, serves, to).await });
+    }
+    letters
+}
+
+/// Brings the changes of the list of members always, and those of the rosters while they are wanted.
+fn changes(courier: &NatsCourier, mut wanted: watch::Receiver<bool>) -> mpsc::Receiver<(String, Vec<u8>)> {
+    let (to, changes) = mpsc::channel(ANSWERS);
+    let (list, list_to) = (courier.clone(), to.clone());
+    tokio::spawn(async move { list.bring_changes("_fleet", list_to).await });
+    let rosters = courier.clone();
+    tokio::spawn(async move {
+        while wanted.wait_for(|wanted| *wanted).await.is_ok() {
+            let mut wanted = wanted.clone();
+            tokio::select! {
+                () = rosters.bring_changes("*", to.clone()) => {}
+                _ = wanted.wait_for(|wanted| !*wanted) => {}
+            }
+        }
+    });
+    changes
+}
+
+fn signals(kind: SignalKind) -> Result<tokio::signal::unix::Signal, CliError> {
+    signal(kind).map_err(|error| CliError::refused("signal", format!("Signals can't be awaited: {error}.")))
+}
+
+/// Makes the lock file, if it is missing.
+///
+/// # Errors
+/// The system's.
+pub(super) fn make_lock(folder: &FleetFolder) -> Result<(), CliError> {
+    let path = folder.path("", "lock");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
+    options.open(&path).map(drop).map_err(|error| CliError::file("Can't make", &path, &error))
+}
+
+/// Whether a bridge of this program holds the home's lock.
+#[must_use]
+pub(super) fn is_running(folder: &FleetFolder) -> bool {
+    let file = File::open(folder.path("", "lock"));
+    file.is_ok_and(|file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err())
+}
+

@@ -1,0 +1,364 @@
+//! Requests of other hosts to this one: judged, put into the spool, answered. A letter stays with the server until its
+//! answer is published, so a bridge that dies loses none.
+
+use super::answers;
+use super::audit::AuditLine;
+use super::machine::{Bridge, Done};
+use super::out::{MAIN_PART, Refused, kind_of};
+use crate::cli::error::CliError;
+use crate::clock::Clock;
+use crate::contract::{self, ResultFile};
+use crate::core::host::HostName;
+use crate::core::id::RequestId;
+use crate::core::time::millis;
+use crate::files::Grade;
+use crate::fleet::answering::{FleetRefusal, Judged, LetterContext, judge, request_id, sender};
+use crate::fleet::asking::Published;
+use crate::fleet::letter::Age;
+use crate::fleet::nats::{ArrivedLetter, Settle, Settling};
+use crate::fleet::rights::VIEW;
+use crate::fleet::{Header, Letter, LetterPart, Member, What};
+use crate::spool::client::{SidecarPresence, sidecar_alive};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long the lease must still be valid for a request to be carried out, in milliseconds.
+const SPARE_MS: u64 = 5_000;
+/// When a letter that can't be served yet comes again.
+const LATER: Duration = Duration::from_secs(10);
+/// How often the server is told that a letter is being worked at, in milliseconds.
+const WORKING_EVERY_MS: u64 = 20_000;
+/// After how long an answer that was not stored is published again, in milliseconds; then twice as long each time.
+const AGAIN_AFTER_MS: u64 = 1_000;
+const LONGEST_PAUSE_MS: u64 = 30_000;
+/// The most letters that wait for the server's clock or the list of members.
+const MOST_WAITING: usize = 256;
+/// How long they wait, in milliseconds.
+const WAIT_MS: u64 = 10_000;
+
+/// A request that this host serves.
+#[derive(Debug)]
+pub(super) struct Serving {
+    header: Header,
+    settling: Settling,
+    kind: String,
+    request: Vec<u8>,
+    /// Its answer, once there is one.
+    answer: Option<Vec<u8>>,
+    /// The answer is being published.
+    is_replying: bool,
+    tries: u32,
+    reply_due_ms: u64,
+    working_due_ms: u64,
+}
+
+/// A letter that can't be judged yet.
+#[derive(Debug)]
+pub(super) struct WaitingLetter {
+    letter: ArrivedLetter,
+    until_ms: u64,
+}
+
+impl Bridge {
+    /// A letter has arrived. It is judged at once if it can be.
+    pub(super) fn arrived(&mut self, letter: ArrivedLetter) {
+        let until_ms = self.now.boot_ms.saturating_add(WAIT_MS);
+        self.judge_or_wait(WaitingLetter { letter, until_ms });
+    }
+
+    /// Judges the letters that waited for the server's clock or the list of members.
+    pub(super) fn judge_waiting(&mut self) {
+        for waiting in std::mem::take(&mut self.waiting) {
+            self.judge_or_wait(waiting);
+        }
+    }
+
+    fn judge_or_wait(&mut self, WaitingLetter { letter, until_ms }: WaitingLetter) {
+        let from = sender(self.members.list(), &letter.from).cloned();
+        let may_wait = self.now.boot_ms < until_ms && self.waiting.len() < MOST_WAITING;
+        let Some(from) = from else {
+            // A host that was admitted a moment ago.
+            if may_wait {
+                self.want_members();
+                return self.waiting.push(WaitingLetter { letter, until_ms });
+            }
+            return self.not_authentic(letter, "from");
+        };
+        let opened = match Letter::open(&letter.sealed, &self.keys, &from.box_key) {
+            Ok(opened) => opened,
+            Err(error) => {
+                tracing::debug!(error = error.to_string(), "a letter can't be opened");
+                return self.not_authentic(letter, "seal");
+            }
+        };
+        match letter.what {
+            _ if !self.has_lease(0) => Bridge::settle(letter.settling, Settle::Later(LATER)),
+            What::Res => self.result_arrived(letter, &from, &opened),
+            What::Req if self.server_time.is_none() && may_wait => self.waiting.push(WaitingLetter { letter, until_ms }),
+            What::Req if self.server_time.is_none() => Bridge::settle(letter.settling, Settle::Later(LATER)),
+            What::Req => self.request_arrived(letter, &from, opened),
+        }
+    }
+
+    /// A letter that is not believed is noted, and nobody is answered.
+    pub(super) fn not_authentic(&mut self, letter: ArrivedLetter, what: &str) {
+        let from: String = letter.from.chars().take(64).collect();
+        let status = format!("not authentic: {what}");
+        let kind = letter.what.as_str();
+        self.note(AuditLine { dir: "in", host: &from, id: "", kind, status: &status }, &letter.sealed);
+        Bridge::settle(letter.settling, Settle::Never);
+    }
+
+    /// Settles a letter, beside all else. One that is not settled comes again.
+    pub(super) fn settle(settling: Settling, how: Settle) {
+        tokio::spawn(async move { settling.settle(how).await });
+    }
+
+    fn request_arrived(&mut self, letter: ArrivedLetter, from: &Member, opened: Letter) {
+        let Letter { header, mut parts } = opened;
+        let rid = request_id(&from.name, &header.id);
+        let request = parts.first_mut().map(|part| std::mem::take(&mut part.bytes)).unwrap_or_default();
+        let given = match answers::given(&self.folder, &self.home, &rid) {
+            Ok(given) => given,
+            Err(error) => {
+                tracing::warn!(rid = rid.as_str(), "an answer can't be read: {error}");
+                return Bridge::settle(letter.settling, Settle::Later(LATER));
+            }
+        };
+        let judged = self.judge(&header, from, (&request, &rid), letter.stored_ms, given.is_some());
+        let kind = kind_of(&request).unwrap_or_default();
+        let status = match judged {
+            Judged::NotAuthentic(what) => return self.not_authentic(letter, what),
+            Judged::Later => return Bridge::settle(letter.settling, Settle::Later(LATER)),
+            Judged::AnswerAgain => "answered again".to_owned(),
+            Judged::CarryOut => "taken".to_owned(),
+            Judged::Refuse(refusal) => format!("{} {}", refusal.answer().0, refusal.answer().1),
+        };
+        let host = from.name.to_string();
+        self.note(AuditLine { dir: "in", host: &host, id: header.id.as_str(), kind: &kind, status: &status }, &request);
+        let (settling, is_replying, now_ms) = (letter.settling, false, self.now.boot_ms);
+        let working_due_ms = now_ms.saturating_add(WORKING_EVERY_MS);
+        let mut serving =
+            Serving { header, settling, kind, request, answer: given, is_replying, tries: 0, reply_due_ms: now_ms, working_due_ms };
+        if let Err(error) = self.begin(judged, &rid, &mut serving, &parts) {
+            tracing::warn!(rid = rid.as_str(), "a request from another host was not taken: {error}");
+            return Bridge::settle(serving.settling, Settle::Later(LATER));
+        }
+        // A letter that has come again replaces the one before: only its settling counts.
+        let is_replying = self.serving.get(&rid).is_some_and(|before| before.is_replying);
+        self.serving.insert(rid, Serving { is_replying, ..serving });
+    }
+
+    fn judge(
+        &self,
+        header: &Header,
+        from: &Member,
+        (request, rid): (&[u8], &RequestId),
+        stored_ms: i64,
+        is_answered: bool,
+    ) -> Judged {
+        let server_now = self.server_time.map_or(stored_ms, |time| time.now_ms(self.now.boot_ms));
+        let asked: serde_json::Value = serde_json::from_slice(request).unwrap_or_default();
+        let sidecar_answers = || matches!(sidecar_alive(self.home.root(), &self.now), SidecarPresence::Alive { .. });
+        let kind = asked["kind"].as_str();
+        let known = LetterContext {
+            accepts: &self.settings.accept,
+            kind,
+            host_field: asked["host"].as_str(),
+            leads_outside: leads_outside(&asked, &self.folder.path("in", rid.as_str())),
+            is_answered,
+            sent_wall_ms: millis(&header.sent_at),
+            now_wall_ms: self.now.wall_ms,
+            in_stream_ms: u64::try_from(server_now.saturating_sub(stored_ms)).unwrap_or(0),
+            can_serve: self.has_lease(SPARE_MS) && (kind == Some(VIEW) || sidecar_answers()),
+        };
+        judge(header, from, &self.here, &known)
+    }
+
+    /// Writes down the refusal, or carries out the request.
+    fn begin(
+        &mut self,
+        judged: Judged,
+        rid: &RequestId,
+        serving: &mut Serving,
+        parts: &[LetterPart],
+    ) -> Result<(), CliError> {
+        match judged {
+            Judged::Refuse(refusal) => {
+                let refused = in_words(refusal, &serving.kind, &serving.header.from);
+                let result =
+                    refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
+                serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
+            }
+            Judged::AnswerAgain => {
+                let given = serving.answer.take().unwrap_or_default();
+                serving.answer = Some(answers::for_request(given, rid, &serving.request, &self.now));
+            }
+            Judged::CarryOut if serving.kind == VIEW => {
+                let result = answers::view(&self.home, rid, &serving.request, &self.now);
+                serving.answer = Some(contract::text(&result).into_bytes());
+            }
+            Judged::CarryOut => self.drop_into_spool(rid, &serving.request, parts.get(1..).unwrap_or_default())?,
+            Judged::NotAuthentic(_) | Judged::Later => {}
+        }
+        Ok(())
+    }
+
+    /// The clock is read once more: the bridge may have stood still since the letter was judged.
+    fn drop_into_spool(&mut self, rid: &RequestId, request: &[u8], parts: &[LetterPart]) -> Result<(), CliError> {
+        for part in parts {
+            self.folder.make("in", rid.as_str())?;
+            self.folder.write(&format!("in/{rid}"), &part.name, &part.bytes, Grade::Durable)?;
+        }
+        self.now = Clock::now(&self.clock);
+        if !self.has_lease(0) {
+            return Err(CliError::refused("no_lease", "this bridge does not serve as its host any more"));
+        }
+        answers::drop_request(&self.home, rid, request)
+    }
+
+    /// Looks for the sidecar's answers, and publishes those that are due.
+    pub(super) fn serve_due(&mut self) {
+        if !self.has_lease(0) {
+            return;
+        }
+        let now_ms = self.now.boot_ms;
+        let rids: Vec<RequestId> = self.serving.keys().cloned().collect();
+        for rid in rids {
+            let Some(serving) = self.serving.get_mut(&rid) else { continue };
+            if serving.answer.is_none() {
+                serving.answer = answers::given(&self.folder, &self.home, &rid).unwrap_or_else(|error| {
+                    tracing::warn!(rid = rid.as_str(), "an answer can't be read: {error}");
+                    None
+                });
+                if let Some(given) = serving.answer.take() {
+                    serving.answer = Some(answers::for_request(given, &rid, &serving.request, &self.now));
+                }
+            }
+            if now_ms >= serving.working_due_ms {
+                serving.working_due_ms = now_ms.saturating_add(WORKING_EVERY_MS);
+                let settling = serving.settling.clone();
+                Bridge::settle(settling, Settle::Working);
+            }
+            if serving.answer.is_some() && !serving.is_replying && now_ms >= serving.reply_due_ms {
+                self.reply(&rid);
+            }
+        }
+    }
+
+    fn reply(&mut self, rid: &RequestId) {
+        let Some(serving) = self.serving.get(rid) else { return };
+        let Some(to) = self.members.list().find(&serving.header.from).cloned() else {
+            // It was expelled meanwhile: nobody is answered.
+            return drop(self.serving.remove(rid));
+        };
+        let answer = serving.answer.clone().unwrap_or_default();
+        let sealed = self.sealed_answer(&serving.header, &to, answer).or_else(|bytes| {
+            let refused = Refused::new(413, "too_large", format!("The answer has {bytes} bytes, too many for a letter."));
+            let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
+            self.sealed_answer(&serving.header, &to, contract::text(&result).into_bytes())
+        });
+        let Ok(sealed) = sealed else { return };
+        let (courier, done, rid) = (self.courier.clone(), self.done.clone(), rid.clone());
+        let number = format!("{}.{rid}.{}", self.here.host, uuid::Uuid::new_v4().simple());
+        if let Some(serving) = self.serving.get_mut(&rid) {
+            serving.is_replying = true;
+        }
+        tokio::spawn(async move {
+            let outcome = courier.publish(&to.name, What::Res, &number, sealed).await;
+            let _ = done.send(Done::Replied { rid, outcome }).await;
+        });
+    }
+
+    /// The letter of an answer; the answer's length if it is too long.
+    fn sealed_answer(&self, asked: &Header, to: &Member, answer: Vec<u8>) -> Result<Vec<u8>, usize> {
+        let bytes = answer.len();
+        let age = Age { sent_at: self.now.rfc3339(), age_ms: 0, ttl_ms: asked.ttl_ms };
+        let header = self.header(What::Res, asked.id.clone(), (to, asked.from_home), age);
+        let parts = vec![LetterPart { name: MAIN_PART.to_owned(), bytes: answer }];
+        Letter { header, parts }.seal(&self.keys, &to.box_key, self.courier.most_bytes()).map_err(|_| bytes)
+    }
+
+    pub(super) fn replied(&mut self, rid: &RequestId, outcome: Published) {
+        let now_ms = self.now.boot_ms;
+        if outcome != Published::Stored {
+            let Some(serving) = self.serving.get_mut(rid) else { return };
+            let pause = AGAIN_AFTER_MS.saturating_mul(1 << serving.tries.min(5)).min(LONGEST_PAUSE_MS);
+            serving.tries += 1;
+            serving.is_replying = false;
+            serving.reply_due_ms = now_ms.saturating_add(pause);
+            return;
+        }
+        let Some(serving) = self.serving.remove(rid) else { return };
+        let Serving { header, settling, kind, answer, .. } = serving;
+        let answer = answer.unwrap_or_default();
+        let status = contract::read::<ResultFile>(&answer).ok().flatten().map(|result| result.status.to_string());
+        let (host, status) = (header.from.to_string(), format!("answered {}", status.unwrap_or_default()));
+        self.note(AuditLine { dir: "out", host: &host, id: header.id.as_str(), kind: &kind, status: &status }, &answer);
+        Bridge::settle(settling, Settle::Done);
+    }
+
+    /// When serving has something to do at the latest.
+    pub(super) fn serve_wake_ms(&self) -> Option<u64> {
+        let replies = self.serving.values().filter(|serving| serving.answer.is_some() && !serving.is_replying);
+        let working = self.serving.values().map(|serving| serving.working_due_ms);
+        replies.map(|serving| serving.reply_due_ms).chain(working).min()
+    }
+}
+
+/// Whether a path in the request leads out of what came with it.
+fn leads_outside(asked: &serde_json::Value, own: &Path) -> bool {
+    let document = &asked["document"];
+    let paths = [document, &document["path"]].into_iter().filter_map(serde_json::Value::as_str).map(Path::new);
+    let is_inside = |path: &Path| path.parent() == Some(own) && path.file_name().is_some();
+    paths.into_iter().any(|path| !is_inside(path))
+}
+
+fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> Refused {
+    let (status, code) = refusal.answer();
+    let (message, hint) = match refusal {
+        FleetRefusal::HostReborn => (
+            "The request was meant for a home that this host has replaced.".to_owned(),
+            "Nothing was carried out. Ask again: the request then goes to the new home.".to_owned(),
+        ),
+        FleetRefusal::TooOld => (
+            "The request was made more than 8 days ago, or the clocks of both hosts differ by more than that.".to_owned(),
+            "Nothing was carried out. Compare the clocks: tasuki doctor".to_owned(),
+        ),
+        FleetRefusal::Expired => (
+            "The request came after its time was over.".to_owned(),
+            "Nothing was carried out. Ask again, with more time if the host is often away.".to_owned(),
+        ),
+        FleetRefusal::NotAccepted => (
+            format!("This host accepts no {kind} from {from}."),
+            format!("To allow it, run there: tasuki fleet accept {from} RIGHT…"),
+        ),
+        FleetRefusal::NotFromElsewhere => (
+            format!("A request such as this one ({kind}) is never taken from another host."),
+            "Run the command on that host itself.".to_owned(),
+        ),
+    };
+    Refused::new(status, code, message).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_path_must_lie_in_what_came_with_the_letter() {
+        let own = Path::new("/h/fleet/in/fleet.a.x");
+        for (asked, leads) in [
+            (json!({"kind": "agent_send"}), false),
+            (json!({"document": {"path": "/h/fleet/in/fleet.a.x/handoff.md"}}), false),
+            (json!({"document": {"path": "/h/fleet/in/fleet.a.y/handoff.md"}}), true),
+            (json!({"document": {"path": "/h/fleet/in/fleet.a.x/../../key"}}), true),
+            (json!({"document": "/etc/passwd"}), true),
+            (json!({"document": {"path": "relative.md"}}), true),
+            (json!({"document": {"text": "/etc"}}), false),
+        ] {
+            assert_eq!(leads_outside(&asked, own), leads, "{asked}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `fleet.toml`: which server, and who may ask this host for what. A wrong key is an error with file, key and line: the
+//! bridge does not guess who may run code here.
+
+use super::folder::FleetFolder;
+use crate::cli::error::CliError;
+use crate::core::host::HostName;
+use crate::core::text::{line_of, quotable, quotable_key};
+use crate::files::Grade;
+use crate::fleet::{Accepts, Right};
+use serde::{Deserialize, Deserializer, de::Error};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+use toml::Table;
+
+/// The file's name.
+pub(super) const FILE: &str = "fleet.toml";
+/// The most characters of a key, and of what is wrong with it, that a message quotes.
+const MOST_QUOTED: usize = 400;
+/// The longest time that a request may take to be carried out.
+pub(super) const LONGEST_TTL: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// What `fleet.toml` says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FleetSettings {
+    /// Another server than the ticket has named.
+    pub server: ServerSettings,
+    /// Who may ask this host for what.
+    pub accept: Accepts,
+    /// Where the working copies of remotes lie, for work that comes from other hosts.
+    pub places: BTreeMap<String, PathBuf>,
+    /// What others see of this host.
+    pub show: Shown,
+    /// The program that prints both seeds of this host's key, instead of the file `key`.
+    pub key_command: Vec<String>,
+    /// How old requests may become.
+    pub ttl: Ttl,
+}
+
+/// `[server]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSettings {
+    /// Its addresses.
+    pub urls: Vec<String>,
+    /// The certificate of its authority.
+    pub ca: Option<PathBuf>,
+    /// The domain of its streams.
+    pub domain: Option<String>,
+    /// Whether a server that is not on this machine may be reached without encryption.
+    pub plaintext: bool,
+}
+
+/// `[show]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Shown {
+    /// Personas that other hosts are not told of.
+    pub hide: Vec<String>,
+}
+
+/// `[ttl]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ttl {
+    /// How old a request may become that says nothing else.
+    #[serde(deserialize_with = "time")]
+    pub default: Duration,
+}
+
+impl Default for Ttl {
+    fn default() -> Ttl {
+        Ttl { default: Duration::from_secs(600) }
+    }
+}
+
+/// Reads a time such as `10m`.
+///
+/// # Errors
+/// It is no time, or longer than seven days.
+pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|_| format!("{text:?} is not a time such as 10m"))?;
+    if time > LONGEST_TTL || time.is_zero() { Err("it must be more than 0 and at most 7d".to_owned()) } else { Ok(time) }
+}
+
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    parse_ttl(&String::deserialize(from)?).map_err(D::Error::custom)
+}
+
+impl FleetSettings {
+    /// Reads the file; without one, all is as by default: nobody may ask for anything.
+    ///
+    /// # Errors
+    /// A key or a value is wrong: then file, key and line are named.
+    pub fn load(folder: &FleetFolder) -> Result<FleetSettings, CliError> {
+        Self::parse(folder, &text(folder)?)
+    }
+
+    fn parse(folder: &FleetFolder, text: &str) -> Result<FleetSettings, CliError> {
+        let wrong = |key: &str, span, message: &str| {
+            let path = folder.path("", FILE);
+            let (key, line) = (quotable_key(key, MOST_QUOTED), line_of(text, span));
+            let message = quotable(message.trim(), MOST_QUOTED);
+            CliError::config("config", format!("{}, line {line}: {key}: {message}.", path.display()))
+        };
+        let parsed = toml::Deserializer::parse(text);
+        let parsed = parsed.map_err(|error| wrong("syntax", error.span(), error.message()))?;
+        let settings: FleetSettings = serde_path_to_error::deserialize(parsed)
+            .map_err(|error| wrong(&error.path().to_string(), error.inner().span(), error.inner().message()))?;
+        let odd = settings.accept.odd_names().next().map(|name| format!("accept.{name}"));
+        match odd {
+            Some(key) => Err(wrong(&key, None, "it is neither a host's name nor \"*\"")),
+            None => Ok(settings),
+        }
+    }
+}
+
+fn text(folder: &FleetFolder) -> Result<String, CliError> {
+    let bytes = folder.read("", FILE)?.unwrap_or_default();
+    let path = folder.path("", FILE);
+    String::from_utf8(bytes).map_err(|_| CliError::config("config", format!("{} is not UTF-8.", path.display())))
+}
+
+/// Writes the rights of one host into the file. None: its entry is removed. What else stands in the file stays, but for
+/// its comments.
+///
+/// # Errors
+/// The file is wrong already, or can't be written; then it is as it was.
+pub fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) -> Result<(), CliError> {
+    FleetSettings::load(folder)?;
+    let path = folder.path("", FILE);
+    let broken = |error: &dyn std::fmt::Display| CliError::config("config", format!("{}: {error}.", path.display()));
+    let mut table: Table = text(folder)?.parse().map_err(|error: toml::de::Error| broken(&error))?;
+    let accept = table.entry("accept").or_insert_with(|| Table::new().into());
+    let accept = accept.as_table_mut().expect("it was read as one");
+    match rights {
+        Some(rights) => {
+            let words: Vec<toml::Value> = rights.iter().map(|right| right.as_str().into()).collect();
+            accept.insert(host.to_owned(), words.into());
+        }
+        None => drop(accept.remove(host)),
+    }
+    let text = toml::to_string(&table).map_err(|error| broken(&error))?;
+    FleetSettings::parse(folder, &text)?;
+    folder.write("", FILE, text.as_bytes(), Grade::Durable)
+}
+
+/// The rights that a host has here, in words.
+#[must_use]
+pub fn rights_in_words(accepts: &Accepts, host: &HostName) -> String {
+    let words: Vec<&str> = accepts.of(host).into_iter().map(Right::as_str).collect();
+    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Home;
+    use crate::exit;
+
+    fn folder() -> (tempfile::TempDir, FleetFolder) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = FleetFolder::open(&Home::at(dir.path()).expect("a home")).expect("it is made");
+        (dir, folder)
+    }
+
+    #[test]
+    fn without_a_file_nobody_may_ask_for_anything() {
+        let (_dir, folder) = folder();
+        let settings = FleetSettings::load(&folder).expect("the defaults");
+        assert!(!settings.accept.allows(&"a".parse().expect("a name"), "view"));
+        assert_eq!(settings.ttl.default, Duration::from_secs(600));
+    }
+
+    #[test]
+    fn a_wrong_key_is_named_with_its_line() {
+        let (_dir, folder) = folder();
+        for (text, told) in [
+            ("[accept]\na = [\"everything\"]\n", "line 2: accept.a"),
+            ("[accept]\n\"A b\" = [\"view\"]\n", "neither a host's name"),
+            ("\n[ttl]\ndefault = \"8d\"\n", "at most 7d"),
+            ("[server]\nurl = \"tls://a:1\"\n", "line 2: server.url"),
+            ("[", "line 1: syntax"),
+        ] {
+            folder.write("", FILE, text.as_bytes(), Grade::Fast).expect("written");
+            let error = FleetSettings::load(&folder).expect_err(text);
+            assert!(error.message.contains(told) && error.exit == exit::CONFIG, "{text:?}: {error}");
+            assert!(set_rights(&folder, "b", None).is_err(), "a wrong file is not written over");
+        }
+    }
+
+    #[test]
+    fn rights_are_written_and_taken_back_and_the_rest_stays() {
+        let (_dir, folder) = folder();
+        folder.write("", FILE, b"key_command = [\"pass\"]\n[accept]\n\"*\" = [\"view\"]\n", Grade::Fast).expect("written");
+        set_rights(&folder, "box", Some(&[Right::Send, Right::Operate])).expect("written");
+        let settings = FleetSettings::load(&folder).expect("readable");
+        let of = |name: &str| rights_in_words(&settings.accept, &name.parse().expect("a name"));
+        assert_eq!((of("box"), of("other")), ("send, operate".to_owned(), "view".to_owned()));
+        assert_eq!(settings.key_command, ["pass"]);
+        set_rights(&folder, "box", None).expect("written");
+        let settings = FleetSettings::load(&folder).expect("readable");
+        assert_eq!(rights_in_words(&settings.accept, &"box".parse().expect("a name")), "view");
+    }
+}

@@ -1,0 +1,172 @@
+//! What the server believes: signed claims, as NATS servers read them. The operator's key vouches for the fleet's key,
+//! and the fleet's key for each member. A member's claims list all that it may publish and read; everything else is
+//! refused by the server.
+//!
+//! They bound what a member can do to others. They are no proof of who sent what: only seal and signature are.
+
+use super::keys::{AccountKey, FleetKeys, ServerKeys, UserKey};
+use crate::core::host::{FleetName, HostName};
+use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// The most that all streams of a fleet may hold on the server's disks, in bytes: 1.25 GiB for each of three replicas,
+/// and a little.
+const DISK: u64 = 4 << 30;
+/// No limit.
+const ANY: i64 = -1;
+
+/// Claims with their signature, as they are written to files and shown to the server.
+fn signed(mut claims: Value, sign: impl Fn(&[u8]) -> Vec<u8>) -> String {
+    let id = BASE32_NOPAD.encode(&Sha256::digest(claims.to_string()));
+    claims["jti"] = id.into();
+    let head = BASE64URL_NOPAD.encode(br#"{"typ":"JWT","alg":"ed25519-nkey"}"#);
+    let body = BASE64URL_NOPAD.encode(claims.to_string().as_bytes());
+    let text = format!("{head}.{body}");
+    let signature = BASE64URL_NOPAD.encode(&sign(text.as_bytes()));
+    format!("{text}.{signature}")
+}
+
+/// The operator's own claims, and which account tells of the server itself.
+#[must_use]
+pub fn operator(keys: &ServerKeys, fleet: &FleetName, at_s: i64) -> String {
+    let key = keys.operator_key();
+    let nats = json!({"type": "operator", "version": 2, "system_account": keys.system_key()});
+    let claims = json!({"iat": at_s, "iss": key, "sub": key, "name": format!("tasuki {fleet}"), "nats": nats});
+    signed(claims, |bytes| keys.sign_as_operator(bytes))
+}
+
+/// The claims of the account that tells of the server itself, and that takes new claims of the fleet's account.
+#[must_use]
+pub fn system_account(keys: &ServerKeys, at_s: i64) -> String {
+    account(keys, &keys.system_key(), "system", (0, &BTreeMap::new()), at_s)
+}
+
+/// The claims of the fleet's account. `expelled`: the keys that may no longer log in, with the second since when.
+#[must_use]
+pub fn fleet_account(
+    keys: &ServerKeys,
+    fleet: (&FleetName, &AccountKey),
+    expelled: &BTreeMap<UserKey, i64>,
+    at_s: i64,
+) -> String {
+    account(keys, fleet.1.as_str(), fleet.0.as_str(), (DISK, expelled), at_s)
+}
+
+fn account(
+    keys: &ServerKeys,
+    key: &str,
+    name: &str,
+    (disk, expelled): (u64, &BTreeMap<UserKey, i64>),
+    at_s: i64,
+) -> String {
+    let streams = if disk > 0 { ANY } else { 0 };
+    let limits = json!({
+        "subs": ANY, "data": ANY, "payload": ANY, "imports": ANY, "exports": ANY, "wildcards": true, "conn": ANY, "leaf": ANY,
+        "mem_storage": 0, "disk_storage": disk, "streams": streams, "consumer": streams,
+    });
+    let nats = json!({
+        "type": "account", "version": 2, "limits": limits, "revocations": expelled,
+        "default_permissions": {"pub": {}, "sub": {}},
+    });
+    let claims = json!({"iat": at_s, "iss": keys.operator_key(), "sub": key, "name": name, "nats": nats});
+    signed(claims, |bytes| keys.sign_as_operator(bytes))
+}
+
+fn user(issuer: &str, key: &UserKey, name: &str, may: Value, at_s: i64) -> Value {
+    let mut nats = json!({"type": "user", "version": 2, "subs": ANY, "data": ANY, "payload": ANY});
+    for (what, subjects) in may.as_object().into_iter().flatten() {
+        nats[what] = json!({ "allow": subjects });
+    }
+    json!({"iat": at_s, "iss": issuer, "sub": key, "name": name, "nats": nats})
+}
+
+/// What a member may do at the server: send letters in its own name, tell of itself, and read what is sent to it.
+#[must_use]
+pub fn member(keys: &FleetKeys, fleet: &FleetName, domain: &str, name: &HostName, key: &UserKey, at_s: i64) -> String {
+    let mut publish = vec![format!("tk.{fleet}.box.*.{name}.*"), format!("tk.{fleet}.host.{name}")];
+    for api in ["$JS.API".to_owned(), format!("$JS.{domain}.API")] {
+        for what in ["req", "res"] {
+            publish.push(format!("{api}.CONSUMER.MSG.NEXT.tk_{fleet}_box.{name}-{what}"));
+            publish.push(format!("{api}.CONSUMER.INFO.tk_{fleet}_box.{name}-{what}"));
+        }
+        publish.push(format!("{api}.STREAM.INFO.tk_{fleet}_hosts"));
+        publish.push(format!("{api}.STREAM.INFO.tk_{fleet}_box"));
+        publish.push(format!("{api}.DIRECT.GET.tk_{fleet}_hosts.>"));
+    }
+    for what in ["req", "res"] {
+        publish.push(format!("$JS.ACK.tk_{fleet}_box.{name}-{what}.>"));
+        publish.push(format!("$JS.ACK.{domain}.*.tk_{fleet}_box.{name}-{what}.>"));
+    }
+    let subscribe = [format!("_INBOX.{name}.>"), format!("tk.{fleet}.roster.*")];
+    let may = json!({"pub": publish, "sub": subscribe});
+    let claims = user(keys.account_key().as_str(), key, name.as_str(), may, at_s);
+    signed(claims, |bytes| keys.sign(bytes))
+}
+
+/// What the person who holds the fleet's key may do in the fleet's account: everything, for ten minutes.
+#[must_use]
+pub fn owner(keys: &FleetKeys, key: &UserKey, at_s: i64) -> String {
+    let mut claims = user(keys.account_key().as_str(), key, "owner", json!({}), at_s);
+    claims["exp"] = (at_s + 600).into();
+    signed(claims, |bytes| keys.sign(bytes))
+}
+
+/// What the person who holds the operator's key may do in the system account: everything, for ten minutes.
+#[must_use]
+pub fn system_user(keys: &ServerKeys, key: &UserKey, at_s: i64) -> String {
+    let mut claims = user(&keys.system_key(), key, "owner", json!({}), at_s);
+    claims["exp"] = (at_s + 600).into();
+    signed(claims, |bytes| keys.sign_as_system(bytes))
+}
+
+/// The key that claims are about, and when they end, in seconds since 1970; none where they can't be read. Nothing is
+/// believed of them: the server does that.
+#[must_use]
+pub fn subject_and_end(jwt: &str) -> Option<(String, Option<i64>)> {
+    let body = jwt.split('.').nth(1).filter(|_| jwt.len() <= 64 << 10)?;
+    let claims: Value = serde_json::from_slice(&BASE64URL_NOPAD.decode(body.as_bytes()).ok()?).ok()?;
+    Some((claims["sub"].as_str()?.to_owned(), claims["exp"].as_i64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::HostKeys;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_member_s_claims_name_its_own_places_and_no_others() {
+        let (fleet, keys, host) = ("home".parse().expect("a name"), FleetKeys::generate(), HostKeys::generate());
+        let name = "box".parse().expect("a name");
+        let jwt = member(&keys, &fleet, "hub", &name, &host.user_key(), 1_790_000_000);
+        let body = BASE64URL_NOPAD.decode(jwt.split('.').nth(1).expect("a body").as_bytes()).expect("base64");
+        let claims: Value = serde_json::from_slice(&body).expect("JSON");
+        let allowed = |way: &str| claims["nats"][way]["allow"].as_array().cloned().unwrap_or_default();
+        let publish: Vec<String> = allowed("pub").iter().map(|text| text.as_str().unwrap_or_default().to_owned()).collect();
+        assert_eq!(publish.len(), 2 + 2 * 7 + 4, "{publish:#?}");
+        for subject in &publish {
+            let is_own = subject.contains("box.*.box.*")
+                || subject.ends_with("host.box")
+                || ["box-req", "box-res", "STREAM.INFO", "DIRECT.GET.tk_home_hosts"].iter().any(|own| subject.contains(own));
+            assert!(is_own, "{subject}");
+        }
+        assert_eq!(allowed("sub"), [json!("_INBOX.box.>"), json!("tk.home.roster.*")]);
+        assert_eq!(subject_and_end(&jwt), Some((host.user_key().to_string(), None)));
+    }
+
+    #[test]
+    fn an_owner_s_claims_end_by_themselves() {
+        let (keys, host) = (FleetKeys::generate(), HostKeys::generate());
+        let jwt = owner(&keys, &host.user_key(), 1_000);
+        assert_eq!(subject_and_end(&jwt), Some((host.user_key().to_string(), Some(1_600))));
+    }
+
+    proptest! {
+        #[test]
+        fn claims_that_are_none_are_read_as_none(text in "\\PC{0,200}|[A-Za-z0-9_-]{0,40}\\.[A-Za-z0-9_-]{0,80}\\.[A-Za-z0-9_-]{0,20}") {
+            let _ = subject_and_end(&text);
+        }
+    }
+}
