@@ -5,6 +5,7 @@ use super::agents::{AgentCommand, AgentsArgs, SendArgs};
 use super::completions::CompletionsArgs;
 use super::doctor::DoctorArgs;
 use super::errors::ErrorsArgs;
+use super::fleet::FleetArgs;
 use super::guide::HelpArgs;
 use super::handoff::{AcceptArgs, HandoffArgs, HandoffName, RetryArgs, ReworkArgs};
 use super::handoffs::HandoffsArgs;
@@ -155,6 +156,11 @@ pub enum Command {
         args_conflicts_with_subcommands = true
     )]
     Errors(ErrorsArgs),
+    /// Several hosts that ask each other for things: runs tasuki-fleet, which joins a fleet and is its bridge.
+    #[command(
+        after_help = "Example:\n  tasuki fleet hosts\n  tasuki fleet run\n\nEverything after `fleet` goes to the program tasuki-fleet, which is installed beside tasuki or found in PATH."
+    )]
+    Fleet(FleetArgs),
     /// Run by an agent CLI at its own events: reads the event as JSON from standard input, always exits 0.
     #[command(after_help = "Example:\n  echo '{\"hook_event_name\":\"Stop\"}' | tasuki hook demo")]
     Hook(HookArgs),

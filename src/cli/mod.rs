@@ -17,6 +17,7 @@ mod editor;
 pub mod error;
 pub mod errors;
 pub mod examined;
+pub mod fleet;
 pub mod follow;
 pub mod guide;
 pub mod handoff;
@@ -83,6 +84,9 @@ pub fn main(args: &[OsString]) -> u8 {
     }
     if completions::answer(args, help::command) {
         return exit::DONE;
+    }
+    if let Some(own) = fleet::arguments(args) {
+        return complain(&fleet::run(&own), own.iter().any(|arg| arg == "--json"));
     }
     let parsed = help::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
@@ -167,7 +171,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Man(args) => man::command(&session, args, help::hide_json(Cli::command())),
         Command::Completions(args) => completions::command(&session, args),
         // These are handled before the parser; their arms are for help and completions.
-        Command::Hook(_) | Command::Statusline(_) | Command::Demo | Command::Help(_) => Ok(()),
+        Command::Hook(_) | Command::Statusline(_) | Command::Fleet(_) | Command::Demo | Command::Help(_) => Ok(()),
     }?;
     Ok(exit::DONE)
 }
