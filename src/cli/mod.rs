@@ -2,7 +2,8 @@
 //! the views, and none of the clients opens the database: the sidecar alone does.
 //!
 //! Read [`args`] for the list of commands, [`client`] for how a request is dropped and answered, [`names`] for how
-//! agents, handoffs and work items are named, [`follow`] and [`wait`] for `--wait`.
+//! agents, handoffs and work items are named, [`follow`] and [`wait`] for `--wait`, [`remote`] for `kai@b`: agents and
+//! handoffs of other hosts.
 
 pub mod ack;
 pub mod agents;
@@ -26,7 +27,7 @@ pub mod handoffs;
 pub mod help;
 pub mod hook;
 pub mod hooks;
-mod hosts;
+pub mod hosts;
 pub mod input;
 mod interrupts;
 pub mod lineage;
@@ -41,6 +42,7 @@ pub mod publish;
 mod publishing;
 pub mod read;
 mod register;
+pub mod remote;
 pub mod reopen;
 mod review;
 pub mod rules;
