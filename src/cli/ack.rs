@@ -2,8 +2,9 @@
 
 use super::CliSession;
 use super::error::CliError;
+use super::remote::names::Named;
 use super::view::{ViewFile, said, shown};
-use super::{handoff, input, names, view};
+use super::{handoff, input, names, remote, view};
 use crate::contract::ack::Standing;
 use crate::contract::reply::HandoffReply;
 use crate::contract::{HandoffView, Step, Word};
@@ -54,7 +55,7 @@ pub enum AckStatusArg {
 /// `clarify`.
 #[derive(Debug, Args)]
 pub struct ClarifyArgs {
-    /// Handoff id, the beginning of it, or a persona (its latest handoff).
+    /// Handoff id, the beginning of it, or a persona (its latest handoff); `5f2a@b` for a handoff on the host b.
     pub handoff: String,
     /// The answer to one question; give one --answer for each open question, in their order.
     #[arg(long = "answer", value_name = "TEXT", required_unless_present = "file")]
@@ -70,7 +71,7 @@ pub struct ClarifyArgs {
 /// `ack-override`.
 #[derive(Debug, Args)]
 pub struct OverrideArgs {
-    /// Handoff id, the beginning of it, or a persona (its latest handoff).
+    /// Handoff id, the beginning of it, or a persona (its latest handoff); `5f2a@b` for a handoff on the host b.
     pub handoff: String,
     /// Why the handoff continues without an acknowledgement.
     #[arg(long, value_name = "TEXT")]
@@ -171,25 +172,31 @@ fn briefed_with(session: &CliSession, agent: &str) -> Result<String, CliError> {
 /// # Errors
 /// What the sidecar refused; a usage error when there are not as many answers as questions.
 pub fn clarify(session: &CliSession, args: &ClarifyArgs) -> Result<(), CliError> {
-    let id = names::handoff(&session.home, &args.handoff)?;
+    let handoff = remote::names::handoff(&session.home, &args.handoff)?;
+    let host = handoff.host.as_ref();
     let clarifications = match &args.file {
         Some(file) => json_of(file)?,
-        None => pairs(session, &id, &args.answers)?,
+        None => pairs(session, &handoff, &args.answers)?,
     };
     let mut fields = Map::new();
-    fields.insert("handoff_id".to_owned(), id.clone().into());
+    fields.insert("handoff_id".to_owned(), handoff.id.clone().into());
     fields.insert("clarifications".to_owned(), clarifications);
     if let Some(path) = &args.document {
-        fields.insert("document".to_owned(), handoff::document(session, path)?);
+        fields.insert("document".to_owned(), handoff::document(session, host, path)?);
     }
-    let answer: ViewFile<HandoffReply> = session.ask("clarify", fields, super::ANSWER_SOON)?;
+    let answer: ViewFile<HandoffReply> = session.ask_on(host, "clarify", fields, super::ANSWER_SOON)?;
     let path = said(answer.file_path.as_ref().and_then(Option::as_deref));
     let document = path.map(|path| format!("; document {}", sanitise(path))).unwrap_or_default();
-    session.report(&answer.json(), &format!("handoff {id}: the answers are being typed to the successor{document}"))
+    let line = format!("handoff {handoff}: the answers are being typed to the successor{document}");
+    session.report(&answer.json(), &line)
 }
 
-fn pairs(session: &CliSession, id: &str, answers: &[String]) -> Result<Value, CliError> {
-    let ack = view::handoff(&session.home, id)?.and_then(|seen| seen.ack.clone()).unwrap_or_default();
+fn pairs(session: &CliSession, handoff: &Named, answers: &[String]) -> Result<Value, CliError> {
+    let seen = match &handoff.host {
+        None => view::handoff(&session.home, &handoff.id)?,
+        Some(host) => Some(remote::views::handoff(session, host, &handoff.id)?),
+    };
+    let ack = seen.and_then(|seen| seen.ack.clone()).unwrap_or_default();
     let mut questions = ack.questions;
     if ack.status == Standing::EnvironmentIssue && questions.is_empty() {
         // It has said what it lacks, and asked nothing: that is what is answered.
@@ -197,7 +204,7 @@ fn pairs(session: &CliSession, id: &str, answers: &[String]) -> Result<Value, Cl
     }
     if questions.is_empty() {
         return Err(CliError::refused("no_questions", "The successor has not asked any questions. Nothing was sent.")
-            .hint(format!("See: tasuki handoffs show {id}")));
+            .hint(format!("See: tasuki handoffs show {handoff}")));
     }
     if questions.len() != answers.len() {
         let lines = questions.iter().map(|question| format!("\n  {}", sanitise(question)));
@@ -218,13 +225,16 @@ fn pairs(session: &CliSession, id: &str, answers: &[String]) -> Result<Value, Cl
 /// # Errors
 /// What the sidecar refused.
 pub fn ack_override(session: &CliSession, args: &OverrideArgs) -> Result<(), CliError> {
-    let id = names::handoff(&session.home, &args.handoff)?;
+    let handoff = remote::names::handoff(&session.home, &args.handoff)?;
     let mut fields = Map::new();
-    fields.insert("handoff_id".to_owned(), id.clone().into());
+    fields.insert("handoff_id".to_owned(), handoff.id.clone().into());
     fields.insert("reason".to_owned(), args.reason.clone().into());
-    if let Some(own) = names::own_id(&session.home).ok().filter(|_| !args.human) {
+    // Another host does not know the agent in this pane.
+    let acts_here = !args.human && handoff.host.is_none();
+    if let Some(own) = names::own_id(&session.home).ok().filter(|_| acts_here) {
         fields.insert("agent_id".to_owned(), own.into());
     }
-    let answer: ViewFile<HandoffReply> = session.ask("ack_override", fields, super::ANSWER_SOON)?;
-    session.report(&answer.json(), &format!("handoff {id} continues without an acknowledgement"))
+    let answer: ViewFile<HandoffReply> =
+        session.ask_on(handoff.host.as_ref(), "ack_override", fields, super::ANSWER_SOON)?;
+    session.report(&answer.json(), &format!("handoff {handoff} continues without an acknowledgement"))
 }

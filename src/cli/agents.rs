@@ -2,12 +2,13 @@
 
 use super::CliSession;
 use super::error::CliError;
-use super::output::Tone;
+use super::output::{Tone, bar};
 use super::register::{self, RegisterArgs};
 use super::view::{ViewFile, said, shown};
-use super::{input, names, view};
+use super::{input, names, remote, view};
 use crate::contract::reply::AgentReply;
 use crate::contract::{AgentState, AgentView, LimitedView, Verdict};
+use crate::core::host::HostName;
 use crate::core::text::sanitise;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
@@ -19,12 +20,16 @@ pub struct AgentsArgs {
     /// Show agents that have ended too.
     #[arg(long, short)]
     pub all: bool,
+    /// Show the agents of all hosts of the fleet.
+    #[arg(long, conflicts_with = "all")]
+    pub all_hosts: bool,
 }
 
 /// `send`.
 #[derive(Debug, Args)]
 pub struct SendArgs {
-    /// Agent id or a unique prefix, persona, pane such as `%3`, or `.` for the agent in this pane.
+    /// Agent id or a unique prefix, persona, pane such as `%3`, `.` for the agent in this pane, or `kai@b` for an agent on
+    /// the host b.
     pub agent: String,
     /// The text, or `-` for standard input. tasuki types it as a text from the operator, with its signature below.
     pub text: String,
@@ -50,7 +55,7 @@ pub enum AgentCommand {
 /// `agent create`.
 #[derive(Debug, Args)]
 pub struct CreateArgs {
-    /// The persona's slug.
+    /// The persona's slug, or `kai@b` for the persona kai on the host b.
     pub persona: String,
     /// The profile [default: the profile that the persona names].
     #[arg(long)]
@@ -58,7 +63,7 @@ pub struct CreateArgs {
     /// The model, as the CLI's own option takes it [default: the CLI chooses].
     #[arg(long)]
     pub model: Option<String>,
-    /// The agent's working folder.
+    /// The agent's working folder; on another host, a whole path there.
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
     /// The tmux session to open the window in.
@@ -72,7 +77,7 @@ pub struct CreateArgs {
 /// `agent shutdown`.
 #[derive(Debug, Args)]
 pub struct ShutdownArgs {
-    /// Agent id or a unique prefix, persona, or pane such as `%3`.
+    /// Agent id or a unique prefix, persona, pane such as `%3`, or `kai@b` for an agent on the host b.
     pub agent: String,
     /// Close the pane if the agent does not end; only for agents that tasuki started.
     #[arg(long)]
@@ -91,6 +96,9 @@ pub struct ForgetArgs {
 /// # Errors
 /// When the views can't be read, or there are none.
 pub fn list(session: &CliSession, args: &AgentsArgs) -> Result<(), CliError> {
+    if args.all_hosts {
+        return remote::list::agents(session);
+    }
     session.require_views()?;
     let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
     agents.retain(|agent| args.all || agent.is_living());
@@ -219,14 +227,6 @@ fn limited(limited: &LimitedView) -> String {
     format!("{}{}: {}", limited.kind.as_str(), until.unwrap_or_default(), limited.said)
 }
 
-/// A share as a bar of five cells; what is used at all shows, and only what is full fills it.
-pub(super) fn bar(percent: u64, unicode: bool) -> String {
-    const CELLS: usize = 5;
-    let full = usize::try_from(percent / 20).unwrap_or(CELLS).max(usize::from(percent > 0)).min(CELLS);
-    let (on, off) = if unicode { ("█", "░") } else { ("#", "-") };
-    on.repeat(full) + &off.repeat(CELLS - full)
-}
-
 /// Starts, adopts, ends or forgets an agent.
 ///
 /// # Errors
@@ -241,7 +241,9 @@ pub fn command(session: &CliSession, command: &AgentCommand) -> Result<(), CliEr
 }
 
 fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
-    let mut fields = Map::from_iter([("persona_slug".to_owned(), args.persona.clone().into())]);
+    let persona = remote::names::persona(&session.home, &args.persona)?;
+    let host = persona.host.as_ref();
+    let mut fields = Map::from_iter([("persona_slug".to_owned(), persona.id.clone().into())]);
     let mut put = |key: &str, value: Option<String>| {
         if let Some(value) = value {
             fields.insert(key.to_owned(), value.into());
@@ -250,11 +252,15 @@ fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
     put("profile", args.profile.clone());
     put("model", args.model.clone());
     put("session", args.session.clone());
-    put("cwd", args.cwd.as_deref().map(folder).transpose()?);
-    put("previous_agent_id", args.previous.as_deref().map(|name| names::agent(&session.home, name)).transpose()?);
-    let answer: ViewFile<AgentReply> = session.ask("agent_create", fields, super::ANSWER_LATE)?;
+    put("cwd", args.cwd.as_deref().map(|path| folder_on(host, path)).transpose()?);
+    let previous = args.previous.as_deref().map(|name| remote::names::agent_on(&session.home, host, name));
+    put("previous_agent_id", previous.transpose()?);
+    let answer: ViewFile<AgentReply> = session.ask_on(host, "agent_create", fields, super::ANSWER_LATE)?;
     let (id, pane) = (shown(answer.agent_id.as_deref()), shown(answer.pane.as_ref().and_then(Option::as_deref)));
-    session.report(&answer.json(), &format!("agent {id} in pane {pane}"))?;
+    session.report(&answer.json(), &format!("agent {} in pane {pane}", persona.beside(id.clone())))?;
+    if persona.host.is_some() {
+        return Ok(());
+    }
     let seen = view::agent(&session.home, &id).ok().flatten();
     if let Some(name) = seen.as_ref().and_then(|agent| said(agent.tmux_session.as_deref())) {
         let name = sanitise(name);
@@ -273,15 +279,23 @@ pub fn folder(path: &Path) -> Result<String, CliError> {
         .map_err(|name| CliError::usage(format!("The path {} is not UTF-8.", Path::new(&name).display())))
 }
 
+/// A folder on the host where the agent will run: nobody here can look for it on another host.
+fn folder_on(host: Option<&HostName>, path: &Path) -> Result<String, CliError> {
+    let Some(host) = host else { return folder(path) };
+    let name = path.to_str().filter(|_| path.is_absolute()).map(str::to_owned);
+    name.ok_or_else(|| CliError::usage(format!("A folder on the host {host} must be given as a whole path, from `/`.")))
+}
+
 fn shutdown(session: &CliSession, args: &ShutdownArgs) -> Result<(), CliError> {
-    let id = names::agent(&session.home, &args.agent)?;
-    let mut fields = Map::from_iter([("agent_id".to_owned(), id.clone().into())]);
+    let agent = remote::names::agent(&session.home, &args.agent)?;
+    let mut fields = Map::from_iter([("agent_id".to_owned(), agent.id.clone().into())]);
     if args.force {
         fields.insert("force".to_owned(), Value::Bool(true));
     }
-    let answer: ViewFile<AgentReply> = session.ask("agent_shutdown", fields, super::ANSWER_LATE)?;
+    let host = agent.host.as_ref();
+    let answer: ViewFile<AgentReply> = session.ask_on(host, "agent_shutdown", fields, super::ANSWER_LATE)?;
     let ended_at = shown(answer.ended_at.as_ref().and_then(Option::as_deref));
-    session.report(&answer.json(), &format!("agent {id} ended at {ended_at}"))
+    session.report(&answer.json(), &format!("agent {agent} ended at {ended_at}"))
 }
 
 fn forget(session: &CliSession, args: &ForgetArgs) -> Result<(), CliError> {
@@ -296,10 +310,13 @@ fn forget(session: &CliSession, args: &ForgetArgs) -> Result<(), CliError> {
 /// # Errors
 /// What the sidecar refused; exit code 1 too when the verdict is not `delivered`.
 pub fn send(session: &CliSession, args: &SendArgs) -> Result<(), CliError> {
-    let id = names::agent(&session.home, &args.agent)?;
+    let remote::names::Named { id, host } = remote::names::agent(&session.home, &args.agent)?;
     let text = if args.text == "-" { input::standard_input()? } else { args.text.clone() };
     let fields = Map::from_iter([("agent_id".to_owned(), id.clone().into()), ("text".to_owned(), text.into())]);
-    let answer = session.ask_to_type(fields, &id)?;
+    let answer = match &host {
+        None => session.ask_to_type(fields, &id)?,
+        Some(_) => session.ask_on(host.as_ref(), "agent_send", fields, super::ANSWER_LATE)?,
+    };
     let verdict = sanitise(&shown(answer.verdict.as_str()));
     let tone = if answer.verdict == Verdict::Delivered { Tone::Good } else { Tone::Bad };
     session.report(&answer.json(), &session.out.paint(tone, &verdict))?;

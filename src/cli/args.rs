@@ -5,6 +5,7 @@ use super::agents::{AgentCommand, AgentsArgs, SendArgs};
 use super::completions::CompletionsArgs;
 use super::doctor::DoctorArgs;
 use super::errors::ErrorsArgs;
+use super::fleet::FleetArgs;
 use super::guide::HelpArgs;
 use super::handoff::{AcceptArgs, HandoffArgs, HandoffName, RetryArgs, ReworkArgs};
 use super::handoffs::HandoffsArgs;
@@ -15,6 +16,7 @@ use super::man::ManArgs;
 use super::persona::PersonaCommand;
 use super::publish::PublishArgs;
 use super::read::ReadArgs;
+use super::reopen::ReopenArgs;
 use super::rules::RulesCommand;
 use super::run::RunArgs;
 use super::schema::SchemaArgs;
@@ -105,7 +107,7 @@ pub enum Command {
     /// Reopen the session of an agent that was handed off, in a new window of its successor's tmux session; tasuki types nothing
     /// to the reopened agent.
     #[command(after_help = "Example:\n  tasuki reopen 5f2a")]
-    Reopen(HandoffName),
+    Reopen(ReopenArgs),
     /// Check the whole setup; say what is wrong and how to fix it. Exit code 1 if a check fails.
     #[command(
         after_help = "Example:\n  tasuki doctor\n  tasuki doctor --fix\n  tasuki doctor --json | jq '.checks[] | select(.status != \"ok\")'\n  tasuki doctor delivery --issue octo/app#42"
@@ -120,11 +122,11 @@ pub enum Command {
     )]
     Top,
     /// List the agents.
-    #[command(after_help = "Example:\n  tasuki agents --all")]
+    #[command(after_help = "Example:\n  tasuki agents --all\n  tasuki agents --all-hosts")]
     Agents(AgentsArgs),
     /// List the handoffs, or show one.
     #[command(
-        after_help = "Example:\n  tasuki handoffs --limit 5\n  tasuki handoffs show 5f2a --document",
+        after_help = "Example:\n  tasuki handoffs --limit 5\n  tasuki handoffs --all-hosts\n  tasuki handoffs show 5f2a --document\n  tasuki handoffs show 5f2a@box",
         args_conflicts_with_subcommands = true
     )]
     Handoffs(HandoffsArgs),
@@ -132,7 +134,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  tasuki lineage kai")]
     Lineage(AgentName),
     /// Type a text into an agent's composer, submit it, and wait for its receipt.
-    #[command(after_help = "Example:\n  tasuki send kai \"Run the tests again.\"\n  git diff | tasuki send kai -")]
+    #[command(
+        after_help = "Example:\n  tasuki send kai \"Run the tests again.\"\n  git diff | tasuki send kai -\n  tasuki send kai@box \"Run the tests again.\""
+    )]
     Send(SendArgs),
     /// Start, adopt, end or forget an agent.
     #[command(subcommand, after_help = "Example:\n  tasuki agent create kai")]
@@ -151,10 +155,15 @@ pub enum Command {
     Rules(RulesCommand),
     /// List the failures that nobody has dismissed, or dismiss them.
     #[command(
-        after_help = "Example:\n  tasuki errors\n  tasuki errors dismiss --all",
+        after_help = "Example:\n  tasuki errors\n  tasuki errors --all-hosts\n  tasuki errors dismiss --all",
         args_conflicts_with_subcommands = true
     )]
     Errors(ErrorsArgs),
+    /// Several hosts that ask each other for things: runs tasuki-fleet, which joins a fleet and is its bridge.
+    #[command(
+        after_help = "Example:\n  tasuki fleet hosts\n  tasuki fleet run\n\nEverything after `fleet` goes to the program tasuki-fleet, which is installed beside tasuki or found in PATH."
+    )]
+    Fleet(FleetArgs),
     /// Run by an agent CLI at its own events: reads the event as JSON from standard input, always exits 0.
     #[command(after_help = "Example:\n  echo '{\"hook_event_name\":\"Stop\"}' | tasuki hook demo")]
     Hook(HookArgs),

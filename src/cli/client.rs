@@ -190,7 +190,7 @@ fn with_name(error: CliError, fields: &Map<String, Value>) -> CliError {
 }
 
 /// The `result` of an answer, or its error.
-fn read_answer<T: DeserializeOwned + Default>(answer: &ResultFile) -> Result<ViewFile<T>, CliError> {
+pub(super) fn read_answer<T: DeserializeOwned + Default>(answer: &ResultFile) -> Result<ViewFile<T>, CliError> {
     match answer.ok {
         true => Ok(answer.result.clone().unwrap_or_default().into()),
         false => Err(CliError::from_answer(answer)),
@@ -234,7 +234,7 @@ fn wait_for_answer(
 
 /// How long to sleep between two checks: answers mostly come in milliseconds, and a wait of minutes should cost
 /// nothing.
-fn nap(waited: Duration) -> Duration {
+pub(super) fn nap(waited: Duration) -> Duration {
     Duration::from_millis(match waited.as_millis() {
         0..200 => 2,
         200..2_000 => 10,

@@ -186,7 +186,7 @@ impl From<spool::Error> for CliError {
 fn exit_for(status: u16) -> u8 {
     match status {
         401 | 403 => exit::NOT_ALLOWED,
-        429 | 503 => exit::TRY_AGAIN,
+        429 | 503 | 504 => exit::TRY_AGAIN,
         _ => exit::REFUSED,
     }
 }
@@ -197,7 +197,9 @@ mod tests {
 
     #[test]
     fn the_status_of_an_answer_becomes_an_exit_code() {
-        for (status, exit) in [(400, 1), (404, 1), (409, 1), (422, 1), (500, 1), (403, 77), (503, 75), (429, 75)] {
+        for (status, exit) in
+            [(400, 1), (404, 1), (409, 1), (422, 1), (500, 1), (403, 77), (503, 75), (504, 75), (429, 75)]
+        {
             let answer = ResultFile { status, error: Some(Refusal::default()), ..ResultFile::default() };
             assert_eq!(CliError::from_answer(&answer).exit, exit, "{status}");
         }

@@ -3,8 +3,9 @@
 use super::CliSession;
 use super::client::Pulse;
 use super::error::CliError;
+use super::remote::names::Named;
 use super::view::{ViewFile, said, shown};
-use super::{names, view};
+use super::{remote, view};
 use crate::contract::reply::DismissReply;
 use crate::contract::{ErrorFile, HandoffView, Step, Word};
 use crate::core::needs::halted;
@@ -18,6 +19,9 @@ pub struct ErrorsArgs {
     /// How many errors to show, newest first.
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
+    /// Show the failures of all hosts of the fleet, so many of each.
+    #[arg(long)]
+    pub all_hosts: bool,
     /// Dismiss failures instead of listing them.
     #[command(subcommand)]
     pub command: Option<ErrorsCommand>,
@@ -35,7 +39,7 @@ pub enum ErrorsCommand {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct DismissArgs {
-    /// Error id or a unique prefix.
+    /// Error id or a unique prefix, or `5f2a@b` for a failure on the host b.
     pub error: Option<String>,
     /// Dismiss all failures.
     #[arg(long)]
@@ -49,6 +53,7 @@ pub struct DismissArgs {
 pub fn command(session: &CliSession, args: &ErrorsArgs) -> Result<(), CliError> {
     match &args.command {
         Some(ErrorsCommand::Dismiss(what)) => dismiss(session, what),
+        None if args.all_hosts => remote::list::errors(session, args.limit),
         None => list(session, args.limit),
     }
 }
@@ -105,18 +110,22 @@ pub(super) fn lines(error: &ErrorFile, handoff: Option<&HandoffView>) -> Vec<Str
 }
 
 fn dismiss(session: &CliSession, args: &DismissArgs) -> Result<(), CliError> {
-    let known = view::stems(&session.home.errors())?;
     let chosen = match &args.error {
-        Some(text) => {
-            let hint = "`tasuki errors` lists the failures.";
-            vec![names::pick_id("error", text, &known).map_err(|error| names::with_hint(error, hint))?]
-        }
-        None => known,
+        Some(text) => vec![remote::names::error(&session.home, text)?],
+        None => view::stems(&session.home.errors())?.into_iter().map(Named::here).collect(),
     };
-    for id in &chosen {
-        dismiss_one(session, id)?;
+    for error in &chosen {
+        match &error.host {
+            None => dismiss_one(session, &error.id)?,
+            Some(_) => {
+                let fields = Map::from_iter([("error_id".to_owned(), error.id.clone().into())]);
+                let _: ViewFile<DismissReply> =
+                    session.ask_on(error.host.as_ref(), "error_dismiss", fields, super::ANSWER_SOON)?;
+            }
+        }
     }
-    session.report(&json!({"dismissed": chosen}), &format!("{} dismissed", chosen.len()))
+    let ids: Vec<&String> = chosen.iter().map(|error| &error.id).collect();
+    session.report(&json!({"dismissed": ids}), &format!("{} dismissed", chosen.len()))
 }
 
 /// With a sidecar by a request, so that the journal shows it; otherwise by deleting the file, which is all that

@@ -5,10 +5,13 @@ use super::error::CliError;
 use super::follow::Follower;
 use super::handoff_words::{AuthorArg, CheckArg, UrgencyArg};
 use super::publish::PublishOptions;
+use super::remote::follow::RemoteHandoff;
+use super::remote::names::Named;
 use super::view::{ViewFile, said};
-use super::{examined, input, names, review, view, wait};
+use super::{examined, input, names, remote, review, view, wait};
 use crate::contract::reply::HandoffReply;
 use crate::contract::{HandoffView, Word};
+use crate::core::host::HostName;
 use crate::core::text::sanitise;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -21,7 +24,8 @@ pub(super) const REASON: &str = "requested by the operator";
 /// `handoff`.
 #[derive(Debug, Args)]
 pub struct HandoffArgs {
-    /// Agent id or a unique prefix, persona, or pane such as `%3` [default: `.`, the agent in this pane].
+    /// Agent id or a unique prefix, persona, pane such as `%3`, or `kai@b` for an agent on the host b [default: `.`, the agent
+    /// in this pane].
     pub agent: Option<String>,
     /// Hand off the agent in this pane; the same as `.`, for scripts.
     #[arg(long = "self", conflicts_with = "agent")]
@@ -74,14 +78,14 @@ pub struct HandoffArgs {
 /// One handoff.
 #[derive(Debug, Args)]
 pub struct HandoffName {
-    /// Handoff id, the beginning of it, or a persona (its latest handoff).
+    /// Handoff id, the beginning of it, or a persona (its latest handoff); `5f2a@b` for a handoff on the host b.
     pub handoff: String,
 }
 
 /// `retry`.
 #[derive(Debug, Args)]
 pub struct RetryArgs {
-    /// Handoff id, the beginning of it, or a persona (its latest handoff).
+    /// Handoff id, the beginning of it, or a persona (its latest handoff); `5f2a@b` for a handoff on the host b.
     pub handoff: String,
     /// For a text with the verdict `unconfirmed`: whether it arrived, as you see it in the pane.
     #[arg(long, value_enum)]
@@ -124,7 +128,7 @@ impl AssumeArg {
 /// `accept`.
 #[derive(Debug, Args)]
 pub struct AcceptArgs {
-    /// Handoff id, the beginning of it, or a persona (its latest handoff).
+    /// Handoff id, the beginning of it, or a persona (its latest handoff); `5f2a@b` for a handoff on the host b.
     pub handoff: String,
     /// Show each step as it passes, and exit only when the handoff has ended.
     #[arg(long)]
@@ -149,62 +153,70 @@ pub struct ReworkArgs {
 /// # Errors
 /// What the sidecar refused, or, with `--wait` or `--review`, how the handoff failed.
 pub fn handoff(session: &CliSession, args: &HandoffArgs) -> Result<(), CliError> {
-    let agent_id = match args.agent.as_deref() {
-        Some(name) => names::agent(&session.home, name)?,
-        None => names::own_id(&session.home)?,
+    let agent = match args.agent.as_deref() {
+        Some(name) => remote::names::agent(&session.home, name)?,
+        None => Named::here(names::own_id(&session.home)?),
     };
-    let is_own = names::own_id(&session.home).is_ok_and(|own| own.eq_ignore_ascii_case(&agent_id));
+    let is_here = agent.host.is_none();
+    let is_own = is_here && names::own_id(&session.home).is_ok_and(|own| own.eq_ignore_ascii_case(&agent.id));
     if args.wait && is_own {
         return Err(CliError::usage(
             "An agent can't wait for its own handoff: the handoff begins when the agent's turn ends.",
         )
         .hint("Run the command without --wait, then end the turn."));
     }
-    let waits = args.wait || (args.review && !is_own);
-    let fields = handoff_fields(session, args, &agent_id)?;
-    let answer: ViewFile<HandoffReply> = session.ask("handoff", fields, super::ANSWER_SOON)?;
+    // The document of another host's agent can't be shown here, so nobody is asked about it.
+    let waits = args.wait || (args.review && !is_own && is_here);
+    let fields = handoff_fields(session, args, &agent)?;
+    let answer: ViewFile<HandoffReply> = session.ask_on(agent.host.as_ref(), "handoff", fields, super::ANSWER_SOON)?;
     let (id, path) = (answer.handoff_id.clone(), answer.file_path.as_ref().and_then(Option::as_deref));
+    let handoff = agent.beside(id.clone());
     if session.out.is_json() {
         if !waits {
             return session.out.document(&answer.json());
         }
         session.out.record(&json!({"v": 1, "type": "initiated", "handoff_id": id, "file_path": path}))?;
     } else {
-        session.out.line(&format!("handoff {}", sanitise(&id)))?;
+        session.out.line(&format!("handoff {}", sanitise(&handoff.to_string())))?;
     }
-    if args.review && waits && review::can_ask(&session.out) {
+    if args.review && waits && is_here && review::can_ask(&session.out) {
         return wait::follow_and_review(session, &id, Follower::new());
     }
     if waits {
-        return wait::follow_to_end(session, &id, Follower::new()).map(|_| ());
+        return match &handoff.host {
+            Some(host) => RemoteHandoff::new(host, &id).follow_to_end(session, Follower::new()),
+            None => wait::follow_to_end(session, &id, Follower::new()).map(|_| ()),
+        };
     }
     if let Some(path) = said(path) {
         session.out.line(&format!("  document  {}", sanitise(path)))?;
     }
-    session.out.note(&format!("Follow it with: tasuki handoffs follow {id}"));
+    session.out.note(&format!("Follow it with: tasuki handoffs follow {}", sanitise(&handoff.to_string())));
     if args.review {
         let has_writer = !matches!(args.author, Some(AuthorArg::Salvage | AuthorArg::Provided));
-        session.out.note(&format!("When the document is written: {}", examined::choices(&id, has_writer)));
+        let there = handoff.host.as_ref().map(|host| format!(" (on the host {host})")).unwrap_or_default();
+        session.out.note(&format!("When the document is written: {}{there}", examined::choices(&id, has_writer)));
     }
     Ok(())
 }
 
 /// The fields of the request. Options that were not given are left out, so that the sidecar's defaults apply.
-fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent_id: &str) -> Result<Map<String, Value>, CliError> {
+fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent: &Named) -> Result<Map<String, Value>, CliError> {
+    let host = agent.host.as_ref();
     let mut fields = Map::new();
     let mut put = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
             fields.insert(key.to_owned(), value);
         }
     };
-    put("agent_id", Some(agent_id.into()));
+    put("agent_id", Some(agent.id.clone().into()));
     put("reason", Some(args.reason.clone().into()));
     // A command of an agent CLI passes on what was typed after its name, which may be nothing.
     put("focus", args.focus.clone().filter(|focus| !focus.trim().is_empty()).map(Value::from));
     put("author", args.author.map(|author| author.as_str().into()));
     put("urgency", args.urgency.map(|urgency| urgency.as_str().into()));
-    put("document", args.document.as_deref().map(|path| document(session, path)).transpose()?);
-    put("successor", args.successor.as_deref().map(|who| successor(session, who)).transpose()?);
+    put("document", args.document.as_deref().map(|path| document(session, host, path)).transpose()?);
+    put("successor", args.successor.as_deref().map(|who| successor(session, host, who)).transpose()?);
     put("profile", args.profile.clone().map(Value::from));
     put("model", args.model.clone().map(Value::from));
     put("tasks", (!args.tasks.is_empty()).then(|| args.tasks.clone().into()));
@@ -216,21 +228,22 @@ fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent_id: &str) -> R
 }
 
 /// Parses the option `--successor`: `new`, `same-pane` or an agent.
-fn successor(session: &CliSession, who: &str) -> Result<Value, CliError> {
+fn successor(session: &CliSession, host: Option<&HostName>, who: &str) -> Result<Value, CliError> {
     match who {
         "new" => Ok("new".into()),
         "same-pane" | "same_pane" => Ok("same_pane".into()),
-        name => Ok(json!({"agent_id": names::agent(&session.home, name)?})),
+        name => Ok(json!({"agent_id": remote::names::agent_on(&session.home, host, name)?})),
     }
 }
 
-/// A document inside HOME is sent as a path, any other as text.
-pub(super) fn document(session: &CliSession, path: &Path) -> Result<Value, CliError> {
+/// A document inside HOME is sent as a path, any other as text. Another host gets the text: the path is not there.
+pub(super) fn document(session: &CliSession, host: Option<&HostName>, path: &Path) -> Result<Value, CliError> {
     if path == Path::new("-") {
         return Ok(json!({"text": input::standard_input()?}));
     }
     let absolute = std::fs::canonicalize(path).map_err(|error| CliError::file("Can't read", path, &error))?;
-    let inside = std::fs::canonicalize(session.home.root()).is_ok_and(|home| absolute.starts_with(home));
+    let inside =
+        std::fs::canonicalize(session.home.root()).is_ok_and(|home| absolute.starts_with(home)) && host.is_none();
     match absolute.to_str().filter(|_| inside) {
         Some(name) => Ok(json!({"path": name})),
         None => Ok(json!({"text": input::text_file(&absolute)?})),
@@ -242,21 +255,21 @@ pub(super) fn document(session: &CliSession, path: &Path) -> Result<Value, CliEr
 /// # Errors
 /// What the sidecar refused, or, with `--wait`, how the handoff failed.
 pub fn retry(session: &CliSession, args: &RetryArgs) -> Result<(), CliError> {
-    let id = names::handoff(&session.home, &args.handoff)?;
+    let handoff = remote::names::handoff(&session.home, &args.handoff)?;
     let mut fields = Map::new();
-    fields.insert("handoff_id".to_owned(), id.clone().into());
+    fields.insert("handoff_id".to_owned(), handoff.id.clone().into());
     if let Some(assume) = args.assume {
         fields.insert("assume".to_owned(), assume.as_str().into());
     }
     if let Some(who) = args.successor.as_deref() {
-        fields.insert("successor".to_owned(), successor(session, who)?);
+        fields.insert("successor".to_owned(), successor(session, handoff.host.as_ref(), who)?);
     }
     for (name, text) in [("profile", &args.profile), ("model", &args.model)] {
         if let Some(text) = text {
             fields.insert(name.to_owned(), text.clone().into());
         }
     }
-    continue_handoff(session, "handoff_retry", &id, fields, args.wait)
+    continue_on(session, "handoff_retry", &handoff, fields, args.wait)
 }
 
 /// Accepts the document as it is.
@@ -264,9 +277,9 @@ pub fn retry(session: &CliSession, args: &RetryArgs) -> Result<(), CliError> {
 /// # Errors
 /// What the sidecar refused, or, with `--wait`, how the handoff failed.
 pub fn accept(session: &CliSession, args: &AcceptArgs) -> Result<(), CliError> {
-    let id = names::handoff(&session.home, &args.handoff)?;
-    let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
-    continue_handoff(session, "handoff_accept", &id, fields, args.wait)
+    let handoff = remote::names::handoff(&session.home, &args.handoff)?;
+    let fields = Map::from_iter([("handoff_id".to_owned(), handoff.id.clone().into())]);
+    continue_on(session, "handoff_accept", &handoff, fields, args.wait)
 }
 
 /// Asks the agent to write its document once more.
@@ -277,6 +290,30 @@ pub fn rework(session: &CliSession, args: &ReworkArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let fields = [("handoff_id", &id), ("note", &args.note)].map(|(name, text)| (name.to_owned(), text.clone().into()));
     continue_handoff(session, "handoff_rework", &id, Map::from_iter(fields), args.wait)
+}
+
+/// As [`continue_handoff`], for a handoff on any host.
+fn continue_on(
+    session: &CliSession,
+    kind: &str,
+    handoff: &Named,
+    fields: Map<String, Value>,
+    and_wait: bool,
+) -> Result<(), CliError> {
+    let Some(host) = &handoff.host else { return continue_handoff(session, kind, &handoff.id, fields, and_wait) };
+    let before = RemoteHandoff::read(&session.home, host, &handoff.id)?;
+    let follower = Follower::after(before.view());
+    let answer: ViewFile<HandoffReply> = session.ask_on(Some(host), kind, fields, super::ANSWER_SOON)?;
+    let line = continues_line(&handoff.to_string(), &HandoffView::default(), &answer);
+    if !and_wait {
+        return session.report(&answer.json(), &line);
+    }
+    if session.out.is_json() {
+        session.out.record(&json!({"v": 1, "type": "resumed", "handoff_id": handoff.id}))?;
+    } else {
+        session.out.line(&line)?;
+    }
+    before.follow_to_end(session, follower)
 }
 
 fn continue_handoff(
@@ -343,9 +380,13 @@ fn end(
     args: &HandoffName,
     what: impl FnOnce(&HandoffView) -> String,
 ) -> Result<(), CliError> {
-    let id = names::handoff(&session.home, &args.handoff)?;
-    let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
-    let answer: ViewFile<HandoffReply> = session.ask(kind, fields, super::ANSWER_SOON)?;
-    let seen = view::handoff(&session.home, &id).ok().flatten();
-    session.report(&answer.json(), &format!("handoff {id} {}", what(&seen.as_deref().cloned().unwrap_or_default())))
+    let handoff = remote::names::handoff(&session.home, &args.handoff)?;
+    let fields = Map::from_iter([("handoff_id".to_owned(), handoff.id.clone().into())]);
+    let answer: ViewFile<HandoffReply> = session.ask_on(handoff.host.as_ref(), kind, fields, super::ANSWER_SOON)?;
+    let seen = match handoff.host {
+        None => view::handoff(&session.home, &handoff.id).ok().flatten(),
+        Some(_) => None,
+    };
+    let what = what(&seen.as_deref().cloned().unwrap_or_default());
+    session.report(&answer.json(), &format!("handoff {handoff} {what}"))
 }

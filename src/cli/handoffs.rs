@@ -5,11 +5,14 @@ use super::error::CliError;
 use super::follow::{self, Progress};
 use super::handoff::HandoffName;
 use super::output::{Tone, short_text};
+use super::remote::follow::RemoteHandoff;
+use super::remote::names::Named;
 use super::view::{ViewFile, said, shown};
-use super::{documents, examined, names, past, view, wait};
+use super::{documents, examined, hosts, names, past, remote, view, wait};
 use crate::contract::ack::Standing;
 use crate::contract::handoff::PointView;
 use crate::contract::{AckView, HandoffView, Step};
+use crate::core::host::HostName;
 use crate::core::text::sanitise;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -20,6 +23,9 @@ pub struct HandoffsArgs {
     /// How many handoffs to show, newest first.
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
+    /// Show the handoffs of all hosts of the fleet, so many of each.
+    #[arg(long)]
+    pub all_hosts: bool,
     /// Show or follow one handoff instead of listing them.
     #[command(subcommand)]
     pub command: Option<HandoffsCommand>,
@@ -39,7 +45,7 @@ pub enum HandoffsCommand {
 /// `handoffs show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Handoff id, the beginning of it, or a persona (its latest handoff).
+    /// Handoff id, the beginning of it, or a persona (its latest handoff); `5f2a@b` for a handoff on the host b.
     pub handoff: String,
     /// Print the document that the agent has written for its successor.
     #[arg(long, conflicts_with = "facts")]
@@ -54,18 +60,24 @@ pub struct ShowArgs {
 /// # Errors
 /// When the views can't be read, or there are none.
 pub fn command(session: &CliSession, args: &HandoffsArgs) -> Result<(), CliError> {
-    session.require_views()?;
     match &args.command {
         Some(HandoffsCommand::Show(args)) => show(session, args),
-        Some(HandoffsCommand::Follow(name)) => {
-            let id = find(session, &name.handoff)?.handoff_id.clone();
-            wait::follow_to_end(session, &id, follow::Follower::new()).map(|_| ())
-        }
+        Some(HandoffsCommand::Follow(name)) => follow_one(session, name),
+        None if args.all_hosts => remote::list::handoffs(session, args.limit),
         None => list(session, args.limit),
     }
 }
 
+fn follow_one(session: &CliSession, name: &HandoffName) -> Result<(), CliError> {
+    if let Named { id, host: Some(host) } = named(session, &name.handoff)? {
+        return RemoteHandoff::new(&host, &id).follow_to_end(session, follow::Follower::new());
+    }
+    let id = find(session, &name.handoff)?.handoff_id.clone();
+    wait::follow_to_end(session, &id, follow::Follower::new()).map(|_| ())
+}
+
 fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
+    session.require_views()?;
     let mut handoffs: Vec<ViewFile<HandoffView>> = view::latest(&session.home.handoff_views(), limit)?;
     handoffs.sort_by_key(|handoff| std::cmp::Reverse(shown(handoff.created_at.as_str())));
     if session.out.is_json() {
@@ -106,13 +118,24 @@ fn ids(handoff: &HandoffView) -> [Option<&str>; 3] {
 /// The beginning of a reason, for a row: a reason may be very long.
 const LONGEST_REASON: usize = 120;
 
-/// The view of the handoff that the text names.
+/// The handoff that the text names, on any host. For one of this host there must be views.
+fn named(session: &CliSession, text: &str) -> Result<Named, CliError> {
+    if hosts::split(&session.home, text)?.1.is_none() {
+        session.require_views()?;
+    }
+    remote::names::handoff(&session.home, text)
+}
+
+/// The view of the handoff of this host that the text names.
 fn find(session: &CliSession, name: &str) -> Result<ViewFile<HandoffView>, CliError> {
     let id = names::handoff(&session.home, name)?;
     past::handoff(&session.home, &id)?.ok_or_else(|| names::not_found("handoff", name))
 }
 
 fn show(session: &CliSession, args: &ShowArgs) -> Result<(), CliError> {
+    if let Named { id, host: Some(host) } = named(session, &args.handoff)? {
+        return show_remote(session, args, &host, &id);
+    }
     let seen = find(session, &args.handoff)?;
     if args.document {
         return print_document(session, &seen);
@@ -124,6 +147,23 @@ fn show(session: &CliSession, args: &ShowArgs) -> Result<(), CliError> {
         return session.out.document(&seen.json());
     }
     lines(&seen).iter().try_for_each(|line| session.out.line(line))
+}
+
+/// Shows a handoff of another host. Its document is a file there, which no view has.
+fn show_remote(session: &CliSession, args: &ShowArgs, host: &HostName, id: &str) -> Result<(), CliError> {
+    if args.document {
+        return Err(hosts::not_from_elsewhere(id, host.as_str()));
+    }
+    let seen = remote::views::handoff(session, host, id)?;
+    if args.facts {
+        return print_facts(session, &seen);
+    }
+    if session.out.is_json() {
+        return session.out.document(&seen.json());
+    }
+    lines(&seen).iter().try_for_each(|line| session.out.line(line))?;
+    session.out.note(&format!("This handoff is on the host {host}: name it as {id}@{host}."));
+    Ok(())
 }
 
 /// Prints the document: never a byte of it that drives a terminal, whatever standard output is.

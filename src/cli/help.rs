@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 /// The groups of commands, in the order of `--help`.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Get started", &["run", "demo", "service", "doctor", "help"]),
+    ("Get started", &["run", "demo", "service", "fleet", "doctor", "help"]),
     (
         "Hand off",
         &["handoff", "handoffs", "retry", "cancel", "accept", "rework", "abandon", "publish", "read", "reopen"],

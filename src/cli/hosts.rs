@@ -7,6 +7,7 @@ use crate::config::Home;
 use crate::contract::fleet::HOST_STALE_MS;
 use crate::contract::{BridgeView, HostState, HostView};
 use crate::core::host::HostName;
+use crate::core::text::sanitise;
 use crate::core::time::millis;
 use crate::exit;
 use std::fs::OpenOptions;
@@ -37,6 +38,14 @@ impl FleetHosts {
     pub fn state(&self, host: &HostView) -> HostState {
         host.state(self.is_fresh)
     }
+
+    /// The host of this name.
+    ///
+    /// # Errors
+    /// `no_host`.
+    pub fn named(&self, name: &HostName) -> Result<&ViewFile<HostView>, CliError> {
+        self.hosts.iter().find(|host| host.host == name.as_str()).ok_or_else(|| no_host(name.as_str()))
+    }
 }
 
 /// The bridge's own file; none if this home has joined no fleet, or its bridge never ran.
@@ -52,6 +61,77 @@ pub fn bridge(home: &Home) -> Result<Option<ViewFile<BridgeView>>, CliError> {
 pub fn is_fresh(bridge: &BridgeView, now_ms: i64) -> bool {
     let age_ms = millis(&bridge.heartbeat).map(|at| now_ms.saturating_sub(at).saturating_abs());
     age_ms.is_some_and(|age| age <= HOST_STALE_MS) && bridge.server.is_some()
+}
+
+/// Refuses when the bridge can't pass on a request at this moment.
+///
+/// # Errors
+/// `no_bridge`, exit code 69.
+pub fn require_bridge(home: &Home) -> Result<(), CliError> {
+    let now_ms = chrono::Utc::now().timestamp_millis();
+    match bridge(home)? {
+        Some(seen) if is_fresh(&seen, now_ms) => Ok(()),
+        seen => Err(no_bridge(home, seen.as_deref(), now_ms)),
+    }
+}
+
+fn no_bridge(home: &Home, seen: Option<&BridgeView>, now_ms: i64) -> CliError {
+    let root = home.root().display();
+    let heartbeat =
+        seen.and_then(|seen| Some((seen, now_ms.saturating_sub(millis(&seen.heartbeat)?).saturating_abs())));
+    let error = |message: String| CliError::new(exit::UNAVAILABLE, "no_bridge", message);
+    match heartbeat {
+        Some((seen, age_ms)) if age_ms <= HOST_STALE_MS => {
+            let problem = said(seen.problem.as_deref()).map(|problem| format!(" {}", sanitise(problem)));
+            let message =
+                format!("The bridge of {root} is not connected to the fleet's server.{}", problem.unwrap_or_default());
+            error(message).hint("It tries again by itself. Only one bridge is needed: tasuki fleet run")
+        }
+        Some((_, age_ms)) => error(format!(
+            "No bridge to other hosts answers for {root}: its last heartbeat was {} s ago.",
+            age_ms / 1_000
+        ))
+        .hint(format!("Start it in another pane: tasuki --home {root} fleet run")),
+        None => error(format!("No bridge to other hosts runs for {root}."))
+            .hint(format!("Start it in another pane: tasuki --home {root} fleet run")),
+    }
+}
+
+/// Takes `kai@b` apart: the name, and the host if it is not this one.
+///
+/// # Errors
+/// `no_fleet` if a host is named and this home has joined no fleet.
+pub fn split<'t>(home: &Home, text: &'t str) -> Result<(&'t str, Option<&'t str>), CliError> {
+    let Some((name, host)) = text.rsplit_once('@') else { return Ok((text, None)) };
+    let own = own_name(home)?.ok_or_else(no_fleet)?;
+    Ok((name, Some(host).filter(|host| *host != own.as_str())))
+}
+
+/// The name of something on this host, for commands that ask no other host.
+///
+/// # Errors
+/// `not_from_elsewhere` if another host is named; `no_fleet` as for [`split`].
+pub fn only_here<'t>(home: &Home, text: &'t str) -> Result<&'t str, CliError> {
+    match split(home, text)? {
+        (name, None) => Ok(name),
+        (name, Some(host)) => Err(not_from_elsewhere(name, host)),
+    }
+}
+
+/// The refusal of a command that another host takes from its own users only.
+#[must_use]
+pub fn not_from_elsewhere(name: &str, host: &str) -> CliError {
+    let (name, host) = (sanitise(name), sanitise(host));
+    let message =
+        format!("The host {host} takes this command from its own users only, not from other hosts. Nothing was sent.");
+    CliError::refused("not_from_elsewhere", message).hint(format!("Run it there, and name {name}: ssh {host} tasuki …"))
+}
+
+/// The refusal of a host's name that is not in the fleet.
+#[must_use]
+pub fn no_host(name: &str) -> CliError {
+    CliError::refused("no_host", format!("Host not found: \"{}\"", sanitise(name)))
+        .hint("`tasuki agents --all-hosts` lists the hosts of this fleet.")
 }
 
 /// Whether this home has joined a fleet; this host's own name in it.
@@ -90,6 +170,14 @@ pub fn all(home: &Home) -> Result<FleetHosts, CliError> {
         std::thread::sleep(LOOK_EVERY);
     };
     Ok(FleetHosts { own, is_fresh, hosts: read(home)? })
+}
+
+/// One host, as it was last written; nobody is asked to bring it up to date.
+///
+/// # Errors
+/// When it can't be read.
+pub fn one(home: &Home, name: &HostName) -> Result<Option<ViewFile<HostView>>, CliError> {
+    view::read(&home.fleet().join(format!("hosts/{name}.json")))
 }
 
 /// The hosts as they were last written, sorted by name. Nobody is asked to bring them up to date.

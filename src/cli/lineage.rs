@@ -3,9 +3,11 @@
 use super::CliSession;
 use super::error::CliError;
 use super::output::Tone;
+use super::remote::names::Named;
 use super::view::{ViewFile, said};
-use super::{names, past, view};
+use super::{names, past, remote, view};
 use crate::contract::{AgentView, HandoffView};
+use crate::core::host::HostName;
 use crate::core::text::sanitise;
 use crate::core::time::millis;
 use clap::Args;
@@ -16,7 +18,8 @@ use std::path::Path;
 /// One agent.
 #[derive(Debug, Args)]
 pub struct AgentName {
-    /// Agent id or a unique prefix, persona, pane such as `%3`, or `.` for the agent in this pane.
+    /// Agent id or a unique prefix, persona, pane such as `%3`, `.` for the agent in this pane, or `kai@b` for an agent on
+    /// the host b.
     pub agent: String,
 }
 
@@ -38,8 +41,12 @@ pub struct LineageMember {
 /// # Errors
 /// When the agent is not known or the views can't be read.
 pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
+    let named = remote::names::agent(&session.home, &args.agent);
+    if let Ok(Named { id, host: Some(host) }) = &named {
+        return on_host(session, host, id);
+    }
     session.require_views()?;
-    let id = names::agent(&session.home, &args.agent)?;
+    let id = named?.id;
     let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
     if !agents.iter().any(|agent| agent.agent_id == id) {
         agents.extend(past::agent(&session.home, &id)?);
@@ -51,14 +58,45 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     print(session, &id, &members)
 }
 
-/// Prints a lineage and marks the requested agent.
+/// The lineage of an agent on another host, as far as that host knows it.
+fn on_host(session: &CliSession, host: &HostName, id: &str) -> Result<(), CliError> {
+    let agents = remote::views::lineage(session, host, id)?;
+    let members = members(id, &agents);
+    // Programs get the agents' views only. People see the agents, even where the host shows no handoffs.
+    let came = match session.out.is_json() {
+        true => Vec::new(),
+        false => remote::views::handoffs(session, host).unwrap_or_default(),
+    };
+    let by_successor = |handoff: ViewFile<HandoffView>| {
+        let member = members.iter().find(|member| handoff.successor_id.as_ref() == Some(&member.id))?;
+        Some((member.id.as_str(), handoff))
+    };
+    let came: BTreeMap<&str, ViewFile<HandoffView>> = came.into_iter().filter_map(by_successor).collect();
+    print_with(session, id, &members, &came)
+}
+
+/// Prints a lineage of this host and marks the requested agent.
 pub(crate) fn print(session: &CliSession, id: &str, members: &[LineageMember]) -> Result<(), CliError> {
+    // Programs get the agents' views only.
+    let handoffs = match session.out.is_json() {
+        true => BTreeMap::new(),
+        false => handoffs(&session.home.handoff_views(), members)?,
+    };
+    print_with(session, id, members, &handoffs)
+}
+
+/// Prints a lineage with the handoffs that led to its agents.
+fn print_with(
+    session: &CliSession,
+    id: &str,
+    members: &[LineageMember],
+    handoffs: &BTreeMap<&str, ViewFile<HandoffView>>,
+) -> Result<(), CliError> {
     if session.out.is_json() {
         let agents: Vec<Value> = members.iter().filter_map(|member| member.view.as_ref().map(ViewFile::json)).collect();
         return session.out.document(&json!({"agent_id": id, "lineage": agents}));
     }
     let short = names::short(members.iter().map(|member| member.id.as_str()));
-    let handoffs = handoffs(&session.home.handoff_views(), members)?;
     for member in members {
         let own = member.id == id;
         let tone = if own { Tone::Strong } else { Tone::Plain };

@@ -2,7 +2,8 @@
 //! the views, and none of the clients opens the database: the sidecar alone does.
 //!
 //! Read [`args`] for the list of commands, [`client`] for how a request is dropped and answered, [`names`] for how
-//! agents, handoffs and work items are named, [`follow`] and [`wait`] for `--wait`.
+//! agents, handoffs and work items are named, [`follow`] and [`wait`] for `--wait`, [`remote`] for `kai@b`: agents and
+//! handoffs of other hosts.
 
 pub mod ack;
 pub mod agents;
@@ -17,6 +18,7 @@ mod editor;
 pub mod error;
 pub mod errors;
 pub mod examined;
+pub mod fleet;
 pub mod follow;
 pub mod guide;
 pub mod handoff;
@@ -40,6 +42,7 @@ pub mod publish;
 mod publishing;
 pub mod read;
 mod register;
+pub mod remote;
 pub mod reopen;
 mod review;
 pub mod rules;
@@ -83,6 +86,9 @@ pub fn main(args: &[OsString]) -> u8 {
     }
     if completions::answer(args, help::command) {
         return exit::DONE;
+    }
+    if let Some(own) = fleet::arguments(args) {
+        return complain(&fleet::run(&own), own.iter().any(|arg| arg == "--json"));
     }
     let parsed = help::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
@@ -167,7 +173,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Man(args) => man::command(&session, args, help::hide_json(Cli::command())),
         Command::Completions(args) => completions::command(&session, args),
         // These are handled before the parser; their arms are for help and completions.
-        Command::Hook(_) | Command::Statusline(_) | Command::Demo | Command::Help(_) => Ok(()),
+        Command::Hook(_) | Command::Statusline(_) | Command::Fleet(_) | Command::Demo | Command::Help(_) => Ok(()),
     }?;
     Ok(exit::DONE)
 }

@@ -3,7 +3,7 @@
 
 use super::error::CliError;
 use super::view::{ViewFile, said, shown};
-use super::{client, view};
+use super::{client, hosts, view};
 use crate::config::Home;
 use crate::contract::{AgentView, HandoffView};
 use crate::core::id::Slug;
@@ -44,8 +44,9 @@ impl NamedAgent {
 /// Finds the agent that `text` names; `.` is the agent in whose pane the command runs, `%3` the agent in that pane.
 ///
 /// # Errors
-/// `no_agent` or `ambiguous`, the latter with the candidates.
+/// `no_agent` or `ambiguous`, the latter with the candidates; `not_from_elsewhere` for `kai@b`.
 pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
+    let text = hosts::only_here(home, text)?;
     if text == "." {
         return own_id(home);
     }
@@ -188,8 +189,9 @@ pub(super) fn not_found(what: &str, text: &str) -> CliError {
 /// Finds the handoff that `text` names: by its id, or the last handoff of a persona.
 ///
 /// # Errors
-/// `no_handoff` or `ambiguous`, the latter with the candidates.
+/// `no_handoff` or `ambiguous`, the latter with the candidates; `not_from_elsewhere` for `5f2a@b`.
 pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
+    let text = hosts::only_here(home, text)?;
     if text.parse::<crate::core::id::HandoffId>().is_ok() {
         return Ok(text.to_ascii_lowercase());
     }
@@ -221,8 +223,9 @@ pub(super) fn with_hint(error: CliError, hint: &str) -> CliError {
 /// Finds the work item that `text` names.
 ///
 /// # Errors
-/// `no_item` or `ambiguous`, the latter with the candidates.
+/// `no_item` or `ambiguous`, the latter with the candidates; `not_from_elsewhere` for `5f2a@b`.
 pub fn item(home: &Home, text: &str) -> Result<String, CliError> {
+    let text = hosts::only_here(home, text)?;
     if text.parse::<crate::core::id::ItemId>().is_ok() {
         return Ok(text.to_ascii_lowercase());
     }

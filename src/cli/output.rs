@@ -217,6 +217,15 @@ pub fn short_text(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// A share as a bar of five cells; what is used at all shows, and only what is full fills it.
+#[must_use]
+pub fn bar(percent: u64, unicode: bool) -> String {
+    const CELLS: usize = 5;
+    let full = usize::try_from(percent / 20).unwrap_or(CELLS).max(usize::from(percent > 0)).min(CELLS);
+    let (on, off) = if unicode { ("█", "░") } else { ("#", "-") };
+    on.repeat(full) + &off.repeat(CELLS - full)
+}
+
 /// The last filter before a terminal: from views, file names and system errors it removes all escape sequences but
 /// tasuki's own colours.
 fn harmless(text: &str) -> String {

@@ -1,18 +1,25 @@
 //! `reopen`: reopens the session of an agent that was handed off, in a new window of its successor's tmux session.
 
 use super::error::CliError;
-use super::handoff::HandoffName;
 use super::output::one_line;
 use super::view::{ViewFile, shown};
 use super::{ANSWER_LATE, CliSession, names};
 use crate::contract::reply::HandoffReply;
+use clap::Args;
 use serde_json::{Map, Value};
+
+/// `reopen`.
+#[derive(Debug, Args)]
+pub struct ReopenArgs {
+    /// Handoff id, the beginning of it, or a persona (its latest handoff).
+    pub handoff: String,
+}
 
 /// Asks for it, and says where the session is.
 ///
 /// # Errors
 /// What the sidecar refused.
-pub fn command(session: &CliSession, args: &HandoffName) -> Result<(), CliError> {
+pub fn command(session: &CliSession, args: &ReopenArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let fields = Map::from_iter([("handoff_id".to_owned(), Value::from(id))]);
     let answer: ViewFile<HandoffReply> = session.ask("handoff_reopen", fields, ANSWER_LATE)?;

@@ -3,8 +3,10 @@
 use super::client;
 use super::error::CliError;
 use super::output::{Out, Tone};
+use super::remote::request::{self, RemoteRequest};
 use super::view::ViewFile;
 use crate::config::Home;
+use crate::core::host::HostName;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -37,6 +39,22 @@ impl CliSession {
     ) -> Result<ViewFile<T>, CliError> {
         let patience = self.timeout.unwrap_or(patience);
         client::ask(&self.home, &client::SentRequest { kind, fields, patience })
+    }
+
+    /// The same for a request to another host, if one is given.
+    ///
+    /// # Errors
+    /// As [`CliSession::ask`] and [`request::ask`].
+    pub fn ask_on<T: DeserializeOwned + Default>(
+        &self,
+        host: Option<&HostName>,
+        kind: &str,
+        fields: Map<String, Value>,
+        patience: Duration,
+    ) -> Result<ViewFile<T>, CliError> {
+        let Some(host) = host else { return self.ask(kind, fields, patience) };
+        let patience = self.timeout.unwrap_or(patience);
+        request::ask(&self.home, &RemoteRequest { host, kind, fields, patience, ttl: self.timeout })
     }
 
     /// Prints an answer: the whole of it under `--json`, else one line.

@@ -56,11 +56,13 @@ pub(super) fn follow_and_review(session: &CliSession, handoff_id: &str, follower
     follow_within(session, handoff_id, follower, limits).map(|_| ()).map_err(after_signal)
 }
 
-fn watch_signals() -> Result<Interrupts, CliError> {
+/// Notices Ctrl-C and the end of the terminal.
+pub(super) fn watch_signals() -> Result<Interrupts, CliError> {
     Interrupts::watch().map_err(|error| CliError::refused("signals", format!("Can't listen for signals: {error}.")))
 }
 
-fn after_signal(error: CliError) -> CliError {
+/// The exit code of a wait that a signal has ended.
+pub(super) fn after_signal(error: CliError) -> CliError {
     match error.code.as_str() {
         "interrupted" => CliError { exit: INTERRUPTED, ..error },
         _ => error,
@@ -213,7 +215,13 @@ fn left_alone(error: CliError, handoff_id: &str) -> CliError {
     CliError { message, ..error }
 }
 
-fn report(session: &CliSession, handoff_id: &str, live: &mut LiveLine<'_>, news: &Progress) -> Result<(), CliError> {
+/// Prints one piece of news.
+pub(super) fn report(
+    session: &CliSession,
+    handoff_id: &str,
+    live: &mut LiveLine<'_>,
+    news: &Progress,
+) -> Result<(), CliError> {
     if session.out.is_json() {
         return session.out.record(&news_json(handoff_id, news));
     }
@@ -254,7 +262,8 @@ fn news_json(handoff_id: &str, news: &Progress) -> Value {
     }
 }
 
-fn report_end(session: &CliSession, seen: &ViewFile<HandoffView>, outcome: FlowEnd) -> Result<(), CliError> {
+/// Prints how the handoff has ended.
+pub(super) fn report_end(session: &CliSession, seen: &ViewFile<HandoffView>, outcome: FlowEnd) -> Result<(), CliError> {
     if session.out.is_json() {
         return session.out.record(&json!({"v": 1, "type": outcome.as_str(), "handoff": seen.json()}));
     }

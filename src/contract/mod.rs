@@ -29,7 +29,7 @@ pub use answer::{Fault, ResultFile, WhyFile};
 pub use document::DocumentFault;
 pub use error::ErrorFile;
 pub use facts::Facts;
-pub use fleet::{BridgeView, FleetRequestFile, FleetResultFile, HostState, HostView};
+pub use fleet::{BridgeView, FleetRequestFile, FleetResultFile, HostHandoff, HostState, HostView};
 pub use handoff::{DeliveryView, HandoffView, Step, StepError, StepView, Verdict};
 pub use journal::{JournalLine, LineType};
 pub use needs::{NeedKind, NeedView};

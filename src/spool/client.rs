@@ -4,6 +4,7 @@
 use super::dirs::check_mode;
 use super::error::Error;
 use crate::contract::{self, SidecarView};
+use crate::core::host::FleetId;
 use crate::core::id::RequestId;
 use crate::core::time::{Now, millis};
 use crate::files::{self, Unfit};
@@ -47,7 +48,16 @@ pub enum SidecarPresence {
 /// `NoSpool` if there is no spool, `Taken` if a request with that id is waiting, `NotAllowed` if other users can open
 /// the spool.
 pub fn submit_request(home: &Path, id: &RequestId, bytes: &[u8]) -> Result<(), Error> {
-    submit_file(home, "requests", &format!("{id}.json"), bytes, Grade::Durable)
+    submit_file(&home.join("spool"), "requests", &format!("{id}.json"), bytes, Grade::Durable)
+}
+
+/// Leaves a request to another host for the bridge, in `fleet/requests`. When this returns, the request survives a power
+/// cut.
+///
+/// # Errors
+/// As for [`submit_request`]; `NoSpool` if there is no such folder.
+pub fn submit_fleet_request(home: &Path, id: &FleetId, bytes: &[u8]) -> Result<(), Error> {
+    submit_file(&home.join("fleet"), "requests", &format!("{id}.json"), bytes, Grade::Durable)
 }
 
 /// Puts an event into the spool, under a name made by [`super::event_name`]. `Grade::Fast` is for hooks: an agent must
@@ -56,7 +66,7 @@ pub fn submit_request(home: &Path, id: &RequestId, bytes: &[u8]) -> Result<(), E
 /// # Errors
 /// As for [`submit_request`].
 pub fn submit_event(home: &Path, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {
-    submit_file(home, "events", name, bytes, grade)
+    submit_file(&home.join("spool"), "events", name, bytes, grade)
 }
 
 /// The result of a request, if it exists by now.
@@ -64,8 +74,20 @@ pub fn submit_event(home: &Path, name: &str, bytes: &[u8], grade: Grade) -> Resu
 /// # Errors
 /// It is there but can't be read.
 pub fn read_result(home: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, Error> {
-    let path = home.join("spool/results").join(format!("{id}.json"));
-    let dir = match files::open_dir(&home.join("spool/results")) {
+    read_answer(&home.join("spool/results"), id.as_str())
+}
+
+/// The result of a request to another host, if it exists by now.
+///
+/// # Errors
+/// It is there but can't be read.
+pub fn read_fleet_result(home: &Path, id: &FleetId) -> Result<Option<Vec<u8>>, Error> {
+    read_answer(&home.join("fleet/results"), id.as_str())
+}
+
+fn read_answer(results: &Path, id: &str) -> Result<Option<Vec<u8>>, Error> {
+    let path = results.join(format!("{id}.json"));
+    let dir = match files::open_dir(results) {
         Ok(dir) => dir,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", path, error)),
@@ -97,15 +119,14 @@ pub fn sidecar_alive(home: &Path, now: &Now) -> SidecarPresence {
     }
 }
 
-fn submit_file(home: &Path, lane: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {
-    let spool = home.join("spool");
+fn submit_file(spool: &Path, lane: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {
     let path = spool.join(lane).join(name);
     if !files::is_plain(OsStr::new(name)) {
         return Err(Error::io("write", path, io::Error::from(io::ErrorKind::InvalidFilename)));
     }
-    let root = open(&spool, files::open_dir(&spool))?;
-    let meta = files::meta(&root).map_err(|error| Error::io("check the folder", &spool, error))?;
-    check_mode(&spool, &meta, 0o077)?;
+    let root = open(spool, files::open_dir(spool))?;
+    let meta = files::meta(&root).map_err(|error| Error::io("check the folder", spool, error))?;
+    check_mode(spool, &meta, 0o077)?;
     let tmp = open(&spool.join("tmp"), files::open_dir_at(&root, "tmp"))?;
     let to = open(&spool.join(lane), files::open_dir_at(&root, lane))?;
     let temp = format!("{}.tmp", uuid::Uuid::new_v4().simple());

@@ -7,6 +7,8 @@ pub(crate) mod ack_world;
 pub(crate) mod decided;
 #[path = "../support/facts.rs"]
 pub(crate) mod facts;
+#[path = "../support/fake_bridge.rs"]
+pub(crate) mod fake_bridge;
 #[path = "../support/fake_sidecar.rs"]
 pub(crate) mod fake_sidecar;
 #[path = "../support/home.rs"]

@@ -2,9 +2,9 @@
 
 use super::Scene;
 use super::columns::{Column, ColumnText, lines, list as columns};
-use crate::cli::agents::bar;
 use crate::cli::follow::{self, FlowEnd};
 use crate::cli::live::about;
+use crate::cli::output::bar;
 use crate::cli::top::choice::Tab;
 use crate::cli::top::model::{AgentRow, FailureRow, HandoffRow, WorkRow};
 use crate::cli::top::plain::{between, clock, wrap};

@@ -1,0 +1,101 @@
+//! `fleet`: runs `tasuki-fleet`, the bridge to other hosts, which is a program of its own. tasuki itself talks to no server.
+
+use super::error::CliError;
+use crate::exit;
+use clap::Args;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The program that is run.
+const PROGRAM: &str = "tasuki-fleet";
+
+/// `fleet`.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct FleetArgs {
+    /// What tasuki-fleet takes; `tasuki fleet --help` lists its commands.
+    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
+}
+
+/// The arguments for tasuki-fleet, if that is what the command line asks for: the options before `fleet`, and everything
+/// after it, untouched.
+#[must_use]
+pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
+    let mut before = Vec::new();
+    let mut rest = args.iter().skip(1);
+    loop {
+        let arg = rest.next()?;
+        match arg.to_str()? {
+            "fleet" => return Some(before.into_iter().chain(rest.cloned()).collect()),
+            "--home" | "--timeout" => before.extend([arg.clone(), rest.next()?.clone()]),
+            "--json" => before.push(arg.clone()),
+            option if option.starts_with("--home=") || option.starts_with("--timeout=") => before.push(arg.clone()),
+            _ => return None,
+        }
+    }
+}
+
+/// Replaces this process by tasuki-fleet. Returns only if that was not possible.
+#[must_use]
+pub fn run(args: &[OsString]) -> CliError {
+    let program = std::env::current_exe().ok().and_then(|own| beside(&own)).unwrap_or_else(|| PROGRAM.into());
+    let error = Command::new(&program).args(args).exec();
+    match error.kind() {
+        io::ErrorKind::NotFound => no_fleet_program(),
+        _ => CliError::file("Can't run", &program, &error),
+    }
+}
+
+/// The program in the same folder as this one, where an installation puts it.
+fn beside(own: &Path) -> Option<PathBuf> {
+    Some(own.parent()?.join(PROGRAM)).filter(|path| path.is_file())
+}
+
+fn no_fleet_program() -> CliError {
+    let message =
+        format!("{PROGRAM}, the bridge to other hosts, is neither beside tasuki nor in PATH. Nothing was done.");
+    CliError::new(exit::UNAVAILABLE, "no_fleet_program", message).hint(format!(
+        "Install its package, or build it from the sources: cargo install --path . --features fleet --bin {PROGRAM}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed_on(line: &str) -> Option<Vec<String>> {
+        let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let text = |arg: OsString| arg.into_string().expect("UTF-8");
+        arguments(&args).map(|args| args.into_iter().map(text).collect())
+    }
+
+    #[test]
+    fn what_stands_before_and_after_is_passed_on_untouched() {
+        let passed = |line: &str| passed_on(line).expect("it is for tasuki-fleet").join(" ");
+        assert_eq!(passed("tasuki fleet join --as desk -x"), "join --as desk -x");
+        assert_eq!(
+            passed("tasuki --home /h --json --timeout=3s fleet hosts --help"),
+            "--home /h --json --timeout=3s hosts --help"
+        );
+        assert_eq!(passed("tasuki fleet"), "");
+    }
+
+    #[test]
+    fn other_commands_are_not_taken_for_it() {
+        for line in ["tasuki", "tasuki agents", "tasuki agents fleet", "tasuki --home fleet", "tasuki --wrong fleet"] {
+            assert_eq!(passed_on(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_program_in_the_same_folder_is_found() {
+        let dir = tempfile::tempdir().expect("a folder");
+        assert_eq!(beside(&dir.path().join("tasuki")), None);
+        std::fs::write(dir.path().join(PROGRAM), "").expect("written");
+        assert_eq!(beside(&dir.path().join("tasuki")), Some(dir.path().join(PROGRAM)));
+    }
+}

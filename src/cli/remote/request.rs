@@ -1,0 +1,127 @@
+//! A request to another host: leaves it for the bridge so that it survives a power cut, waits for its one answer while the
+//! bridge runs, and says what became of a request that got no answer.
+
+use crate::cli::client::{PULSE_EVERY, nap, read_answer};
+use crate::cli::error::CliError;
+use crate::cli::hosts;
+use crate::cli::view::ViewFile;
+use crate::config::Home;
+use crate::contract::{FleetRequestFile, FleetResultFile};
+use crate::core::host::{FleetId, HostName};
+use crate::exit;
+use crate::spool::{ErrorKind, MAX_INPUT_BYTES, client};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::time::{Duration, Instant};
+
+/// The longest time for which a request stays valid.
+const LONGEST_TTL: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// A request to another host.
+#[derive(Debug)]
+pub struct RemoteRequest<'a> {
+    /// The host that is asked.
+    pub host: &'a HostName,
+    /// What is asked for, as in that host's spool.
+    pub kind: &'a str,
+    /// The fields of that kind.
+    pub fields: Map<String, Value>,
+    /// How long to wait for the answer.
+    pub patience: Duration,
+    /// How old the request may become before it is carried out; none for the bridge's own setting.
+    pub ttl: Option<Duration>,
+}
+
+/// Leaves a request for the bridge and waits for its answer. Returns the answer's `result`.
+///
+/// # Errors
+/// The other host's refusal, or the bridge's, with its code; 69 if no bridge runs; 75 if no answer came in time. The last
+/// two say whether the request was withdrawn.
+pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
+    hosts::require_bridge(home)?;
+    let mut body = request.fields.clone();
+    body.insert("v".to_owned(), Value::from(1));
+    body.insert("kind".to_owned(), Value::from(request.kind));
+    let file = FleetRequestFile {
+        v: 1,
+        to: request.host.to_string(),
+        request: Value::Object(body),
+        ttl: request.ttl.map(|ttl| humantime::format_duration(ttl.min(LONGEST_TTL)).to_string()),
+        parts: Vec::new(),
+    };
+    let bytes = json!(file).to_string().into_bytes();
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
+        let message = format!("The request has {} bytes; the limit is 1 MiB. Nothing was sent.", bytes.len());
+        return Err(CliError::refused("too_large", message));
+    }
+    let name = format!("cli-{}", uuid::Uuid::now_v7());
+    let id: FleetId = name.parse().map_err(|_| CliError::refused("bug", format!("{name} is not a request id.")))?;
+    client::submit_fleet_request(home.root(), &id, &bytes).map_err(|error| match error.kind() {
+        ErrorKind::NoSpool => CliError { code: "no_bridge".to_owned(), ..error.into() },
+        _ => error.into(),
+    })?;
+    let answer = wait_for_answer(home, &id, request)?;
+    read_answer(&answer.result).map_err(|error| from_host(error, request.host))
+}
+
+/// The refusal of another host, with its name; what this host's own bridge says names it already.
+fn from_host(error: CliError, host: &HostName) -> CliError {
+    match error.code.as_str() {
+        "no_host" | "not_sent" | "no_answer" => error,
+        _ => CliError { message: format!("On the host {host}: {}", error.message), ..error },
+    }
+}
+
+/// The answer, once it exists.
+fn answer(home: &Home, id: &FleetId) -> Result<Option<ViewFile<FleetResultFile>>, CliError> {
+    let Some(bytes) = client::read_fleet_result(home.root(), id)? else { return Ok(None) };
+    ViewFile::read(bytes)
+        .map_err(|error| CliError::refused("not_json", format!("fleet/results/{id}.json is not JSON: {error}.")))
+}
+
+/// Waits for the answer while the bridge runs and is connected.
+fn wait_for_answer(
+    home: &Home,
+    id: &FleetId,
+    request: &RemoteRequest<'_>,
+) -> Result<ViewFile<FleetResultFile>, CliError> {
+    let start = Instant::now();
+    let mut checked = start;
+    loop {
+        if let Some(answer) = answer(home, id)? {
+            return Ok(answer);
+        }
+        if checked.elapsed() >= PULSE_EVERY {
+            checked = Instant::now();
+            if let Err(gone) = hosts::require_bridge(home) {
+                return unanswered(home, id, request.host, gone);
+            }
+        }
+        if start.elapsed() >= request.patience {
+            let within = humantime::format_duration(request.patience);
+            let message = format!("No answer came from the host {} within {within}.", request.host);
+            return unanswered(home, id, request.host, CliError::new(exit::TRY_AGAIN, "no_answer", message));
+        }
+        std::thread::sleep(nap(start.elapsed()));
+    }
+}
+
+/// Withdraws an unanswered request if the bridge has not taken it, and says whether that succeeded.
+fn unanswered(
+    home: &Home,
+    id: &FleetId,
+    host: &HostName,
+    error: CliError,
+) -> Result<ViewFile<FleetResultFile>, CliError> {
+    let taken_back = std::fs::remove_file(home.fleet().join(format!("requests/{id}.json"))).is_ok();
+    if let Some(answer) = answer(home, id)? {
+        return Ok(answer);
+    }
+    let answer = format!("fleet/results/{id}.json");
+    let fate = if taken_back {
+        format!("The request was withdrawn. If {answer} still appears, the bridge had already picked it up.")
+    } else {
+        format!("The bridge has taken the request, and {host} may still carry it out; the answer will be {answer}.")
+    };
+    Err(CliError { message: format!("{} {fate}", error.message), ..error })
+}
