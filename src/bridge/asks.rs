@@ -114,10 +114,12 @@ impl Bridge {
     fn give_up(&mut self, id: &FleetId, why: GivenUp) {
         let to = out::load(&self.folder, id).ok().flatten().map(|out| out.to.to_string()).unwrap_or_default();
         let refused = match why {
-            GivenUp::NotSent => {
-                Refused::new(503, "not_sent", format!("The request was never sent to {to}: no server was reached in time."))
-                    .hint("Nothing was carried out. Look at: tasuki doctor")
-            }
+            GivenUp::NotSent => Refused::new(
+                503,
+                "not_sent",
+                format!("The request was never sent to {to}: no server was reached in time."),
+            )
+            .hint("Nothing was carried out. Look at: tasuki doctor"),
             GivenUp::NoAnswer => Refused::new(504, "no_answer", format!("{to} has not answered in time."))
                 .hint(format!("The request may have been carried out: look at {to} before you ask again.")),
         };
@@ -127,8 +129,7 @@ impl Bridge {
     /// Answers a request of this host itself.
     fn answer_here(&mut self, id: &FleetId, refused: &Refused) {
         let Ok(Some(out)) = out::load(&self.folder, id) else { return self.asking.answered(id) };
-        let result =
-            refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &self.now.rfc3339());
+        let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &self.now.rfc3339());
         match out::answer(&self.folder, id, out.to.as_str(), result) {
             Ok(()) => {
                 self.asking.answered(id);
@@ -171,7 +172,8 @@ impl Bridge {
         }
         if is_from_asked {
             self.asking.answered(&id);
-            let line = AuditLine { dir: "in", host, id: id.as_str(), kind: "result", status: &result.status.to_string() };
+            let line =
+                AuditLine { dir: "in", host, id: id.as_str(), kind: "result", status: &result.status.to_string() };
             self.note(line, bytes);
         }
         Bridge::settle(letter.settling, Settle::Done);

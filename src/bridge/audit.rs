@@ -19,22 +19,22 @@ const KEPT: usize = 4;
 
 /// What a line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuditLine<'a> {
+pub(crate) struct AuditLine<'a> {
     /// `in` or `out`.
-    pub dir: &'a str,
+    pub(crate) dir: &'a str,
     /// The other host, as the letter's subject says.
-    pub host: &'a str,
+    pub(crate) host: &'a str,
     /// The request's id, where it could be read.
-    pub id: &'a str,
+    pub(crate) id: &'a str,
     /// The request's kind, or `result`.
-    pub kind: &'a str,
+    pub(crate) kind: &'a str,
     /// `sent`, `taken`, `answered`, `not authentic: …`, or the status and code of a refusal.
-    pub status: &'a str,
+    pub(crate) status: &'a str,
 }
 
 /// Writes the audit.
 #[derive(Debug)]
-pub struct Audit {
+pub(crate) struct Audit {
     folder: FleetFolder,
     file: Option<File>,
     seq: u64,
@@ -43,7 +43,7 @@ pub struct Audit {
 impl Audit {
     /// Goes on where the file ends.
     #[must_use]
-    pub fn open(folder: &FleetFolder) -> Audit {
+    pub(crate) fn open(folder: &FleetFolder) -> Audit {
         let last = |name: String| {
             let (mut file, _) = crate::files::open(&folder.path("", &name)).ok()?;
             last_whole_line(&mut file).ok()?.1
@@ -54,7 +54,7 @@ impl Audit {
     }
 
     /// Adds a line. An audit that can't be written is reported, and keeps nobody from working.
-    pub fn note(&mut self, line: AuditLine<'_>, bytes: &[u8], at: &str) {
+    pub(crate) fn note(&mut self, line: AuditLine<'_>, bytes: &[u8], at: &str) {
         if let Err(error) = self.write(line, bytes, at) {
             let path = self.folder.path("", FILE);
             tracing::warn!(path = %path.display(), error = error.to_string(), "a line of the audit was not written");
@@ -72,11 +72,21 @@ impl Audit {
         let path = self.folder.path("", FILE);
         let mut file = match self.file.take() {
             Some(file) => file,
-            None => OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits()).open(&path)?,
+            None => OpenOptions::new()
+                .append(true)
+                .create(true)
+                .mode(0o600)
+                .custom_flags(OFlag::O_NOFOLLOW.bits())
+                .open(&path)?,
         };
         file.write_all(format!("{entry}\n").as_bytes())?;
         let is_full = file.metadata()?.len() >= ROTATE_AT;
-        if is_full { self.rotate() } else { self.file = Some(file); Ok(()) }
+        if is_full {
+            self.rotate()
+        } else {
+            self.file = Some(file);
+            Ok(())
+        }
     }
 
     fn rotate(&self) -> std::io::Result<()> {
@@ -107,7 +117,9 @@ mod tests {
         let text = std::fs::read_to_string(folder.path("", FILE)).expect("written");
         let seqs: Vec<u64> = text
             .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["seq"].as_u64().expect("a number"))
+            .map(|line| {
+                serde_json::from_str::<serde_json::Value>(line).expect("JSON")["seq"].as_u64().expect("a number")
+            })
             .collect();
         assert_eq!(seqs, [1, 2]);
         assert!(!text.contains("secret") && text.contains(&sha256(b"a secret text")));

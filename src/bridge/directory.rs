@@ -2,8 +2,8 @@
 
 use super::folder::FleetFolder;
 use super::machine::{Bridge, Done};
-use crate::contract::fleet::{HOST_STALE_MS, HostView};
 use crate::contract;
+use crate::contract::fleet::{HOST_STALE_MS, HostView};
 use crate::core::host::HostName;
 use crate::core::time::rfc3339;
 use crate::files::Grade;
@@ -215,7 +215,9 @@ impl Bridge {
     /// Since when a host tells nothing, by this host's clock; none while it is live. It is counted by the server's clock.
     fn away_since(&self, host: &HostName) -> Option<String> {
         let known = self.directory.hosts.get(host)?;
-        let Some(told_ms) = known.told_ms else { return Some(known.view.away_since.clone().unwrap_or(self.now.rfc3339())) };
+        let Some(told_ms) = known.told_ms else {
+            return Some(known.view.away_since.clone().unwrap_or(self.now.rfc3339()));
+        };
         let age_ms = self.server_time?.now_ms(self.now.boot_ms).saturating_sub(told_ms);
         let since = || rfc3339(self.now.wall_ms.saturating_sub(age_ms));
         (age_ms > HOST_STALE_MS).then(|| known.view.away_since.clone().unwrap_or_else(since))

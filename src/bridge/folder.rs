@@ -3,8 +3,8 @@
 
 use crate::cli::error::CliError;
 use crate::config::Home;
-use crate::files::{self, Grade, Unfit, way};
 use crate::exit;
+use crate::files::{self, Grade, Unfit, way};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ pub(super) const MOST_BYTES: u64 = 64 << 20;
 
 /// The folder, checked.
 #[derive(Debug, Clone)]
-pub struct FleetFolder {
+pub(crate) struct FleetFolder {
     root: PathBuf,
 }
 
@@ -28,7 +28,7 @@ impl FleetFolder {
     ///
     /// # Errors
     /// It can't be made; or others can open it, or put another one into its place.
-    pub fn open(home: &Home) -> Result<FleetFolder, CliError> {
+    pub(crate) fn open(home: &Home) -> Result<FleetFolder, CliError> {
         let root = home.fleet();
         let failed = |path: &Path, error: &io::Error| CliError::file("Can't make", path, error);
         let parent = files::open_dir(home.root()).map_err(|error| failed(home.root(), &error))?;
@@ -43,7 +43,7 @@ impl FleetFolder {
 
     /// Where a file of it lies; `folder` is empty for the folder itself.
     #[must_use]
-    pub fn path(&self, folder: &str, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, folder: &str, name: &str) -> PathBuf {
         self.root.join(folder).join(name)
     }
 
@@ -59,7 +59,7 @@ impl FleetFolder {
     ///
     /// # Errors
     /// It can't be read, is not a plain file of this user, or holds too much.
-    pub fn read(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, CliError> {
+    pub(crate) fn read(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, CliError> {
         let failed = |error: &io::Error| CliError::file("Can't read", &self.path(folder, name), error);
         let dir = match self.dir(folder) {
             Ok(dir) => dir,
@@ -77,11 +77,10 @@ impl FleetFolder {
     ///
     /// # Errors
     /// The system's; then what lay there is as it was.
-    pub fn write(&self, folder: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), CliError> {
+    pub(crate) fn write(&self, folder: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), CliError> {
         let temp = format!(".{}.tmp", uuid::Uuid::new_v4().simple());
-        let written = self.dir(folder).and_then(|dir| {
-            files::replace_at(&dir, OsStr::new(&temp), OsStr::new(name), bytes, grade)
-        });
+        let written =
+            self.dir(folder).and_then(|dir| files::replace_at(&dir, OsStr::new(&temp), OsStr::new(name), bytes, grade));
         written.map_err(|error| CliError::file("Can't write", &self.path(folder, name), &error))
     }
 
@@ -89,7 +88,7 @@ impl FleetFolder {
     ///
     /// # Errors
     /// The system's; then there is no such file.
-    pub fn create(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<bool, CliError> {
+    pub(crate) fn create(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<bool, CliError> {
         let temp = format!("{}.tmp", uuid::Uuid::new_v4().simple());
         let made = self.dir("tmp").and_then(|tmp| {
             let to = self.dir(folder)?;
@@ -102,7 +101,7 @@ impl FleetFolder {
     ///
     /// # Errors
     /// The system's, but not that it was gone.
-    pub fn remove(&self, folder: &str, name: &str) -> Result<(), CliError> {
+    pub(crate) fn remove(&self, folder: &str, name: &str) -> Result<(), CliError> {
         let removed = self.dir(folder).and_then(|dir| files::remove_at(&dir, OsStr::new(name)));
         removed.map(drop).map_err(|error| CliError::file("Can't remove", &self.path(folder, name), &error))
     }
@@ -111,7 +110,7 @@ impl FleetFolder {
     ///
     /// # Errors
     /// The system's.
-    pub fn make(&self, folder: &str, name: &str) -> Result<(), CliError> {
+    pub(crate) fn make(&self, folder: &str, name: &str) -> Result<(), CliError> {
         let made = self.dir(folder).and_then(|dir| files::make_dir_at(&dir, name));
         made.map(drop).map_err(|error| CliError::file("Can't make", &self.path(folder, name), &error))
     }
@@ -120,7 +119,7 @@ impl FleetFolder {
     ///
     /// # Errors
     /// The system's.
-    pub fn names(&self, folder: &str) -> Result<Vec<String>, CliError> {
+    pub(crate) fn names(&self, folder: &str) -> Result<Vec<String>, CliError> {
         let listed = self.dir(folder).and_then(|dir| files::names(&dir, MOST_NAMES, |_| true));
         let (names, _) = listed.map_err(|error| CliError::file("Can't list", &self.path(folder, ""), &error))?;
         let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
@@ -131,7 +130,7 @@ impl FleetFolder {
 
     /// When a file was last changed, in milliseconds since 1970; none if it is not there.
     #[must_use]
-    pub fn changed_ms(&self, folder: &str, name: &str) -> Option<i64> {
+    pub(crate) fn changed_ms(&self, folder: &str, name: &str) -> Option<i64> {
         let dir = self.dir(folder).ok()?;
         Some(files::meta_at(&dir, name).ok()??.file_stamp.mtime_ns / 1_000_000)
     }
@@ -144,7 +143,8 @@ fn check(path: &Path, dir: &OwnedFd) -> Result<(), CliError> {
     if meta.is_ours() && meta.mode & 0o077 == 0 {
         return Ok(());
     }
-    let message = format!("Other users can open {} (mode {:04o}). Nothing was read or written.", path.display(), meta.mode);
+    let message =
+        format!("Other users can open {} (mode {:04o}). Nothing was read or written.", path.display(), meta.mode);
     Err(CliError::new(exit::NOT_ALLOWED, "not_allowed", message).hint(format!("chmod 0700 '{}'", path.display())))
 }
 

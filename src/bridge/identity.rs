@@ -27,68 +27,68 @@ const MOST_LINE: usize = 64 << 10;
 
 /// `fleet/host.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostFile {
-    v: u8,
+pub(crate) struct HostFile {
+    pub(crate) v: u8,
     /// The host's name.
-    pub name: HostName,
+    pub(crate) name: HostName,
     /// Its identity.
-    pub home_id: HomeId,
+    pub(crate) home_id: HomeId,
     /// The fleet that it has joined; none yet after `tasuki fleet key`.
-    pub fleet: Option<JoinedFleet>,
+    pub(crate) fleet: Option<JoinedFleet>,
     /// The operator has said that this home was moved here from another machine (`tasuki fleet moved`); until the bridge
     /// has served once.
     #[serde(default)]
-    pub was_moved: bool,
+    pub(crate) was_moved: bool,
 }
 
 /// The fleet that a host has joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JoinedFleet {
+pub(crate) struct JoinedFleet {
     /// Its name.
-    pub name: FleetName,
+    pub(crate) name: FleetName,
     /// The key that says who is a member.
-    pub key: AccountKey,
+    pub(crate) key: AccountKey,
     /// The server's addresses.
-    pub servers: Vec<String>,
+    pub(crate) servers: Vec<String>,
     /// The domain of the server's streams.
-    pub domain: String,
+    pub(crate) domain: String,
 }
 
 /// What the owner gives to a newcomer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ticket {
+pub(crate) struct Ticket {
     /// The fleet.
-    pub fleet: FleetName,
+    pub(crate) fleet: FleetName,
     /// The key that says who is a member.
-    pub fleet_key: AccountKey,
+    pub(crate) fleet_key: AccountKey,
     /// The server's addresses.
-    pub servers: Vec<String>,
+    pub(crate) servers: Vec<String>,
     /// The certificate of its authority; none if it is one that the system knows.
-    pub ca: Option<String>,
+    pub(crate) ca: Option<String>,
     /// The domain of its streams.
-    pub domain: String,
+    pub(crate) domain: String,
     /// The newcomer's claims.
-    pub jwt: String,
+    pub(crate) jwt: String,
 }
 
 /// What a newcomer prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyLine {
+pub(crate) struct KeyLine {
     /// Its name.
-    pub name: HostName,
+    pub(crate) name: HostName,
     /// Its identity.
-    pub home_id: HomeId,
+    pub(crate) home_id: HomeId,
     /// The key that it signs with.
-    pub user_key: UserKey,
+    pub(crate) user_key: UserKey,
     /// The key that letters to it are sealed to.
-    pub box_key: BoxKey,
+    pub(crate) box_key: BoxKey,
 }
 
 impl HostFile {
     /// A host that has joined no fleet yet.
     #[must_use]
-    pub fn new(name: HostName) -> HostFile {
+    pub(crate) fn new(name: HostName) -> HostFile {
         HostFile { v: 1, name, home_id: HomeId(uuid::Uuid::new_v4()), fleet: None, was_moved: false }
     }
 
@@ -96,7 +96,7 @@ impl HostFile {
     ///
     /// # Errors
     /// It can't be read.
-    pub fn load(folder: &FleetFolder) -> Result<Option<HostFile>, CliError> {
+    pub(crate) fn load(folder: &FleetFolder) -> Result<Option<HostFile>, CliError> {
         let Some(bytes) = folder.read("", HOST)? else { return Ok(None) };
         let path = folder.path("", HOST);
         let broken = |error| CliError::config("not_json", format!("{} can't be read: {error}.", path.display()));
@@ -107,22 +107,22 @@ impl HostFile {
     ///
     /// # Errors
     /// The system's.
-    pub fn save(&self, folder: &FleetFolder) -> Result<(), CliError> {
+    pub(crate) fn save(&self, folder: &FleetFolder) -> Result<(), CliError> {
         folder.write("", HOST, &serde_json::to_vec_pretty(self).expect("a plain value"), Grade::Durable)
     }
 }
 
 /// This host as a member of its fleet.
 #[derive(Debug)]
-pub struct Membership {
+pub(crate) struct Membership {
     /// Its name and home.
-    pub host: HostFile,
+    pub(crate) host: HostFile,
     /// The fleet.
-    pub fleet: JoinedFleet,
+    pub(crate) fleet: JoinedFleet,
     /// Its keys.
-    pub keys: HostKeys,
+    pub(crate) keys: HostKeys,
     /// Its claims.
-    pub jwt: String,
+    pub(crate) jwt: String,
 }
 
 impl Membership {
@@ -130,7 +130,7 @@ impl Membership {
     ///
     /// # Errors
     /// `no_fleet` (77) if this home has joined none; a file is missing or can't be read.
-    pub fn load(folder: &FleetFolder, settings: &FleetSettings) -> Result<Membership, CliError> {
+    pub(crate) fn load(folder: &FleetFolder, settings: &FleetSettings) -> Result<Membership, CliError> {
         let host = HostFile::load(folder)?.ok_or_else(not_a_member)?;
         let fleet = host.fleet.clone().ok_or_else(not_a_member)?;
         let keys = load_keys(folder, settings)?.ok_or_else(|| missing(folder, KEY))?;
@@ -143,13 +143,13 @@ impl Membership {
     ///
     /// # Errors
     /// A server off this machine would be reached without encryption, and the settings do not allow that.
-    pub fn access(&self, folder: &FleetFolder, settings: &FleetSettings) -> Result<ServerAccess, CliError> {
+    pub(crate) fn access(&self, folder: &FleetFolder, settings: &FleetSettings) -> Result<ServerAccess, CliError> {
         access(&self.fleet, &self.jwt, folder, settings)
     }
 
     /// The fleet and the host's name.
     #[must_use]
-    pub fn place(&self) -> FleetPlace {
+    pub(crate) fn place(&self) -> FleetPlace {
         FleetPlace { fleet: self.fleet.name.clone(), host: self.host.name.clone() }
     }
 }
@@ -158,7 +158,7 @@ impl Membership {
 ///
 /// # Errors
 /// As for [`Membership::access`].
-pub fn access(
+pub(crate) fn access(
     fleet: &JoinedFleet,
     jwt: &str,
     folder: &FleetFolder,
@@ -190,7 +190,7 @@ fn is_open(url: &str) -> bool {
 ///
 /// # Errors
 /// They can't be read.
-pub fn load_keys(folder: &FleetFolder, settings: &FleetSettings) -> Result<Option<HostKeys>, CliError> {
+pub(crate) fn load_keys(folder: &FleetFolder, settings: &FleetSettings) -> Result<Option<HostKeys>, CliError> {
     let text = match settings.key_command.split_first() {
         Some((program, args)) => printed(program, args)?,
         None => match folder.read("", KEY)? {
@@ -219,7 +219,7 @@ fn printed(program: &str, args: &[String]) -> Result<String, CliError> {
 ///
 /// # Errors
 /// The system's.
-pub fn save_keys(folder: &FleetFolder, keys: &HostKeys) -> Result<(), CliError> {
+pub(crate) fn save_keys(folder: &FleetFolder, keys: &HostKeys) -> Result<(), CliError> {
     let [user, sealing] = keys.seeds();
     folder.write("", KEY, format!("{user}\n{sealing}\n").as_bytes(), Grade::Durable)
 }
@@ -228,7 +228,7 @@ pub fn save_keys(folder: &FleetFolder, keys: &HostKeys) -> Result<(), CliError> 
 ///
 /// # Errors
 /// The system's.
-pub fn save_ticket(folder: &FleetFolder, host: &HostFile, ticket: &Ticket) -> Result<(), CliError> {
+pub(crate) fn save_ticket(folder: &FleetFolder, host: &HostFile, ticket: &Ticket) -> Result<(), CliError> {
     if let Some(ca) = &ticket.ca {
         folder.write("", CA, ca.as_bytes(), Grade::Durable)?;
     }
@@ -240,13 +240,13 @@ pub fn save_ticket(folder: &FleetFolder, host: &HostFile, ticket: &Ticket) -> Re
 impl Ticket {
     /// The line that is given to the newcomer.
     #[must_use]
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("tkf1.{}", BASE64URL_NOPAD.encode(&serde_json::to_vec(self).expect("a plain value")))
     }
 
     /// Reads such a line; none if it is not one.
     #[must_use]
-    pub fn read(line: &str) -> Option<Ticket> {
+    pub(crate) fn read(line: &str) -> Option<Ticket> {
         let text = line.trim().strip_prefix("tkf1.").filter(|text| text.len() <= MOST_LINE)?;
         serde_json::from_slice(&BASE64URL_NOPAD.decode(text.as_bytes()).ok()?).ok()
     }
@@ -255,20 +255,20 @@ impl Ticket {
 impl KeyLine {
     /// The line of a host's keys.
     #[must_use]
-    pub fn of(host: &HostFile, keys: &HostKeys) -> KeyLine {
+    pub(crate) fn of(host: &HostFile, keys: &HostKeys) -> KeyLine {
         let (user_key, box_key) = (keys.user_key(), keys.box_key());
         KeyLine { name: host.name.clone(), home_id: host.home_id, user_key, box_key }
     }
 
     /// The line that is given to the owner.
     #[must_use]
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("tkk1.{}.{}.{}.{}", self.name, self.home_id, self.user_key, self.box_key)
     }
 
     /// Reads such a line; none if it is not one.
     #[must_use]
-    pub fn read(line: &str) -> Option<KeyLine> {
+    pub(crate) fn read(line: &str) -> Option<KeyLine> {
         let text = line.trim().strip_prefix("tkk1.").filter(|text| text.len() <= MOST_LINE)?;
         let mut words = text.split('.');
         let (name, home_id) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -285,7 +285,7 @@ fn missing(folder: &FleetFolder, name: &str) -> CliError {
 
 /// The error of every command that needs a fleet where none was joined.
 #[must_use]
-pub fn not_a_member() -> CliError {
+pub(crate) fn not_a_member() -> CliError {
     CliError::new(exit::NOT_ALLOWED, "no_fleet", "This home has joined no fleet.")
         .hint("How to set up a fleet of several hosts: tasuki help fleet")
 }

@@ -13,8 +13,8 @@ use super::settings::FleetSettings;
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::config::Home;
-use crate::contract::fleet::{BridgeView, LeaseWord};
 use crate::contract;
+use crate::contract::fleet::{BridgeView, LeaseWord};
 use crate::core::host::{FleetId, HostName};
 use crate::core::id::RequestId;
 use crate::core::time::Now;
@@ -225,7 +225,7 @@ impl Bridge {
         match event {
             BridgeEvent::Heard(heard) => self.heard(&heard),
             BridgeEvent::Arrived(letter) => self.arrived(letter),
-            BridgeEvent::Changed(name, bytes) => self.changed(&name, bytes),
+            BridgeEvent::Changed(name, bytes) => self.changed(&name, &bytes),
             BridgeEvent::Done(done) => self.settled(done),
             BridgeEvent::Look => self.look(),
         }
@@ -247,7 +247,8 @@ impl Bridge {
                 self.view.connected_since = None;
             }
             Heard::LoginRefused => {
-                let what = "The server refuses this host's login: the host was expelled, or its ticket is for another server.";
+                let what =
+                    "The server refuses this host's login: the host was expelled, or its ticket is for another server.";
                 self.problem("login", Some(what.to_owned()));
             }
             Heard::NotAllowed(what) => {
@@ -357,7 +358,9 @@ impl Bridge {
             Ok(created) => {
                 self.problem("box", None);
                 if self.box_created.as_ref().is_some_and(|known| *known != created) {
-                    tracing::warn!("the stream of letters is another one than before; open requests are published again");
+                    tracing::warn!(
+                        "the stream of letters is another one than before; open requests are published again"
+                    );
                     self.asking.stream_replaced(self.now.boot_ms);
                 }
                 if self.box_created.as_ref() != Some(&created) {
@@ -366,7 +369,8 @@ impl Bridge {
                 }
             }
             Err(CourierError::Refused(why)) => {
-                let what = format!("The server has no stream of letters for this fleet ({why}); run: tasuki fleet setup");
+                let what =
+                    format!("The server has no stream of letters for this fleet ({why}); run: tasuki fleet setup");
                 self.problem("box", Some(what));
             }
             Err(_) => {}

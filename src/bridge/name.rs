@@ -19,8 +19,13 @@ impl Bridge {
                 LeaseAct::Put { n, expected, serves } => self.put_roster(n, expected, serves),
                 LeaseAct::NoteScribble => {
                     let host = self.here.host.to_string();
-                    let line =
-                        AuditLine { dir: "in", host: &host, id: "", kind: "roster", status: "not authentic: written over" };
+                    let line = AuditLine {
+                        dir: "in",
+                        host: &host,
+                        id: "",
+                        kind: "roster",
+                        status: "not authentic: written over",
+                    };
                     self.note(line, b"");
                     tracing::warn!("somebody else has written to this host's name at the server; it is written over");
                 }
@@ -136,17 +141,18 @@ impl Bridge {
         }
         let own = self.members.list().find(&self.here.host);
         let is_member = own.is_some_and(|member| member.home_id == self.here.home_id);
-        let what = "This host is not in the list of members: it was expelled, or another home was admitted under its name.";
+        let what =
+            "This host is not in the list of members: it was expelled, or another home was admitted under its name.";
         self.problem("members", (!is_member).then(|| what.to_owned()));
     }
 
     /// A roster or the list of members has changed at the server, or somebody says so.
-    pub(super) fn changed(&mut self, name: &str, bytes: Vec<u8>) {
+    pub(super) fn changed(&mut self, name: &str, bytes: &[u8]) {
         if name == Topic::Fleet.as_str() {
-            return self.learn_members(&bytes);
+            return self.learn_members(bytes);
         }
         if let Ok(host) = name.parse() {
-            self.roster_heard(&host, &bytes);
+            self.roster_heard(&host, bytes);
         }
     }
 }

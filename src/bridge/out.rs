@@ -153,7 +153,8 @@ pub(super) fn take(
 /// Reads and checks what needs no other file.
 fn read(bytes: &[u8], own: &HostName, settings: &FleetSettings) -> Result<(Dropped, String, u64), Refused> {
     let bad = |message: String| Refused::new(400, "bad_request", message);
-    let dropped: Dropped = serde_json::from_slice(bytes).map_err(|error| bad(format!("The file is wrong: {error}.")))?;
+    let dropped: Dropped =
+        serde_json::from_slice(bytes).map_err(|error| bad(format!("The file is wrong: {error}.")))?;
     if dropped.v != 1 {
         return Err(bad("The file's v must be 1.".to_owned()));
     }
@@ -324,7 +325,8 @@ pub(super) fn keep_late(folder: &FleetFolder, id: &FleetId, host: &str, result: 
     let given: Option<FleetResultFile> = contract::read(&bytes).ok().flatten();
     let was_given_up = given.is_some_and(|file| file.host == host && file.result.status == 504);
     if was_given_up {
-        let file = FleetResultFile { host: host.to_owned(), result: ResultFile { request_id: id.to_string(), ..result } };
+        let file =
+            FleetResultFile { host: host.to_owned(), result: ResultFile { request_id: id.to_string(), ..result } };
         folder.create("results", &format!("{id}.late.json"), contract::text(&file).as_bytes())?;
     }
     Ok(())
@@ -361,5 +363,6 @@ fn inner(bytes: &[u8]) -> Vec<u8> {
     struct Inner {
         request: Box<RawValue>,
     }
-    serde_json::from_slice::<Inner>(bytes).map_or_else(|_| bytes.to_owned(), |read| read.request.get().as_bytes().to_owned())
+    serde_json::from_slice::<Inner>(bytes)
+        .map_or_else(|_| bytes.to_owned(), |read| read.request.get().as_bytes().to_owned())
 }

@@ -50,7 +50,13 @@ pub(super) struct Owner<'a> {
 impl OwnerFile {
     pub(super) fn new(fleet: &FleetKeys, server: &ServerKeys) -> OwnerFile {
         let [operator, system] = server.seeds();
-        OwnerFile { v: 1, fleet: fleet.seed(), operator: Some(operator), system: Some(system), expelled: BTreeMap::new() }
+        OwnerFile {
+            v: 1,
+            fleet: fleet.seed(),
+            operator: Some(operator),
+            system: Some(system),
+            expelled: BTreeMap::new(),
+        }
     }
 
     /// Reads the owner's seeds of this home; none if they lie elsewhere.
@@ -63,7 +69,8 @@ impl OwnerFile {
     }
 
     pub(super) fn parse(bytes: &[u8]) -> Result<OwnerFile, CliError> {
-        serde_json::from_slice(bytes).map_err(|_| CliError::config("bad_key", "The file of the fleet's seeds can't be read."))
+        serde_json::from_slice(bytes)
+            .map_err(|_| CliError::config("bad_key", "The file of the fleet's seeds can't be read."))
     }
 
     /// # Errors
@@ -73,7 +80,8 @@ impl OwnerFile {
     }
 
     pub(super) fn keys(&self) -> Result<FleetKeys, CliError> {
-        FleetKeys::from_seed(&self.fleet).map_err(|error| CliError::config("bad_key", format!("The fleet's key: {error}.")))
+        FleetKeys::from_seed(&self.fleet)
+            .map_err(|error| CliError::config("bad_key", format!("The fleet's key: {error}.")))
     }
 
     fn server_keys(&self) -> Option<ServerKeys> {
@@ -82,7 +90,7 @@ impl OwnerFile {
 }
 
 /// An error of the server, for a person.
-pub(super) fn server_error(error: CourierError) -> CliError {
+pub(super) fn server_error(error: &CourierError) -> CliError {
     match error {
         CourierError::Unreachable(_) | CourierError::BadAddress(_) => {
             CliError::new(exit::TRY_AGAIN, "no_server", format!("{error}. Nothing was changed."))
@@ -104,12 +112,18 @@ impl<'a> Owner<'a> {
         fleet: JoinedFleet,
     ) -> Result<Owner<'a>, CliError> {
         let file = OwnerFile::load(folder)?.ok_or_else(|| {
-            CliError::new(exit::NOT_ALLOWED, "not_the_owner", "The fleet's key lies on another machine. Nothing was changed.")
-                .hint("Run this where `tasuki fleet join --first` was run.")
+            CliError::new(
+                exit::NOT_ALLOWED,
+                "not_the_owner",
+                "The fleet's key lies on another machine. Nothing was changed.",
+            )
+            .hint("Run this where `tasuki fleet join --first` was run.")
         })?;
         let (keys, now) = (file.keys()?, Clock::new().now());
         let access = identity::access(&fleet, "", folder, settings)?;
-        let admin = FleetAdmin::connect(&fleet.name, &access, &keys, now.wall_ms / 1_000).await.map_err(server_error)?;
+        let admin = FleetAdmin::connect(&fleet.name, &access, &keys, now.wall_ms / 1_000)
+            .await
+            .map_err(|error| server_error(&error))?;
         Ok(Owner { folder, file, keys, fleet, access, admin, now })
     }
 
@@ -118,7 +132,7 @@ impl<'a> Owner<'a> {
     /// # Errors
     /// The server refuses.
     pub(super) async fn set_up(&self, replicas: usize) -> Result<(), CliError> {
-        self.admin.set_up(replicas).await.map_err(server_error)?;
+        self.admin.set_up(replicas).await.map_err(|error| server_error(&error))?;
         self.change_members(|_| Ok(false)).await.map(drop)
     }
 
@@ -134,7 +148,7 @@ impl<'a> Owner<'a> {
             box_key: line.box_key.clone(),
             admitted_at: self.now.rfc3339(),
         };
-        self.admin.admit(&line.name).await.map_err(server_error)?;
+        self.admin.admit(&line.name).await.map_err(|error| server_error(&error))?;
         self.change_members(|members| enter(members, &member, replace)).await?;
         let (fleet, domain, at_s) = (&self.fleet, &self.access.domain, self.now.wall_ms / 1_000);
         let claims = jwt::member(&self.keys, &fleet.name, domain, &line.name, &line.user_key, at_s);
@@ -156,7 +170,7 @@ impl<'a> Owner<'a> {
     pub(super) async fn admit_all(&self) -> Result<(), CliError> {
         let list = self.change_members(|_| Ok(false)).await?;
         for member in list.members {
-            self.admin.admit(&member.name).await.map_err(server_error)?;
+            self.admin.admit(&member.name).await.map_err(|error| server_error(&error))?;
         }
         Ok(())
     }
@@ -174,8 +188,9 @@ impl<'a> Owner<'a> {
             Ok(at.is_some())
         })
         .await?;
-        let member = expelled.ok_or_else(|| CliError::refused("no_host", format!("{name} is no host of this fleet.")))?;
-        self.admin.expel(name).await.map_err(server_error)?;
+        let member =
+            expelled.ok_or_else(|| CliError::refused("no_host", format!("{name} is no host of this fleet.")))?;
+        self.admin.expel(name).await.map_err(|error| server_error(&error))?;
         self.file.expelled.insert(member.user_key, self.now.wall_ms / 1_000);
         self.file.save(self.folder)?;
         let Some(server) = self.file.server_keys() else {
@@ -183,7 +198,7 @@ impl<'a> Owner<'a> {
         };
         let at_s = self.now.wall_ms / 1_000;
         let account = jwt::fleet_account(&server, (&self.fleet.name, &self.fleet.key), &self.file.expelled, at_s);
-        push_account(&self.access, &server, account, at_s).await.map_err(server_error)?;
+        push_account(&self.access, &server, account, at_s).await.map_err(|error| server_error(&error))?;
         Ok(None)
     }
 
@@ -196,7 +211,7 @@ impl<'a> Owner<'a> {
         let (fleet, key) = (&self.fleet.name, &self.fleet.key);
         let kept = members_file::load(self.folder, key, fleet)?;
         for _ in 0..TRIES {
-            let standing = self.admin.courier().standing(&Topic::Fleet).await.map_err(server_error)?;
+            let standing = self.admin.courier().standing(&Topic::Fleet).await.map_err(|error| server_error(&error))?;
             let sequence = standing.as_ref().map_or(0, |standing| standing.sequence);
             let read = standing.and_then(|standing| MemberList::open(&standing.bytes, key, fleet).ok());
             // A server that has gone back shows an old list: the one that this home has kept is newer.
@@ -214,11 +229,15 @@ impl<'a> Owner<'a> {
                 }
                 PutOutcome::Other => {}
                 PutOutcome::Unreachable => {
-                    return Err(server_error(CourierError::Unreachable("it did not answer in time".to_owned())));
+                    return Err(server_error(&CourierError::Unreachable("it did not answer in time".to_owned())));
                 }
             }
         }
-        Err(CliError::new(exit::TRY_AGAIN, "try_again", "The list of members was changed by somebody else at the same time."))
+        Err(CliError::new(
+            exit::TRY_AGAIN,
+            "try_again",
+            "The list of members was changed by somebody else at the same time.",
+        ))
     }
 }
 
@@ -231,7 +250,8 @@ fn enter(members: &mut Vec<Member>, member: &Member, replace: bool) -> Result<bo
         members.push(member.clone());
         return Ok(true);
     };
-    let is_same = known.home_id == member.home_id && known.user_key == member.user_key && known.box_key == member.box_key;
+    let is_same =
+        known.home_id == member.home_id && known.user_key == member.user_key && known.box_key == member.box_key;
     if is_same {
         return Ok(false);
     }

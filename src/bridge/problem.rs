@@ -14,7 +14,8 @@ pub(super) async fn tell(home: &Home, folder: &FleetFolder, problem: &LeaseProbl
     let error = in_words(problem);
     let kept = folder.read("", "bridge.json").ok().flatten();
     let view: BridgeView = kept.and_then(|bytes| contract::read(&bytes).ok().flatten()).unwrap_or_default();
-    let view = BridgeView { problem: Some(error.message.clone()), lease: contract::fleet::LeaseWord::None.into(), ..view };
+    let view =
+        BridgeView { problem: Some(error.message.clone()), lease: contract::fleet::LeaseWord::None.into(), ..view };
     if let Err(unwritten) = folder.write("", "bridge.json", contract::text(&view).as_bytes(), Grade::Durable) {
         tracing::warn!("{unwritten}");
     }

@@ -49,14 +49,15 @@ pub(super) struct SeenFile {
 ///
 /// # Errors
 /// This home has joined no fleet, another bridge runs on it, its files can't be used; or it must not serve.
-pub fn run(home: &Home) -> Result<(), CliError> {
+pub(crate) fn run(home: &Home) -> Result<(), CliError> {
     let folder = FleetFolder::open(home)?;
     let settings = FleetSettings::load(&folder)?;
     let member = Membership::load(&folder, &settings)?;
     let lock = lock(&folder)?;
     let own = own(&folder, home, &member, &lock)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
+    let runtime =
+        runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
     runtime.block_on(serve(home, folder, settings, member, own))
 }
 
@@ -207,4 +208,3 @@ pub(super) fn is_running(folder: &FleetFolder) -> bool {
     let file = File::open(folder.path("", "lock"));
     file.is_ok_and(|file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err())
 }
-

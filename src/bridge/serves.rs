@@ -94,7 +94,9 @@ impl Bridge {
         match letter.what {
             _ if !self.has_lease(0) => Bridge::settle(letter.settling, Settle::Later(LATER)),
             What::Res => self.result_arrived(letter, &from, &opened),
-            What::Req if self.server_time.is_none() && may_wait => self.waiting.push(WaitingLetter { letter, until_ms }),
+            What::Req if self.server_time.is_none() && may_wait => {
+                self.waiting.push(WaitingLetter { letter, until_ms })
+            }
             What::Req if self.server_time.is_none() => Bridge::settle(letter.settling, Settle::Later(LATER)),
             What::Req => self.request_arrived(letter, &from, opened),
         }
@@ -138,8 +140,17 @@ impl Bridge {
         self.note(AuditLine { dir: "in", host: &host, id: header.id.as_str(), kind: &kind, status: &status }, &request);
         let (settling, is_replying, now_ms) = (letter.settling, false, self.now.boot_ms);
         let working_due_ms = now_ms.saturating_add(WORKING_EVERY_MS);
-        let mut serving =
-            Serving { header, settling, kind, request, answer: given, is_replying, tries: 0, reply_due_ms: now_ms, working_due_ms };
+        let mut serving = Serving {
+            header,
+            settling,
+            kind,
+            request,
+            answer: given,
+            is_replying,
+            tries: 0,
+            reply_due_ms: now_ms,
+            working_due_ms,
+        };
         if let Err(error) = self.begin(judged, &rid, &mut serving, &parts) {
             tracing::warn!(rid = rid.as_str(), "a request from another host was not taken: {error}");
             return Bridge::settle(serving.settling, Settle::Later(LATER));
@@ -186,8 +197,7 @@ impl Bridge {
         match judged {
             Judged::Refuse(refusal) => {
                 let refused = in_words(refusal, &serving.kind, &serving.header.from);
-                let result =
-                    refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
+                let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
                 serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
             }
             Judged::AnswerAgain => {
@@ -254,7 +264,8 @@ impl Bridge {
         };
         let answer = serving.answer.clone().unwrap_or_default();
         let sealed = self.sealed_answer(&serving.header, &to, answer).or_else(|bytes| {
-            let refused = Refused::new(413, "too_large", format!("The answer has {bytes} bytes, too many for a letter."));
+            let refused =
+                Refused::new(413, "too_large", format!("The answer has {bytes} bytes, too many for a letter."));
             let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
             self.sealed_answer(&serving.header, &to, contract::text(&result).into_bytes())
         });
@@ -322,7 +333,8 @@ fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> Refused {
             "Nothing was carried out. Ask again: the request then goes to the new home.".to_owned(),
         ),
         FleetRefusal::TooOld => (
-            "The request was made more than 8 days ago, or the clocks of both hosts differ by more than that.".to_owned(),
+            "The request was made more than 8 days ago, or the clocks of both hosts differ by more than that."
+                .to_owned(),
             "Nothing was carried out. Compare the clocks: tasuki doctor".to_owned(),
         ),
         FleetRefusal::Expired => (

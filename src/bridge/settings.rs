@@ -23,50 +23,50 @@ pub(super) const LONGEST_TTL: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// What `fleet.toml` says.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct FleetSettings {
+pub(crate) struct FleetSettings {
     /// Another server than the ticket has named.
-    pub server: ServerSettings,
+    pub(crate) server: ServerSettings,
     /// Who may ask this host for what.
-    pub accept: Accepts,
+    pub(crate) accept: Accepts,
     /// Where the working copies of remotes lie, for work that comes from other hosts.
-    pub places: BTreeMap<String, PathBuf>,
+    pub(crate) places: BTreeMap<String, PathBuf>,
     /// What others see of this host.
-    pub show: Shown,
+    pub(crate) show: Shown,
     /// The program that prints both seeds of this host's key, instead of the file `key`.
-    pub key_command: Vec<String>,
+    pub(crate) key_command: Vec<String>,
     /// How old requests may become.
-    pub ttl: Ttl,
+    pub(crate) ttl: Ttl,
 }
 
 /// `[server]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ServerSettings {
+pub(crate) struct ServerSettings {
     /// Its addresses.
-    pub urls: Vec<String>,
+    pub(crate) urls: Vec<String>,
     /// The certificate of its authority.
-    pub ca: Option<PathBuf>,
+    pub(crate) ca: Option<PathBuf>,
     /// The domain of its streams.
-    pub domain: Option<String>,
+    pub(crate) domain: Option<String>,
     /// Whether a server that is not on this machine may be reached without encryption.
-    pub plaintext: bool,
+    pub(crate) plaintext: bool,
 }
 
 /// `[show]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Shown {
+pub(crate) struct Shown {
     /// Personas that other hosts are not told of.
-    pub hide: Vec<String>,
+    pub(crate) hide: Vec<String>,
 }
 
 /// `[ttl]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Ttl {
+pub(crate) struct Ttl {
     /// How old a request may become that says nothing else.
     #[serde(deserialize_with = "time")]
-    pub default: Duration,
+    pub(crate) default: Duration,
 }
 
 impl Default for Ttl {
@@ -81,7 +81,11 @@ impl Default for Ttl {
 /// It is no time, or longer than seven days.
 pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|_| format!("{text:?} is not a time such as 10m"))?;
-    if time > LONGEST_TTL || time.is_zero() { Err("it must be more than 0 and at most 7d".to_owned()) } else { Ok(time) }
+    if time > LONGEST_TTL || time.is_zero() {
+        Err("it must be more than 0 and at most 7d".to_owned())
+    } else {
+        Ok(time)
+    }
 }
 
 fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
@@ -93,7 +97,7 @@ impl FleetSettings {
     ///
     /// # Errors
     /// A key or a value is wrong: then file, key and line are named.
-    pub fn load(folder: &FleetFolder) -> Result<FleetSettings, CliError> {
+    pub(crate) fn load(folder: &FleetFolder) -> Result<FleetSettings, CliError> {
         Self::parse(folder, &text(folder)?)
     }
 
@@ -127,7 +131,7 @@ fn text(folder: &FleetFolder) -> Result<String, CliError> {
 ///
 /// # Errors
 /// The file is wrong already, or can't be written; then it is as it was.
-pub fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) -> Result<(), CliError> {
+pub(crate) fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) -> Result<(), CliError> {
     FleetSettings::load(folder)?;
     let path = folder.path("", FILE);
     let broken = |error: &dyn std::fmt::Display| CliError::config("config", format!("{}: {error}.", path.display()));
@@ -148,7 +152,7 @@ pub fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) ->
 
 /// The rights that a host has here, in words.
 #[must_use]
-pub fn rights_in_words(accepts: &Accepts, host: &HostName) -> String {
+pub(crate) fn rights_in_words(accepts: &Accepts, host: &HostName) -> String {
     let words: Vec<&str> = accepts.of(host).into_iter().map(Right::as_str).collect();
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
@@ -193,7 +197,9 @@ mod tests {
     #[test]
     fn rights_are_written_and_taken_back_and_the_rest_stays() {
         let (_dir, folder) = folder();
-        folder.write("", FILE, b"key_command = [\"pass\"]\n[accept]\n\"*\" = [\"view\"]\n", Grade::Fast).expect("written");
+        folder
+            .write("", FILE, b"key_command = [\"pass\"]\n[accept]\n\"*\" = [\"view\"]\n", Grade::Fast)
+            .expect("written");
         set_rights(&folder, "box", Some(&[Right::Send, Right::Operate])).expect("written");
         let settings = FleetSettings::load(&folder).expect("readable");
         let of = |name: &str| rights_in_words(&settings.accept, &name.parse().expect("a name"));

@@ -29,7 +29,8 @@ impl FolderWatch {
         };
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let is_change = event.is_ok_and(|event| {
-                !matches!(event.kind, EventKind::Access(_)) && (event.paths.is_empty() || event.paths.iter().any(&is_read))
+                !matches!(event.kind, EventKind::Access(_))
+                    && (event.paths.is_empty() || event.paths.iter().any(&is_read))
             });
             if is_change {
                 tell.notify_one();

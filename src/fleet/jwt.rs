@@ -74,7 +74,7 @@ fn account(
     signed(claims, |bytes| keys.sign_as_operator(bytes))
 }
 
-fn user(issuer: &str, key: &UserKey, name: &str, may: Value, at_s: i64) -> Value {
+fn user(issuer: &str, key: &UserKey, name: &str, may: &Value, at_s: i64) -> Value {
     let mut nats = json!({"type": "user", "version": 2, "subs": ANY, "data": ANY, "payload": ANY});
     for (what, subjects) in may.as_object().into_iter().flatten() {
         nats[what] = json!({ "allow": subjects });
@@ -101,14 +101,14 @@ pub fn member(keys: &FleetKeys, fleet: &FleetName, domain: &str, name: &HostName
     }
     let subscribe = [format!("_INBOX.{name}.>"), format!("tk.{fleet}.roster.*")];
     let may = json!({"pub": publish, "sub": subscribe});
-    let claims = user(keys.account_key().as_str(), key, name.as_str(), may, at_s);
+    let claims = user(keys.account_key().as_str(), key, name.as_str(), &may, at_s);
     signed(claims, |bytes| keys.sign(bytes))
 }
 
 /// What the person who holds the fleet's key may do in the fleet's account: everything, for ten minutes.
 #[must_use]
 pub fn owner(keys: &FleetKeys, key: &UserKey, at_s: i64) -> String {
-    let mut claims = user(keys.account_key().as_str(), key, "owner", json!({}), at_s);
+    let mut claims = user(keys.account_key().as_str(), key, "owner", &json!({}), at_s);
     claims["exp"] = (at_s + 600).into();
     signed(claims, |bytes| keys.sign(bytes))
 }
@@ -116,7 +116,7 @@ pub fn owner(keys: &FleetKeys, key: &UserKey, at_s: i64) -> String {
 /// What the person who holds the operator's key may do in the system account: everything, for ten minutes.
 #[must_use]
 pub fn system_user(keys: &ServerKeys, key: &UserKey, at_s: i64) -> String {
-    let mut claims = user(&keys.system_key(), key, "owner", json!({}), at_s);
+    let mut claims = user(&keys.system_key(), key, "owner", &json!({}), at_s);
     claims["exp"] = (at_s + 600).into();
     signed(claims, |bytes| keys.sign_as_system(bytes))
 }
@@ -144,12 +144,15 @@ mod tests {
         let body = BASE64URL_NOPAD.decode(jwt.split('.').nth(1).expect("a body").as_bytes()).expect("base64");
         let claims: Value = serde_json::from_slice(&body).expect("JSON");
         let allowed = |way: &str| claims["nats"][way]["allow"].as_array().cloned().unwrap_or_default();
-        let publish: Vec<String> = allowed("pub").iter().map(|text| text.as_str().unwrap_or_default().to_owned()).collect();
+        let publish: Vec<String> =
+            allowed("pub").iter().map(|text| text.as_str().unwrap_or_default().to_owned()).collect();
         assert_eq!(publish.len(), 2 + 2 * 7 + 4, "{publish:#?}");
         for subject in &publish {
             let is_own = subject.contains("box.*.box.*")
                 || subject.ends_with("host.box")
-                || ["box-req", "box-res", "STREAM.INFO", "DIRECT.GET.tk_home_hosts"].iter().any(|own| subject.contains(own));
+                || ["box-req", "box-res", "STREAM.INFO", "DIRECT.GET.tk_home_hosts"]
+                    .iter()
+                    .any(|own| subject.contains(own));
             assert!(is_own, "{subject}");
         }
         assert_eq!(allowed("sub"), [json!("_INBOX.box.>"), json!("tk.home.roster.*")]);

@@ -205,10 +205,8 @@ impl NatsCourier {
     }
 
     pub(super) fn of(client: Client, place: FleetPlace, domain: &str) -> NatsCourier {
-        let streams = jetstream::context::ContextBuilder::new()
-            .domain(domain)
-            .timeout(ANSWER_WITHIN)
-            .build(client.clone());
+        let streams =
+            jetstream::context::ContextBuilder::new().domain(domain).timeout(ANSWER_WITHIN).build(client.clone());
         NatsCourier { client, streams, place: Arc::new(place), api: format!("$JS.{domain}.API") }
     }
 
@@ -287,7 +285,9 @@ impl NatsCourier {
         let sequence = header("Nats-Sequence").and_then(|text| text.parse().ok());
         let stored = header("Nats-Time-Stamp").and_then(|text| crate::core::time::millis(&text));
         match (sequence, stored) {
-            (Some(sequence), Some(stored_ms)) => Ok(Some(Standing { bytes: answer.payload.into(), sequence, stored_ms })),
+            (Some(sequence), Some(stored_ms)) => {
+                Ok(Some(Standing { bytes: answer.payload.into(), sequence, stored_ms }))
+            }
             _ => Err(CourierError::Refused("a roster without its number".to_owned())),
         }
     }
@@ -366,16 +366,8 @@ impl NatsCourier {
         let _ = tokio::time::timeout(ANSWER_WITHIN, self.client.flush()).await;
     }
 
-    pub(super) fn client(&self) -> &Client {
-        &self.client
-    }
-
     pub(super) fn streams(&self) -> &Context {
         &self.streams
-    }
-
-    pub(super) fn place(&self) -> &FleetPlace {
-        &self.place
     }
 }
 

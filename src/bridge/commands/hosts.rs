@@ -20,10 +20,10 @@ const MOST_AUDIT: u64 = 4 << 20;
 
 /// `audit`.
 #[derive(Debug, Args)]
-pub struct AuditArgs {
+pub(crate) struct AuditArgs {
     /// How many of the last lines to show.
     #[arg(long, default_value_t = 50)]
-    pub limit: usize,
+    pub(crate) limit: usize,
 }
 
 /// Lists the members of the fleet, and what is known of each.
@@ -39,7 +39,8 @@ pub(super) fn list(session: &CliSession) -> Result<(), CliError> {
         let state = view.map_or(HostState::Unknown, |view| seen.state(view));
         let told = view.map(|view| view.told_at.clone()).unwrap_or_default();
         let is_own = member.name == host.name;
-        let rights = if is_own { "this host".to_owned() } else { rights_in_words(&ground.settings.accept, &member.name) };
+        let rights =
+            if is_own { "this host".to_owned() } else { rights_in_words(&ground.settings.accept, &member.name) };
         let agents = view.map_or_else(|| "-".to_owned(), |view| view.agents.len().to_string());
         let version = view.map_or_else(|| "-".to_owned(), |view| view.version.clone());
         let told_at = if told.is_empty() { "never".to_owned() } else { session.out.when(&told) };

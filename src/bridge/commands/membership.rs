@@ -22,52 +22,52 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// `key`.
 #[derive(Debug, Args)]
-pub struct KeyArgs {
+pub(crate) struct KeyArgs {
     /// The name that this host shall have in the fleet: 1 to 32 of a-z, 0-9 and -.
-    pub name: HostName,
+    pub(crate) name: HostName,
 }
 
 /// `join`.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
-pub struct JoinArgs {
+pub(crate) struct JoinArgs {
     /// The ticket that `tasuki fleet admit` has printed, or `-` for standard input.
     #[arg(conflicts_with = "first")]
-    pub ticket: Option<String>,
+    pub(crate) ticket: Option<String>,
     /// Be the first host of a new fleet, and its owner: the folder that `tasuki fleet server init` has written.
     #[arg(long, value_name = "DIR", requires = "name")]
-    pub first: Option<PathBuf>,
+    pub(crate) first: Option<PathBuf>,
     /// The name that this host shall have in the fleet.
     #[arg(long = "as", id = "name", value_name = "NAME")]
-    pub name: Option<HostName>,
+    pub(crate) name: Option<HostName>,
     /// How many copies of each letter the servers keep: 1 for one server, 3 for three.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
-    pub replicas: u8,
+    pub(crate) replicas: u8,
 }
 
 /// `admit`.
 #[derive(Debug, Args)]
-pub struct AdmitArgs {
+pub(crate) struct AdmitArgs {
     /// The line that `tasuki fleet key` has printed on the newcomer, or `-` for standard input.
-    pub line: String,
+    pub(crate) line: String,
     /// The newcomer takes the name of another home, which is gone.
     #[arg(long)]
-    pub replace: bool,
+    pub(crate) replace: bool,
 }
 
 /// `setup`.
 #[derive(Debug, Args)]
-pub struct SetupArgs {
+pub(crate) struct SetupArgs {
     /// How many copies of each letter the servers keep: 1 for one server, 3 for three.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
-    pub replicas: u8,
+    pub(crate) replicas: u8,
 }
 
 /// `expel`.
 #[derive(Debug, Args)]
-pub struct ExpelArgs {
+pub(crate) struct ExpelArgs {
     /// The host's name.
-    pub host: HostName,
+    pub(crate) host: HostName,
 }
 
 /// Makes this host's keys, if it has none, and prints the line for the owner.
@@ -114,7 +114,8 @@ pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError
         let message = "This home has no key of its own yet. Nothing was changed.";
         return Err(CliError::refused("no_key", message).hint("Make it first: tasuki fleet key NAME"));
     };
-    let is_ours = crate::fleet::jwt::subject_and_end(&ticket.jwt).is_some_and(|(key, _)| key == keys.user_key().as_str());
+    let is_ours =
+        crate::fleet::jwt::subject_and_end(&ticket.jwt).is_some_and(|(key, _)| key == keys.user_key().as_str());
     if !is_ours {
         let message = "This ticket is for another host: it does not name this host's key. Nothing was changed.";
         return Err(CliError::refused("bad_ticket", message));
@@ -150,8 +151,11 @@ async fn join_first(
     if OwnerFile::load(&ground.folder)?.is_none() {
         OwnerFile::parse(&read("owner/owner.json")?)?.save(&ground.folder)?;
     }
-    let broken = |_| CliError::refused("no_server_folder", format!("{} can't be read.", server.join("owner/fleet.json").display()));
-    let NewFleet { name: fleet, key, servers, domain } = serde_json::from_slice(&read("owner/fleet.json")?).map_err(broken)?;
+    let broken = |_| {
+        CliError::refused("no_server_folder", format!("{} can't be read.", server.join("owner/fleet.json").display()))
+    };
+    let NewFleet { name: fleet, key, servers, domain } =
+        serde_json::from_slice(&read("owner/fleet.json")?).map_err(broken)?;
     ground.folder.write("", "ca.pem", &read("ca.pem")?, Grade::Durable)?;
     let fleet = JoinedFleet { name: fleet, key, servers, domain };
     let (host, keys) = own_key(&ground, name)?;
@@ -188,9 +192,8 @@ fn joined(ground: &Ground) -> Result<(HostFile, JoinedFleet), CliError> {
 pub(super) fn admit(session: &CliSession, args: &AdmitArgs) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (_, fleet) = joined(&ground)?;
-    let line = KeyLine::read(&line_of_input(&args.line)?).ok_or_else(|| {
-        CliError::refused("bad_key", "This is no line of `tasuki fleet key`. Nothing was changed.")
-    })?;
+    let line = KeyLine::read(&line_of_input(&args.line)?)
+        .ok_or_else(|| CliError::refused("bad_key", "This is no line of `tasuki fleet key`. Nothing was changed."))?;
     let ticket = wait_for(async {
         let owner = Owner::connect(&ground.folder, &ground.settings, fleet).await?;
         owner.admit(&line, args.replace).await
@@ -225,7 +228,8 @@ pub(super) fn expel(session: &CliSession, args: &ExpelArgs) -> Result<(), CliErr
         owner.expel(&args.host).await
     })?;
     left.into_iter().for_each(|what| session.out.note(what));
-    let line = format!("{} is expelled: no host believes it any more, and its letters are gone from the server.", args.host);
+    let line =
+        format!("{} is expelled: no host believes it any more, and its letters are gone from the server.", args.host);
     session.report(&json!({"status": "expelled", "host": args.host}), &line)
 }
 
@@ -266,7 +270,8 @@ pub(super) fn moved(session: &CliSession) -> Result<(), CliError> {
     let (host, _) = joined(&ground)?;
     without_bridge(&ground)?;
     HostFile { was_moved: true, ..host.clone() }.save(&ground.folder)?;
-    let line = format!("The bridge of {} starts here the next time, even if its last one ran on another machine.", host.name);
+    let line =
+        format!("The bridge of {} starts here the next time, even if its last one ran on another machine.", host.name);
     session.report(&json!({"status": "moved", "host": host.name}), &line)
 }
 
@@ -280,6 +285,8 @@ pub(super) fn rejoin(session: &CliSession) -> Result<(), CliError> {
     new.save(&ground.folder)?;
     ground.folder.remove("", run::SEEN)?;
     let line = KeyLine::of(&new, &keys).line();
-    session.out.note("This home has a new identity. Have it admitted: tasuki fleet admit --replace LINE, then join here.");
+    session
+        .out
+        .note("This home has a new identity. Have it admitted: tasuki fleet admit --replace LINE, then join here.");
     session.report(&json!({"status": "ready", "host": new.name, "line": line}), &line)
 }

@@ -66,7 +66,9 @@ enum FleetCommand {
     #[command(after_help = "Example:\n  tasuki fleet key box")]
     Key(KeyArgs),
     /// Admit a host by its key line, and print its ticket. The ticket is no secret.
-    #[command(after_help = "Example:\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -")]
+    #[command(
+        after_help = "Example:\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -"
+    )]
     Admit(AdmitArgs),
     /// Make the streams at the server, where they are missing.
     #[command(after_help = "Example:\n  tasuki fleet setup --replicas 3")]
@@ -168,7 +170,11 @@ fn log(json: bool) {
     let filter = std::env::var("TASUKI_LOG").unwrap_or_else(|_| "tasuki=info,tasuki_fleet=info,warn".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_else(|_| "info".into());
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    if json { lines.json().init() } else { lines.with_ansi(false).init() }
+    if json {
+        lines.json().init()
+    } else {
+        lines.with_ansi(false).init()
+    }
     exit::end_on_fault(|| false, eprint_quietly);
 }
 
@@ -204,6 +210,7 @@ fn line_of_input(argument: &str) -> Result<String, CliError> {
 /// Runs something that talks to the server.
 fn wait_for<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
+    let runtime =
+        runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
     runtime.block_on(future)
 }

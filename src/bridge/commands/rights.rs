@@ -13,22 +13,22 @@ use serde_json::json;
 
 /// `accept`.
 #[derive(Debug, Args)]
-pub struct AcceptArgs {
+pub(crate) struct AcceptArgs {
     /// The host's name, or `*` for every host that has no rights of its own.
-    pub host: String,
+    pub(crate) host: String,
     /// What it may ask for.
     #[arg(required = true, value_parser = right)]
-    pub rights: Vec<Right>,
+    pub(crate) rights: Vec<Right>,
 }
 
 /// `refuse`.
 #[derive(Debug, Args)]
-pub struct RefuseArgs {
+pub(crate) struct RefuseArgs {
     /// The host's name, or `*`.
-    pub host: String,
+    pub(crate) host: String,
     /// What it may not ask for any more [default: everything].
     #[arg(value_parser = right)]
-    pub rights: Vec<Right>,
+    pub(crate) rights: Vec<Right>,
 }
 
 fn right(word: &str) -> Result<Right, String> {
@@ -54,8 +54,7 @@ pub(super) fn accept(session: &CliSession, args: &AcceptArgs) -> Result<(), CliE
     let ground = Ground::open(session)?;
     let mut rights = own_rights(&ground.settings, &args.host);
     rights.extend(args.rights.iter().filter(|right| !rights.contains(right)).copied().collect::<Vec<_>>());
-    let dangerous: Vec<&str> =
-        rights.iter().filter(|right| right.runs_code()).map(|right| right.as_str()).collect();
+    let dangerous: Vec<&str> = rights.iter().filter(|right| right.runs_code()).map(|right| right.as_str()).collect();
     if !dangerous.is_empty() {
         let who = if args.host == Accepts::EVERYBODY { "every host of the fleet" } else { &args.host };
         let warning = format!(

@@ -7,7 +7,9 @@ use crate::clock::Clock;
 use crate::core::host::FleetName;
 use crate::fleet::{AccountKey, FleetKeys, ServerKeys, jwt};
 use clap::{Args, Subcommand};
-use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -21,7 +23,7 @@ const DOMAIN: &str = "hub";
 
 /// `server …`.
 #[derive(Debug, Subcommand)]
-pub enum ServerCommand {
+pub(crate) enum ServerCommand {
     /// Write what a NATS server needs for a new fleet: configuration, certificate, keys, a service file.
     #[command(
         after_help = "Example:\n  tasuki fleet server init ./fleet-server --listen 0.0.0.0:4222 --name home\n  nats-server -c ./fleet-server/nats-server.conf"
@@ -31,19 +33,19 @@ pub enum ServerCommand {
 
 /// `server init`.
 #[derive(Debug, Args)]
-pub struct InitArgs {
+pub(crate) struct InitArgs {
     /// The folder to write; it must not exist yet, or be empty.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// The address that the server listens at.
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:4222")]
-    pub listen: SocketAddr,
+    pub(crate) listen: SocketAddr,
     /// The fleet's name: 1 to 16 of a-z and 0-9.
     #[arg(long)]
-    pub name: FleetName,
+    pub(crate) name: FleetName,
     /// A name or an IP address by which the hosts reach the server; may be given several times [default: this machine's own
     /// name and addresses].
     #[arg(long, value_name = "ADDRESS")]
-    pub address: Vec<String>,
+    pub(crate) address: Vec<String>,
 }
 
 /// `owner/fleet.json`, beside the seeds: what `join --first` must know.
@@ -100,7 +102,8 @@ fn own_addresses(listen: SocketAddr) -> Vec<String> {
 }
 
 fn write(folder: &Path, args: &InitArgs, addresses: &[String]) -> Result<NewFleet, CliError> {
-    let (fleet_keys, server_keys, at_s) = (FleetKeys::generate(), ServerKeys::generate(), Clock::new().now().wall_ms / 1_000);
+    let (fleet_keys, server_keys, at_s) =
+        (FleetKeys::generate(), ServerKeys::generate(), Clock::new().now().wall_ms / 1_000);
     let key = fleet_keys.account_key();
     for part in ["", "accounts", "jetstream", "owner"] {
         let path = folder.join(part);
@@ -132,8 +135,12 @@ fn write(folder: &Path, args: &InitArgs, addresses: &[String]) -> Result<NewFlee
         Ok(IpAddr::V6(ip)) => format!("tls://[{ip}]:{port}"),
         _ => format!("tls://{address}:{port}"),
     };
-    let server =
-        NewFleet { name: args.name.clone(), key, servers: addresses.iter().map(url).collect(), domain: DOMAIN.to_owned() };
+    let server = NewFleet {
+        name: args.name.clone(),
+        key,
+        servers: addresses.iter().map(url).collect(),
+        domain: DOMAIN.to_owned(),
+    };
     put("owner/fleet.json", &json!(server).to_string())?;
     Ok(server)
 }
@@ -141,7 +148,8 @@ fn write(folder: &Path, args: &InitArgs, addresses: &[String]) -> Result<NewFlee
 /// The certificate of an authority that has certified this server and nothing else, and whose key is thrown away; the
 /// server's own certificate, and its key.
 fn certificates(name: &FleetName, addresses: &[String]) -> Result<(String, String, String), CliError> {
-    let failed = |error: rcgen::Error| CliError::refused("certificate", format!("The certificate can't be made: {error}."));
+    let failed =
+        |error: rcgen::Error| CliError::refused("certificate", format!("The certificate can't be made: {error}."));
     let (from, to) = (rcgen::date_time_ymd(2020, 1, 1), rcgen::date_time_ymd(2060, 1, 1));
     let mut ca = CertificateParams::new(Vec::new()).map_err(failed)?;
     ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));

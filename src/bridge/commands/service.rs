@@ -1,7 +1,7 @@
 //! `service`: the bridge as a service of this user's systemd, beside the sidecar's.
 
-use crate::bridge::identity::{HostFile, not_a_member};
 use super::Ground;
+use crate::bridge::identity::{HostFile, not_a_member};
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::exit;
@@ -19,7 +19,7 @@ const OURS: &str = "# Written by `tasuki fleet service install`";
 
 /// `service …`.
 #[derive(Debug, Subcommand)]
-pub enum FleetServiceCommand {
+pub(crate) enum FleetServiceCommand {
     /// Install the bridge as a service that starts with your session, and start it.
     #[command(after_help = "Example:\n  tasuki fleet service install --dry-run\n  tasuki fleet service install")]
     Install(FleetServiceArgs),
@@ -33,10 +33,10 @@ pub enum FleetServiceCommand {
 
 /// A change.
 #[derive(Debug, Args)]
-pub struct FleetServiceArgs {
+pub(crate) struct FleetServiceArgs {
     /// Show what would be done, without doing it.
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 pub(super) fn command(session: &CliSession, command: &FleetServiceCommand) -> Result<(), CliError> {
@@ -94,7 +94,11 @@ fn status(session: &CliSession) -> Result<(), CliError> {
     let output = run.map_err(|error| no_systemd(&error.to_string()))?;
     let word = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     session.report(&json!({"status": word}), &format!("{UNIT}: {word}"))?;
-    if output.status.success() { Ok(()) } else { Err(CliError::new(exit::REFUSED, "not_running", "The bridge's service does not run.")) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(CliError::new(exit::REFUSED, "not_running", "The bridge's service does not run."))
+    }
 }
 
 /// The unit for this user: the packaged one, with this program's path and this home.
@@ -104,7 +108,8 @@ fn unit(session: &CliSession) -> Result<String, CliError> {
     let words = [quoted(&program)?, "--home".to_owned(), quoted(session.home.root())?, "run".to_owned()];
     let mut unit = format!("{OURS}; `tasuki fleet service uninstall` removes it.\n");
     for line in TEMPLATE.lines().skip_while(|line| line.starts_with('#')) {
-        let line = if line.starts_with("ExecStart=") { format!("ExecStart={}", words.join(" ")) } else { line.to_owned() };
+        let line =
+            if line.starts_with("ExecStart=") { format!("ExecStart={}", words.join(" ")) } else { line.to_owned() };
         unit.push_str(&line);
         unit.push('\n');
     }
@@ -120,7 +125,8 @@ fn quoted(path: &Path) -> Result<String, CliError> {
 }
 
 fn place() -> Result<PathBuf, CliError> {
-    let dirs = directories::BaseDirs::new().ok_or_else(|| CliError::config("no_home", "This user has no home folder."))?;
+    let dirs =
+        directories::BaseDirs::new().ok_or_else(|| CliError::config("no_home", "This user has no home folder."))?;
     Ok(dirs.config_dir().join("systemd/user").join(UNIT))
 }
 
