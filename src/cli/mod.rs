@@ -25,7 +25,7 @@ pub mod handoffs;
 pub mod help;
 pub mod hook;
 pub mod hooks;
-mod hosts;
+pub mod hosts;
 pub mod input;
 mod interrupts;
 pub mod lineage;
