@@ -26,7 +26,7 @@ const KINDS = {
   errors: { map: errors, id: "error_id", list: () => `/api/errors?limit=${MOST.errors}` },
   ...(showsHosts ? { hosts: { map: hosts, id: "host", list: () => "/api/hosts" } } : {}),
 };
-/** The kinds of which no view can be fetched by itself. */
+/** The kinds whose lists are fetched whole. */
 const LISTED = ["errors", "hosts"];
 const watchers = [];
 const dirty = new Set();

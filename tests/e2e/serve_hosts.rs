@@ -27,7 +27,7 @@ fn hosts_are_listed_with_their_states_and_how_much_they_have() {
     for path in ["api/hosts", "api/hosts/box-1/agents"] {
         assert_eq!(code(&server.curl(path, &[])), (404, "no_fleet"), "{path}");
     }
-    join(&home);
+    join(home.path());
     let all = server.curl("api/hosts", &[]);
     let told = |all: &Answer| -> Vec<Value> {
         let hosts = all.body.as_array().unwrap_or_else(|| panic!("{all:?}"));
@@ -53,9 +53,9 @@ fn hosts_are_listed_with_their_states_and_how_much_they_have() {
     }
     // The bridge was asked to keep them up to date.
     assert!(home.path().join("fleet/looked").exists());
-    host(&home, "box-1", &json!({"authentic": false}));
+    host(home.path(), "box-1", &json!({"authentic": false}));
     assert_eq!(told(&server.curl("api/hosts", &[]))[1][1], "not authentic");
-    bridge(&home, None);
+    bridge(home.path(), None);
     assert!(told(&server.curl("api/hosts", &[])).iter().all(|host| host[1] == "unknown"), "nobody here knows");
     let page = "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n";
     assert!(!server.raw(page).said.contains("data-all-hosts"));
@@ -72,7 +72,7 @@ fn a_request_to_another_host_gets_that_hosts_answer() {
         return;
     }
     let home = Arc::new(FakeHome::new());
-    join(&home);
+    join(home.path());
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
     let answer = move |to: &str, request: &Value| {
@@ -122,7 +122,7 @@ fn a_request_to_another_host_gets_that_hosts_answer() {
     assert_eq!(code(&server.curl("api/hosts/box-1/requests/late", &[])), (404, "no_answer"));
     home.write("fleet/results/late.json", &json!({"host": "box-1", "status": 200, "ok": true, "result": {}}));
     assert_eq!(server.curl("api/hosts/box-1/requests/late", &[]).status, 200);
-    bridge(&home, None);
+    bridge(home.path(), None);
     assert_eq!(code(&ask("box-1", &send, "three")), (503, "no_bridge"));
     assert!(home.files("fleet/requests").is_empty() && home.files("fleet/tmp").is_empty());
     assert_eq!(ask("box-1", &send, "one").body, refused.body, "what has an answer keeps it");
@@ -131,7 +131,7 @@ fn a_request_to_another_host_gets_that_hosts_answer() {
 #[test]
 fn listeners_are_told_of_hosts_that_change_and_the_bridge_that_somebody_looks() {
     let home = FakeHome::new();
-    join(&home);
+    join(home.path());
     fs::write(home.path().join("spool/journal.jsonl"), "{\"seq\":1,\"type\":\"work\"}\n").expect("a journal");
     let server = serve(&home, &["--all-hosts"]);
     let looked = home.path().join("fleet/looked");
@@ -144,10 +144,10 @@ fn listeners_are_told_of_hosts_that_change_and_the_bridge_that_somebody_looks() 
     }
     // Until the watcher has read the files once, nothing has changed for it.
     std::thread::sleep(Duration::from_millis(1_500));
-    host(&home, "box-1", &json!({"away_since": AWAY_SINCE}));
+    host(home.path(), "box-1", &json!({"away_since": AWAY_SINCE}));
     let event = events.until("host").pop().expect("an event");
     assert_eq!((&event.data["host"], &event.data["state"], event.id), (&json!("box-1"), &json!("away"), None));
-    host(&home, "box-1", &box_1("busy"));
+    host(home.path(), "box-1", &box_1("busy"));
     let event = events.until("host").pop().expect("an event");
     assert_eq!((&event.data["state"], &event.data["counts"]["agents"]), (&json!("live"), &json!(2)));
     fs::remove_file(home.path().join("fleet/hosts/attic.json")).expect("ours");

@@ -24,12 +24,12 @@ fn now() -> String {
 
 /// Lets this home be the host `desk` of a fleet with `box-1`, which lives, and `attic`, which is away. Its bridge has read
 /// all rosters just now.
-pub(crate) fn join(home: &FakeHome) {
+pub(crate) fn join(home: &Path) {
     for name in ["tmp", "requests", "results", "out", "hosts"] {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(home.path().join("fleet").join(name));
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(home.join("fleet").join(name));
         made.expect("a folder");
     }
-    home.write("fleet/host.json", &json!({"name": "desk"}));
+    write_whole(&home.join("fleet/host.json"), &json!({"name": "desk"}));
     bridge(home, Some("127.0.0.1:4222 2.12.7"));
     host(home, "desk", &json!({}));
     host(
@@ -45,7 +45,8 @@ pub(crate) fn join(home: &FakeHome) {
 pub(crate) fn box_1(state: &str) -> Value {
     json!({
         "agents": [
-            {"agent_id": MIA, "persona": "mia", "profile": "demo", "state": state, "context": 81, "since": AWAY_SINCE},
+            {"agent_id": MIA, "persona": "mia", "profile": "demo", "state": state, "context": 81,
+                "handoff_id": HANDOFF, "since": AWAY_SINCE},
             {"agent_id": "66666666-6666-4666-8666-666666666666", "persona": null, "profile": "claude", "state": "busy"},
         ],
         "handoffs": [{"handoff_id": HANDOFF, "agent_id": MIA, "persona": "mia", "step": "writing", "since": AWAY_SINCE}],
@@ -54,20 +55,20 @@ pub(crate) fn box_1(state: &str) -> Value {
 }
 
 /// Writes what a host has told of itself.
-pub(crate) fn host(home: &FakeHome, name: &str, more: &Value) {
+pub(crate) fn host(home: &Path, name: &str, more: &Value) {
     let mut view = json!({
         "v": 1, "host": name, "home_id": "88888888-8888-4888-8888-888888888888", "n": 7, "version": "0.1.0",
         "sidecar": {"state": "runs", "since": AWAY_SINCE}, "told_at": now(), "seen_at": now(), "authentic": true,
     });
     let more = more.as_object().expect("fields").clone();
     view.as_object_mut().expect("fields").extend(more);
-    home.write(&format!("fleet/hosts/{name}.json"), &view);
+    write_whole(&home.join(format!("fleet/hosts/{name}.json")), &view);
 }
 
 /// Writes the bridge's own file, with a heartbeat of this moment. Without a server it is not connected.
-pub(crate) fn bridge(home: &FakeHome, server: Option<&str>) {
+pub(crate) fn bridge(home: &Path, server: Option<&str>) {
     let view = json!({"v": 1, "host": "desk", "pid": 1, "heartbeat": now(), "server": server, "hosts_seen_at": now()});
-    home.write("fleet/bridge.json", &view);
+    write_whole(&home.join("fleet/bridge.json"), &view);
 }
 
 /// What a host answers to a request: its name and the request, to `(status, result or error)`; `None` for no answer.

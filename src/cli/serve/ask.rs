@@ -185,7 +185,7 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
     Ok(Asked { id, is_named, bytes, sha256 })
 }
 
-/// The id of a request: the `Idempotency-Key`, or one that nobody else has. Also returns whether the caller named it.
+/// The id of a request: the `Idempotency-Key`, or a new id. Also returns whether the caller named it.
 pub(super) fn id_of<T: FromStr<Err = InvalidId>>(headers: &HeaderMap) -> Result<(T, bool), Problem> {
     let mut keys = headers.get_all("idempotency-key").iter();
     let (key, more) = (keys.next(), keys.next());

@@ -98,7 +98,7 @@ pub(super) struct HostErrors {
     errors: Vec<HostError>,
 }
 
-/// Of which host the entries are, and how old they are.
+/// Whose entries these are, and how old they are.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RosterAge {
     /// The host's name.

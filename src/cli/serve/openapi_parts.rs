@@ -1,4 +1,4 @@
-//! The parts of which all operations of the OpenAPI document are made.
+//! The parts that all operations of the OpenAPI document share.
 
 use super::query::{MOST, USUAL};
 use serde_json::{Map, Value, json};
