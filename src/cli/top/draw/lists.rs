@@ -8,7 +8,7 @@ use crate::cli::live::about;
 use crate::cli::top::choice::Tab;
 use crate::cli::top::model::{AgentRow, FailureRow, HandoffRow, HostMark, Model, WorkRow};
 use crate::cli::top::plain::{between, clock, wrap};
-use crate::contract::{HostState, Words as _};
+use crate::contract::HostState;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
