@@ -22,7 +22,7 @@ function ageOf(host) {
   if (host.state === "live") return "";
   const since = host.away_since;
   if (host.state === "away" && since) return `Away since ${clock(since)}, ${ago(since)}. What is shown here was so then.`;
-  const why = host.state === "unknown" ? "This host's own bridge does not run or reaches no server." : "What stands at its name is not signed by it.";
+  const why = host.state === "unknown" ? "The bridge on this machine does not run or reaches no server." : "What stands at its name is not signed by it.";
   return `${why} What is shown here was last seen ${host.seen_at ? `at ${clock(host.seen_at)}, ${ago(host.seen_at)}` : "never"}.`;
 }
 
