@@ -5,13 +5,13 @@ import { at, el } from "./dom.js";
 import { notice } from "./forms.js";
 import { goTo } from "./route.js";
 
-const SECTION_OF = { 0: "needs", 1: "agents", 2: "handoffs", 3: "work", 4: "errors", 5: "lineage" };
-const LISTS = ["agents", "handoffs", "work", "errors"];
+const SECTION_OF = { 0: "needs", 1: "agents", 2: "handoffs", 3: "work", 4: "errors", 5: "lineage", 6: "hosts" };
+const LISTS = ["agents", "handoffs", "work", "errors", "hosts"];
 const STEP_OF = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 
 /** The keys, as the help shows them. */
 const HELP = [
-  ["0 … 5", "what needs you, agents, handoffs, work, errors, lineage"],
+  ["0 … 6", "what needs you, agents, handoffs, work, errors, lineage, other hosts"],
   ["↑ ↓, j k", "previous or next card of the list; Home and End go to its ends"],
   ["Enter", "open or close the card"],
   ["Tab", "buttons and fields of the card, then the next list"],

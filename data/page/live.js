@@ -18,6 +18,7 @@ let loaded = () => {};
 
 function heard(event) {
   if (event.name === "reset") return Promise.all([loadAll(), loadNeeds()]);
+  if (event.name === "host") return touch("hosts", "all");
   if (event.id === null) return undefined;
   lastSeen = event.id;
   const line = JSON.parse(event.data);

@@ -8,6 +8,7 @@ import { drawErrors } from "./errors.js";
 import { drawFilter, prepareFilter } from "./filter.js";
 import { prepareSure } from "./forms.js";
 import { drawHandoffs } from "./handoffs.js";
+import { drawHosts, prepareHosts } from "./hosts.js";
 import { prepareKeys } from "./keys.js";
 import { drawLineage } from "./lineage.js";
 import { preparePulse, start } from "./live.js";
@@ -69,8 +70,9 @@ function begin() {
     if (kinds.has("handoffs")) drawHandoffs();
     if (kinds.has("work")) drawWork();
     if (kinds.has("agents")) drawLineage();
+    if (kinds.has("hosts")) drawHosts();
   });
-  for (const prepare of [prepareSure, prepareAgents, prepareWork, prepareFilter, prepareKeys, prepareRoutes, preparePulse]) prepare();
+  for (const prepare of [prepareSure, prepareAgents, prepareWork, prepareFilter, prepareKeys, prepareRoutes, prepareHosts, preparePulse]) prepare();
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code) history.replaceState(null, "", location.pathname);
   const kept = sessionStorage.getItem(KEPT);

@@ -1,4 +1,5 @@
-// Links to one thing: `#/handoffs/<id>`, `#/agents/<id>`, `#/work/<id>` and `#/errors/<id>`; `#/handoffs` leads to the list.
+// Links to one thing: `#/handoffs/<id>`, `#/agents/<id>`, `#/work/<id>`, `#/errors/<id>` and `#/hosts/<name>`; `#/handoffs` leads
+// to the list.
 
 import { whyNot } from "./api.js";
 import { listOf } from "./cards.js";
@@ -7,8 +8,8 @@ import { pin } from "./filter.js";
 import { notice } from "./forms.js";
 import { changed, fetchOne, mapOf } from "./store.js";
 
-const SECTIONS = { needs: "needs", agents: "agents-section", handoffs: "handoffs-section", work: "work-section", errors: "errors", lineage: "lineage-section" };
-const WORDS = { agents: "agent", handoffs: "handoff", work: "work item", errors: "error" };
+const SECTIONS = { needs: "needs", agents: "agents-section", handoffs: "handoffs-section", work: "work-section", errors: "errors", lineage: "lineage-section", hosts: "hosts-section" };
+const WORDS = { agents: "agent", handoffs: "handoff", work: "work item", errors: "error", hosts: "host" };
 
 /** Gives the focus to a section. */
 export function goTo(kind) {
@@ -31,6 +32,7 @@ async function open(kind, start) {
   pin(kind, id);
   if (mapOf(kind).has(id)) changed(kind);
   else if (kind === "errors") return notice("This error was dismissed.");
+  else if (kind === "hosts") return notice(`The fleet has no host ${id}.`);
   else {
     try {
       await fetchOne(kind, id);

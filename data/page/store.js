@@ -1,4 +1,4 @@
-// What the page knows: the views of agents, handoffs and work items, and the errors. Changes that come at the same time are
+// What the page knows: the views of agents, handoffs and work items, the errors, and the other hosts of the fleet. Changes that come at the same time are
 // fetched together, each view by itself; only what has changed is drawn.
 
 import { api } from "./api.js";
@@ -14,13 +14,20 @@ export const agents = new Map();
 export const handoffs = new Map();
 export const items = new Map();
 export const errors = new Map();
+export const hosts = new Map();
+
+/** Whether the server was started for all hosts of the fleet; it marks the page then. */
+export const showsHosts = document.documentElement.dataset.allHosts !== undefined;
 
 const KINDS = {
   agents: { map: agents, id: "agent_id", list: () => `/api/agents?all=true&limit=${MOST.agents}` },
   handoffs: { map: handoffs, id: "handoff_id", list: () => `/api/handoffs?limit=${MOST.handoffs}` },
   work: { map: items, id: "item_id", list: () => `/api/work?limit=${MOST.work}${withFinished ? "&all=true" : ""}` },
   errors: { map: errors, id: "error_id", list: () => `/api/errors?limit=${MOST.errors}` },
+  ...(showsHosts ? { hosts: { map: hosts, id: "host", list: () => "/api/hosts" } } : {}),
 };
+/** The kinds whose lists are fetched whole. */
+const LISTED = ["errors", "hosts"];
 const watchers = [];
 const dirty = new Set();
 let flushing = null;
@@ -44,9 +51,15 @@ export const changed = (...kinds) => watchers.forEach((draw) => draw(new Set(kin
 
 async function load(kind) {
   const { map, id, list } = KINDS[kind];
-  const all = await api(list());
+  const all = await api(list()).catch((failure) => noFleet(kind, failure));
   map.clear();
   for (const one of all) map.set(one[id], one);
+}
+
+/** A home that has joined no fleet has no hosts; every other failure is one. */
+function noFleet(kind, failure) {
+  if (kind === "hosts" && failure.status === 404) return [];
+  throw failure;
 }
 
 export async function loadAll() {
@@ -103,8 +116,8 @@ async function flush() {
 function fetchesOf(wanted) {
   const kinds = [...new Set(wanted.map(([kind]) => kind))];
   if (wanted.length > MOST_DIRTY) return kinds.map((kind) => () => load(kind));
-  const views = wanted.filter(([kind]) => kind !== "errors").map(([kind, id]) => () => renew(kind, id));
-  return kinds.includes("errors") ? [() => load("errors"), ...views] : views;
+  const views = wanted.filter(([kind]) => !LISTED.includes(kind)).map(([kind, id]) => () => renew(kind, id));
+  return [...LISTED.filter((kind) => kinds.includes(kind)).map((kind) => () => load(kind)), ...views];
 }
 
 async function renew(kind, id) {

@@ -23,6 +23,7 @@ use super::schema::SchemaArgs;
 use super::serve::ServeArgs;
 use super::service::ServiceCommand;
 use super::statusline::StatuslineArgs;
+use super::top::TopArgs;
 use super::work::args::WorkCommand;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -120,7 +121,7 @@ pub enum Command {
     #[command(
         after_help = "Example:\n  tasuki top\n\nIn tmux.conf: bind-key T display-popup -E -w 90% -h 90% \"tasuki top\""
     )]
-    Top,
+    Top(TopArgs),
     /// List the agents.
     #[command(after_help = "Example:\n  tasuki agents --all\n  tasuki agents --all-hosts")]
     Agents(AgentsArgs),

@@ -167,7 +167,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Errors(args) => errors::command(&session, args),
         Command::Hooks(command) => hooks::command(&session, command),
         Command::Serve(args) => serve::command(&session, args),
-        Command::Top => top::command(&session),
+        Command::Top(args) => top::command(&session, args),
         Command::Service(command) => service::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),
         Command::Man(args) => man::command(&session, args, help::hide_json(Cli::command())),

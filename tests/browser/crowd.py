@@ -29,6 +29,8 @@ def an_id(kind, number):
 class Crowd:
     """The files, and a `tasuki serve` over them."""
 
+    OPTIONS = []
+
     def __init__(self, tasuki, folder, handoffs=300, agents=200, items=40):
         self.tasuki, self.home = tasuki, folder / "crowd"
         for name in ["spool/tmp", "spool/requests", "spool/results", "spool/errors", "view/agents", "view/handoffs", "view/work/open"]:
@@ -119,7 +121,7 @@ class Crowd:
     def serve(self):
         env = {name: value for name, value in os.environ.items() if name not in FOREIGN} | {"TASUKI_HOME": str(self.home)}
         self.server = subprocess.Popen(
-            [self.tasuki, "serve", "--listen", "127.0.0.1:0", "--json"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            [self.tasuki, "serve", "--listen", "127.0.0.1:0", "--json", *self.OPTIONS], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )
         self.url = json.loads(self.server.stdout.readline())["url"]
         self.token = (self.home / "state/serve.token").read_text().strip()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Drives headless Chromium through the page of a real `tasuki serve`, over a real sidecar with demo agents in a private
 tmux server: a handoff by its button, the steps as they pass, an error as it appears, and each action by the keyboard alone.
-Then the page over a home with very many agents and handoffs. Python's standard library only; the browser is spoken to by
+Then the page over a home with very many agents and handoffs, and over a fleet of three hosts. Python's standard library only; the browser is spoken to by
 chromedriver's own WebDriver protocol. With --schemathesis it also lets that try the OpenAPI document against the same
 server. Called by scripts/browser."""
 
@@ -15,6 +15,7 @@ import tempfile
 
 from chrome import Browser
 from crowd import Crowd, measure, needs, pictures
+from fleet import Fleet, hosts
 from keyboard import by_keyboard
 from scenes import (
     HOSTILE, accessible, decided, doubt, failure, login, questions, rendering, whole_handoff, without_sidecar,
@@ -69,7 +70,7 @@ def complaints(browser):
     logged = [line["message"] for line in browser.ask("POST", "/se/log", {"type": "browser"}) if line["level"] == "SEVERE"]
     # A browser asks for a picture of its own, the wrong token was refused, and so were some requests; there may be no
     # document and no list of what needs a person.
-    fine = ["favicon.ico", "401", "/api/sidecar", "/api/needs", "/document", "/api/requests"]
+    fine = ["favicon.ico", "401", "/api/sidecar", "/api/needs", "/document", "/requests"]
     odd = [line for line in logged if not any(word in line for word in fine)]
     check(not odd, f"the browser complains: {odd}")
 
@@ -86,6 +87,16 @@ def many(args, folder, browser, axe):
         complaints(browser)
     finally:
         crowd.close()
+
+
+def others(args, folder, browser, axe):
+    """The page with the other hosts of a fleet."""
+    fleet = Fleet(os.path.abspath(args.tasuki), folder / "fleet")
+    try:
+        hosts(fleet, browser, lambda what: accessible(browser, axe, what))
+        complaints(browser)
+    finally:
+        fleet.close()
 
 
 def schemathesis(program, url, token, folder):
@@ -122,6 +133,7 @@ def main():
                 browser = Browser(shutil.which("chromedriver"), shutil.which("chromium"), folder)
                 url, token = play(stage, browser, args.picture, axe)
                 many(args, folder, browser, axe)
+                others(args, folder, browser, axe)
             if args.schemathesis:
                 schemathesis(os.path.abspath(args.schemathesis), url, token, folder)
         except AssertionError as error:

@@ -50,6 +50,7 @@ mod second_user;
 mod serve;
 mod serve_bounds;
 mod serve_documents;
+mod serve_hosts;
 mod serve_login;
 mod short_of;
 mod short_of_threads;

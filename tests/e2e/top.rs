@@ -1,5 +1,6 @@
 //! `top` in real terminals: what it shows of a real sidecar, what its keys do, and that it never outlives its terminal.
 
+use super::support::fake_fleet::{AWAY_SINCE, box_1, bridge, host, join};
 use super::support::stage::{PATIENCE, Stage};
 use crate::support::terminal::Terminal;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -18,7 +19,11 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_tasuki");
 impl Stage {
     /// Runs `top` in a window of the user's own session; gives its pane and its process.
     fn top(&self) -> (String, u32) {
-        let line = format!("exec env LC_ALL=C.UTF-8 {PROGRAM} --home {} top", self.home().display());
+        self.top_with("")
+    }
+
+    fn top_with(&self, options: &str) -> (String, u32) {
+        let line = format!("exec env LC_ALL=C.UTF-8 {PROGRAM} --home {} top {options}", self.home().display());
         let args = ["new-window", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", "user:", &line];
         let said = self.tmux(&args);
         let (pane, pid) = said.trim().split_once(' ').expect("a pane");
@@ -45,6 +50,35 @@ impl Stage {
 fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X'])) && !stat.is_empty()
+}
+
+#[test]
+fn the_other_hosts_are_shown_with_their_age_and_their_rows_only_say_whom_to_ask() {
+    let stage = Stage::new();
+    join(&stage.home());
+    let (pane, _) = stage.top_with("--all-hosts");
+    stage.until_shown(&pane, "box-1");
+    stage.until_shown(&pane, "host away");
+    stage.until_shown(&pane, "hands off: ");
+    assert!(stage.home().join("fleet/looked").exists(), "the bridge is not told that somebody looks");
+    stage.keys(&pane, &["2"]);
+    stage.until_shown(&pane, "HANDOFF ");
+    stage.keys(&pane, &["c"]);
+    stage.until_shown(&pane, "Ask that host: tasuki cancel");
+    stage.keys(&pane, &["Enter"]);
+    stage.until_shown(&pane, "persona     mia");
+    stage.keys(&pane, &["Escape"]);
+    stage.until_shown(&pane, "HANDOFF ");
+    host(&stage.home(), "box-1", &box_1("busy"));
+    stage.keys(&pane, &["1"]);
+    stage.until_shown(&pane, "busy");
+    bridge(&stage.home(), None);
+    stage.until_shown(&pane, "host not reached");
+    let mut gone = box_1("busy");
+    gone["away_since"] = AWAY_SINCE.into();
+    bridge(&stage.home(), Some("127.0.0.1:4222"));
+    host(&stage.home(), "box-1", &gone);
+    stage.until("both are away", || stage.screen(&pane).matches("host away").count() >= 2);
 }
 
 #[test]

@@ -12,11 +12,12 @@ use tasuki::contract::Step;
 type Name = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// In the page. A name that stands for several things has each field in one of them.
-const PAGE: [Name; 22] = [
+const PAGE: [Name; 23] = [
     ("need", &["need"], &[]),
-    ("agent", &["agent_view"], &[]),
+    ("agent", &["agent_view", "host_view.agents"], &[]),
     ("context", &["agent_view.context"], &[]),
-    ("handoff", &["handoff_view"], &[]),
+    ("handoff", &["handoff_view", "host_view.handoffs"], &[]),
+    ("host", &["host_view"], &["state", "own", "counts"]),
     ("item", &["work_view"], &[]),
     ("comment", &["work_view.comments"], &[]),
     ("entry", &["work_view.history"], &[]),
@@ -31,7 +32,7 @@ const PAGE: [Name; 22] = [
     ("earlier", &["handoff_view.earlier"], &[]),
     ("seen", &["handoff_view.steps"], &[]),
     ("error", &["error", "handoff_view.error"], &[]),
-    ("one", &["agent_view", "handoff_view.steps", "handoff_view.verdicts.instruction"], &["id"]),
+    ("one", &["agent_view", "handoff_view.steps", "handoff_view.verdicts.instruction", "host_view"], &["id"]),
     ("line", &["journal"], &["hidden"]),
     ("a", &["agent_view", "error"], &[]),
     ("b", &["agent_view", "error"], &[]),

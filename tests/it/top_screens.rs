@@ -11,9 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tasuki::cli::top::draw::{Scene, TerminalStyle, draw};
 use tasuki::cli::top::keys::key_action;
-use tasuki::cli::top::model::{AgentRow, FailureRow, HandoffRow, Model, SidecarStatus, WorkRow};
+use tasuki::cli::top::model::{AgentRow, FailureRow, HandoffRow, HostMark, Model, SidecarStatus, WorkRow};
 use tasuki::cli::top::ui::Ui;
-use tasuki::contract::understood;
+use tasuki::contract::{HostState, understood};
 use tasuki::demo::keys::KeyParser;
 
 /// 2026-11-22 12:00:00 UTC.
@@ -203,6 +203,25 @@ fn text(buffer: &Buffer) -> String {
     text
 }
 
+/// The same home, and what two other hosts have told of themselves: one lives, one is away.
+fn fleet() -> Model {
+    let mut model = busy();
+    model.own_host = Some("desk".to_owned());
+    let hosts = [("box-1", HostState::Live, None), ("attic", HostState::Away, Some(NOW_MS - 3 * 3_600_000))];
+    for (number, (name, state, since_ms)) in (11..).zip(hosts) {
+        let host = Some(HostMark { name: name.to_owned(), state, since_ms });
+        let view = agent(number, "zoe", "idle", Some(30));
+        let mut row = read_agent(&view).expect("an agent");
+        (row.host, row.pane) = (host.clone(), None);
+        model.agents.push(row);
+        let view = understood(handoff(number, &view, "writing", 30, 0)).expect("an object");
+        let mut row = HandoffRow::read(&view).expect("a handoff");
+        row.host = host;
+        model.handoffs.push(row);
+    }
+    model.arranged()
+}
+
 /// Holds a screen to its file.
 fn hold(name: &str, model: &Model, keys: &str) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/screens/top");
@@ -273,6 +292,13 @@ fn a_handoff_that_waits_for_a_person() {
     let held = held();
     for (name, keys) in [("agents", ""), ("handoffs", "2"), ("document", "2v")] {
         hold(&format!("held-{name}"), &held, keys);
+    }
+}
+
+#[test]
+fn other_hosts_of_a_fleet_beside_this_one() {
+    for (name, keys) in [("agents", "1"), ("handoffs", "2"), ("lineage", "5")] {
+        hold(&format!("fleet-{name}"), &fleet(), keys);
     }
 }
 

@@ -22,5 +22,7 @@ pub(super) struct ServeApp {
     pub(super) broadcaster: Broadcaster,
     /// Places for listeners to events.
     pub(super) listeners: Arc<Semaphore>,
+    /// The page shows the other hosts of the fleet too.
+    pub(super) all_hosts: bool,
     pub(super) stop: CancellationToken,
 }

@@ -11,6 +11,9 @@ pub struct ServeArgs {
     /// Where to listen: a loopback address with a port. Port 0 picks any free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7311")]
     pub listen: String,
+    /// Show the other hosts of the fleet on the page too, and send an event when one of them changes.
+    #[arg(long)]
+    pub all_hosts: bool,
 }
 
 impl ServeArgs {
@@ -44,7 +47,7 @@ mod tests {
 
     #[test]
     fn only_loopback_is_listened_on() {
-        let address = |text: &str| ServeArgs { listen: text.to_owned() }.address();
+        let address = |text: &str| ServeArgs { listen: text.to_owned(), all_hosts: false }.address();
         for fine in ["127.0.0.1:0", "127.9.9.9:80", "[::1]:7311", "localhost:7311"] {
             assert!(address(fine).is_ok_and(|address| address.ip().is_loopback()), "{fine}");
         }

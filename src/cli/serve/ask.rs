@@ -20,6 +20,7 @@ use axum::http::{HeaderMap, Response, header};
 use axum::response::IntoResponse;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -116,7 +117,8 @@ pub(super) async fn result(
     }
 }
 
-async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
+/// The whole body, if it is JSON by its type, not too large and not too slow.
+pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
@@ -173,6 +175,18 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
     if bytes.len() as u64 > MAX_INPUT_BYTES {
         return Err(Problem::new(413, "too_large", format!("A request may have at most {MAX_INPUT_BYTES} bytes")));
     }
+    let (id, is_named) = id_of::<RequestId>(headers)?;
+    if id.as_str().ends_with(RESERVED_SUFFIX) {
+        let message =
+            format!("Idempotency-Key: must not end in {RESERVED_SUFFIX}, which is reserved for tasuki's own answers");
+        return Err(Problem::bad(message).field("Idempotency-Key"));
+    }
+    let sha256 = sha256(&bytes);
+    Ok(Asked { id, is_named, bytes, sha256 })
+}
+
+/// The id of a request: the `Idempotency-Key`, or a new id. Also returns whether the caller named it.
+pub(super) fn id_of<T: FromStr<Err = InvalidId>>(headers: &HeaderMap) -> Result<(T, bool), Problem> {
     let mut keys = headers.get_all("idempotency-key").iter();
     let (key, more) = (keys.next(), keys.next());
     if more.is_some() {
@@ -182,16 +196,10 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
         Some(key) => key.to_str().unwrap_or_default().to_owned(),
         None => format!("http-{}", uuid::Uuid::now_v7()),
     };
-    let id = text
-        .parse()
-        .map_err(|error: InvalidId| Problem::bad(format!("Idempotency-Key: {error}")).field("Idempotency-Key"))?;
-    if text.ends_with(RESERVED_SUFFIX) {
-        let message =
-            format!("Idempotency-Key: must not end in {RESERVED_SUFFIX}, which is reserved for tasuki's own answers");
-        return Err(Problem::bad(message).field("Idempotency-Key"));
-    }
-    let sha256 = sha256(&bytes);
-    Ok(Asked { id, is_named: key.is_some(), bytes, sha256 })
+    let id = text.parse();
+    let id =
+        id.map_err(|error: InvalidId| Problem::bad(format!("Idempotency-Key: {error}")).field("Idempotency-Key"))?;
+    Ok((id, key.is_some()))
 }
 
 /// Submits a request, unless it already has an answer, and waits for the answer.

@@ -3,6 +3,7 @@
 use super::journal::{Cursor, EventBatch};
 use crate::cli::output::eprint_quietly;
 use crate::config::Home;
+use axum::body::Bytes;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub(super) enum Broadcast {
     Lines(Arc<EventBatch>),
+    /// The event of a host of the fleet that has changed.
+    Host(Bytes),
     Alive,
 }
 
@@ -35,6 +38,15 @@ impl Broadcaster {
 
     pub(super) fn listen(&self) -> broadcast::Receiver<Broadcast> {
         self.told.subscribe()
+    }
+
+    pub(super) fn has_listeners(&self) -> bool {
+        self.told.receiver_count() > 0
+    }
+
+    /// Sends the event of a host that has changed.
+    pub(super) fn tell_host(&self, event: String) {
+        self.tell(Broadcast::Host(event.into()));
     }
 
     fn tell(&self, told: Broadcast) {
@@ -67,8 +79,7 @@ pub(super) async fn run(
             alive_at = Instant::now() + ALIVE_EVERY;
             broadcaster.tell(Broadcast::Alive);
         }
-        let listens = broadcaster.told.receiver_count() > 0;
-        let nap = if listens { LOOK_EVERY } else { ALIVE_EVERY };
+        let nap = if broadcaster.has_listeners() { LOOK_EVERY } else { ALIVE_EVERY };
         tokio::select! {
             () = stop.cancelled() => return,
             _ = changes.changed() => {}

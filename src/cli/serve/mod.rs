@@ -2,9 +2,10 @@
 //! is a client like every other command: it opens no database, and it drops each incoming request into the spool.
 //!
 //! Where to read: `listen` accepts connections, and `slots` limits their number. `guard` says who may ask at all,
-//! `routes` lists the addresses, `views`, `health`, `documents` and `ask` answer, `query` reads what a list is asked for, and `login` gives a page the token. `journal` reads the
-//! journal's lines, `broadcaster` sends them to all clients of `events`, and `change_notifier` says when to look.
-//! `openapi` describes all of it.
+//! `routes` lists the addresses, `views`, `health`, `documents` and `ask` answer, `query` reads what a list is asked for,
+//! and `login` gives a page the token. `hosts` and `host_requests` answer for the other hosts of a fleet. `journal` reads
+//! the journal's lines, `broadcaster` sends them to all clients of `events`, `host_watch` adds changes of other hosts, and
+//! `change_notifier` says when to look. `openapi` describes all of it.
 
 mod app;
 mod args;
@@ -15,10 +16,15 @@ mod documents;
 mod events;
 mod guard;
 mod health;
+mod host_requests;
+mod host_watch;
+mod hosts;
 mod journal;
 mod listen;
 mod login;
 mod openapi;
+mod openapi_hosts;
+mod openapi_parts;
 mod page;
 mod problem;
 mod query;
@@ -79,13 +85,13 @@ pub fn command(session: &CliSession, args: &ServeArgs) -> Result<(), CliError> {
         || false,
         |said| eprint_quietly(&format!("tasuki: {said} The sidecar and the agents keep running.")),
     );
-    let served = runtime.block_on(serve(session, address, token));
+    let served = runtime.block_on(serve(session, (address, args.all_hosts), token));
     // What still reads a file is not waited for.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(session: &CliSession, address: SocketAddr, token: Token) -> Result<(), CliError> {
+async fn serve(session: &CliSession, (address, all_hosts): (SocketAddr, bool), token: Token) -> Result<(), CliError> {
     let taken = |error: std::io::Error| {
         CliError::new(exit::TRY_AGAIN, "no_port", format!("Can't listen on {address}: {error}."))
             .hint("Is another `tasuki serve` running? --listen 127.0.0.1:0 takes any free port.")
@@ -102,10 +108,14 @@ async fn serve(session: &CliSession, address: SocketAddr, token: Token) -> Resul
         changes: ChangeNotifier::arm(&session.home),
         broadcaster: Broadcaster::new(),
         listeners: Arc::new(Semaphore::new(events::MOST_LISTENERS)),
+        all_hosts,
         stop: stop.clone(),
     });
     stop_on_signals(&stop)?;
     tokio::spawn(broadcaster::run(app.broadcaster.clone(), app.changes.journal(), app.home.clone(), stop.clone()));
+    if all_hosts {
+        tokio::spawn(host_watch::run(app.broadcaster.clone(), app.home.clone(), stop.clone()));
+    }
     // In parallel with the server: a stopped terminal or a pipe that nobody reads must not delay it or its end.
     let mut announced = tokio::task::spawn_blocking(announcement(session, &app));
     let router = routes::router(app);

@@ -1,8 +1,10 @@
 //! The API as an OpenAPI 3.1 document, made from the same types as `tasuki schema`.
 
 use super::health::HealthReport;
+use super::hosts::{HostAgents, HostErrors, HostHandoffs, HostSummary};
+use super::openapi_hosts;
+use super::openapi_parts::{OF_BODIES, UNREADABLE, answer, list, one, operation, reference, with_body};
 use super::problem::Problem;
-use super::query::{MOST, USUAL};
 use crate::cli::schema::{self, Format};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -22,8 +24,8 @@ struct Initiated {
 }
 
 /// The schemas in `components/schemas` besides those of the requests.
-const WRITTEN: [&str; 8] =
-    ["result", "error", "journal", "sidecar_view", "agent_view", "handoff_view", "work_view", "need"];
+const WRITTEN: [&str; 9] =
+    ["result", "error", "journal", "sidecar_view", "agent_view", "handoff_view", "work_view", "need", "fleet_result"];
 /// The kinds of request with an address of their own: the schema of the body, the kind, its title, and the field that the
 /// address determines.
 const ADDRESSED: [(&str, &str, &str, &str); 2] = [
@@ -53,6 +55,15 @@ pub fn document() -> Value {
 }
 
 fn paths() -> Value {
+    let mut all = own_paths();
+    if let Some(paths) = all.as_object_mut() {
+        paths.extend(openapi_hosts::paths(&any_request()));
+    }
+    all
+}
+
+/// The addresses of what is on this host.
+fn own_paths() -> Value {
     let id = |what: &str| json!([{"name": "id", "in": "path", "required": true, "description": what, "schema": {"type": "string", "minLength": 1}}]);
     let with = |mut path: Value, id: Value| {
         path["parameters"] = id;
@@ -116,42 +127,6 @@ fn session() -> Value {
     json!({"post": post})
 }
 
-/// One operation, with its own answers and those of the guard.
-fn operation(name: &str, about: &str, granted: Value, refused: &[(u16, &str)]) -> Value {
-    let mut responses = Map::from_iter([("200".to_owned(), granted)]);
-    let always = [(401, "The token is missing or wrong."), (403, "The Host or Origin header is wrong.")];
-    for (status, why) in always.iter().chain(refused) {
-        responses.insert(status.to_string(), answer(why, &reference("problem")));
-    }
-    json!({"operationId": name, "summary": about, "responses": responses})
-}
-
-fn answer(about: &str, schema: &Value) -> Value {
-    json!({"description": about, "content": {"application/json": {"schema": schema}}})
-}
-
-fn reference(name: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{name}")})
-}
-
-const UNREADABLE: (u16, &str) = (500, "The view can't be read.");
-
-fn list(name: &str, about: &str, of: &str, with_all: bool) -> Value {
-    let granted = answer("All entries, as in the views.", &json!({"type": "array", "items": reference(of)}));
-    let mut get = operation(name, about, granted, &[(400, "The query is invalid."), UNREADABLE]);
-    let mut parameters = vec![json!({
-        "name": "limit", "in": "query", "description": "The maximum number of entries.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL},
-    })];
-    if with_all {
-        let about = "Include ended or finished entries.";
-        let schema = json!({"type": "boolean", "default": false});
-        parameters.push(json!({"name": "all", "in": "query", "description": about, "schema": schema}));
-    }
-    get["parameters"] = Value::Array(parameters);
-    json!({"get": get})
-}
-
 /// The list of agents, which can be asked for those of a session or a pane.
 fn agents() -> Value {
     let mut agents = list("agents", "The running agents; with `all`, ended agents too.", "agent_view", true);
@@ -171,11 +146,6 @@ fn health() -> Value {
     json!({"get": get})
 }
 
-fn one(name: &str, about: &str, of: &str) -> Value {
-    let granted = answer("The entry, as in the views.", &reference(of));
-    json!({"get": operation(name, about, granted, &[(404, "Not found."), UNREADABLE])})
-}
-
 /// The text of a document.
 fn document_text() -> Value {
     let text = json!({"description": "The document, as it was recorded.", "content": {"text/markdown": {"schema": {"type": "string"}}}});
@@ -188,7 +158,7 @@ fn document_text() -> Value {
 }
 
 fn events() -> Value {
-    let about = "The journal as server-sent events: `id` is `seq`, `event` is `type`, `data` the line. Without Last-Event-ID, the stream starts at the journal's current end.";
+    let about = "The journal as server-sent events: `id` is `seq`, `event` is `type`, `data` the line. Without Last-Event-ID, the stream starts at the journal's current end. With `serve --all-hosts` there are also events of type `host`, without an id, when the state or the content of a host of the fleet changes: `data` is the host as GET /api/hosts lists it, or `{\"host\":…,\"gone\":true}` if the fleet has the host no longer.";
     let stream = json!({
         "description": "Lines as they come, and a comment every 15 seconds. `too_slow`, `stopping`, `unreadable` and `reset` are events of the stream itself, without an id.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -200,27 +170,6 @@ fn events() -> Value {
         "schema": {"type": "integer", "minimum": 0, "maximum": u64::MAX},
     }]);
     json!({"get": get})
-}
-
-/// Why a body can be refused before the sidecar sees it, and what happens to a request that gets no answer.
-const OF_BODIES: [(u16, &str); 7] = [
-    (400, "The request is malformed."),
-    (408, "The body did not arrive in time."),
-    (413, "The body is larger than 1 MiB."),
-    (415, "The Content-Type is not JSON."),
-    (500, "The spool can't be used."),
-    (503, "No sidecar answers. Nothing was done."),
-    (504, "No answer in time. The request may still be carried out; ask for the answer later with `request_id`."),
-];
-
-fn with_body(mut post: Value, schema: &Value) -> Value {
-    post["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": schema}}});
-    post["parameters"] = json!([{
-        "name": "Idempotency-Key", "in": "header",
-        "description": "Names the request: the same key with the same bytes gets the same answer, and nothing happens twice.",
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"},
-    }]);
-    json!({"post": post})
 }
 
 fn hand_off() -> Value {
@@ -248,13 +197,18 @@ fn rework() -> Value {
     with_body(operation("rework", about, answer("The agent is asked.", &schema), &refused), &reference("rework_body"))
 }
 
-fn requests() -> Value {
+/// The schema of a request of any kind.
+fn any_request() -> Value {
     let all: Vec<Format> = schema::requests();
     let one_of: Vec<Value> = all.iter().map(|format| reference(format.name)).collect();
     let mapping: Map<String, Value> = all
         .iter()
         .map(|format| (format.name.to_owned(), format!("#/components/schemas/{}", format.name).into()))
         .collect();
+    json!({"oneOf": one_of, "discriminator": {"propertyName": "kind", "mapping": mapping}})
+}
+
+fn requests() -> Value {
     let mut post =
         operation("ask", "Send any request.", answer("Done; the whole result.", &reference("result")), &OF_BODIES);
     let either = json!({"anyOf": [reference("result"), reference("problem")]});
@@ -273,7 +227,7 @@ fn requests() -> Value {
     for (status, about) in statuses {
         post["responses"][status.to_string()] = answer(about, &either);
     }
-    with_body(post, &json!({"oneOf": one_of, "discriminator": {"propertyName": "kind", "mapping": mapping}}))
+    with_body(post, &any_request())
 }
 
 fn schemas() -> Value {
@@ -290,6 +244,10 @@ fn schemas() -> Value {
         ("health", written::<HealthReport>()),
         ("initiated", written::<Initiated>()),
         ("facts", written::<crate::contract::Facts>()),
+        ("host_summary", written::<HostSummary>()),
+        ("host_agents", written::<HostAgents>()),
+        ("host_handoffs", written::<HostHandoffs>()),
+        ("host_errors", written::<HostErrors>()),
         ("persona", written::<crate::cli::persona::About>()),
     ];
     let embed = |(name, schema): (&str, Value)| (name.to_owned(), embedded(name, schema));

@@ -5,6 +5,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, header};
 use axum::routing::get;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A file of the page: its address, and its text.
@@ -30,6 +31,7 @@ const LOADED: &[PageFile] = &files![
     "filter.js",
     "forms.js",
     "handoffs.js",
+    "hosts.js",
     "keys.js",
     "lineage.js",
     "live.js",
@@ -37,26 +39,36 @@ const LOADED: &[PageFile] = &files![
     "needs.js",
     "reading.js",
     "replies.js",
+    "roster.js",
     "route.js",
     "steps.js",
     "store.js",
     "work.js"
 ];
 
+/// The beginning of the page, and the same with the sign that the page shows the other hosts of the fleet too.
+const ROOT: [&str; 2] = ["<html lang=\"en\">", "<html lang=\"en\" data-all-hosts>"];
+
 /// The addresses of all files.
-pub(super) fn routes() -> Router<Arc<ServeApp>> {
+pub(super) fn routes(all_hosts: bool) -> Router<Arc<ServeApp>> {
     std::iter::once(&HTML).chain(LOADED).fold(Router::new(), |router, (address, text)| {
-        router.route(address, get(move || async { file(address, text) }))
+        router.route(address, get(move || async move { file(address, shown(address, text, all_hosts)) }))
     })
 }
 
-fn file(address: &str, text: &'static str) -> Response<Body> {
+/// A file as it is sent.
+fn shown(address: &str, text: &'static str, all_hosts: bool) -> Cow<'static, str> {
+    let [usual, marked] = ROOT;
+    if all_hosts && address == HTML.0 { text.replacen(usual, marked, 1).into() } else { text.into() }
+}
+
+fn file(address: &str, text: Cow<'static, str>) -> Response<Body> {
     let kind = match address.rsplit_once('.') {
         Some((_, "js")) => "text/javascript; charset=utf-8",
         Some((_, "css")) => "text/css; charset=utf-8",
         _ => "text/html; charset=utf-8",
     };
-    let mut response = Response::new(Body::from(text));
+    let mut response = Response::new(Body::from(text.into_owned()));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -81,9 +93,16 @@ mod tests {
     }
 
     #[test]
+    fn the_page_is_marked_where_it_shows_other_hosts_and_only_there() {
+        let [usual, marked] = ROOT;
+        assert!(HTML.1.contains(usual) && shown(HTML.0, HTML.1, true).contains(marked));
+        assert!(!shown(HTML.0, HTML.1, false).contains("data-all-hosts"));
+    }
+
+    #[test]
     fn each_file_has_its_type() {
         for (address, kind) in [("/", "text/html"), ("/dom.js", "text/javascript"), ("/page.css", "text/css")] {
-            let response = file(address, "");
+            let response = file(address, "".into());
             assert!(response.headers()[header::CONTENT_TYPE].as_bytes().starts_with(kind.as_bytes()), "{address}");
         }
     }

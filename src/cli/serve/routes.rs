@@ -2,7 +2,7 @@
 
 use super::app::ServeApp;
 use super::problem::{Problem, json};
-use super::{ask, documents, events, guard, health, login, openapi, page, views};
+use super::{ask, documents, events, guard, health, host_requests, hosts, login, openapi, page, views};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Response;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// All addresses, behind the guard.
 pub(super) fn router(app: Arc<ServeApp>) -> Router {
     Router::new()
-        .merge(page::routes())
+        .merge(page::routes(app.all_hosts))
         .route(login::PROOF, get(login::prove))
         .route(login::SESSION, post(login::enter))
         .route("/api/agents", get(views::agents))
@@ -35,6 +35,12 @@ pub(super) fn router(app: Arc<ServeApp>) -> Router {
         .route("/api/events", get(events::listen))
         .route("/api/requests", post(ask::any))
         .route("/api/requests/{id}", get(ask::result))
+        .route("/api/hosts", get(hosts::all))
+        .route("/api/hosts/{host}/agents", get(hosts::agents))
+        .route("/api/hosts/{host}/handoffs", get(hosts::handoffs))
+        .route("/api/hosts/{host}/errors", get(hosts::errors))
+        .route("/api/hosts/{host}/requests", post(host_requests::ask))
+        .route("/api/hosts/{host}/requests/{id}", get(host_requests::result))
         .route("/api/openapi.json", get(described))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)

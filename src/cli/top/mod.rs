@@ -3,8 +3,9 @@
 //!
 //! Pure: [`rows`] (a view → a row), [`model`] (all rows in order), [`choice`] (what can be chosen), [`keys`] (key → its
 //! meaning), [`ui`] (meaning → choice or action), `target` (row → agent, handoff and failure), [`draw`] (model and
-//! choices → cells), `document` (a long text → lines), [`plain`] (texts). With side effects: `folder` and `read` (files), `wake` (signals, changes,
-//! answers), `screen` (the terminal), `ask` and `jump` (actions), and the loop here.
+//! choices → cells), `document` (a long text → lines), `fleet_rows` (another host → rows), [`plain`] (texts). With side
+//! effects: `folder`, `read` and `fleet_read` (files), `wake` (signals, changes, answers), `screen` (the terminal), `ask`
+//! and `jump` (actions), and the loop here.
 //!
 //! It ends when the person quits, when a signal says so, and when its terminal is gone. The terminal itself shows that,
 //! by a read that fails or reaches the end, or by a hang-up, so no signal is needed.
@@ -13,6 +14,8 @@ mod ask;
 pub mod choice;
 mod document;
 pub mod draw;
+mod fleet_read;
+mod fleet_rows;
 mod folder;
 mod jump;
 pub mod keys;
@@ -32,7 +35,9 @@ use crate::clock::Clock;
 use crate::demo::keys::{Key, KeyParser};
 use crate::demo::terminal::size;
 use choice::{LoopAction, Row};
+use clap::Args;
 use draw::{Scene, TerminalStyle};
+use fleet_read::FleetReader;
 use model::Model;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use read::Reader;
@@ -54,11 +59,20 @@ const MOST: (u16, u16) = (1_000, 300);
 /// An escape character with nothing behind it for this long was the Escape key.
 const ESCAPE_TIME: Duration = Duration::from_millis(50);
 
+/// `top`.
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// Show the agents and handoffs of the other hosts of the fleet too.
+    #[arg(long)]
+    pub all_hosts: bool,
+}
+
 /// Shows the screen until the person leaves it.
 ///
 /// # Errors
-/// A usage error without a terminal, or on a terminal that can't be drawn on.
-pub fn command(session: &CliSession) -> Result<(), CliError> {
+/// A usage error without a terminal, or on a terminal that can't be drawn on; `no_fleet` for `--all-hosts` where this
+/// home has joined none.
+pub fn command(session: &CliSession, args: &TopArgs) -> Result<(), CliError> {
     if session.out.is_json() {
         return Err(CliError::usage("top is interactive and prints no JSON.").hint(JSON_HINT));
     }
@@ -69,10 +83,11 @@ pub fn command(session: &CliSession) -> Result<(), CliError> {
     if around.dumb || std::env::var_os("TERM").is_none_or(|term| term.is_empty()) {
         return Err(CliError::usage("top can't draw on this terminal: TERM is dumb or not set.").hint(JSON_HINT));
     }
+    let fleet = args.all_hosts.then(|| FleetReader::new(&session.home)).transpose()?;
     let failed = |error: std::io::Error| CliError::refused("terminal", format!("The terminal can't be used: {error}."));
     let wake = Wake::new().map_err(failed)?;
     let screen = Screen::open(std::io::stdin().as_fd(), window()).map_err(failed)?;
-    let top = Top::new(session, screen, wake, TerminalStyle::of(&around));
+    let top = Top::new(session, screen, wake, (TerminalStyle::of(&around), fleet));
     // A terminal that is gone is a normal end.
     told_afterwards(|| top.run()).map(|_: Result<(), TerminalGone>| ())
 }
@@ -119,13 +134,18 @@ struct Top<'a> {
 }
 
 impl<'a> Top<'a> {
-    fn new(session: &'a CliSession, screen: Screen, wake: Wake, look: TerminalStyle) -> Self {
+    fn new(
+        session: &'a CliSession,
+        screen: Screen,
+        wake: Wake,
+        (look, fleet): (TerminalStyle, Option<FleetReader<'a>>),
+    ) -> Self {
         Top {
             session,
             screen,
             wake,
             look,
-            reader: Reader::new(&session.home),
+            reader: Reader::new(&session.home, fleet),
             model: Model::default(),
             ui: Ui::default(),
             detailed: None,

@@ -1,7 +1,7 @@
 //! What the screen shows: rows in their order, and the links between them. Pure.
 
 use super::plain::plain;
-pub use super::rows::{AgentRow, FailureRow, HandoffFault, HandoffRow, SidecarStatus, WorkRow};
+pub use super::rows::{AgentRow, FailureRow, HandoffFault, HandoffRow, HostMark, SidecarStatus, WorkRow};
 use crate::cli::follow::FlowEnd;
 use crate::cli::lineage::Links;
 use crate::cli::names;
@@ -32,6 +32,8 @@ pub struct Model {
     pub needs: Vec<NeedView>,
     /// What is not shown, as text; empty if everything is shown.
     pub left_out: Vec<String>,
+    /// This host's own name, if the rows of other hosts are shown too.
+    pub own_host: Option<String>,
     short: BTreeMap<String, String>,
 }
 
@@ -55,14 +57,14 @@ impl Model {
     /// Sorts the rows and computes short ids.
     #[must_use]
     pub fn arranged(mut self) -> Self {
-        self.agents.sort_by(|a, b| (&a.registered, &a.id).cmp(&(&b.registered, &b.id)));
+        self.agents.sort_by(|a, b| a.place().cmp(&b.place()));
         self.handoffs.sort_by(|a, b| (a.rank(), &b.created, &b.id).cmp(&(b.rank(), &a.created, &a.id)));
         self.failures.sort_by(|a, b| (&b.at, &b.id).cmp(&(&a.at, &a.id)));
         self.work.sort_by(|a, b| a.place.cmp(&b.place));
         self.kin = self.descent();
         self.needs = needs::list(
-            self.agents.iter().map(|agent| &agent.needs),
-            self.handoffs.iter().map(|handoff| &handoff.needs),
+            self.agents.iter().filter(|agent| agent.host.is_none()).map(|agent| &agent.needs),
+            self.handoffs.iter().filter(|handoff| handoff.host.is_none()).map(|handoff| &handoff.needs),
             self.work.iter().filter_map(|item| item.need.as_ref()),
             self.failures.iter().map(|failure| &failure.need),
         );
@@ -76,14 +78,15 @@ impl Model {
     /// Lineages with a living agent first, then the rest, each from its first ancestor down.
     fn descent(&self) -> Vec<(usize, usize)> {
         let places: BTreeMap<&str, usize> =
-            self.agents.iter().enumerate().map(|(place, agent)| (agent.id.as_str(), place)).collect();
+            self.own_agents().map(|(place, agent)| (agent.id.as_str(), place)).collect();
         let previous = |agent: &'_ AgentRow| -> Option<&str> {
             let place = places.get(agent.previous.as_deref()?)?;
             Some(self.agents[*place].id.as_str())
         };
-        let rows = self.agents.iter().map(|agent| (agent.id.as_str(), previous(agent)));
+        let rows = self.own_agents().map(|(_, agent)| (agent.id.as_str(), previous(agent)));
         let links = Links::new(rows);
-        let (living, ended): (Vec<&AgentRow>, Vec<&AgentRow>) = self.agents.iter().partition(|agent| agent.living);
+        let own = self.own_agents().map(|(_, agent)| agent);
+        let (living, ended): (Vec<&AgentRow>, Vec<&AgentRow>) = own.partition(|agent| agent.living);
         let (mut kin, mut met) = (Vec::new(), BTreeSet::new());
         for agent in living.into_iter().chain(ended.into_iter().rev()) {
             if kin.len() >= MOST_KIN || met.contains(agent.id.as_str()) {
@@ -96,6 +99,11 @@ impl Model {
         }
         kin.truncate(MOST_KIN);
         kin
+    }
+
+    /// The agents of this host, each with its place in `agents`.
+    fn own_agents(&self) -> impl Iterator<Item = (usize, &AgentRow)> {
+        self.agents.iter().enumerate().filter(|(_, agent)| agent.host.is_none())
     }
 
     /// The shortest unique beginning of an id.

@@ -2,6 +2,7 @@
 
 use super::choice::Row;
 use super::document;
+use super::fleet_read::FleetReader;
 use super::folder::{FolderKind, WatchedFolder};
 use super::model::{AgentRow, FailureRow, HandoffRow, Model, SidecarStatus, WorkRow};
 use super::plain::{aligned, plain};
@@ -27,12 +28,14 @@ pub(super) struct Reader<'a> {
     handoffs: WatchedFolder<HandoffRow>,
     failures: WatchedFolder<FailureRow>,
     work: WatchedFolder<WorkRow>,
+    /// The other hosts, if they are shown.
+    fleet: Option<FleetReader<'a>>,
     problem: Option<String>,
 }
 
 impl<'a> Reader<'a> {
     /// A reader that has read nothing yet.
-    pub(super) fn new(home: &'a Home) -> Self {
+    pub(super) fn new(home: &'a Home, fleet: Option<FleetReader<'a>>) -> Self {
         let agent = |path: &Path| Ok(view::read(path)?.and_then(|seen: ViewFile<AgentView>| AgentRow::read(&seen)));
         let handoff =
             |path: &Path| Ok(view::read(path)?.and_then(|seen: ViewFile<HandoffView>| HandoffRow::read(&seen)));
@@ -52,19 +55,24 @@ impl<'a> Reader<'a> {
             handoffs: WatchedFolder::new(home.handoff_views(), &[], handoffs),
             failures: WatchedFolder::new(home.errors(), &[], failures),
             work: WatchedFolder::new(home.work_views(), &[home.open_work()], work),
+            fleet,
             problem: None,
         }
     }
 
     /// The folders to watch for changes.
     pub(super) fn folders(home: &Home) -> Vec<PathBuf> {
-        vec![home.view(), home.agent_views(), home.handoff_views(), home.errors(), home.work_views(), home.open_work()]
+        let own =
+            [home.view(), home.agent_views(), home.handoff_views(), home.errors(), home.work_views(), home.open_work()];
+        own.into_iter().chain([FleetReader::folder(home)]).collect()
     }
 
     /// Reads changed files; `None` if nothing has changed.
     pub(super) fn refresh(&mut self) -> Option<Model> {
         let sidecar = self.read_sidecar_status();
-        let seen = [self.agents.refresh(), self.handoffs.refresh(), self.failures.refresh(), self.work.refresh()];
+        let hosts = self.fleet.as_mut().map_or(Ok(false), FleetReader::refresh);
+        let seen =
+            [self.agents.refresh(), self.handoffs.refresh(), self.failures.refresh(), self.work.refresh(), hosts];
         let problem = seen.iter().find_map(|seen| seen.as_ref().err().map(|error| plain(&error.message)));
         let changed = seen.iter().any(|seen| matches!(seen, Ok(true)));
         if !changed && sidecar == self.sidecar && problem == self.problem {
@@ -113,6 +121,9 @@ impl<'a> Reader<'a> {
         model.failures = self.failures.rows().cloned().collect();
         model.work = self.work.rows().cloned().collect();
         model.left_out = self.problem.iter().cloned().chain(unread).chain(left_out).collect();
+        if let Some(fleet) = &self.fleet {
+            fleet.add_to(&mut model);
+        }
         model.arranged()
     }
 
@@ -140,7 +151,8 @@ impl<'a> Reader<'a> {
             Row::Failure(id) => (self.home.errors(), id),
             Row::Work(id) => (self.home.work_views(), id),
         };
-        let lines = match self.lines(row, &folder.join(format!("{id}.json"))) {
+        let of_other_host = || self.fleet.as_ref().and_then(|fleet| fleet.lines(row));
+        let lines = match self.lines(row, &folder.join(format!("{id}.json"))).map(|own| own.or_else(of_other_host)) {
             Ok(Some(lines)) => lines,
             Ok(None) => vec!["This entry no longer exists.".to_owned()],
             Err(CliError { message, .. }) => vec![message],

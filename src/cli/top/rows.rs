@@ -5,7 +5,7 @@ use super::plain::plain;
 use crate::cli::examined;
 use crate::cli::follow::FlowEnd;
 use crate::cli::view::{said, shown};
-use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, NeedView, WorkBrief};
+use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, HostState, NeedView, WorkBrief};
 use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds, halted};
 use crate::core::time::millis;
 
@@ -21,6 +21,16 @@ pub struct SidecarStatus {
     pub tmux: Option<u64>,
     /// What prevents its work, or why it does not run, and what to do.
     pub problem: Option<String>,
+}
+
+/// The other host that a row is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostMark {
+    pub name: String,
+    /// What is known of the host.
+    pub state: HostState,
+    /// Of when the row is, in milliseconds since 1970, unless the host is live.
+    pub since_ms: Option<i64>,
 }
 
 /// A row of the list of agents.
@@ -42,6 +52,8 @@ pub struct AgentRow {
     pub cwd: String,
     pub waiting: u64,
     pub living: bool,
+    /// The host that it runs on, if it is another one.
+    pub host: Option<HostMark>,
     pub(super) needs: AgentNeeds,
 }
 
@@ -72,6 +84,8 @@ pub struct HandoffRow {
     pub questions: Vec<String>,
     /// Code, step and message of its failure.
     pub error: Option<HandoffFault>,
+    /// The host that it happens on, if it is another one.
+    pub host: Option<HostMark>,
     pub(super) needs: HandoffNeeds,
 }
 
@@ -149,8 +163,16 @@ impl AgentRow {
             cwd: text(seen.cwd.as_deref()).unwrap_or_default(),
             waiting: seen.waiting_texts,
             living: seen.is_living(),
+            host: None,
             needs: AgentNeeds::of(seen),
         })
+    }
+}
+
+impl AgentRow {
+    /// Its place in a list: the agents of this host first, then those of each other host.
+    pub(super) fn place(&self) -> (Option<&str>, &str, &str) {
+        (self.host.as_ref().map(|host| host.name.as_str()), &self.registered, &self.id)
     }
 }
 
@@ -183,6 +205,7 @@ impl HandoffRow {
                 code: word(error.code.as_str()),
                 step: word(error.step.as_str()),
             }),
+            host: None,
             needs: HandoffNeeds::of(seen),
         })
     }

@@ -1,6 +1,7 @@
 //! The agent, handoff and failure that a row leads to, and so what can be done with it. Pure.
 
 use super::choice::Row;
+use super::keys::RowAction;
 use super::model::{AgentRow, Model};
 
 /// The agent, handoff and failure that an action would concern.
@@ -10,6 +11,8 @@ pub(super) struct ActionTarget<'a> {
     pub(super) handoff: Option<String>,
     pub(super) failure: Option<String>,
     pub(super) code: String,
+    /// The host that the agent or the handoff is on, if it is another one.
+    pub(super) host: Option<&'a str>,
 }
 
 impl<'a> ActionTarget<'a> {
@@ -43,11 +46,31 @@ impl<'a> ActionTarget<'a> {
         };
         let by_fault = || model.failures.iter().find(|failure| fault.is_some_and(|fault| fault.id == failure.id));
         let failure = failure.or_else(by_fault).or_else(of_agent);
+        let of_agent = agent.and_then(|agent| agent.host.as_ref());
+        let host = handoff.and_then(|handoff| handoff.host.as_ref()).or(of_agent);
         ActionTarget {
             agent,
+            host: host.map(|host| host.name.as_str()),
             handoff: handoff.map(|handoff| handoff.id.clone()),
             failure: failure.map(|failure| failure.id.clone()),
             code: failure.map(|failure| failure.code.clone()).unwrap_or_default(),
         }
+    }
+    /// Why an action is not possible here, if the row is of another host: the command that asks that host.
+    pub(super) fn elsewhere(&self, action: RowAction, model: &Model) -> Option<String> {
+        let host = self.host?;
+        let handoff = self.handoff.as_deref().map_or("HANDOFF", |id| model.short(id));
+        let agent =
+            self.agent.map_or("AGENT", |agent| agent.persona.as_deref().unwrap_or_else(|| model.short(&agent.id)));
+        let command = match action {
+            RowAction::HandOff => format!("tasuki handoff {agent}@{host}"),
+            RowAction::Cancel => format!("tasuki cancel {handoff}@{host}"),
+            RowAction::Retry => format!("tasuki retry {handoff}@{host}"),
+            RowAction::Accept => format!("tasuki accept {handoff}@{host}"),
+            RowAction::Dismiss | RowAction::Jump => {
+                return Some(format!("This row is of the host {host}: that can only be done there."));
+            }
+        };
+        Some(format!("This row is of the host {host}. Ask that host: {command}"))
     }
 }

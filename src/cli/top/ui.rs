@@ -132,7 +132,12 @@ impl Ui {
     /// Opens the document of the row's handoff.
     fn read(&mut self, model: &Model) {
         let row = self.detailed(model, true);
-        match row.and_then(|row| ActionTarget::of(&row, model).handoff) {
+        let target = row.map(|row| ActionTarget::of(&row, model));
+        if let Some(host) = target.as_ref().and_then(|target| target.host) {
+            self.say(&format!("The document of this handoff is on the host {host}."));
+            return;
+        }
+        match target.and_then(|target| target.handoff) {
             Some(handoff) => self.mode = KeyMode::Details { row: Row::Document(handoff), from: 0 },
             None => self.say("There is no handoff in this row."),
         }
@@ -219,6 +224,10 @@ impl Ui {
             return None;
         }
         let target = ActionTarget::of(&self.row(model)?, model);
+        if let Some(refusal) = target.elsewhere(action, model) {
+            self.say(&refusal);
+            return None;
+        }
         let refusal = match (action, &target.agent, &target.handoff) {
             (RowAction::HandOff | RowAction::Jump, None, _) => "There is no agent in this row.",
             (RowAction::Cancel | RowAction::Retry | RowAction::Accept, _, None) => "There is no handoff in this row.",

@@ -1,9 +1,9 @@
 //! The actions of keys.
 
 use super::super::keys::key_action;
-use super::super::model::{AgentRow, FailureRow, HandoffRow};
+use super::super::model::{AgentRow, FailureRow, HandoffRow, HostMark};
 use super::*;
-use crate::contract::understood;
+use crate::contract::{HostState, understood};
 use crate::demo::keys::{Key, KeyParser};
 use proptest::prelude::*;
 use serde_json::json;
@@ -159,5 +159,24 @@ proptest! {
         let (model, mut ui) = (model(), Ui::default());
         typed(&mut ui, &model, &bytes);
         prop_assert!(ui.selected(&model) <= 3);
+    }
+}
+
+#[test]
+fn what_is_on_another_host_is_refused_with_the_command_that_asks_that_host() {
+    let (mut model, mut ui) = (model(), Ui::default());
+    let host = HostMark { name: "box-1".to_owned(), state: HostState::Live, since_ms: None };
+    model.agents[1] = AgentRow { host: Some(host.clone()), persona: Some("mia".to_owned()), ..model.agents[1].clone() };
+    model.handoffs[0].host = Some(host);
+    for (keys, part) in [
+        ("jh", "tasuki handoff mia@box-1"),
+        ("g", "can only be done there"),
+        ("2r", "tasuki retry h1@box-1"),
+        ("2c", "tasuki cancel h1@box-1"),
+        ("2v", "is on the host box-1"),
+    ] {
+        assert_eq!(typed(&mut ui, &model, keys), [], "{keys}");
+        let message = ui.message.as_ref().map(|message| message.text.as_str()).unwrap_or_default();
+        assert!(ui.mode == KeyMode::Browse && message.contains(part), "{keys}: {message}");
     }
 }

@@ -6,8 +6,9 @@ use crate::cli::follow::{self, FlowEnd};
 use crate::cli::live::about;
 use crate::cli::output::bar;
 use crate::cli::top::choice::Tab;
-use crate::cli::top::model::{AgentRow, FailureRow, HandoffRow, WorkRow};
+use crate::cli::top::model::{AgentRow, FailureRow, HandoffRow, HostMark, Model, WorkRow};
 use crate::cli::top::plain::{between, clock, wrap};
+use crate::contract::HostState;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -20,12 +21,14 @@ pub(super) fn list(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
     let (len, empty) = match scene.ui.tab {
         Tab::Agents => {
             let agents: Vec<&AgentRow> = model.living().collect();
-            columns(target, area, agent_columns(wide), (selected, agents.len()), |at| agent(scene, agents[at], wide));
+            columns(target, area, agent_columns(model, wide), (selected, agents.len()), |at| {
+                agent(scene, agents[at], wide)
+            });
             (agents.len(), "No agents. Start one with: tasuki agent create PERSONA")
         }
         Tab::Handoffs => {
             let row = |at: usize| handoff(scene, &model.handoffs[at], wide);
-            columns(target, area, handoff_columns(wide), (selected, model.handoffs.len()), row);
+            columns(target, area, handoff_columns(model, wide), (selected, model.handoffs.len()), row);
             (model.handoffs.len(), "No handoffs. Select an agent and press h.")
         }
         Tab::Work => {
@@ -51,8 +54,14 @@ pub(super) fn list(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn agent_columns(wide: u16) -> &'static [Column] {
+fn agent_columns(model: &Model, wide: u16) -> &'static [Column] {
     match wide {
+        55..68 if model.own_host.is_some() => {
+            &[("AGENT", 8), ("HOST", 8), ("PERSONA", 10), ("STATE", 8), ("USED", 5), ("NOW", 0)]
+        }
+        68.. if model.own_host.is_some() => {
+            &[("AGENT", 8), ("HOST", 10), ("PERSONA", 12), ("STATE", 8), ("CONTEXT", 11), ("NOW", 0)]
+        }
         0..55 => &[("AGENT", 8), ("PERSONA", 0), ("STATE", 8), ("USED", 5)],
         55..68 => &[("AGENT", 8), ("PERSONA", 10), ("STATE", 8), ("USED", 5), ("PANE", 5), ("NOW", 0)],
         68..100 => &[("AGENT", 8), ("PERSONA", 12), ("STATE", 8), ("CONTEXT", 11), ("PANE", 5), ("NOW", 0)],
@@ -68,11 +77,40 @@ fn agent(scene: Scene<'_>, agent: &AgentRow, wide: u16) -> Vec<ColumnText> {
         ColumnText::new(agent.state.as_str(), look.state(&agent.state)),
         context_cell(scene, agent, wide >= 68),
     ];
-    if wide >= 55 {
+    if wide >= 55 && scene.model.own_host.is_none() {
         row.push(agent.pane.as_deref().unwrap_or("-").into());
+    }
+    if wide >= 55 {
         row.push(doing(scene, agent));
     }
+    with_host(scene, row, agent.host.as_ref(), wide)
+}
+
+/// The row with its host after its id, if other hosts are shown. Where there is no room, the row of another host has its
+/// name in front. A row of a host that is not live is faint.
+fn with_host(scene: Scene<'_>, mut row: Vec<ColumnText>, host: Option<&HostMark>, wide: u16) -> Vec<ColumnText> {
+    let Some(own) = &scene.model.own_host else { return row };
+    let name = host.map_or(own.as_str(), |host| host.name.as_str());
+    match wide {
+        0..55 => row.iter_mut().skip(1).take(1).filter(|_| host.is_some()).for_each(|cell| {
+            cell.text = format!("{name}: {}", cell.text);
+        }),
+        _ => row.insert(1, name.into()),
+    }
+    if host.is_some_and(|host| host.state != HostState::Live) {
+        row.iter_mut().for_each(|cell| cell.style = scene.look.faint());
+    }
     row
+}
+
+/// What is known of another host that is not live, and of when its rows are.
+fn age(scene: Scene<'_>, host: &HostMark) -> String {
+    let known = match host.state {
+        HostState::Away => "host away".to_owned(),
+        HostState::Unknown => "host not reached".to_owned(),
+        state => format!("host {}", state.as_str()),
+    };
+    format!("{known} {}", ago(scene, host.since_ms)).trim_end().to_owned()
 }
 
 /// How full the context is: a warning colour from two thirds on, the colour of failures from nine tenths on.
@@ -97,6 +135,9 @@ fn context_cell(scene: Scene<'_>, agent: &AgentRow, with_bar: bool) -> ColumnTex
 fn doing(scene: Scene<'_>, agent: &AgentRow) -> ColumnText {
     let look = scene.look;
     let current = agent.handoff.as_deref().and_then(|id| scene.model.handoff(id));
+    if let Some(host) = agent.host.as_ref().filter(|host| host.state != HostState::Live) {
+        return age(scene, host).into();
+    }
     if agent.state == "blocked" {
         return ColumnText::new("needs you: a dialog", look.bad());
     }
@@ -133,8 +174,11 @@ pub(super) fn clocks(scene: Scene<'_>, handoff: &HandoffRow) -> String {
     format!("{}{}", since(scene, handoff), limit.unwrap_or_default())
 }
 
-pub(super) fn handoff_columns(wide: u16) -> &'static [Column] {
+pub(super) fn handoff_columns(model: &Model, wide: u16) -> &'static [Column] {
     match wide {
+        55.. if model.own_host.is_some() => {
+            &[("HANDOFF", 8), ("HOST", 10), ("PERSONA", 12), ("STEP", 13), ("TIME", 14), ("NEWS", 0)]
+        }
         0..55 => &[("HANDOFF", 8), ("STEP", 13), ("TIME", 0)],
         55..100 => &[("HANDOFF", 8), ("PERSONA", 12), ("STEP", 13), ("TIME", 14), ("NEWS", 0)],
         _ => &[("HANDOFF", 8), ("PERSONA", 18), ("STEP", 13), ("TIME", 16), ("NEWS", 0)],
@@ -146,11 +190,12 @@ pub(super) fn handoff(scene: Scene<'_>, handoff: &HandoffRow, wide: u16) -> Vec<
     let time = if handoff.is_running() { clocks(scene, handoff) } else { ago(scene, handoff.entered_ms) };
     let (id, step) =
         (scene.model.short(&handoff.id), ColumnText::new(handoff.step.as_str(), look.state(&handoff.step)));
-    match wide {
+    let row = match wide {
         0..55 if handoff.held => vec![id.into(), ColumnText::new("waits for you", look.bad()), time.into()],
         0..55 => vec![id.into(), step, time.into()],
         _ => vec![id.into(), handoff.persona.as_str().into(), step, time.into(), news(scene, handoff)],
-    }
+    };
+    with_host(scene, row, handoff.host.as_ref(), wide)
 }
 
 fn ago(scene: Scene<'_>, at_ms: Option<i64>) -> String {
@@ -166,6 +211,9 @@ fn ago(scene: Scene<'_>, at_ms: Option<i64>) -> String {
 
 fn news(scene: Scene<'_>, handoff: &HandoffRow) -> ColumnText {
     let look = scene.look;
+    if let Some(host) = handoff.host.as_ref().filter(|host| host.state != HostState::Live) {
+        return age(scene, host).into();
+    }
     if let Some(error) = &handoff.error {
         let failed = format!("{} at {}", error.code, error.step);
         // An error of a cancelled handoff is that of a failure after which a person has closed it.

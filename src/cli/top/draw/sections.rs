@@ -74,7 +74,7 @@ fn sections(scene: Scene<'_>, area: Rect) -> Vec<Section<'static>> {
         Section { title: format!("Needs you {}", model.needs.len()), columns: &[("", 0)], rows: waiting(scene, needs) },
         Section {
             title: format!("Running handoffs {}", model.running().count()),
-            columns: lists::handoff_columns(wide),
+            columns: lists::handoff_columns(model, wide),
             rows: running,
         },
         Section { title: format!("Work {}", model.work.len()), columns: lists::work_columns(wide), rows: work },

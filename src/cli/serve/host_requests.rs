@@ -1,0 +1,275 @@
+//! Requests to other hosts over HTTP: the body is put into a file for this host's bridge, and the other host's one answer
+//! is awaited. As for requests to this host, an `Idempotency-Key` becomes the request's id.
+
+use super::app::ServeApp;
+use super::ask::{id_of, read};
+use super::hosts::{no_host, problem};
+use super::problem::{Problem, json, status_of};
+use super::views::Id;
+use crate::cli::error::CliError;
+use crate::cli::hosts;
+use crate::cli::view::{self, ViewFile, read_bytes, said};
+use crate::clock::Clock;
+use crate::config::Home;
+use crate::contract::{FleetRequestFile, FleetResultFile};
+use crate::core::host::{FleetId, HostName};
+use crate::core::id::RequestId;
+use crate::core::reply::{Answer, Refused, Reply};
+use crate::core::request::{self, KINDS};
+use crate::core::text::sha256;
+use crate::files::{Grade, create_at, open_dir};
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Response};
+use axum::response::IntoResponse;
+use serde_json::{Map, Value};
+use std::ffi::OsStr;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How often the answer is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the bridge is checked meanwhile.
+const BRIDGE_EVERY: Duration = Duration::from_secs(1);
+/// The largest file of a request that is read, in bytes.
+const LARGEST: u64 = 2 << 20;
+
+/// A request to another host.
+struct HostRequest {
+    id: FleetId,
+    /// The caller has named the request, and may have sent it before.
+    is_named: bool,
+    to: HostName,
+    /// What the file for the bridge has.
+    bytes: Vec<u8>,
+    /// SHA-256 of the request itself, as the other host gets it.
+    sha256: String,
+    kind: Option<String>,
+    /// The answer to a malformed request.
+    refused: Option<Refused>,
+}
+
+/// `POST /api/hosts/<name>/requests`: any kind. Answers with the whole result of the other host, and its status.
+pub(super) async fn ask(State(app): State<Arc<ServeApp>>, host: Id, headers: HeaderMap, body: Body) -> Response<Body> {
+    let asked = async {
+        let bytes = read(&headers, body).await?;
+        let (id, is_named) = id_of::<FleetId>(&headers)?;
+        let to = host.ok().and_then(|Path(name)| name.parse().ok()).ok_or_else(no_host)?;
+        let asked = Arc::new(HostRequest::new(id, is_named, to, &bytes)?);
+        carry(&app, asked).await
+    };
+    match asked.await {
+        Ok(answer) => json(status_of(&answer.result), &answer.json()),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// `GET /api/hosts/<name>/requests/<id>`: the answer to a request to another host that was sent before.
+pub(super) async fn result(
+    State(app): State<Arc<ServeApp>>,
+    path: Result<Path<(String, String)>, PathRejection>,
+) -> Response<Body> {
+    let unknown = || Problem::new(404, "no_request", "Request not found").into_response();
+    let Ok(Path((host, id))) = path else { return unknown() };
+    let (Ok(host), Ok(id)) = (host.parse::<HostName>(), id.parse::<FleetId>()) else { return unknown() };
+    let fleet = app.home.fleet();
+    match off(move || answer(&app.home, &id).map(|found| (found, id))).await {
+        Ok((Some(found), _)) if found.host == host.as_str() => json(200, &found.json()),
+        Ok((None, id)) if ["requests", "out"].iter().any(|at| fleet.join(at).join(format!("{id}.json")).exists()) => {
+            Problem::new(404, "no_answer", "The request has no answer yet").request(&id).into_response()
+        }
+        Ok(_) => unknown(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+impl HostRequest {
+    fn new(id: FleetId, is_named: bool, to: HostName, body: &[u8]) -> Result<HostRequest, Problem> {
+        let request: Map<String, Value> = serde_json::from_slice(body)
+            .map_err(|error| Problem::bad(format!("The body is not a JSON object: {error}")))?;
+        let read = request::read(body);
+        // The other host may know kinds that this version does not.
+        let is_known = read.kind.as_deref().is_some_and(|kind| KINDS.contains(&kind));
+        let refused = read.request.err().filter(|_| is_known && read.malformed.is_none());
+        let request = Value::Object(request);
+        let sha256 = sha256(request.to_string().as_bytes());
+        let file = FleetRequestFile { v: 1, to: to.to_string(), request, ..FleetRequestFile::default() };
+        let bytes =
+            serde_json::to_vec(&file).map_err(|error| Problem::bad(format!("The body can't be sent: {error}")))?;
+        Ok(HostRequest { id, is_named, to, bytes, sha256, kind: read.kind, refused })
+    }
+
+    /// A refusal that this program decides itself, in the form of the other host's answer.
+    fn refusal(&self, refused: Refused) -> Result<ViewFile<FleetResultFile>, Problem> {
+        let request_id: RequestId = self.id.as_str().parse().map_err(|error| Problem::bad(format!("{error}")))?;
+        let (kind, request_sha256) = (self.kind.clone(), self.sha256.clone());
+        let answer = Answer { request_id, kind, request_sha256, reply: Reply::Refused(refused) };
+        let mut answer = answer.to_json(&Clock::new().now());
+        answer["host"] = self.to.as_str().into();
+        Ok(answer.into())
+    }
+
+    /// An answer that was there before this request was sent: its own, or the refusal of an id that was used for another
+    /// request.
+    fn earlier(&self, found: ViewFile<FleetResultFile>) -> Result<ViewFile<FleetResultFile>, Problem> {
+        let of = said(found.result.request_sha256.as_str());
+        let is_same =
+            found.host == self.to.as_str() && of.is_none_or(|of| of == self.sha256 || of == sha256(&self.bytes));
+        if is_same || !self.is_named { Ok(found) } else { self.refusal(Refused::id_reused()) }
+    }
+}
+
+/// Gives a request to the bridge, unless it has an answer already, and waits for the answer.
+async fn carry(app: &Arc<ServeApp>, asked: Arc<HostRequest>) -> Result<ViewFile<FleetResultFile>, Problem> {
+    let until = Instant::now() + app.patience;
+    let found = {
+        let (app, asked) = (Arc::clone(app), Arc::clone(&asked));
+        off(move || before(&app.home, &asked)).await?
+    };
+    if let Some(answer) = found {
+        return Ok(answer);
+    }
+    submit(app, &asked, until).await?;
+    let mut checked = Instant::now();
+    loop {
+        let with_bridge = checked.elapsed() >= BRIDGE_EVERY;
+        let found = {
+            let (app, asked) = (Arc::clone(app), Arc::clone(&asked));
+            off(move || Ok((answer(&app.home, &asked.id)?, !with_bridge || has_bridge(&app.home)?))).await?
+        };
+        match found {
+            (Some(answer), _) => return Ok(answer),
+            (None, false) => return Err(unanswered(&asked, "This host's bridge no longer runs, or reaches no server")),
+            (None, true) if until <= Instant::now() => return Err(unanswered(&asked, "No answer came in time")),
+            (None, true) => {}
+        }
+        if with_bridge {
+            checked = Instant::now();
+        }
+        tokio::select! {
+            () = app.stop.cancelled() => return Err(unanswered(&asked, "The server is stopping")),
+            () = sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+/// The answer to a request that need not be sent; a refusal if it can't be sent; otherwise nothing.
+fn before(home: &Home, asked: &HostRequest) -> Result<Option<ViewFile<FleetResultFile>>, Problem> {
+    let own = hosts::own_name(home).and_then(|own| own.ok_or_else(hosts::no_fleet)).map_err(problem)?;
+    if own == asked.to {
+        return Err(Problem::new(400, "own_host", "This is the host itself. Nothing was sent")
+            .hint("Send the request to POST /api/requests"));
+    }
+    if !home.fleet().join("hosts").join(format!("{}.json", asked.to)).exists() {
+        return Err(no_host());
+    }
+    if let Some(found) = answer(home, &asked.id)? {
+        return asked.earlier(found).map(Some);
+    }
+    if !has_bridge(home)? {
+        let message = "This host's bridge does not run, or reaches no server. Nothing was sent";
+        return Err(Problem::new(503, "no_bridge", message).hint("Start it on this machine: tasuki fleet run"));
+    }
+    asked.refused.clone().map(|refused| asked.refusal(refused)).transpose()
+}
+
+/// Gives the request to the bridge as soon as no other request of the same id waits there.
+async fn submit(app: &Arc<ServeApp>, asked: &Arc<HostRequest>, until: Instant) -> Result<(), Problem> {
+    loop {
+        let dropped = {
+            let (app, asked) = (Arc::clone(app), Arc::clone(asked));
+            off(move || drop_file(&app.home, &asked)).await?
+        };
+        if dropped {
+            return Ok(());
+        }
+        if until <= Instant::now() {
+            let message = "A request with this id is still waiting for the bridge. Nothing was sent";
+            return Err(Problem::new(409, "taken", message).hint("Send it under another Idempotency-Key"));
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Writes the file for the bridge, so that it survives a power cut. False if a file of another request has its name.
+fn drop_file(home: &Home, asked: &HostRequest) -> Result<bool, Problem> {
+    let (fleet, name) = (home.fleet(), format!("{}.json", asked.id));
+    let path = fleet.join("requests").join(&name);
+    let temp = format!("{}.tmp", uuid::Uuid::new_v4().simple());
+    let create = || -> io::Result<bool> {
+        let (tmp, to) = (open_dir(&fleet.join("tmp"))?, open_dir(&fleet.join("requests"))?);
+        create_at(&tmp, OsStr::new(&temp), &to, OsStr::new(&name), &asked.bytes, Grade::Durable)
+    };
+    match create() {
+        Ok(true) => Ok(true),
+        // The same request, sent twice at once, is one request.
+        Ok(false) => Ok(read_bytes(&path, LARGEST)?.is_some_and(|waiting| waiting == asked.bytes)),
+        Err(error) => Err(CliError::file("Can't write", &path, &error).into()),
+    }
+}
+
+fn has_bridge(home: &Home) -> Result<bool, Problem> {
+    let now_ms = Clock::new().now().wall_ms;
+    Ok(hosts::bridge(home)?.is_some_and(|bridge| hosts::is_fresh(&bridge, now_ms)))
+}
+
+/// The other host's answer, once it is there.
+fn answer(home: &Home, id: &FleetId) -> Result<Option<ViewFile<FleetResultFile>>, Problem> {
+    Ok(view::read(&home.fleet().join("results").join(format!("{id}.json")))?)
+}
+
+/// The error for a request that the bridge has, and that has no answer yet.
+fn unanswered(asked: &HostRequest, why: &str) -> Problem {
+    let (to, id) = (&asked.to, &asked.id);
+    Problem::new(
+        504,
+        "no_answer",
+        format!("{why}. The request to {to} is with the bridge and may still be carried out"),
+    )
+    .hint(format!("Ask for the answer later: GET /api/hosts/{to}/requests/{id}"))
+    .request(id)
+}
+
+/// Runs work that may wait for a disk on a thread for such work.
+async fn off<T: Send + 'static>(work: impl FnOnce() -> Result<T, Problem> + Send + 'static) -> Result<T, Problem> {
+    let stopping = |error| Problem::new(503, "stopping", format!("Nothing more was done: {error}"));
+    tokio::task::spawn_blocking(work).await.map_err(stopping)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn asked(body: &Value, is_named: bool) -> HostRequest {
+        let (id, to) = ("a".parse().expect("an id"), "box-1".parse().expect("a name"));
+        HostRequest::new(id, is_named, to, body.to_string().as_bytes())
+            .map_err(|problem| problem.code)
+            .expect("a request")
+    }
+
+    #[test]
+    fn the_bridge_gets_the_request_and_to_whom_it_is() {
+        let cancel = json!({"v": 1, "kind": "handoff_cancel", "handoff_id": "h"});
+        let file: Value = serde_json::from_slice(&asked(&cancel, false).bytes).expect("JSON");
+        assert_eq!(file, json!({"v": 1, "to": "box-1", "request": cancel}));
+        assert!(asked(&json!({"v": 1, "kind": "error_dismiss"}), false).refused.is_some(), "its id is missing");
+        assert!(asked(&json!({"v": 1, "kind": "view", "of": "agents"}), false).refused.is_none(), "a kind of bridges");
+    }
+
+    #[test]
+    fn an_id_is_good_for_one_request_to_one_host() {
+        let cancel = json!({"v": 1, "kind": "handoff_cancel", "handoff_id": "h"});
+        let status = |is_named: bool, host: &str, sha256: &str| {
+            let asked = asked(&cancel, is_named);
+            let found = json!({"host": host, "status": 200, "ok": true, "request_sha256": sha256});
+            asked.earlier(found.into()).map(|answer| answer.result.status).map_err(|problem| problem.code)
+        };
+        let own = sha256(cancel.to_string().as_bytes());
+        assert_eq!((status(true, "box-1", &own), status(true, "box-1", "")), (Ok(200), Ok(200)));
+        assert_eq!((status(true, "attic", &own), status(true, "box-1", "ab")), (Ok(409), Ok(409)));
+    }
+}
