@@ -1,7 +1,7 @@
 //! Answers of this host to others: where they are found, and the kinds that the bridge answers itself.
 
 use super::folder::FleetFolder;
-use super::out::Refused;
+use super::out::FleetRefused;
 use crate::cli::error::CliError;
 use crate::cli::view;
 use crate::config::Home;
@@ -35,7 +35,7 @@ pub(super) fn for_request(given: Vec<u8>, rid: &RequestId, request: &[u8], now: 
     if !is_other {
         return given;
     }
-    let refused = Refused::new(409, "id_reused", "Another request of this id was answered here before.");
+    let refused = FleetRefused::new(409, "id_reused", "Another request of this id was answered here before.");
     contract::text(&refused.result(rid.as_str(), None, request, &now.rfc3339())).into_bytes()
 }
 
@@ -49,7 +49,7 @@ pub(super) fn tell(folder: &FleetFolder, rid: &RequestId, result: &ResultFile) -
     Ok(bytes)
 }
 
-/// Puts a request from another host into this home's spool. One that waits there already is the same, or gets the
+/// Puts a request from another host into this home's spool. A request that waits there already is the same, or gets the
 /// sidecar's answer first.
 ///
 /// # Errors
@@ -91,8 +91,8 @@ pub(super) fn view(home: &Home, rid: &RequestId, request: &[u8], now: &Now) -> R
     }
 }
 
-fn viewed(home: &Home, request: &[u8]) -> Result<Value, Refused> {
-    let bad = |message: String| Refused::new(400, "bad_request", message);
+fn viewed(home: &Home, request: &[u8]) -> Result<Value, FleetRefused> {
+    let bad = |message: String| FleetRefused::new(400, "bad_request", message);
     let asked: ViewRequest = serde_json::from_slice(request).map_err(|error| bad(format!("{error}.")))?;
     let folder = match asked.of.as_str() {
         "agents" => home.agent_views(),
@@ -108,7 +108,7 @@ fn viewed(home: &Home, request: &[u8]) -> Result<Value, Refused> {
         let views = view::latest::<Value>(&folder, MOST_VIEWS).map_err(|error| bad(error.message))?;
         return Ok(json!({"views": views.iter().map(view::ViewFile::json).collect::<Vec<_>>()}));
     };
-    let missing = || Refused::new(404, "not_found", format!("There is no such view among {}.", asked.of));
+    let missing = || FleetRefused::new(404, "not_found", format!("There is no such view among {}.", asked.of));
     let id: uuid::Uuid = id.parse().map_err(|_| missing())?;
     let found = view::read::<Value>(&folder.join(format!("{id}.json"))).map_err(|error| bad(error.message))?;
     found.map(|view| json!({"view": view.json()})).ok_or_else(missing)
@@ -133,7 +133,7 @@ mod tests {
         let (_dir, home, folder) = home();
         let rid: RequestId = "fleet.a.x".parse().expect("an id");
         assert_eq!(given(&folder, &home, &rid).expect("readable"), None);
-        let refused = Refused::new(403, "not_accepted", "No.");
+        let refused = FleetRefused::new(403, "not_accepted", "No.");
         let told = tell(&folder, &rid, &refused.result(rid.as_str(), None, b"one", &NOW.rfc3339())).expect("written");
         assert_eq!(given(&folder, &home, &rid).expect("readable"), Some(told.clone()));
         assert_eq!(for_request(told.clone(), &rid, b"one", &NOW), told);

@@ -1,8 +1,8 @@
 //! Requests of this host to others: taken from `requests/`, published until they are answered, and their answers.
 
 use super::audit::AuditLine;
-use super::machine::{Bridge, Done};
-use super::out::{self, OutFile, Refused, TakenFile};
+use super::out::{self, FleetRefused, OutFile, TakenFile};
+use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
 use crate::contract::{self, ResultFile};
 use crate::core::host::FleetId;
 use crate::fleet::answering::disagrees;
@@ -10,9 +10,6 @@ use crate::fleet::asking::{AskingStep, GivenUp, Published};
 use crate::fleet::letter::{Age, Ends};
 use crate::fleet::nats::{ArrivedLetter, Settle};
 use crate::fleet::{Header, Letter, LetterError, Member, What};
-
-/// The most publishings that are under way at once: each holds its letter in memory.
-pub(super) const AT_ONCE: usize = 16;
 
 impl Bridge {
     /// Takes the files in `requests/`.
@@ -37,7 +34,7 @@ impl Bridge {
 
     /// Publishes what is due, and gives up what is over.
     pub(super) fn publish_due(&mut self) {
-        while self.in_flight < AT_ONCE {
+        while self.in_flight < PUBLISHED_AT_ONCE {
             match self.asking.poll(self.now.boot_ms, self.has_lease(0)) {
                 None => return,
                 Some(AskingStep::Publish { id, message, age_ms, .. }) => self.publish(id, message, age_ms),
@@ -67,7 +64,7 @@ impl Bridge {
     }
 
     /// The letter of a request. That a publishing begins is noted durably before. Nothing if it can't be made now.
-    fn sealed(&self, id: &FleetId, age_ms: u64) -> Result<(OutFile, Vec<u8>), Option<Refused>> {
+    fn sealed(&self, id: &FleetId, age_ms: u64) -> Result<(OutFile, Vec<u8>), Option<FleetRefused>> {
         let later = |error: &dyn std::fmt::Display| {
             tracing::warn!(id = id.as_str(), "a request can't be published now: {error}");
             None
@@ -76,7 +73,7 @@ impl Bridge {
             return Err(later(&"its file is gone"));
         };
         let Some(to) = self.members.list().find(&out.to) else {
-            return Err(later(&format!("{} is no member any more", out.to)));
+            return Err(later(&format!("{} is not a member any more", out.to)));
         };
         let parts = out::parts(&self.folder, id, &out).map_err(|error| later(&error))?;
         if !out.was_begun {
@@ -89,9 +86,11 @@ impl Bridge {
             Ok(sealed) => Ok((out, sealed)),
             Err(LetterError::TooLarge { bytes, most }) => {
                 let message = format!("The letter would have {bytes} bytes; at most {most} are allowed.");
-                Err(Some(Refused::new(413, "too_large", message)))
+                Err(Some(FleetRefused::new(413, "too_large", message)))
             }
-            Err(error) => Err(Some(Refused::new(400, "bad_request", format!("The letter can't be made: {error}.")))),
+            Err(error) => {
+                Err(Some(FleetRefused::new(400, "bad_request", format!("The letter can't be made: {error}."))))
+            }
         }
     }
 
@@ -114,20 +113,20 @@ impl Bridge {
     fn give_up(&mut self, id: &FleetId, why: GivenUp) {
         let to = out::load(&self.folder, id).ok().flatten().map(|out| out.to.to_string()).unwrap_or_default();
         let refused = match why {
-            GivenUp::NotSent => Refused::new(
+            GivenUp::NotSent => FleetRefused::new(
                 503,
                 "not_sent",
                 format!("The request was never sent to {to}: no server was reached in time."),
             )
             .hint("Nothing was carried out. Look at: tasuki doctor"),
-            GivenUp::NoAnswer => Refused::new(504, "no_answer", format!("{to} has not answered in time."))
+            GivenUp::NoAnswer => FleetRefused::new(504, "no_answer", format!("{to} has not answered in time."))
                 .hint(format!("The request may have been carried out: look at {to} before you ask again.")),
         };
         self.answer_here(id, &refused);
     }
 
     /// Answers a request of this host itself.
-    fn answer_here(&mut self, id: &FleetId, refused: &Refused) {
+    fn answer_here(&mut self, id: &FleetId, refused: &FleetRefused) {
         let Ok(Some(out)) = out::load(&self.folder, id) else { return self.asking.answered(id) };
         let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &self.now.rfc3339());
         match out::answer(&self.folder, id, out.to.as_str(), result) {

@@ -41,7 +41,7 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    /// Goes on where the file ends.
+    /// Continues where the file ends.
     #[must_use]
     pub(crate) fn open(folder: &FleetFolder) -> Audit {
         let last = |name: String| {

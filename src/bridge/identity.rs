@@ -64,7 +64,7 @@ pub(crate) struct Ticket {
     pub(crate) fleet_key: AccountKey,
     /// The server's addresses.
     pub(crate) servers: Vec<String>,
-    /// The certificate of its authority; none if it is one that the system knows.
+    /// The certificate of its authority; none if the system knows that authority.
     pub(crate) ca: Option<String>,
     /// The domain of its streams.
     pub(crate) domain: String,

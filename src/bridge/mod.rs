@@ -3,9 +3,10 @@
 //!
 //! 1. `commands`: what a person does: making a server's folder, joining, admitting, rights, looking.
 //! 2. `folder`, `settings`, `identity`, `owner`: `HOME/fleet` and what lies in it.
-//! 3. `run`, `machine`: the loop, and what it does about each event. `name`: being this host, and no other bridge being
-//!    it too. `asks`: requests of this host, with `out`, their files. `serves`: requests to this host, with `answers`.
-//! 4. `roster`, `directory`: what this host tells of itself, and what others tell.
+//! 3. `run`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`: being this
+//!    host, and no other bridge being it too. `asks`: requests of this host, with `out`, their files. `serves`: requests
+//!    to this host, with `answers`.
+//! 4. `roster`: what this host tells of itself. `looks`, `directory`: what others tell.
 //! 5. `audit`: one line for each letter.
 //!
 //! Nothing here decides by itself who is believed or what is due: that is in [`crate::fleet`].
@@ -17,6 +18,7 @@ mod commands;
 mod directory;
 mod folder;
 mod identity;
+mod looks;
 mod machine;
 mod members_file;
 mod name;
@@ -25,8 +27,11 @@ mod owner;
 mod problem;
 mod roster;
 mod run;
+mod seen;
 mod serves;
+mod serving;
 mod settings;
+mod state;
 mod watch;
 
 pub use commands::main;

@@ -1,10 +1,10 @@
 //! Being one host: keeps the roster at this host's name, which is its lease, and the list of members.
 
 use super::audit::AuditLine;
-use super::machine::{Bridge, Done, ServerTime};
 use super::members_file;
+use super::state::{Bridge, Done, ServerTime};
 use crate::fleet::lease::{LeaseAct, OursSeen, RosterStanding};
-use crate::fleet::nats::{CourierError, PutOutcome, Standing};
+use crate::fleet::nats::{CourierError, PutOutcome, StoredRoster};
 use crate::fleet::{Learnt, MemberList, Roster, Topic};
 
 /// How old the reading of the server's clock may be, in milliseconds.
@@ -80,14 +80,14 @@ impl Bridge {
     }
 
     /// The server's time of this host's last roster.
-    pub(super) fn clock_looked(&mut self, standing: Result<Option<Standing>, CourierError>) {
+    pub(super) fn clock_looked(&mut self, standing: Result<Option<StoredRoster>, CourierError>) {
         if let (Ok(Some(standing)), Some(boot_ms)) = (standing, self.put_at_ms) {
             self.server_time = Some(ServerTime { stored_ms: standing.stored_ms, boot_ms });
             self.judge_waiting();
         }
     }
 
-    pub(super) fn own_name_looked(&mut self, standing: Result<Option<Standing>, CourierError>) {
+    pub(super) fn own_name_looked(&mut self, standing: Result<Option<StoredRoster>, CourierError>) {
         let now_ms = self.now.boot_ms;
         match standing {
             Ok(None) => self.lease.looked(&RosterStanding::Nothing, 0, now_ms),
@@ -113,7 +113,7 @@ impl Bridge {
     }
 
     /// A list of members was read from the server.
-    pub(super) fn members_read(&mut self, standing: Result<Option<Standing>, CourierError>) {
+    pub(super) fn members_read(&mut self, standing: Result<Option<StoredRoster>, CourierError>) {
         match standing {
             Ok(Some(standing)) => self.learn_members(&standing.bytes),
             Ok(None) => {

@@ -63,25 +63,25 @@ struct Dropped {
 
 /// Why a request gets its answer from this host itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct FleetRefused {
     pub(super) status: u16,
     pub(super) code: &'static str,
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }
 
-impl Refused {
-    pub(super) fn new(status: u16, code: &'static str, message: impl Into<String>) -> Refused {
-        Refused { status, code, message: message.into(), hint: None }
+impl FleetRefused {
+    pub(super) fn new(status: u16, code: &'static str, message: impl Into<String>) -> FleetRefused {
+        FleetRefused { status, code, message: message.into(), hint: None }
     }
 
-    pub(super) fn hint(self, hint: impl Into<String>) -> Refused {
-        Refused { hint: Some(hint.into()), ..self }
+    pub(super) fn hint(self, hint: impl Into<String>) -> FleetRefused {
+        FleetRefused { hint: Some(hint.into()), ..self }
     }
 
     /// As the answer to a request. `request`: its bytes.
     pub(super) fn result(&self, id: &str, kind: Option<&str>, request: &[u8], at: &str) -> ResultFile {
-        let Refused { status, code, message, hint } = self.clone();
+        let FleetRefused { status, code, message, hint } = self.clone();
         ResultFile {
             v: 1,
             request_id: id.to_owned(),
@@ -104,8 +104,8 @@ pub(super) enum TakenFile {
     /// It was on its way already, or was answered: the same id, and the same bytes.
     Known,
     /// It got its answer from this host.
-    Answered(Refused),
-    /// It lies in `rejected/`: its name is no id, or the id belongs to another request.
+    Answered(FleetRefused),
+    /// It lies in `rejected/`: its name is not an id, or the id belongs to another request.
     Rejected,
 }
 
@@ -151,8 +151,8 @@ pub(super) fn take(
 }
 
 /// Reads and checks what needs no other file.
-fn read(bytes: &[u8], own: &HostName, settings: &FleetSettings) -> Result<(Dropped, String, u64), Refused> {
-    let bad = |message: String| Refused::new(400, "bad_request", message);
+fn read(bytes: &[u8], own: &HostName, settings: &FleetSettings) -> Result<(Dropped, String, u64), FleetRefused> {
+    let bad = |message: String| FleetRefused::new(400, "bad_request", message);
     let dropped: Dropped =
         serde_json::from_slice(bytes).map_err(|error| bad(format!("The file is wrong: {error}.")))?;
     if dropped.v != 1 {
@@ -166,7 +166,7 @@ fn read(bytes: &[u8], own: &HostName, settings: &FleetSettings) -> Result<(Dropp
     if !may_be_asked(&kind) {
         let message = format!("A request of the kind {kind} can't be asked of another host.");
         let hint = format!("Run the command there: ssh {} tasuki …", dropped.to);
-        return Err(Refused::new(400, "not_from_elsewhere", message).hint(hint));
+        return Err(FleetRefused::new(400, "not_from_elsewhere", message).hint(hint));
     }
     let ttl = match &dropped.ttl {
         Some(text) => parse_ttl(text).map_err(|error| bad(format!("ttl: {error}.")))?,
@@ -200,15 +200,19 @@ fn open(
     members: &MemberList,
     has_room: bool,
     now: &Now,
-) -> Result<TakenRequest, Refused> {
+) -> Result<TakenRequest, FleetRefused> {
     let to = dropped.to.parse::<HostName>().ok().and_then(|name| members.find(&name)).ok_or_else(|| {
-        Refused::new(404, "no_host", format!("{:?} is no host of this fleet.", dropped.to))
+        FleetRefused::new(404, "no_host", format!("{:?} is not a host of this fleet.", dropped.to))
             .hint("The hosts of the fleet: tasuki fleet hosts")
     })?;
     if !has_room {
-        return Err(Refused::new(429, "too_many", "1,000 requests to other hosts wait for their answers already."));
+        return Err(FleetRefused::new(
+            429,
+            "too_many",
+            "1,000 requests to other hosts wait for their answers already.",
+        ));
     }
-    let unwritten = |error: CliError| Refused::new(503, "not_sent", format!("The request was not taken: {error}"));
+    let unwritten = |error: CliError| FleetRefused::new(503, "not_sent", format!("The request was not taken: {error}"));
     for part in &dropped.parts {
         let bytes = part_bytes(part)?;
         folder.make("out", id.as_str()).map_err(unwritten)?;
@@ -231,8 +235,8 @@ fn open(
     Ok(out.taken(now))
 }
 
-fn part_bytes(part: &FleetPart) -> Result<Vec<u8>, Refused> {
-    let (path, bad) = (Path::new(&part.path), |why: String| Refused::new(400, "bad_request", why));
+fn part_bytes(part: &FleetPart) -> Result<Vec<u8>, FleetRefused> {
+    let (path, bad) = (Path::new(&part.path), |why: String| FleetRefused::new(400, "bad_request", why));
     if !path.is_absolute() {
         return Err(bad(format!("The path {} of a part must be absolute.", part.path)));
     }

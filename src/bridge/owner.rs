@@ -11,7 +11,7 @@ use crate::core::host::HostName;
 use crate::core::time::Now;
 use crate::exit;
 use crate::files::Grade;
-use crate::fleet::admin::{FleetAdmin, push_account};
+use crate::fleet::nats::admin::{FleetAdmin, push_account};
 use crate::fleet::nats::{CourierError, PutOutcome, ServerAccess};
 use crate::fleet::{FleetKeys, Member, MemberList, ServerKeys, Topic, jwt};
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub(super) struct OwnerFile {
 }
 
 /// The owner, at the server.
-pub(super) struct Owner<'a> {
+pub(super) struct FleetOwner<'a> {
     folder: &'a FleetFolder,
     file: OwnerFile,
     keys: FleetKeys,
@@ -101,7 +101,7 @@ pub(super) fn server_error(error: &CourierError) -> CliError {
     }
 }
 
-impl<'a> Owner<'a> {
+impl<'a> FleetOwner<'a> {
     /// Logs in as the owner.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl<'a> Owner<'a> {
         folder: &'a FleetFolder,
         settings: &FleetSettings,
         fleet: JoinedFleet,
-    ) -> Result<Owner<'a>, CliError> {
+    ) -> Result<FleetOwner<'a>, CliError> {
         let file = OwnerFile::load(folder)?.ok_or_else(|| {
             CliError::new(
                 exit::NOT_ALLOWED,
@@ -124,7 +124,7 @@ impl<'a> Owner<'a> {
         let admin = FleetAdmin::connect(&fleet.name, &access, &keys, now.wall_ms / 1_000)
             .await
             .map_err(|error| server_error(&error))?;
-        Ok(Owner { folder, file, keys, fleet, access, admin, now })
+        Ok(FleetOwner { folder, file, keys, fleet, access, admin, now })
     }
 
     /// Makes the streams, and a first list of members.
@@ -189,7 +189,7 @@ impl<'a> Owner<'a> {
         })
         .await?;
         let member =
-            expelled.ok_or_else(|| CliError::refused("no_host", format!("{name} is no host of this fleet.")))?;
+            expelled.ok_or_else(|| CliError::refused("no_host", format!("{name} is not a host of this fleet.")))?;
         self.admin.expel(name).await.map_err(|error| server_error(&error))?;
         self.file.expelled.insert(member.user_key, self.now.wall_ms / 1_000);
         self.file.save(self.folder)?;

@@ -2,9 +2,11 @@
 
 use super::folder::FleetFolder;
 use super::identity::{Membership, not_a_member};
-use super::machine::{Bridge, BridgeEvent, BridgeParts};
+use super::machine::BridgeEvent;
 use super::roster::journal_seq;
+use super::seen::SeenFile;
 use super::settings::FleetSettings;
+use super::state::{Bridge, BridgeParts};
 use super::watch::FolderWatch;
 use super::{members_file, problem};
 use crate::cli::error::CliError;
@@ -15,10 +17,8 @@ use crate::core::text::sha256;
 use crate::exit;
 use crate::fleet::lease::Own;
 use crate::fleet::nats::{ArrivedLetter, NatsCourier};
-use crate::fleet::roster::RosterNumbers;
 use crate::fleet::{Members, What};
 use nix::fcntl::{Flock, FlockArg};
-use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
@@ -26,24 +26,10 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-/// The file of what must be known after a restart.
-pub(super) const SEEN: &str = "seen.json";
 /// How many letters wait for the loop; the others stay with the server.
 const LETTERS: usize = 4;
 /// How many answers of the server wait for the loop.
 const ANSWERS: usize = 256;
-
-/// `fleet/seen.json`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct SeenFile {
-    /// The highest number of a roster that this home has put or seen at its name.
-    pub(super) last_n: u64,
-    /// The highest number of each home's roster.
-    pub(super) numbers: RosterNumbers,
-    /// When the stream of letters was made.
-    pub(super) box_created: Option<String>,
-}
 
 /// Runs the bridge until it is told to end.
 ///
@@ -83,7 +69,7 @@ fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File) -> R
         nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     });
     let machine = format!("{}\n{}\n{}\n{}", member.fleet.name, id.trim(), meta.dev(), meta.ino());
-    let seen = seen(folder);
+    let seen = SeenFile::load(folder);
     Ok(Own {
         machine: sha256(machine.as_bytes()),
         boot: sha256(Clock::new().now().boot.to_string().as_bytes()),
@@ -92,13 +78,6 @@ fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File) -> R
         last_n: seen.last_n,
         was_moved: member.host.was_moved,
     })
-}
-
-/// What was known before the restart. A file that can't be read is as none: then the bridge waits longer before it
-/// serves.
-fn seen(folder: &FleetFolder) -> SeenFile {
-    let bytes = folder.read("", SEEN).ok().flatten().unwrap_or_default();
-    serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
 async fn serve(
@@ -116,7 +95,7 @@ async fn serve(
     let courier = NatsCourier::connect(member.place(), access, Arc::new(keys), heard_to).await;
     let courier = courier.map_err(|error| CliError::config("server", format!("{error}.")))?;
     let list = members_file::load(&folder, &member.fleet.key, &member.fleet.name)?;
-    let SeenFile { numbers, box_created, .. } = seen(&folder);
+    let SeenFile { numbers, box_created, .. } = SeenFile::load(&folder);
     let mut letters = letters(&courier, &serves);
     let parts = BridgeParts {
         home: home.clone(),

@@ -3,8 +3,9 @@
 
 use super::answers;
 use super::audit::AuditLine;
-use super::machine::{Bridge, Done};
-use super::out::{MAIN_PART, Refused, kind_of};
+use super::out::{FleetRefused, MAIN_PART, kind_of};
+use super::serving::{Serving, WaitingLetter};
+use super::state::{Bridge, Done};
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::contract::{self, ResultFile};
@@ -35,29 +36,6 @@ const LONGEST_PAUSE_MS: u64 = 30_000;
 const MOST_WAITING: usize = 256;
 /// How long they wait, in milliseconds.
 const WAIT_MS: u64 = 10_000;
-
-/// A request that this host serves.
-#[derive(Debug)]
-pub(super) struct Serving {
-    header: Header,
-    settling: Settling,
-    kind: String,
-    request: Vec<u8>,
-    /// Its answer, once there is one.
-    answer: Option<Vec<u8>>,
-    /// The answer is being published.
-    is_replying: bool,
-    tries: u32,
-    reply_due_ms: u64,
-    working_due_ms: u64,
-}
-
-/// A letter that can't be judged yet.
-#[derive(Debug)]
-pub(super) struct WaitingLetter {
-    letter: ArrivedLetter,
-    until_ms: u64,
-}
 
 impl Bridge {
     /// A letter has arrived. It is judged at once if it can be.
@@ -111,7 +89,7 @@ impl Bridge {
         Bridge::settle(letter.settling, Settle::Never);
     }
 
-    /// Settles a letter, beside all else. One that is not settled comes again.
+    /// Settles a letter, beside all else. A letter that is not settled comes again.
     pub(super) fn settle(settling: Settling, how: Settle) {
         tokio::spawn(async move { settling.settle(how).await });
     }
@@ -265,7 +243,7 @@ impl Bridge {
         let answer = serving.answer.clone().unwrap_or_default();
         let sealed = self.sealed_answer(&serving.header, &to, answer).or_else(|bytes| {
             let refused =
-                Refused::new(413, "too_large", format!("The answer has {bytes} bytes, too many for a letter."));
+                FleetRefused::new(413, "too_large", format!("The answer has {bytes} bytes, too many for a letter."));
             let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
             self.sealed_answer(&serving.header, &to, contract::text(&result).into_bytes())
         });
@@ -325,7 +303,7 @@ fn leads_outside(asked: &serde_json::Value, own: &Path) -> bool {
     paths.into_iter().any(|path| !is_inside(path))
 }
 
-fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> Refused {
+fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> FleetRefused {
     let (status, code) = refusal.answer();
     let (message, hint) = match refusal {
         FleetRefusal::HostReborn => (
@@ -350,7 +328,7 @@ fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> Refused {
             "Run the command on that host itself.".to_owned(),
         ),
     };
-    Refused::new(status, code, message).hint(hint)
+    FleetRefused::new(status, code, message).hint(hint)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(crate) struct FleetSettings {
     /// Where the working copies of remotes lie, for work that comes from other hosts.
     pub(crate) places: BTreeMap<String, PathBuf>,
     /// What others see of this host.
-    pub(crate) show: Shown,
+    pub(crate) show: ShowSettings,
     /// The program that prints both seeds of this host's key, instead of the file `key`.
     pub(crate) key_command: Vec<String>,
     /// How old requests may become.
@@ -55,7 +55,7 @@ pub(crate) struct ServerSettings {
 /// `[show]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Shown {
+pub(crate) struct ShowSettings {
     /// Personas that other hosts are not told of.
     pub(crate) hide: Vec<String>,
 }
@@ -78,7 +78,7 @@ impl Default for Ttl {
 /// Reads a time such as `10m`.
 ///
 /// # Errors
-/// It is no time, or longer than seven days.
+/// It is not a time, or longer than seven days.
 pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|_| format!("{text:?} is not a time such as 10m"))?;
     if time > LONGEST_TTL || time.is_zero() {
@@ -126,7 +126,7 @@ fn text(folder: &FleetFolder) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| CliError::config("config", format!("{} is not UTF-8.", path.display())))
 }
 
-/// Writes the rights of one host into the file. None: its entry is removed. What else stands in the file stays, but for
+/// Writes the rights of one host into the file. None: its entry is removed. What else stands in the file stays, without
 /// its comments.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //! and the fleet's key for each member. A member's claims list all that it may publish and read; everything else is
 //! refused by the server.
 //!
-//! They bound what a member can do to others. They are no proof of who sent what: only seal and signature are.
+//! They bound what a member can do to others. They do not prove who sent what: only seal and signature do.
 
 use super::keys::{AccountKey, FleetKeys, ServerKeys, UserKey};
 use crate::core::host::{FleetName, HostName};

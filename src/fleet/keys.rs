@@ -158,7 +158,7 @@ impl FleetKeys {
     }
 }
 
-/// The two keys of the server's operator, with their secret halves: one that vouches for accounts, and one for the
+/// The two keys of the server's operator, with their secret halves: the first vouches for accounts, and the second is the key of the
 /// account that tells of the server itself.
 pub struct ServerKeys {
     operator: KeyPair,

@@ -1,9 +1,7 @@
 //! The fleet: several hosts that ask each other for things, through a courier that is trusted with nothing.
 //!
-//! It has parts of the bridge between hosts that is to come. No command uses them yet.
-//!
-//! This room is pure: keys and bytes come in with the call, and nothing is read from a clock, a file or a network. It
-//! knows what a letter is and who may send it; it does not carry any.
+//! All of it but `nats` is pure: keys and bytes come in with the call, and nothing is read from a clock, a file or a
+//! network. It knows what a letter is and who may send it. The bridge is in `bridge`.
 //!
 //! 1. `keys`: a host's two keys, and the fleet's own.
 //! 2. `signed`: what one member says to all: its signature, and the bytes under it.
@@ -14,11 +12,12 @@
 //! 7. `rights`: which host may ask this one for what. Nobody may ask for anything until its operator says so.
 //! 8. `asking`: when a request is published, published again, and given up.
 //! 9. `answering`: what a letter from another host is worth.
+//! 10. `jwt`: what the server lets a member do.
+//! 11. `nats`: the server, the only part that knows of a network.
 //!
 //! The courier may lose, repeat, delay, reorder and forge. What it does to a letter is seen when the letter is opened,
 //! and what it does to a list or a roster when the signature is checked.
 
-pub mod admin;
 pub mod answering;
 pub mod asking;
 pub mod jwt;

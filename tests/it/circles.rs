@@ -29,7 +29,7 @@ impl House {
         let src = repository().join("src");
         let modules = files_below(&src, &["rs"]).into_iter().filter_map(|path| {
             let file = path.strip_prefix(&src).expect("below src").display().to_string();
-            if file == "main.rs" || file.ends_with("tests.rs") || file.contains("/tests/") {
+            if file == "main.rs" || file.starts_with("bin/") || file.ends_with("tests.rs") || file.contains("/tests/") {
                 return None;
             }
             let (uses, code) = taken_apart(&bare(&fs::read_to_string(&path).expect("readable")));

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// The rooms by rank: a room may look into rooms of a lower rank only. Rooms of the same rank never look into each other.
-const ROOMS: [(&str, u8); 25] = [
+const ROOMS: [(&str, u8); 26] = [
     ("contract", 0),
     ("child", 1),
     ("core", 1),
@@ -33,7 +33,8 @@ const ROOMS: [(&str, u8); 25] = [
     ("runner", 3),
     ("sidecar", 4),
     ("cli", 5),
-    ("lib", 6),
+    ("bridge", 6),
+    ("lib", 7),
 ];
 
 /// What would make the core depend on when or where it runs.
@@ -156,7 +157,7 @@ fn every_room_is_known_and_looks_only_downwards() {
     let ranks: BTreeMap<&str, u8> = ROOMS.into_iter().collect();
     let mut wrong = Vec::new();
     for (file, text) in sources() {
-        if file == "main.rs" {
+        if file == "main.rs" || file.starts_with("bin/") {
             continue;
         }
         let own = room(&file);

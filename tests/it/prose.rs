@@ -25,7 +25,6 @@ const COINAGES: &[(&str, &str)] = &[
     ("glanc(?:e|es|ed|ing)", "one look at the screen"),
     ("go(?:es|ing)? on|went on", "continue"),
     ("guests?", "the program in the pane, by its name"),
-    ("hub", "broadcaster"),
     ("(?:is|are|was|were|be) no [a-z]+", "is not a …"),
     ("meets?|meetings?", "register, find or look up"),
     ("mend(?:s|ed|ing)?", "fix or repair"),

@@ -1,6 +1,6 @@
 //! `hosts` and `audit`: what a person looks at.
 
-use super::Ground;
+use super::ground::Ground;
 use crate::bridge::audit::FILE as AUDIT;
 use crate::bridge::identity::{HostFile, not_a_member};
 use crate::bridge::members_file;

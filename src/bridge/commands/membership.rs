@@ -1,11 +1,12 @@
 //! Becoming a member and ceasing to be one: `key`, `join`, `admit`, `setup`, `expel`, `leave`, `moved`, `rejoin`.
 
+use super::ground::{Ground, line_of_input, wait_for};
 use super::server::NewFleet;
-use super::{Ground, line_of_input, wait_for};
+use crate::bridge::identity::save_keys;
 use crate::bridge::identity::{self, HostFile, JoinedFleet, KeyLine, Ticket, not_a_member};
-use crate::bridge::owner::{Owner, OwnerFile};
+use crate::bridge::owner::{FleetOwner, OwnerFile};
 use crate::bridge::run::{is_running, make_lock};
-use crate::bridge::{identity::save_keys, run};
+use crate::bridge::seen::SEEN;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::cli::view::read_bytes;
@@ -106,7 +107,7 @@ pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError
     }
     let line = line_of_input(args.ticket.as_deref().unwrap_or("-"))?;
     let ticket = Ticket::read(&line).ok_or_else(|| {
-        CliError::refused("bad_ticket", "This is no ticket. Nothing was changed.")
+        CliError::refused("bad_ticket", "This is not a ticket. Nothing was changed.")
             .hint("The whole of it: ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -")
     })?;
     let (host, keys) = (HostFile::load(&ground.folder)?, identity::load_keys(&ground.folder, &ground.settings)?);
@@ -159,7 +160,7 @@ async fn join_first(
     ground.folder.write("", "ca.pem", &read("ca.pem")?, Grade::Durable)?;
     let fleet = JoinedFleet { name: fleet, key, servers, domain };
     let (host, keys) = own_key(&ground, name)?;
-    let owner = Owner::connect(&ground.folder, &ground.settings, fleet).await?;
+    let owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
     owner.set_up(replicas).await?;
     let ticket = owner.admit(&KeyLine::of(&host, &keys), false).await?;
     identity::save_ticket(&ground.folder, &host, &ticket)?;
@@ -192,10 +193,11 @@ fn joined(ground: &Ground) -> Result<(HostFile, JoinedFleet), CliError> {
 pub(super) fn admit(session: &CliSession, args: &AdmitArgs) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (_, fleet) = joined(&ground)?;
-    let line = KeyLine::read(&line_of_input(&args.line)?)
-        .ok_or_else(|| CliError::refused("bad_key", "This is no line of `tasuki fleet key`. Nothing was changed."))?;
+    let line = KeyLine::read(&line_of_input(&args.line)?).ok_or_else(|| {
+        CliError::refused("bad_key", "This is not a line of `tasuki fleet key`. Nothing was changed.")
+    })?;
     let ticket = wait_for(async {
-        let owner = Owner::connect(&ground.folder, &ground.settings, fleet).await?;
+        let owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
         owner.admit(&line, args.replace).await
     })?;
     session.out.note(&format!("{} is admitted. Its ticket, for `tasuki fleet join` there:", line.name));
@@ -208,7 +210,7 @@ pub(super) fn setup(session: &CliSession, args: &SetupArgs) -> Result<(), CliErr
     let (_, fleet) = joined(&ground)?;
     let name = fleet.name.clone();
     wait_for(async {
-        let owner = Owner::connect(&ground.folder, &ground.settings, fleet).await?;
+        let owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
         owner.set_up(args.replicas.into()).await?;
         owner.admit_all().await
     })?;
@@ -224,7 +226,7 @@ pub(super) fn expel(session: &CliSession, args: &ExpelArgs) -> Result<(), CliErr
         return Err(CliError::refused("is_own", "This host can't expel itself.").hint("To leave: tasuki fleet leave"));
     }
     let left = wait_for(async {
-        let owner = Owner::connect(&ground.folder, &ground.settings, fleet).await?;
+        let owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
         owner.expel(&args.host).await
     })?;
     left.into_iter().for_each(|what| session.out.note(what));
@@ -251,14 +253,14 @@ pub(super) fn leave(session: &CliSession) -> Result<(), CliError> {
         let owner = ground.folder.path("", crate::bridge::owner::OWNER);
         session.out.note(&format!("The fleet's own key stays in {}.", owner.display()));
     }
-    for name in ["host.json", "jwt", "key", "members.json", run::SEEN, "bridge.json", "lock"] {
+    for name in ["host.json", "jwt", "key", "members.json", SEEN, "bridge.json", "lock"] {
         ground.folder.remove("", name)?;
     }
     for name in ground.folder.names("hosts")? {
         ground.folder.remove("hosts", &name)?;
     }
     let line = format!(
-        "This home is no member of the fleet {} any more. Tell the owner to expel {}: tasuki fleet expel {}",
+        "This home is not a member of the fleet {} any more. Tell the owner to expel {}: tasuki fleet expel {}",
         fleet.name, host.name, host.name
     );
     session.report(&json!({"status": "left", "fleet": fleet.name}), &line)
@@ -283,7 +285,7 @@ pub(super) fn rejoin(session: &CliSession) -> Result<(), CliError> {
     let (new, keys) = (HostFile::new(host.name), HostKeys::generate());
     save_keys(&ground.folder, &keys)?;
     new.save(&ground.folder)?;
-    ground.folder.remove("", run::SEEN)?;
+    ground.folder.remove("", SEEN)?;
     let line = KeyLine::of(&new, &keys).line();
     session
         .out

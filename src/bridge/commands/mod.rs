@@ -1,13 +1,12 @@
 //! The command line of `tasuki-fleet`.
 
+mod ground;
 mod hosts;
 mod membership;
 mod rights;
 mod server;
 mod service;
 
-use super::folder::FleetFolder;
-use super::settings::FleetSettings;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::cli::output::{Out, eprint_quietly};
@@ -17,13 +16,8 @@ use crate::exit;
 use clap::{Parser, Subcommand};
 use membership::{AdmitArgs, ExpelArgs, JoinArgs, KeyArgs, SetupArgs};
 use std::ffi::OsString;
-use std::future::Future;
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// The longest line of standard input that is read, in bytes.
-const MOST_INPUT: u64 = 64 << 10;
 
 /// Several hosts that ask each other for things, through a server that is trusted with nothing.
 #[derive(Debug, Parser)]
@@ -62,10 +56,10 @@ enum FleetCommand {
         after_help = "Example:\n  tasuki fleet join --first ./fleet-server --as desk\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -"
     )]
     Join(JoinArgs),
-    /// Make this host's keys and print the line by which the owner admits it. The line is no secret.
+    /// Make this host's keys and print the line by which the owner admits it. The line is not secret.
     #[command(after_help = "Example:\n  tasuki fleet key box")]
     Key(KeyArgs),
-    /// Admit a host by its key line, and print its ticket. The ticket is no secret.
+    /// Admit a host by its key line, and print its ticket. The ticket is not secret.
     #[command(
         after_help = "Example:\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -"
     )]
@@ -77,10 +71,10 @@ enum FleetCommand {
     #[command(
         after_help = "Rights: view, send, receive, operate, work, personas. All but view let that host run code here.\n\nExample:\n  tasuki fleet accept desk view send\n  tasuki fleet accept '*' view"
     )]
-    Accept(rights::AcceptArgs),
+    Accept(rights::AcceptHostArgs),
     /// Take a host's rights back.
     #[command(after_help = "Example:\n  tasuki fleet refuse desk\n  tasuki fleet refuse desk send")]
-    Refuse(rights::RefuseArgs),
+    Refuse(rights::RefuseHostArgs),
     /// Expel a host from the fleet.
     #[command(after_help = "Example:\n  tasuki fleet expel box")]
     Expel(ExpelArgs),
@@ -176,41 +170,4 @@ fn log(json: bool) {
         lines.with_ansi(false).init()
     }
     exit::end_on_fault(|| false, eprint_quietly);
-}
-
-/// What most commands need: the folder and its settings.
-struct Ground {
-    folder: FleetFolder,
-    settings: FleetSettings,
-}
-
-impl Ground {
-    fn open(session: &CliSession) -> Result<Ground, CliError> {
-        let root = session.home.root();
-        let mut builder = std::fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.recursive(true).create(root).map_err(|error| CliError::file("Can't make the home", root, &error))?;
-        let folder = FleetFolder::open(&session.home)?;
-        let settings = FleetSettings::load(&folder)?;
-        Ok(Ground { folder, settings })
-    }
-}
-
-/// The argument, or the first line of standard input for `-`.
-fn line_of_input(argument: &str) -> Result<String, CliError> {
-    if argument != "-" {
-        return Ok(argument.to_owned());
-    }
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(MOST_INPUT).read_to_string(&mut text);
-    read.map_err(|error| CliError::refused("input", format!("Standard input can't be read: {error}.")))?;
-    Ok(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned())
-}
-
-/// Runs something that talks to the server.
-fn wait_for<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
-    runtime.block_on(future)
 }

@@ -1,6 +1,6 @@
 //! `accept` and `refuse`: which host may ask this one for what.
 
-use super::Ground;
+use super::ground::Ground;
 use crate::bridge::settings::{FleetSettings, rights_in_words, set_rights};
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// `accept`.
 #[derive(Debug, Args)]
-pub(crate) struct AcceptArgs {
+pub(crate) struct AcceptHostArgs {
     /// The host's name, or `*` for every host that has no rights of its own.
     pub(crate) host: String,
     /// What it may ask for.
@@ -23,7 +23,7 @@ pub(crate) struct AcceptArgs {
 
 /// `refuse`.
 #[derive(Debug, Args)]
-pub(crate) struct RefuseArgs {
+pub(crate) struct RefuseHostArgs {
     /// The host's name, or `*`.
     pub(crate) host: String,
     /// What it may not ask for any more [default: everything].
@@ -40,7 +40,7 @@ fn check_host(host: &str) -> Result<(), CliError> {
     if host == Accepts::EVERYBODY || host.parse::<HostName>().is_ok() {
         return Ok(());
     }
-    Err(CliError::usage(format!("{host:?} is no host's name. Nothing was changed.")))
+    Err(CliError::usage(format!("{host:?} is not the name of a host. Nothing was changed.")))
 }
 
 /// The rights of the host's own entry.
@@ -49,7 +49,7 @@ fn own_rights(settings: &FleetSettings, host: &str) -> Vec<Right> {
     words.into_iter().collect()
 }
 
-pub(super) fn accept(session: &CliSession, args: &AcceptArgs) -> Result<(), CliError> {
+pub(super) fn accept(session: &CliSession, args: &AcceptHostArgs) -> Result<(), CliError> {
     check_host(&args.host)?;
     let ground = Ground::open(session)?;
     let mut rights = own_rights(&ground.settings, &args.host);
@@ -67,7 +67,7 @@ pub(super) fn accept(session: &CliSession, args: &AcceptArgs) -> Result<(), CliE
     told(session, &ground, &args.host)
 }
 
-pub(super) fn refuse(session: &CliSession, args: &RefuseArgs) -> Result<(), CliError> {
+pub(super) fn refuse(session: &CliSession, args: &RefuseHostArgs) -> Result<(), CliError> {
     check_host(&args.host)?;
     let ground = Ground::open(session)?;
     let mut rights = own_rights(&ground.settings, &args.host);

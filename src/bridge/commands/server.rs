@@ -202,7 +202,7 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Whether the server on this machine knows `sync_interval: always`; one that is not here is taken to.
+/// Whether the server on this machine knows `sync_interval: always`. If there is none here, it counts as a new one.
 fn syncs_always() -> bool {
     let run = Command::new("nats-server").arg("--version").stdin(Stdio::null()).output();
     let Ok(output) = run else { return true };

@@ -1,6 +1,6 @@
 //! `service`: the bridge as a service of this user's systemd, beside the sidecar's.
 
-use super::Ground;
+use super::ground::Ground;
 use crate::bridge::identity::{HostFile, not_a_member};
 use crate::cli::CliSession;
 use crate::cli::error::CliError;

@@ -1,11 +1,12 @@
 //! What only the person who holds the fleet's key does at the server: making its streams, letting a host's letters be
 //! kept for it, and cutting a host off.
 
-use super::jwt;
-use super::keys::{FleetKeys, HostKeys, ServerKeys};
-use super::nats::{CourierError, FleetPlace, NatsCourier, ServerAccess, addresses, options, unreachable};
-use super::signed::Topic;
+use super::connect::{addresses, options, unreachable};
+use super::{CourierError, FleetPlace, NatsCourier, PutOutcome, ServerAccess};
 use crate::core::host::{FleetName, HostName};
+use crate::fleet::jwt;
+use crate::fleet::keys::{FleetKeys, HostKeys, ServerKeys};
+use crate::fleet::signed::Topic;
 use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Republish, RetentionPolicy, StorageType};
 use serde::Deserialize;
@@ -97,7 +98,7 @@ impl FleetAdmin {
         let refused = |error: &dyn std::fmt::Display| CourierError::Refused(error.to_string());
         for what in ["req", "res"] {
             let consumer = format!("{name}-{what}");
-            // One that is gone already is not an error.
+            // A consumer that is gone already is not an error.
             let _ = self.courier.streams().delete_consumer_from_stream(consumer, self.box_name()).await;
         }
         let fleet = &self.fleet;
@@ -113,7 +114,7 @@ impl FleetAdmin {
     }
 
     /// Puts the member list, if what stands there has this sequence.
-    pub async fn put_members(&self, bytes: Vec<u8>, expected: u64) -> super::nats::PutOutcome {
+    pub async fn put_members(&self, bytes: Vec<u8>, expected: u64) -> PutOutcome {
         self.courier.put(&Topic::Fleet, bytes, expected).await
     }
 

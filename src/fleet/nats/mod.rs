@@ -1,135 +1,39 @@
-//! The courier: a NATS server with JetStream. This is the only file that knows of it. It carries sealed letters and
-//! signed rosters, and decides nothing; what it says of itself (which member wrote, in which order, how often) proves
+//! The courier: a NATS server with JetStream. Only this folder knows of it. It carries sealed letters and signed
+//! rosters, and decides nothing; what it says of itself (which member wrote, in which order, how often) proves
 //! nothing.
+//!
+//! `connect`: how a host logs in. `letters`: letters that arrive. `admin`: what only the fleet's owner does.
+
+pub mod admin;
+mod connect;
+mod letters;
+mod server;
+
+pub use letters::{ArrivedLetter, Settle, Settling};
+pub use server::{CourierError, FleetPlace, Heard, ServerAccess};
 
 use super::asking::Published;
 use super::keys::HostKeys;
 use super::letter::What;
-use super::members::MOST_MEMBERS;
 use super::signed::Topic;
-use crate::core::host::{FleetName, HostName};
-use async_nats::jetstream::consumer::{PullConsumer, pull};
-use async_nats::jetstream::message::{AckKind, Acker};
+use crate::core::host::HostName;
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions, Event, HeaderMap, ServerAddr};
+use async_nats::{Client, HeaderMap};
+use connect::{addresses, options, tell, unreachable};
 use futures_util::StreamExt;
 use serde::Deserialize;
-use std::fmt;
-use std::path::PathBuf;
+use server::ANSWER_WITHIN;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// How long the server may take for one answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// How many letters are asked for at once, of requests and of results.
-const AT_ONCE: usize = 64;
-/// How long one question for letters stays with the server.
-const PULL_FOR: Duration = Duration::from_secs(60);
-/// After how much silence of the server a question for letters is asked again.
-const HEARTBEAT: Duration = Duration::from_secs(25);
-/// How long it takes until letters are asked for again where that has failed.
-const AGAIN_AFTER: Duration = Duration::from_secs(5);
-/// The longest pause between two attempts to connect.
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// The error of a stream that refuses a message, for its subject is full.
 const STORE_FAILED: u64 = 10_077;
 /// The error of a put where something else stands than was expected.
 const WRONG_SEQUENCE: [u64; 2] = [10_071, 10_164];
 
-/// Where the server is, and as whom this host logs in.
-#[derive(Debug, Clone)]
-pub struct ServerAccess {
-    /// Its addresses: `tls://host:port`, `nats://host:port` or `wss://…`.
-    pub urls: Vec<String>,
-    /// The certificate of its authority, where that is the fleet's own.
-    pub ca: Option<PathBuf>,
-    /// The domain of its streams.
-    pub domain: String,
-    /// The claims of this host.
-    pub jwt: String,
-}
-
-/// Who is in which fleet: the names that subjects are made of.
-#[derive(Debug, Clone)]
-pub struct FleetPlace {
-    /// The fleet.
-    pub fleet: FleetName,
-    /// This host.
-    pub host: HostName,
-}
-
-/// Why the server can't be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CourierError {
-    /// An address can't be read.
-    #[error("the address {0:?} of the server can't be used")]
-    BadAddress(String),
-    /// It was not reached, or has not answered in time.
-    #[error("the server was not reached: {0}")]
-    Unreachable(String),
-    /// It does not let this host do that.
-    #[error("the server does not allow it: {0}")]
-    NotAllowed(String),
-    /// It has answered with an error.
-    #[error("the server answers: {0}")]
-    Refused(String),
-}
-
-/// What is heard of the connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// It stands.
-    Connected,
-    /// It is gone; the client tries again by itself.
-    Disconnected,
-    /// The server refuses this host's login.
-    LoginRefused,
-    /// The server has refused something that this host has tried.
-    NotAllowed(String),
-}
-
-/// A letter that has arrived and is not settled.
-#[derive(Debug)]
-pub struct ArrivedLetter {
-    /// Who has sent it, as its subject says. Only its seal proves it.
-    pub from: String,
-    /// Request or result.
-    pub what: What,
-    /// The sealed bytes.
-    pub sealed: Vec<u8>,
-    /// When the server has stored it, by the server's clock, in milliseconds since 1970.
-    pub stored_ms: i64,
-    /// By which it is settled.
-    pub settling: Settling,
-}
-
-/// By which a letter is settled.
-#[derive(Clone)]
-pub struct Settling(Arc<Acker>);
-
-impl fmt::Debug for Settling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Settling")
-    }
-}
-
-/// How a letter is settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settle {
-    /// It is done with: the server forgets it.
-    Done,
-    /// It comes again after so long.
-    Later(Duration),
-    /// It is never to come again, for it is not authentic.
-    Never,
-    /// It is being worked at: it does not come again yet.
-    Working,
-}
-
 /// What stands at a name among the rosters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct StoredRoster {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// The server's number for it.
@@ -182,7 +86,7 @@ pub struct NatsCourier {
 }
 
 impl NatsCourier {
-    /// Begins to connect, and goes on trying: what is heard of it comes through the channel.
+    /// Begins to connect, and keeps trying: what is heard of it comes through the channel.
     ///
     /// # Errors
     /// An address can't be read, or the certificate can't.
@@ -274,7 +178,7 @@ impl NatsCourier {
     ///
     /// # Errors
     /// The server was not reached, or does not allow it.
-    pub async fn standing(&self, topic: &Topic<'_>) -> Result<Option<Standing>, CourierError> {
+    pub async fn standing(&self, topic: &Topic<'_>) -> Result<Option<StoredRoster>, CourierError> {
         let fleet = &self.place.fleet;
         let subject = format!("{}.DIRECT.GET.tk_{fleet}_hosts.tk.{fleet}.host.{}", self.api, topic.as_str());
         let answer = self.ask(subject, String::new()).await?;
@@ -286,7 +190,7 @@ impl NatsCourier {
         let stored = header("Nats-Time-Stamp").and_then(|text| crate::core::time::millis(&text));
         match (sequence, stored) {
             (Some(sequence), Some(stored_ms)) => {
-                Ok(Some(Standing { bytes: answer.payload.into(), sequence, stored_ms }))
+                Ok(Some(StoredRoster { bytes: answer.payload.into(), sequence, stored_ms }))
             }
             _ => Err(CourierError::Refused("a roster without its number".to_owned())),
         }
@@ -315,32 +219,8 @@ impl NatsCourier {
     }
 
     /// Brings letters as long as `serves` says so. It waits while the channel is full.
-    pub async fn bring_letters(&self, what: What, mut serves: watch::Receiver<bool>, to: mpsc::Sender<ArrivedLetter>) {
-        loop {
-            if serves.wait_for(|serves| *serves).await.is_err() {
-                return;
-            }
-            if let Err(error) = self.bring(what, &to).await {
-                tracing::debug!(error = error.to_string(), what = what.as_str(), "letters can't be fetched");
-            }
-            if to.is_closed() {
-                return;
-            }
-            tokio::time::sleep(AGAIN_AFTER).await;
-        }
-    }
-
-    async fn bring(&self, what: What, to: &mpsc::Sender<ArrivedLetter>) -> Result<(), async_nats::Error> {
-        let (stream, name) = (format!("tk_{}_box", self.place.fleet), format!("{}-{}", self.place.host, what.as_str()));
-        let consumer: PullConsumer = self.streams.get_consumer_from_stream(name, stream).await?;
-        let mut letters = messages(&consumer).await?;
-        while let Some(letter) = letters.next().await {
-            let Some(letter) = arrived(letter?, what) else { continue };
-            if to.send(letter).await.is_err() {
-                return Ok(());
-            }
-        }
-        Ok(())
+    pub async fn bring_letters(&self, what: What, serves: watch::Receiver<bool>, to: mpsc::Sender<ArrivedLetter>) {
+        letters::bring(&self.streams, &self.place, what, serves, to).await;
     }
 
     /// Tells of each roster (`*`) or of the member list (`_fleet`) as it changes, until nobody listens: its name, and its
@@ -369,80 +249,4 @@ impl NatsCourier {
     pub(super) fn streams(&self) -> &Context {
         &self.streams
     }
-}
-
-async fn messages(consumer: &PullConsumer) -> Result<pull::Stream, async_nats::Error> {
-    let letters = consumer.stream().max_messages_per_batch(AT_ONCE).expires(PULL_FOR).heartbeat(HEARTBEAT);
-    Ok(letters.messages().await?)
-}
-
-/// A letter as it was delivered; none if its subject or its delivery can't be read.
-fn arrived(delivered: jetstream::Message, what: What) -> Option<ArrivedLetter> {
-    let stored_ms = i64::try_from(delivered.info().ok()?.published.unix_timestamp_nanos() / 1_000_000).ok()?;
-    let (message, acker) = delivered.split();
-    let from = message.subject.split('.').nth(4)?.to_owned();
-    Some(ArrivedLetter { from, what, sealed: message.payload.to_vec(), stored_ms, settling: Settling(Arc::new(acker)) })
-}
-
-impl Settling {
-    /// Settles the letter; false if the server has not confirmed that. Then the letter comes again.
-    pub async fn settle(&self, how: Settle) -> bool {
-        let done = async {
-            match how {
-                Settle::Done => self.0.double_ack().await,
-                Settle::Later(pause) => self.0.ack_with(AckKind::Nak(Some(pause))).await,
-                Settle::Never => self.0.ack_with(AckKind::Term).await,
-                Settle::Working => self.0.ack_with(AckKind::Progress).await,
-            }
-        };
-        tokio::time::timeout(ANSWER_WITHIN, done).await.is_ok_and(|settled| settled.is_ok())
-    }
-}
-
-/// How this host logs in.
-pub(super) fn options(access: &ServerAccess, keys: Arc<HostKeys>) -> ConnectOptions {
-    let options = ConnectOptions::with_jwt(access.jwt.clone(), move |nonce| {
-        let keys = Arc::clone(&keys);
-        async move { Ok(keys.sign(&nonce)) }
-    });
-    let pause = |attempts: usize| {
-        let pause = Duration::from_millis(100) * 2_u32.pow(attempts.min(8).try_into().unwrap_or(8));
-        pause.min(LONGEST_PAUSE)
-    };
-    let options = options
-        .connection_timeout(ANSWER_WITHIN)
-        .request_timeout(Some(ANSWER_WITHIN))
-        .ping_interval(Duration::from_secs(20))
-        .subscription_capacity(MOST_MEMBERS * 2)
-        .reconnect_delay_callback(pause)
-        .ignore_discovered_servers();
-    match &access.ca {
-        Some(ca) => options.add_root_certificates(ca.clone()).require_tls(true),
-        None => options,
-    }
-}
-
-pub(super) fn addresses(access: &ServerAccess) -> Result<Vec<ServerAddr>, CourierError> {
-    let one = |url: &String| url.parse().map_err(|_| CourierError::BadAddress(url.clone()));
-    access.urls.iter().map(one).collect()
-}
-
-pub(super) fn unreachable(error: &impl ToString) -> CourierError {
-    let text = error.to_string();
-    if text.contains("authorization violation") || text.contains("ermissions") {
-        return CourierError::NotAllowed(text);
-    }
-    CourierError::Unreachable(text)
-}
-
-/// A full channel loses news of the connection, which the next look shows again.
-fn tell(heard: &mpsc::Sender<Heard>, event: Event) {
-    let news = match event {
-        Event::Connected => Heard::Connected,
-        Event::Disconnected | Event::Closed => Heard::Disconnected,
-        Event::ServerError(async_nats::ServerError::AuthorizationViolation) => Heard::LoginRefused,
-        Event::ServerError(error) => Heard::NotAllowed(error.to_string()),
-        Event::LameDuckMode | Event::Draining | Event::SlowConsumer(_) | Event::ClientError(_) => return,
-    };
-    let _ = heard.try_send(news);
 }

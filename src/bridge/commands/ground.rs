@@ -1,0 +1,49 @@
+//! What most commands need.
+
+use crate::bridge::folder::FleetFolder;
+use crate::bridge::settings::FleetSettings;
+use crate::cli::CliSession;
+use crate::cli::error::CliError;
+use std::future::Future;
+use std::io::Read;
+
+/// The longest line of standard input that is read, in bytes.
+const MOST_INPUT: u64 = 64 << 10;
+
+/// What most commands need: the folder and its settings.
+pub(super) struct Ground {
+    pub(super) folder: FleetFolder,
+    pub(super) settings: FleetSettings,
+}
+
+impl Ground {
+    /// Opens the folder, and makes the home if it is missing.
+    pub(super) fn open(session: &CliSession) -> Result<Ground, CliError> {
+        let root = session.home.root();
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(root).map_err(|error| CliError::file("Can't make the home", root, &error))?;
+        let folder = FleetFolder::open(&session.home)?;
+        let settings = FleetSettings::load(&folder)?;
+        Ok(Ground { folder, settings })
+    }
+}
+
+/// The argument, or the first line of standard input for `-`.
+pub(super) fn line_of_input(argument: &str) -> Result<String, CliError> {
+    if argument != "-" {
+        return Ok(argument.to_owned());
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MOST_INPUT).read_to_string(&mut text);
+    read.map_err(|error| CliError::refused("input", format!("Standard input can't be read: {error}.")))?;
+    Ok(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned())
+}
+
+/// Runs something that talks to the server.
+pub(super) fn wait_for<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime =
+        runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
+    runtime.block_on(future)
+}

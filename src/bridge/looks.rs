@@ -1,0 +1,195 @@
+//! Reads what the other hosts tell of themselves, for as long as somebody looks.
+
+use super::directory::KnownHost;
+use super::state::{Bridge, Done};
+use crate::contract::fleet::{HOST_STALE_MS, HostView};
+use crate::core::host::HostName;
+use crate::core::time::rfc3339;
+use crate::fleet::nats::{CourierError, StoredRoster};
+use crate::fleet::roster::Seen;
+use crate::fleet::{Roster, Topic};
+
+/// How long one look counts, in milliseconds.
+const LOOKED_FOR_MS: i64 = 60_000;
+/// How often all rosters are read again while somebody looks, in milliseconds: news of a change may be lost.
+const ALL_EVERY_MS: u64 = 60_000;
+/// How many rosters are asked for at once.
+const AT_ONCE: usize = 64;
+/// How long the whole reading may take, in milliseconds; then it counts as done, and is tried again.
+const READ_WITHIN_MS: u64 = 20_000;
+
+impl Bridge {
+    /// Reads the rosters while somebody looks, and says which hosts are away.
+    pub(super) fn tend_directory(&mut self) {
+        let touched_ms = self.folder.changed_ms("", "looked");
+        let is_new = touched_ms.is_some() && touched_ms != self.directory.looked_ms;
+        self.directory.looked_ms = touched_ms;
+        let age_ms = touched_ms.map(|at| self.now.wall_ms.saturating_sub(at).saturating_abs());
+        let is_looked = age_ms.is_some_and(|age| age <= LOOKED_FOR_MS);
+        let begins = is_looked && !std::mem::replace(&mut self.directory.is_looked, is_looked);
+        self.directory.wants_changes.send_if_modified(|wants| std::mem::replace(wants, is_looked) != is_looked);
+        if !is_looked {
+            self.directory.is_looked = false;
+            return;
+        }
+        let is_due = begins || is_new || self.now.boot_ms >= self.directory.all_due_ms;
+        let is_reading = self.directory.reading_for.is_some();
+        let is_late = is_reading && self.now.boot_ms.saturating_sub(self.directory.asked_ms) >= READ_WITHIN_MS;
+        if is_late {
+            self.reading_complete();
+        }
+        if is_due && self.directory.reading_for.is_none() {
+            self.read_all();
+        }
+        self.ask_for_rosters();
+        self.tell_who_is_away();
+    }
+
+    fn read_all(&mut self) {
+        let members = self.members.list();
+        self.directory.hosts.retain(|host, _| members.find(host).is_some());
+        for name in self.folder.names("hosts").unwrap_or_default() {
+            let host = name.strip_suffix(".json").and_then(|stem| stem.parse().ok());
+            if host.is_none_or(|host| members.find(&host).is_none()) {
+                let _ = self.folder.remove("hosts", &name);
+            }
+        }
+        self.directory.to_ask = members.members.iter().map(|member| member.name.clone()).collect();
+        self.directory.asked = 0;
+        self.directory.asked_ms = self.now.boot_ms;
+        self.directory.all_due_ms = self.now.boot_ms.saturating_add(ALL_EVERY_MS);
+        self.directory.reading_for = Some(self.now.rfc3339());
+        if self.directory.to_ask.is_empty() {
+            self.reading_complete();
+        }
+    }
+
+    fn ask_for_rosters(&mut self) {
+        while self.directory.asked < AT_ONCE {
+            let Some(host) = self.directory.to_ask.pop() else { return };
+            self.directory.asked += 1;
+            let (courier, done) = (self.courier.clone(), self.done.clone());
+            tokio::spawn(async move {
+                let standing = courier.standing(&Topic::Host(&host)).await;
+                let _ = done.send(Done::Roster { host, standing }).await;
+            });
+        }
+    }
+
+    fn reading_complete(&mut self) {
+        self.directory.read_at = self.directory.reading_for.take().or(self.directory.read_at.take());
+        self.directory.to_ask.clear();
+        self.directory.asked = 0;
+    }
+
+    /// A roster that was asked for has come.
+    pub(super) fn roster_read(&mut self, host: &HostName, standing: Result<Option<StoredRoster>, CourierError>) {
+        self.directory.asked = self.directory.asked.saturating_sub(1);
+        match standing {
+            Ok(Some(standing)) => self.see(host, &standing.bytes, Some(standing.stored_ms)),
+            Ok(None) => self.see_nothing(host),
+            Err(_) => {}
+        }
+        if self.directory.asked == 0 && self.directory.to_ask.is_empty() && self.directory.reading_for.is_some() {
+            self.tell_who_is_away();
+            self.reading_complete();
+        }
+    }
+
+    /// A roster has changed a moment ago.
+    pub(super) fn roster_heard(&mut self, host: &HostName, bytes: &[u8]) {
+        let stored_ms = self.server_time.map(|time| time.now_ms(self.now.boot_ms));
+        self.see(host, bytes, stored_ms);
+        self.tell_who_is_away();
+    }
+
+    fn see(&mut self, host: &HostName, bytes: &[u8], stored_ms: Option<i64>) {
+        let seen = self.numbers.read(bytes, host, self.members.list());
+        let before = self.directory.hosts.remove(host);
+        let known = match seen {
+            Seen::Roster(roster) => {
+                let view = view_of(&roster, stored_ms);
+                KnownHost { view, told_ms: stored_ms, written: before.and_then(|known| known.written) }
+            }
+            Seen::NotAuthentic => {
+                let mut known = before.unwrap_or_else(|| self.never_told(host));
+                known.view.authentic = false;
+                known
+            }
+        };
+        self.directory.hosts.insert(host.clone(), known);
+        self.seen(host);
+    }
+
+    fn see_nothing(&mut self, host: &HostName) {
+        let known = self.directory.hosts.remove(host).unwrap_or_else(|| self.never_told(host));
+        self.directory.hosts.insert(host.clone(), known);
+        self.seen(host);
+    }
+
+    /// A member that has told nothing of itself yet.
+    fn never_told(&self, host: &HostName) -> KnownHost {
+        let home_id = self.members.list().find(host).map(|member| member.home_id.to_string()).unwrap_or_default();
+        let view = HostView { v: 1, host: host.to_string(), home_id, authentic: true, ..HostView::default() };
+        KnownHost { view, told_ms: None, written: None }
+    }
+
+    fn seen(&mut self, host: &HostName) {
+        let (seen_at, away_since) = (self.now.rfc3339(), self.away_since(host));
+        if let Some(known) = self.directory.hosts.get_mut(host) {
+            known.view.seen_at = seen_at;
+            known.view.away_since = away_since;
+        }
+        self.directory.write(host);
+    }
+
+    /// Since when a host tells nothing, by this host's clock; none while it is live. It is counted by the server's clock.
+    fn away_since(&self, host: &HostName) -> Option<String> {
+        let known = self.directory.hosts.get(host)?;
+        let Some(told_ms) = known.told_ms else {
+            return Some(known.view.away_since.clone().unwrap_or(self.now.rfc3339()));
+        };
+        let age_ms = self.server_time?.now_ms(self.now.boot_ms).saturating_sub(told_ms);
+        let since = || rfc3339(self.now.wall_ms.saturating_sub(age_ms));
+        (age_ms > HOST_STALE_MS).then(|| known.view.away_since.clone().unwrap_or_else(since))
+    }
+
+    fn tell_who_is_away(&mut self) {
+        let hosts: Vec<HostName> = self.directory.hosts.keys().cloned().collect();
+        for host in hosts {
+            let away_since = self.away_since(&host);
+            if let Some(known) = self.directory.hosts.get_mut(&host)
+                && known.view.away_since != away_since
+            {
+                known.view.away_since = away_since;
+                self.directory.write(&host);
+            }
+        }
+    }
+}
+
+fn view_of(roster: &Roster, stored_ms: Option<i64>) -> HostView {
+    let roster = roster.clone();
+    HostView {
+        v: 1,
+        host: roster.host.to_string(),
+        home_id: roster.home_id.to_string(),
+        instance: roster.instance.to_string(),
+        n: roster.n,
+        machine: roster.machine,
+        boot: roster.boot,
+        version: roster.version,
+        journal_seq: roster.journal_seq,
+        started_at: roster.started_at,
+        sidecar: roster.sidecar,
+        agents: roster.agents,
+        handoffs: roster.handoffs,
+        errors: roster.errors,
+        personas: roster.personas,
+        more: roster.more,
+        told_at: stored_ms.map(rfc3339).unwrap_or_default(),
+        seen_at: String::new(),
+        away_since: None,
+        authentic: true,
+    }
+}

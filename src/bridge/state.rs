@@ -1,0 +1,242 @@
+//! What the bridge of one host knows, and what it may do with it. What it does about each event is in `machine` and in
+//! the files that it names.
+
+use super::audit::{Audit, AuditLine};
+use super::directory::Directory;
+use super::folder::FleetFolder;
+use super::identity::{HostFile, Membership};
+use super::out;
+use super::roster::RosterSource;
+use super::seen::{SEEN, SeenFile};
+use super::serving::{Serving, WaitingLetter};
+use super::settings::FleetSettings;
+use crate::cli::error::CliError;
+use crate::clock::Clock;
+use crate::config::Home;
+use crate::contract::fleet::BridgeView;
+use crate::core::host::{FleetId, HostName};
+use crate::core::id::RequestId;
+use crate::core::time::Now;
+use crate::files::Grade;
+use crate::fleet::answering::Here;
+use crate::fleet::asking::{Asking, Published};
+use crate::fleet::lease::{Digest, Lease, LeaseProblem, Own};
+use crate::fleet::nats::{CourierError, NatsCourier, PutOutcome, StoredRoster};
+use crate::fleet::roster::{RosterNumbers, Teller};
+use crate::fleet::{AccountKey, HostKeys, Members};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+
+/// The most publishings of requests that are under way at once: each holds its letter in memory.
+pub(super) const PUBLISHED_AT_ONCE: usize = 16;
+
+/// What came of something that was asked of the server.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// A letter with a request was published.
+    Published { id: FleetId, message: u64, outcome: Published },
+    /// An answer was published.
+    Replied { rid: RequestId, outcome: Published },
+    /// What stands at this host's own name; `is_clock`: only the server's time in it was asked for.
+    Looked { standing: Result<Option<StoredRoster>, CourierError>, is_clock: bool },
+    /// A roster was put.
+    Put { n: u64, outcome: PutOutcome, asked_ms: u64 },
+    /// The list of members.
+    MemberList(Result<Option<StoredRoster>, CourierError>),
+    /// When the stream of letters was made.
+    BoxCreated(Result<String, CourierError>),
+    /// What stands at the name of another host.
+    Roster { host: HostName, standing: Result<Option<StoredRoster>, CourierError> },
+}
+
+/// The server's clock, as this host's last roster shows it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ServerTime {
+    /// When the roster was stored, by the server's clock, in milliseconds since 1970.
+    pub(super) stored_ms: i64,
+    /// The same moment by this machine's clock since its boot, as far as it is known.
+    pub(super) boot_ms: u64,
+}
+
+impl ServerTime {
+    /// The server's clock at this moment, if it runs on evenly.
+    pub(super) fn now_ms(&self, boot_ms: u64) -> i64 {
+        self.stored_ms.saturating_add(i64::try_from(boot_ms.saturating_sub(self.boot_ms)).unwrap_or(i64::MAX))
+    }
+}
+
+/// The bridge.
+pub(super) struct Bridge {
+    pub(super) home: Home,
+    pub(super) folder: FleetFolder,
+    pub(super) settings: FleetSettings,
+    pub(super) host: HostFile,
+    pub(super) here: Here,
+    pub(super) keys: Arc<HostKeys>,
+    pub(super) fleet_key: AccountKey,
+    pub(super) teller: Teller,
+    pub(super) courier: NatsCourier,
+    pub(super) clock: Clock,
+    pub(super) now: Now,
+    pub(super) members: Members,
+    pub(super) numbers: RosterNumbers,
+    pub(super) lease: Lease,
+    pub(super) asking: Asking,
+    /// How many publishings of requests are under way.
+    pub(super) in_flight: usize,
+    pub(super) serving: BTreeMap<RequestId, Serving>,
+    /// Letters that can't be judged yet.
+    pub(super) waiting: Vec<WaitingLetter>,
+    pub(super) server_time: Option<ServerTime>,
+    /// When the last roster was put that the server has confirmed, by this machine's clock since its boot.
+    pub(super) put_at_ms: Option<u64>,
+    pub(super) roster: RosterSource,
+    pub(super) directory: Directory,
+    pub(super) audit: Audit,
+    pub(super) done: mpsc::Sender<Done>,
+    pub(super) serves: watch::Sender<bool>,
+    /// When the stream of letters was made.
+    pub(super) box_created: Option<String>,
+    pub(super) members_due_ms: u64,
+    pub(super) view: BridgeView,
+    pub(super) view_due_ms: u64,
+    /// What is wrong, by what it is about.
+    pub(super) problems: BTreeMap<&'static str, String>,
+    /// Why the bridge must end.
+    pub(super) ended: Option<LeaseProblem>,
+}
+
+/// What a bridge is made of.
+pub(super) struct BridgeParts {
+    pub(super) home: Home,
+    pub(super) folder: FleetFolder,
+    pub(super) settings: FleetSettings,
+    pub(super) member: Membership,
+    pub(super) members: Members,
+    pub(super) courier: NatsCourier,
+    pub(super) own: Own,
+    pub(super) numbers: RosterNumbers,
+    pub(super) box_created: Option<String>,
+    pub(super) done: mpsc::Sender<Done>,
+    pub(super) serves: watch::Sender<bool>,
+}
+
+impl Bridge {
+    pub(super) fn new(parts: BridgeParts) -> Result<Bridge, CliError> {
+        let BridgeParts { home, folder, settings, member, members, courier, own, numbers, box_created, done, serves } =
+            parts;
+        let (clock, random) = (Clock::new(), uuid::Uuid::new_v4().as_u64_pair().0);
+        let now = clock.now();
+        let Membership { host, fleet, keys, .. } = member;
+        let here = Here { fleet: fleet.name, host: host.name.clone(), home_id: host.home_id };
+        let teller = Teller {
+            host: host.name.clone(),
+            home_id: host.home_id,
+            instance: own.instance,
+            machine: own.machine.clone(),
+            boot: own.boot.clone(),
+            started_at: now.rfc3339(),
+        };
+        let view = BridgeView {
+            v: 1,
+            host: host.name.to_string(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..BridgeView::default()
+        };
+        let mut bridge = Bridge {
+            roster: RosterSource::new(&home),
+            directory: Directory::new(&folder),
+            audit: Audit::open(&folder),
+            lease: Lease::new(own, now.boot_ms),
+            asking: Asking::new(random),
+            keys: Arc::new(keys),
+            fleet_key: fleet.key,
+            in_flight: 0,
+            serving: BTreeMap::new(),
+            waiting: Vec::new(),
+            server_time: None,
+            put_at_ms: None,
+            members_due_ms: now.boot_ms,
+            view_due_ms: now.boot_ms,
+            problems: BTreeMap::new(),
+            ended: None,
+            home,
+            folder,
+            settings,
+            host,
+            here,
+            teller,
+            courier,
+            clock,
+            now,
+            members,
+            numbers,
+            done,
+            serves,
+            box_created,
+            view,
+        };
+        bridge.take_up_open_requests()?;
+        Ok(bridge)
+    }
+
+    /// What was on its way before this bridge started.
+    fn take_up_open_requests(&mut self) -> Result<(), CliError> {
+        for name in self.folder.names("out")? {
+            let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else { continue };
+            let Some(out) = out::load(&self.folder, &id)? else { continue };
+            // The answer may have been written just before the last bridge ended.
+            if self.folder.read("results", &name)?.is_some() {
+                out::forget(&self.folder, &id)?;
+                continue;
+            }
+            self.asking.take(id, out.taken(&self.now), self.now.boot_ms);
+        }
+        Ok(())
+    }
+
+    /// Whether this bridge serves as its host, and for so much longer.
+    pub(super) fn has_lease(&self, more_ms: u64) -> bool {
+        self.lease.is_valid_for(more_ms, self.now.boot_ms)
+    }
+
+    /// Notes what is wrong with something, for `bridge.json` and doctor; none if nothing is any more.
+    pub(super) fn problem(&mut self, about: &'static str, what: Option<String>) {
+        if self.problems.get(about) == what.as_ref() {
+            return;
+        }
+        match what {
+            Some(what) => {
+                tracing::warn!("{what}");
+                self.problems.insert(about, what);
+            }
+            None => drop(self.problems.remove(about)),
+        }
+        self.view_due_ms = self.now.boot_ms;
+    }
+
+    /// Keeps what must be known after a restart: the highest numbers of rosters, and which stream of letters it was.
+    pub(super) fn save_seen(&self) {
+        let seen = SeenFile {
+            last_n: self.lease.last_n(),
+            numbers: self.numbers.clone(),
+            box_created: self.box_created.clone(),
+        };
+        let bytes = serde_json::to_vec(&seen).expect("a plain value");
+        if let Err(error) = self.folder.write("", SEEN, &bytes, Grade::Fast) {
+            tracing::warn!("{error}");
+        }
+    }
+
+    pub(super) fn note(&mut self, line: AuditLine<'_>, bytes: &[u8]) {
+        self.audit.note(line, bytes, &self.now.rfc3339());
+    }
+
+    /// A digest of a roster as it is put.
+    pub(super) fn digest(bytes: &[u8]) -> Digest {
+        use sha2::Digest as _;
+        sha2::Sha256::digest(bytes).into()
+    }
+}

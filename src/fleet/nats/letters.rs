@@ -1,0 +1,121 @@
+//! Letters as the server delivers them: fetched, and settled.
+
+use super::server::{ANSWER_WITHIN, FleetPlace};
+use crate::fleet::letter::What;
+use async_nats::jetstream::consumer::{PullConsumer, pull};
+use async_nats::jetstream::message::{AckKind, Acker};
+use async_nats::jetstream::{self, Context};
+use futures_util::StreamExt;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// How many letters are asked for at once, of requests and of results.
+const AT_ONCE: usize = 64;
+/// How long one question for letters stays with the server.
+const PULL_FOR: Duration = Duration::from_secs(60);
+/// After how much silence of the server a question for letters is asked again.
+const HEARTBEAT: Duration = Duration::from_secs(25);
+/// How long it takes until letters are asked for again where that has failed.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// A letter that has arrived and is not settled.
+#[derive(Debug)]
+pub struct ArrivedLetter {
+    /// Who has sent it, as its subject says. Only its seal proves it.
+    pub from: String,
+    /// Request or result.
+    pub what: What,
+    /// The sealed bytes.
+    pub sealed: Vec<u8>,
+    /// When the server has stored it, by the server's clock, in milliseconds since 1970.
+    pub stored_ms: i64,
+    /// By which it is settled.
+    pub settling: Settling,
+}
+
+/// By which a letter is settled.
+#[derive(Clone)]
+pub struct Settling(Arc<Acker>);
+
+impl fmt::Debug for Settling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Settling")
+    }
+}
+
+/// How a letter is settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settle {
+    /// It is done with: the server forgets it.
+    Done,
+    /// It comes again after so long.
+    Later(Duration),
+    /// It is never to come again, for it is not authentic.
+    Never,
+    /// It is being worked at: it does not come again yet.
+    Working,
+}
+
+/// Brings letters as long as `serves` says so. It waits while the channel is full.
+pub(super) async fn bring(
+    streams: &Context,
+    place: &FleetPlace,
+    what: What,
+    mut serves: watch::Receiver<bool>,
+    to: mpsc::Sender<ArrivedLetter>,
+) {
+    while serves.wait_for(|serves| *serves).await.is_ok() && !to.is_closed() {
+        if let Err(error) = fetch(streams, place, what, &to).await {
+            tracing::debug!(error = error.to_string(), what = what.as_str(), "letters can't be fetched");
+        }
+        tokio::time::sleep(AGAIN_AFTER).await;
+    }
+}
+
+async fn fetch(
+    streams: &Context,
+    place: &FleetPlace,
+    what: What,
+    to: &mpsc::Sender<ArrivedLetter>,
+) -> Result<(), async_nats::Error> {
+    let (stream, name) = (format!("tk_{}_box", place.fleet), format!("{}-{}", place.host, what.as_str()));
+    let consumer: PullConsumer = streams.get_consumer_from_stream(name, stream).await?;
+    let mut letters = messages(&consumer).await?;
+    while let Some(letter) = letters.next().await {
+        let Some(letter) = arrived(letter?, what) else { continue };
+        if to.send(letter).await.is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+async fn messages(consumer: &PullConsumer) -> Result<pull::Stream, async_nats::Error> {
+    let letters = consumer.stream().max_messages_per_batch(AT_ONCE).expires(PULL_FOR).heartbeat(HEARTBEAT);
+    Ok(letters.messages().await?)
+}
+
+/// A letter as it was delivered; none if its subject or its delivery can't be read.
+fn arrived(delivered: jetstream::Message, what: What) -> Option<ArrivedLetter> {
+    let stored_ms = i64::try_from(delivered.info().ok()?.published.unix_timestamp_nanos() / 1_000_000).ok()?;
+    let (message, acker) = delivered.split();
+    let from = message.subject.split('.').nth(4)?.to_owned();
+    Some(ArrivedLetter { from, what, sealed: message.payload.to_vec(), stored_ms, settling: Settling(Arc::new(acker)) })
+}
+
+impl Settling {
+    /// Settles the letter; false if the server has not confirmed that. Then the letter comes again.
+    pub async fn settle(&self, how: Settle) -> bool {
+        let done = async {
+            match how {
+                Settle::Done => self.0.double_ack().await,
+                Settle::Later(pause) => self.0.ack_with(AckKind::Nak(Some(pause))).await,
+                Settle::Never => self.0.ack_with(AckKind::Term).await,
+                Settle::Working => self.0.ack_with(AckKind::Progress).await,
+            }
+        };
+        tokio::time::timeout(ANSWER_WITHIN, done).await.is_ok_and(|settled| settled.is_ok())
+    }
+}
