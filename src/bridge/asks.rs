@@ -81,7 +81,9 @@ impl Bridge {
             out::save(&self.folder, id, &out).map_err(|error| later(&error))?;
         }
         let age = Age { sent_at: out.sent_at.clone(), age_ms, ttl_ms: out.ttl_ms };
-        let letter = Letter { header: self.header(What::Req, id.clone(), (to, out.to_home), age), parts };
+        let mut header = self.header(What::Req, id.clone(), (to, out.to_home), age);
+        header.server_ms = self.server_time.map(|time| time.now_ms(self.now.boot_ms));
+        let letter = Letter { header, parts };
         match letter.seal(&self.keys, &to.box_key, self.courier.most_bytes()) {
             Ok(sealed) => Ok((out, sealed)),
             Err(LetterError::TooLarge { bytes, most }) => {

@@ -3,10 +3,12 @@
 
 use super::settings::FleetSettings;
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
+use super::sweep;
 use crate::contract;
 use crate::contract::fleet::{BridgeView, LeaseWord};
 use crate::files::Grade;
 use crate::fleet::nats::{ArrivedLetter, CourierError, Heard};
+use std::time::SystemTime;
 
 /// How often `bridge.json` is written when nothing changes, in milliseconds.
 pub(super) const HEARTBEAT_MS: u64 = 15_000;
@@ -47,6 +49,7 @@ impl Bridge {
                 tracing::info!(server = self.courier.server(), "connected");
                 self.view.connected_since = Some(self.now.rfc3339());
                 self.problem("login", None);
+                self.problem("server", None);
                 self.server_time = None;
                 self.ask_for_members();
                 self.ask_for_box();
@@ -59,6 +62,9 @@ impl Bridge {
                 let what =
                     "The server refuses this host's login: the host was expelled, or its ticket is for another server.";
                 self.problem("login", Some(what.to_owned()));
+            }
+            Heard::Unreached(why) => {
+                self.problem("server", Some(format!("The server is not reached ({why}); tasuki-fleet tries again.")));
             }
             Heard::NotAllowed(what) => {
                 tracing::warn!(what, "the server does not allow it");
@@ -110,6 +116,10 @@ impl Bridge {
         }
         self.serve_due();
         self.tend_directory();
+        if self.now.boot_ms >= self.sweep_due_ms {
+            self.sweep_due_ms = self.now.boot_ms.saturating_add(sweep::EVERY_MS);
+            sweep::sweep(&self.folder, &self.home, SystemTime::now());
+        }
         if self.now.boot_ms >= self.members_due_ms && self.view.connected_since.is_some() {
             self.ask_for_members();
         }

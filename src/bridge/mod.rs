@@ -5,9 +5,9 @@
 //! 2. `folder`, `settings`, `identity`, `owner`: `HOME/fleet` and what lies in it.
 //! 3. `run`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`: being this
 //!    host, and no other bridge being it too. `asks`: requests of this host, with `out`, their files. `serves`: requests
-//!    to this host, with `answers`.
+//!    to this host, with `answers` and `personas`.
 //! 4. `roster`: what this host tells of itself. `looks`, `directory`: what others tell.
-//! 5. `audit`: one line for each letter.
+//! 5. `audit`: one line for each letter. `sweep`: nothing grows for ever.
 //!
 //! Nothing here decides by itself who is believed or what is due: that is in [`crate::fleet`].
 
@@ -24,6 +24,7 @@ mod members_file;
 mod name;
 mod out;
 mod owner;
+mod personas;
 mod problem;
 mod roster;
 mod run;
@@ -32,6 +33,7 @@ mod serves;
 mod serving;
 mod settings;
 mod state;
+mod sweep;
 mod watch;
 
 pub use commands::main;

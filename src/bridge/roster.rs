@@ -1,5 +1,6 @@
 //! What this host tells the others of itself, read from the views that its sidecar writes.
 
+use super::personas::{FILES, MOST};
 use crate::cli::view::{self, ViewFile};
 use crate::config::Home;
 use crate::contract::fleet::{HostAgent, HostError, HostHandoff, HostPersona, HostSidecar, SidecarWord};
@@ -16,10 +17,6 @@ use std::collections::BTreeSet;
 const MOST_ENTRIES: usize = 1_000;
 /// How long handoffs that have ended are told of, in milliseconds.
 const A_DAY_MS: i64 = 24 * 3_600_000;
-/// The files that make a persona.
-const PERSONA_FILES: [&str; 2] = ["persona.toml", "skill.md"];
-/// The largest of them that is read, in bytes.
-const MOST_PERSONA: u64 = 1 << 20;
 
 /// The entries of a roster.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,7 +35,7 @@ pub(super) struct RosterSource {
 }
 
 impl RosterSource {
-    pub(super) fn new(_home: &Home) -> RosterSource {
+    pub(super) fn new() -> RosterSource {
         RosterSource { last: Entries::default() }
     }
 
@@ -153,10 +150,10 @@ fn personas(home: &Home, hide: &[String]) -> Vec<HostPersona> {
 }
 
 /// A hash over the files that make a persona, each after its name and length; none if it has none.
-pub(super) fn persona_sha256(home: &Home, slug: &str) -> Option<String> {
+fn persona_sha256(home: &Home, slug: &str) -> Option<String> {
     let mut all = Vec::new();
-    for name in PERSONA_FILES {
-        if let Ok(Some(bytes)) = view::read_bytes(&home.personas().join(slug).join(name), MOST_PERSONA) {
+    for name in FILES {
+        if let Ok(Some(bytes)) = view::read_bytes(&home.personas().join(slug).join(name), MOST) {
             all.extend_from_slice(format!("{name} {}\n", bytes.len()).as_bytes());
             all.extend_from_slice(&bytes);
         }

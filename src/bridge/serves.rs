@@ -4,6 +4,7 @@
 use super::answers;
 use super::audit::AuditLine;
 use super::out::{FleetRefused, MAIN_PART, kind_of};
+use super::personas;
 use super::serving::{Serving, WaitingLetter};
 use super::state::{Bridge, Done};
 use crate::cli::error::CliError;
@@ -13,7 +14,7 @@ use crate::core::host::HostName;
 use crate::core::id::RequestId;
 use crate::core::time::millis;
 use crate::files::Grade;
-use crate::fleet::answering::{FleetRefusal, Judged, LetterContext, judge, request_id, sender};
+use crate::fleet::answering::{FleetRefusal, Judged, LetterContext, judge, on_its_way_ms, request_id, sender};
 use crate::fleet::asking::Published;
 use crate::fleet::letter::Age;
 use crate::fleet::nats::{ArrivedLetter, Settle, Settling};
@@ -150,6 +151,7 @@ impl Bridge {
         let asked: serde_json::Value = serde_json::from_slice(request).unwrap_or_default();
         let sidecar_answers = || matches!(sidecar_alive(self.home.root(), &self.now), SidecarPresence::Alive { .. });
         let kind = asked["kind"].as_str();
+        let is_own_kind = [Some(VIEW), Some(personas::KIND)].contains(&kind);
         let known = LetterContext {
             accepts: &self.settings.accept,
             kind,
@@ -158,8 +160,8 @@ impl Bridge {
             is_answered,
             sent_wall_ms: millis(&header.sent_at),
             now_wall_ms: self.now.wall_ms,
-            in_stream_ms: u64::try_from(server_now.saturating_sub(stored_ms)).unwrap_or(0),
-            can_serve: self.has_lease(SPARE_MS) && (kind == Some(VIEW) || sidecar_answers()),
+            in_stream_ms: on_its_way_ms(header, stored_ms, server_now),
+            can_serve: self.has_lease(SPARE_MS) && (is_own_kind || sidecar_answers()),
         };
         judge(header, from, &self.here, &known)
     }
@@ -185,6 +187,11 @@ impl Bridge {
             Judged::CarryOut if serving.kind == VIEW => {
                 let result = answers::view(&self.home, rid, &serving.request, &self.now);
                 serving.answer = Some(contract::text(&result).into_bytes());
+            }
+            Judged::CarryOut if serving.kind == personas::KIND => {
+                let parts = parts.get(1..).unwrap_or_default();
+                let result = personas::put((&self.home, &self.folder), rid, &serving.request, parts, &self.now);
+                serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
             }
             Judged::CarryOut => self.drop_into_spool(rid, &serving.request, parts.get(1..).unwrap_or_default())?,
             Judged::NotAuthentic(_) | Judged::Later => {}

@@ -99,6 +99,7 @@ pub(super) struct Bridge {
     /// When the stream of letters was made.
     pub(super) box_created: Option<String>,
     pub(super) members_due_ms: u64,
+    pub(super) sweep_due_ms: u64,
     pub(super) view: BridgeView,
     pub(super) view_due_ms: u64,
     /// What is wrong, by what it is about.
@@ -146,7 +147,7 @@ impl Bridge {
             ..BridgeView::default()
         };
         let mut bridge = Bridge {
-            roster: RosterSource::new(&home),
+            roster: RosterSource::new(),
             directory: Directory::new(&folder),
             audit: Audit::open(&folder),
             lease: Lease::new(own, now.boot_ms),
@@ -159,6 +160,7 @@ impl Bridge {
             server_time: None,
             put_at_ms: None,
             members_due_ms: now.boot_ms,
+            sweep_due_ms: now.boot_ms,
             view_due_ms: now.boot_ms,
             problems: BTreeMap::new(),
             ended: None,

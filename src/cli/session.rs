@@ -54,7 +54,7 @@ impl CliSession {
     ) -> Result<ViewFile<T>, CliError> {
         let Some(host) = host else { return self.ask(kind, fields, patience) };
         let patience = self.timeout.unwrap_or(patience);
-        request::ask(&self.home, &RemoteRequest { host, kind, fields, patience, ttl: self.timeout })
+        request::ask(&self.home, &RemoteRequest { host, kind, fields, patience, ttl: self.timeout, parts: Vec::new() })
     }
 
     /// Prints an answer: the whole of it under `--json`, else one line.

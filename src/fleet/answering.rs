@@ -121,6 +121,14 @@ pub fn disagrees(header: &Header, what: What, from: &Member, here: &Here) -> Opt
     }
 }
 
+/// How long a letter was on its way, in milliseconds, by the server's clock alone: since the server has stored it, or since
+/// it was made if the sender could say so. A server whose clock was set back counts as no time at all.
+#[must_use]
+pub fn on_its_way_ms(header: &Header, stored_ms: i64, server_now_ms: i64) -> u64 {
+    let since = header.server_ms.map_or(stored_ms, |made_ms| made_ms.min(stored_ms));
+    u64::try_from(server_now_ms.saturating_sub(since)).unwrap_or(0)
+}
+
 /// Judges a request whose letter was opened with the key of `from`.
 #[must_use]
 pub fn judge(header: &Header, from: &Member, here: &Here, known: &LetterContext<'_>) -> Judged {

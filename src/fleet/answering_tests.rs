@@ -136,3 +136,15 @@ fn only_a_member_is_a_sender() {
     assert_eq!(sender(&list, "a").map(|member| &member.name), Some(&name("a")));
     assert!(["b", "", "*", "_fleet", "a.b"].iter().all(|from| sender(&list, from).is_none()));
 }
+
+#[test]
+fn the_time_before_the_server_had_the_letter_counts_too() {
+    let mut header = setting().header;
+    assert_eq!(on_its_way_ms(&header, 10_000, 12_000), 2_000);
+    header.server_ms = Some(4_000);
+    assert_eq!(on_its_way_ms(&header, 10_000, 12_000), 8_000);
+    // A sender that knows the clock wrongly does not make a letter younger than the server says.
+    header.server_ms = Some(11_000);
+    assert_eq!(on_its_way_ms(&header, 10_000, 12_000), 2_000);
+    assert_eq!(on_its_way_ms(&header, 10_000, 9_000), 0);
+}

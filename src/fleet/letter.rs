@@ -63,6 +63,10 @@ pub struct Header {
     pub age_ms: u64,
     /// How old the request may become, in milliseconds.
     pub ttl_ms: u64,
+    /// When the letter was made, by the server's clock as far as the sender knows it, in milliseconds since 1970. With it the
+    /// receiver also counts the time before the server had the letter, in which it may have lain in a connection that was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_ms: Option<i64>,
     parts: Vec<PartHead>,
 }
 
@@ -119,7 +123,21 @@ impl Header {
     pub fn new(fleet: FleetName, what: What, id: FleetId, ends: Ends, age: Age) -> Header {
         let Ends { from, to, from_home, to_home } = ends;
         let Age { sent_at, age_ms, ttl_ms } = age;
-        Header { v: FORM, fleet, what, id, from, to, from_home, to_home, sent_at, age_ms, ttl_ms, parts: Vec::new() }
+        Header {
+            v: FORM,
+            fleet,
+            what,
+            id,
+            from,
+            to,
+            from_home,
+            to_home,
+            sent_at,
+            age_ms,
+            ttl_ms,
+            server_ms: None,
+            parts: Vec::new(),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod ground;
 mod hosts;
 mod membership;
+mod persona;
 mod rights;
 mod server;
 mod service;
@@ -93,6 +94,9 @@ enum FleetCommand {
     /// Show what this host was asked for and has asked for, newest last. There is no text in it.
     #[command(after_help = "Example:\n  tasuki fleet audit --limit 20")]
     Audit(hosts::AuditArgs),
+    /// Give personas to other hosts.
+    #[command(subcommand)]
+    Persona(persona::FleetPersonaCommand),
     /// Let systemd run the bridge for you.
     #[command(subcommand)]
     Service(service::FleetServiceCommand),
@@ -155,13 +159,15 @@ fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
         FleetCommand::Rejoin => membership::rejoin(&session),
         FleetCommand::Hosts => hosts::list(&session),
         FleetCommand::Audit(args) => hosts::audit(&session, args),
+        FleetCommand::Persona(command) => persona::command(&session, command),
         FleetCommand::Service(command) => service::command(&session, command),
     }
 }
 
-/// The log of `run` goes to standard error; `TASUKI_LOG` says how much of it.
+/// The log of `run` goes to standard error; `TASUKI_LOG` says how much of it. What the client library says of the
+/// connection, tasuki-fleet says itself.
 fn log(json: bool) {
-    let filter = std::env::var("TASUKI_LOG").unwrap_or_else(|_| "tasuki=info,tasuki_fleet=info,warn".to_owned());
+    let filter = std::env::var("TASUKI_LOG").unwrap_or_else(|_| "tasuki=info,warn,async_nats=off".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_else(|_| "info".into());
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     if json {

@@ -6,6 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::hosts;
 use crate::cli::view::ViewFile;
 use crate::config::Home;
+use crate::contract::fleet::FleetPart;
 use crate::contract::{FleetRequestFile, FleetResultFile};
 use crate::core::host::{FleetId, HostName};
 use crate::exit;
@@ -30,6 +31,8 @@ pub struct RemoteRequest<'a> {
     pub patience: Duration,
     /// How old the request may become before it is carried out; none for the bridge's own setting.
     pub ttl: Option<Duration>,
+    /// Files that go with it.
+    pub parts: Vec<FleetPart>,
 }
 
 /// Leaves a request for the bridge and waits for its answer. Returns the answer's `result`.
@@ -47,7 +50,7 @@ pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'
         to: request.host.to_string(),
         request: Value::Object(body),
         ttl: request.ttl.map(|ttl| humantime::format_duration(ttl.min(LONGEST_TTL)).to_string()),
-        parts: Vec::new(),
+        parts: request.parts.clone(),
     };
     let bytes = json!(file).to_string().into_bytes();
     if bytes.len() as u64 > MAX_INPUT_BYTES {

@@ -53,7 +53,9 @@ pub(super) fn tell(heard: &mpsc::Sender<Heard>, event: Event) {
         Event::Disconnected | Event::Closed => Heard::Disconnected,
         Event::ServerError(async_nats::ServerError::AuthorizationViolation) => Heard::LoginRefused,
         Event::ServerError(error) => Heard::NotAllowed(error.to_string()),
-        Event::LameDuckMode | Event::Draining | Event::SlowConsumer(_) | Event::ClientError(_) => return,
+        Event::ClientError(error) if error.to_string().contains("authorization violation") => Heard::LoginRefused,
+        Event::ClientError(error) => Heard::Unreached(error.to_string()),
+        Event::LameDuckMode | Event::Draining | Event::SlowConsumer(_) => return,
     };
     let _ = heard.try_send(news);
 }

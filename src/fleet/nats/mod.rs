@@ -121,11 +121,14 @@ impl NatsCourier {
         self.client.max_payload().min(2 << 20).saturating_sub(ROOM)
     }
 
+    fn is_connected(&self) -> bool {
+        self.client.connection_state() == async_nats::connection::State::Connected
+    }
+
     /// The server's version and name, if it is connected.
     #[must_use]
     pub fn server(&self) -> Option<String> {
-        let is_connected = self.client.connection_state() == async_nats::connection::State::Connected;
-        let info = self.client.try_server_info().filter(|_| is_connected)?;
+        let info = self.client.try_server_info().filter(|_| self.is_connected())?;
         Some(format!("nats-server {} at {}", info.version, info.connect_urls.first().unwrap_or(&info.server_name)))
     }
 
@@ -169,6 +172,10 @@ impl NatsCourier {
     }
 
     async fn put_bytes(&self, subject: String, headers: HeaderMap, bytes: Vec<u8>) -> Option<PubAck> {
+        // What is given to the client while it is cut off would be sent whenever it is back: too late for a letter.
+        if !self.is_connected() {
+            return None;
+        }
         let asked = self.client.request_with_headers(subject, headers, bytes.into());
         let answer = tokio::time::timeout(ANSWER_WITHIN, asked).await.ok()?.ok()?;
         serde_json::from_slice(&answer.payload).ok()

@@ -55,6 +55,8 @@ pub enum Heard {
     Disconnected,
     /// The server refuses this host's login.
     LoginRefused,
+    /// The server was not reached, for this reason; the client tries again by itself.
+    Unreached(String),
     /// The server has refused something that this host has tried.
     NotAllowed(String),
 }

@@ -1,0 +1,12 @@
+//! Several hosts and a real NATS server on this machine's loopback: sidecars, bridges, tmux servers and demo agents. Where
+//! no NATS server can be had, all of it is counted as skipped.
+
+mod asks;
+mod clones;
+mod deaths;
+mod fleet;
+mod hostile;
+mod secrecy;
+mod server;
+mod support;
+mod times;

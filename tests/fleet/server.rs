@@ -1,0 +1,98 @@
+//! What the server may do: be away, lose everything, go back to an earlier state.
+
+use crate::fleet::{TestFleet, check_promises, text};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp is everywhere");
+    assert!(copied.success());
+}
+
+#[test]
+fn while_the_server_is_away_all_else_works_and_afterwards_all_is_answered() {
+    let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.accept("a", &["send", "view"]);
+    let agents = b.stage.agents(&["kai", "mia"]);
+    fleet.server.kill();
+    let mut sent = Vec::new();
+    for number in 0..12 {
+        let (id, agent, words) =
+            (format!("t{number}"), agents[number % 2].clone(), format!("text <{number}> of before"));
+        a.drop_to(&id, "b", &text(&agent, &words), Some("1h"));
+        sent.push((id, agent, words));
+    }
+    a.drop_to("short", "b", &json!({"kind": "view", "of": "agents"}), Some("1s"));
+    a.until("they are taken", || a.files("out/t11.json").exists());
+    // The sidecars need no server.
+    assert_eq!(b.stage.ask(&text(&agents[0], "from here"))["result"]["verdict"], "delivered");
+    // Its second is over before anybody can be asked.
+    std::thread::sleep(Duration::from_millis(1_100));
+    fleet.server.start();
+    a.until("all is answered", || sent.iter().all(|(id, ..)| a.answer(id).is_some()));
+    check_promises(a, b, &sent);
+    // It is published no more after its time: it is answered a minute later, or b has found it to be too late.
+    let short = a.answer("short");
+    assert!(short.as_ref().is_none_or(|answer| answer["status"] == 410), "{short:?}");
+}
+
+#[test]
+fn a_server_that_has_lost_everything_is_set_up_again_and_nothing_is_lost_or_done_twice() {
+    let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.accept("a", &["send"]);
+    let agent = b.stage.agent("kai");
+    let mut sent = Vec::new();
+    let mut send = |number: usize| {
+        let (id, words) = (format!("t{number}"), format!("text <{number}> to a server that forgets"));
+        a.drop_to(&id, "b", &text(&agent, &words), Some("1h"));
+        sent.push((id, agent.clone(), words));
+    };
+    (0..4).for_each(&mut send);
+    // Some are answered, some are on their way.
+    a.until("one is answered", || a.answer("t0").is_some());
+    fleet.server.kill();
+    fs::remove_dir_all(fleet.server.store()).expect("its store");
+    (4..8).for_each(&mut send);
+    fleet.server.start();
+    a.until("it is noticed", || !a.bridge_view()["problem"].is_null());
+    a.fleet(&["setup"]);
+    // Each host waits a minute before it takes a name at a server that shows nothing of its past.
+    a.until_within(Duration::from_secs(150), "all is answered", || sent.iter().all(|(id, ..)| a.answer(id).is_some()));
+    check_promises(a, b, &sent);
+    assert!(a.fleet(&["hosts"]).contains('b'), "the list of members is there again");
+}
+
+#[test]
+fn a_server_that_was_put_back_to_an_earlier_state_brings_nothing_back() {
+    let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.accept("a", &["send"]);
+    let agent = b.stage.agent("kai");
+    let send = |number: usize| {
+        let (id, words) = (format!("t{number}"), format!("text <{number}> to a server that goes back"));
+        a.drop_to(&id, "b", &text(&agent, &words), Some("1h"));
+        (id, agent.clone(), words)
+    };
+    // Letters that no bridge has fetched are in the state that comes back.
+    b.kill_bridge();
+    let mut sent: Vec<_> = (0..3).map(send).collect();
+    a.until("they are at the server", || a.audit().iter().filter(|line| line["status"] == "sent").count() >= 3);
+    fleet.server.kill();
+    let aside = fleet.server.folder.join("aside");
+    copy(&fleet.server.store(), &aside);
+    fleet.server.start();
+    b.start_bridge();
+    a.until("all is answered", || sent.iter().all(|(id, ..)| a.answer(id).is_some()));
+    fleet.server.kill();
+    fs::remove_dir_all(fleet.server.store()).expect("its store");
+    copy(&aside, &fleet.server.store());
+    fleet.server.start();
+    sent.push(send(3));
+    a.until_within(Duration::from_secs(150), "the last is answered too", || a.answer("t3").is_some());
+    check_promises(a, b, &sent);
+}

@@ -1,0 +1,15 @@
+//! What tests of the fleet share with others, of what lies in `tests/support`.
+#![allow(dead_code, reason = "the parts are made for more tests than these")]
+
+#[path = "../support/random.rs"]
+pub(crate) mod random;
+#[path = "../support/stage.rs"]
+pub(crate) mod stage;
+#[path = "../support/stage_checks.rs"]
+pub(crate) mod stage_checks;
+#[path = "../support/stage_files.rs"]
+pub(crate) mod stage_files;
+#[path = "../support/stage_hostile.rs"]
+pub(crate) mod stage_hostile;
+#[path = "../support/tally.rs"]
+pub(crate) mod tally;
