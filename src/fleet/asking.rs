@@ -133,6 +133,13 @@ impl Asking {
         self.open.get(id).is_some_and(|open| open.asked.to == *from && open.asked.to_home == from_home)
     }
 
+    /// Whether an open request was meant for an earlier home of this host. Then the home that is there now can answer one
+    /// thing: that it is another one (410 `host_reborn`).
+    #[must_use]
+    pub fn awaits_earlier_home(&self, id: &FleetId, from: &HostName, from_home: HomeId) -> bool {
+        self.open.get(id).is_some_and(|open| open.asked.to == *from && open.asked.to_home != from_home)
+    }
+
     /// The answer is written.
     pub fn answered(&mut self, id: &FleetId) {
         self.open.remove(id);

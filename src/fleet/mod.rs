@@ -14,10 +14,12 @@
 //! 7. `rights`: which host may ask this one for what. Nobody may ask for anything until its operator says so.
 //! 8. `asking`: when a request is published, published again, and given up.
 //! 9. `answering`: what a letter from another host is worth.
+//! 10. `ages`: how old a request is, at both ends.
 //!
 //! The courier may lose, repeat, delay, reorder and forge. What it does to a letter is seen when the letter is opened,
 //! and what it does to a list or a roster when the signature is checked.
 
+pub mod ages;
 pub mod answering;
 pub mod asking;
 pub mod keys;
@@ -28,6 +30,7 @@ pub mod rights;
 pub mod roster;
 pub mod signed;
 
+pub use ages::{CourierTime, Moment};
 pub use answering::{FleetRefusal, Judged};
 pub use asking::{Asking, AskingStep, TakenRequest};
 pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, UserKey};
