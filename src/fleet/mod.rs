@@ -29,6 +29,8 @@ pub mod members;
 pub mod rights;
 pub mod roster;
 pub mod signed;
+#[cfg(test)]
+mod sim;
 
 pub use ages::{CourierTime, Moment};
 pub use answering::{FleetRefusal, Judged};
