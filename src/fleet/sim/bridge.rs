@@ -224,20 +224,20 @@ impl World {
                     self.write_result(at, &id, answer.to_owned())?;
                 }
                 Some(AskingStep::Publish { id, message, age_ms, is_first }) => {
-                    self.publish_request(at, id, message, age_ms, is_first)?;
+                    self.publish_request(at, &id, message, age_ms, is_first)?;
                 }
             }
         }
         panic!("asking is never done");
     }
 
-    fn publish_request(&mut self, at: usize, id: FleetId, number: u64, age_ms: u64, is_first: bool) -> Step {
+    fn publish_request(&mut self, at: usize, id: &FleetId, number: u64, age_ms: u64, is_first: bool) -> Step {
         if is_first {
-            self.homes[at].disk.out.get_mut(&id).expect("it is open").was_begun = true;
+            self.homes[at].disk.out.get_mut(id).expect("it is open").was_begun = true;
             self.point(at)?;
         }
         let home = &self.homes[at];
-        let (host, out) = (home.host, home.disk.out[&id].clone());
+        let (host, out) = (home.host, home.disk.out[id].clone());
         let (from, to) = (cast().names[host].clone(), cast().names[out.ask.to].clone());
         let is_member = home.disk.members.list().find(&to).is_some();
         let ends = Ends { from, to, from_home: home.home_id, to_home: out.to_home };
@@ -249,7 +249,7 @@ impl World {
         self.point(at)?;
         let now = self.homes[at].boot_ms(self.now_ms);
         if let (Some(published), Some(bridge)) = (published, &mut self.homes[at].bridge) {
-            bridge.asking.published(&id, number, published, now);
+            bridge.asking.published(id, number, published, now);
         }
         Ok(())
     }

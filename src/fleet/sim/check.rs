@@ -66,10 +66,10 @@ impl World {
 
     /// At no time do two bridges of one host serve.
     pub(super) fn promise_one_serves(&mut self) {
-        for host in 0..HOSTILE {
+        for (host, name) in NAMES.iter().enumerate() {
             let serve = |home: &&super::home::Home| home.host == host && home.serves(0, self.now_ms);
             if self.homes.iter().filter(serve).count() > 1 {
-                self.broken(format!("two bridges serve as {}", NAMES[host]));
+                self.broken(format!("two bridges serve as {name}"));
             }
         }
     }

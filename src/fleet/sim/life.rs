@@ -226,7 +226,7 @@ impl World {
         // Its programs may use the same ids again.
         let ids: Vec<_> = self.asked.iter().filter(|asked| asked.from == host).map(|asked| asked.id.clone()).collect();
         for id in ids.into_iter().take(2) {
-            self.ask_as(at, (at + 1) % HONEST, "agent_send", 2 * MINUTE_MS, id);
+            self.ask_as(at, (at + 1) % HONEST, "agent_send", 2 * MINUTE_MS, &id);
         }
     }
 

@@ -129,15 +129,15 @@ impl World {
     pub(super) fn ask(&mut self, at: usize, to: usize, kind: &str, ttl_ms: u64) -> FleetId {
         self.texts += 1;
         let id: FleetId = format!("r-{}", self.texts).parse().expect("an id");
-        self.ask_as(at, to, kind, ttl_ms, id.clone());
+        self.ask_as(at, to, kind, ttl_ms, &id);
         id
     }
 
-    pub(super) fn ask_as(&mut self, at: usize, to: usize, kind: &str, ttl_ms: u64, id: FleetId) {
+    pub(super) fn ask_as(&mut self, at: usize, to: usize, kind: &str, ttl_ms: u64, id: &FleetId) {
         self.texts += 1;
         let bytes = format!("{kind} text-{}", self.texts);
         let home = &mut self.homes[at];
-        let record = Asked::new(home.host, home.home_id, &id, to, &bytes, ttl_ms);
+        let record = Asked::new(home.host, home.home_id, id, to, &bytes, ttl_ms);
         home.disk.requests.insert(id.clone(), Ask { to, bytes: bytes.clone(), ttl_ms });
         self.asked.push(record);
         self.trace(at, &format!("asks {} {id}: {bytes} within {ttl_ms}", NAMES[to]));
