@@ -30,7 +30,7 @@ pub mod rights;
 pub mod roster;
 pub mod signed;
 #[cfg(test)]
-mod sim;
+mod tests;
 
 pub use ages::{CourierTime, Moment};
 pub use answering::{FleetRefusal, Judged};
