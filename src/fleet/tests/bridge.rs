@@ -6,7 +6,7 @@ use super::super::lease::{Lease, LeaseAct, LeaseProblem, OursSeen, Own};
 use super::super::letter::{Age, Ends, Header, Letter, LetterPart, What};
 use super::super::rights::may_be_asked;
 use super::home::{Bridge, Link, Out};
-use super::seal::{Sealed, cast, open, place, seal};
+use super::seal::{NAMES, Sealed, cast, open, place, seal};
 use super::server::{Entry, Message, Settle};
 use super::world::World;
 use crate::core::host::FleetId;
@@ -119,6 +119,9 @@ impl World {
                 }
                 Some(LeaseAct::Put { n, expected, serves }) => {
                     self.point(at)?;
+                    if n <= std::mem::replace(&mut self.homes[at].highest_n, n) {
+                        self.broken(format!("{} puts a roster whose number has gone back to {n}", NAMES[host]));
+                    }
                     self.put(at, n, expected, serves);
                 }
             }

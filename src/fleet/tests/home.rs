@@ -165,6 +165,8 @@ pub(super) struct Home {
     pub(super) sidecar_died_ms: u64,
     /// The newest list that it has ever accepted: it must never go back.
     pub(super) highest_list: u64,
+    /// The number of the last roster that it has put: it must never go back either.
+    pub(super) highest_n: u64,
     /// The last time at which its bridge did not serve.
     pub(super) idle_ms: u64,
     pub(super) problems: BTreeSet<&'static str>,

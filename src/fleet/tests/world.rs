@@ -223,7 +223,7 @@ impl World {
         let home_id = HomeId(Uuid::from_u128(self.homes_made.into()));
         let host = self.homes[at].host;
         self.homes[at].home_id = home_id;
-        self.homes[at].disk.last_n = 0;
+        (self.homes[at].disk.last_n, self.homes[at].highest_n) = (0, 0);
         self.change_members(|members| {
             for member in members.iter_mut().filter(|member| member.name == cast().names[host]) {
                 member.home_id = home_id;
@@ -263,6 +263,7 @@ fn home(host: usize, list: &MemberList, ahead_ms: i64) -> Home {
         sidecar_runs: true,
         sidecar_died_ms: 0,
         highest_list: list.version,
+        highest_n: 0,
         idle_ms: 0,
         problems: std::collections::BTreeSet::new(),
     }
