@@ -6,7 +6,7 @@ use super::home::{Disk, Home, Link};
 use super::seal::{HOSTILE, cast};
 use super::server::Faults;
 use super::world::{HONEST, World, accepts};
-use crate::core::host::HomeId;
+use crate::core::host::{FleetId, HomeId};
 
 const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
@@ -224,7 +224,8 @@ impl World {
         self.homes[at].disk = Disk::new(members);
         self.renew_identity_now(at);
         // Its programs may use the same ids again.
-        let ids: Vec<_> = self.asked.iter().filter(|asked| asked.from == host).map(|asked| asked.id.clone()).collect();
+        let own = self.asked.iter().filter(|asked| asked.from == host);
+        let ids: std::collections::BTreeSet<FleetId> = own.map(|asked| asked.id.clone()).collect();
         for id in ids.into_iter().take(2) {
             self.ask_as(at, (at + 1) % HONEST, "agent_send", 2 * MINUTE_MS, &id);
         }
