@@ -223,6 +223,8 @@ impl World {
         let home_id = HomeId(Uuid::from_u128(self.homes_made.into()));
         let host = self.homes[at].host;
         self.homes[at].home_id = home_id;
+        // It may be a home that was put back: what is open in it may have been sent in the life that it has lost.
+        self.homes[at].disk.out.values_mut().for_each(|out| out.was_begun = true);
         (self.homes[at].disk.last_n, self.homes[at].highest_n) = (0, 0);
         self.change_members(|members| {
             for member in members.iter_mut().filter(|member| member.name == cast().names[host]) {
