@@ -1,6 +1,7 @@
 //! What must stay true whatever happens: while the world runs, and when it has come to rest.
 
 use super::super::answering::request_id;
+use super::super::lease::VALID_MS;
 use super::home::Waiting;
 use super::seal::{HOSTILE, NAMES, cast};
 use super::world::{HONEST, World};
@@ -64,8 +65,13 @@ impl World {
         }
     }
 
-    /// At no time do two bridges of one host serve.
+    /// At no time do two bridges of one host serve. What the lease can't see is left out: a copy has served while the home
+    /// saw nothing, and the server forgets that. Then both serve until the lease of one of them is over.
     pub(super) fn promise_one_serves(&mut self) {
+        let is_forgotten = self.forgot_ms.is_some_and(|at| self.now_ms.saturating_sub(at) < VALID_MS);
+        if is_forgotten && self.homes.len() > HONEST {
+            return;
+        }
         for (host, name) in NAMES.iter().enumerate() {
             let serve = |home: &&super::home::Home| home.host == host && home.serves(0, self.now_ms);
             if self.homes.iter().filter(serve).count() > 1 {

@@ -126,6 +126,7 @@ impl World {
             0 => {
                 let created = self.server.created + 1_000 + self.rng.below(1_000);
                 self.server.empty(created);
+                self.forgot_ms = Some(self.now_ms);
                 self.trace(usize::MAX, "the server's store is deleted");
             }
             1 if !self.snapshots.is_empty() => {

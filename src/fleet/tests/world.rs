@@ -44,6 +44,8 @@ pub(super) struct World {
     pub(super) faults_found: Vec<String>,
     pub(super) traced: VecDeque<String>,
     pub(super) is_resting: bool,
+    /// When the server's store was deleted last.
+    pub(super) forgot_ms: Option<u64>,
     /// Hosts as which a copy of their home has served: what the two homes have done is known to neither of them.
     pub(super) split: std::collections::BTreeSet<usize>,
     /// What was given to a sidecar because of a letter that somebody has played again.
@@ -87,6 +89,7 @@ impl World {
             faults_found: Vec::new(),
             traced: VecDeque::new(),
             is_resting: false,
+            forgot_ms: None,
             split: Default::default(),
             played_again: Default::default(),
         }
