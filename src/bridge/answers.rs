@@ -1,7 +1,7 @@
 //! Answers of this host to others: where they are found, and the kinds that the bridge answers itself.
 
 use super::folder::FleetFolder;
-use super::out::FleetRefused;
+use super::out::{FleetRefused, MAIN_PART};
 use crate::cli::error::CliError;
 use crate::cli::view;
 use crate::config::Home;
@@ -9,10 +9,11 @@ use crate::contract::{self, ResultFile};
 use crate::core::id::RequestId;
 use crate::core::text::sha256;
 use crate::core::time::Now;
-use crate::files::Grade;
+use crate::files::{self, Grade};
 use crate::spool::client;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 
 /// The most views of a kind that one answer has.
 const MOST_VIEWS: usize = 200;
@@ -28,15 +29,40 @@ pub(super) fn given(folder: &FleetFolder, home: &Home, rid: &RequestId) -> Resul
     Ok(client::read_result(home.root(), rid)?)
 }
 
-/// The answer that is sent: the one that was given, or a refusal if that was given to another request of the same id.
-pub(super) fn for_request(given: Vec<u8>, rid: &RequestId, request: &[u8], now: &Now) -> Vec<u8> {
-    let read: Option<ResultFile> = contract::read(&given).ok().flatten();
-    let is_other = read.is_some_and(|result| result.request_sha256 != sha256(request));
-    if !is_other {
-        return given;
+/// What is known of a request before its letter is judged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct KnownRequest {
+    /// Its answer, if it has one.
+    pub(super) given: Option<Vec<u8>>,
+    /// The bytes that were put into the spool under its id, or were about to be.
+    pub(super) dropped: Option<Vec<u8>>,
+}
+
+impl KnownRequest {
+    /// Whether what is known is about another request of the same id.
+    pub(super) fn is_another(&self, request: &[u8]) -> bool {
+        let answered: Option<ResultFile> = self.given.as_ref().and_then(|given| contract::read(given).ok().flatten());
+        let is_other_answer = answered.is_some_and(|result| result.request_sha256 != sha256(request));
+        is_other_answer || self.dropped.as_ref().is_some_and(|dropped| dropped != request)
     }
-    let refused = FleetRefused::new(409, "id_reused", "Another request of this id was answered here before.");
-    contract::text(&refused.result(rid.as_str(), None, request, &now.rfc3339())).into_bytes()
+}
+
+/// Reads what is known of a request.
+///
+/// # Errors
+/// It is there and can't be read.
+pub(super) fn known(folder: &FleetFolder, home: &Home, rid: &RequestId) -> Result<KnownRequest, CliError> {
+    let dropped = folder.read(&format!("in/{rid}"), MAIN_PART)?;
+    Ok(KnownRequest { given: given(folder, home, rid)?, dropped })
+}
+
+/// Takes a request out of the spool, if it is still there.
+///
+/// # Errors
+/// The system's.
+pub(super) fn take_back(home: &Home, rid: &RequestId) -> std::io::Result<()> {
+    let dir = files::open_dir(&home.requests())?;
+    files::remove_at(&dir, OsStr::new(&format!("{rid}.json"))).map(drop)
 }
 
 /// Writes down what the bridge itself answers, before it is told.
@@ -136,9 +162,12 @@ mod tests {
         let refused = FleetRefused::new(403, "not_accepted", "No.");
         let told = tell(&folder, &rid, &refused.result(rid.as_str(), None, b"one", &NOW.rfc3339())).expect("written");
         assert_eq!(given(&folder, &home, &rid).expect("readable"), Some(told.clone()));
-        assert_eq!(for_request(told.clone(), &rid, b"one", &NOW), told);
-        let other = for_request(told, &rid, b"other", &NOW);
-        assert!(String::from_utf8_lossy(&other).contains("id_reused"));
+        let seen = known(&folder, &home, &rid).expect("readable");
+        assert_eq!(seen, KnownRequest { given: Some(told), dropped: None });
+        assert!(!seen.is_another(b"one") && seen.is_another(b"other"));
+        let dropped = KnownRequest { given: None, dropped: Some(b"one".to_vec()) };
+        assert!(!dropped.is_another(b"one") && dropped.is_another(b"other"));
+        assert!(!KnownRequest::default().is_another(b"one"));
     }
 
     #[test]

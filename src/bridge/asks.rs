@@ -5,7 +5,7 @@ use super::out::{self, FleetRefused, OutFile, TakenFile};
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
 use crate::contract::{self, ResultFile};
 use crate::core::host::FleetId;
-use crate::fleet::answering::disagrees;
+use crate::fleet::answering::disagrees_as_result;
 use crate::fleet::asking::{AskingStep, GivenUp, Published};
 use crate::fleet::letter::{Age, Ends};
 use crate::fleet::nats::{ArrivedLetter, Settle};
@@ -82,7 +82,7 @@ impl Bridge {
         }
         let age = Age { sent_at: out.sent_at.clone(), age_ms, ttl_ms: out.ttl_ms };
         let mut header = self.header(What::Req, id.clone(), (to, out.to_home), age);
-        header.server_ms = self.server_time.map(|time| time.now_ms(self.now.boot_ms));
+        header.server_ms = self.server_time.server_ms(self.now.boot_ms);
         let letter = Letter { header, parts };
         match letter.seal(&self.keys, &to.box_key, self.courier.most_bytes()) {
             Ok(sealed) => Ok((out, sealed)),
@@ -149,18 +149,15 @@ impl Bridge {
     /// Takes the result of a request of this host.
     pub(super) fn result_arrived(&mut self, letter: ArrivedLetter, from: &Member, opened: &Letter) {
         let id = opened.header.id.clone();
-        if let Some(what) = disagrees(&opened.header, What::Res, from, &self.here) {
+        if let Some(what) = disagrees_as_result(&opened.header, from, &self.here) {
             return self.not_authentic(letter, what);
-        }
-        if opened.header.to_home != self.here.home_id {
-            return self.not_authentic(letter, "to_home");
         }
         let bytes = opened.parts.first().map(|part| part.bytes.as_slice()).unwrap_or_default();
         let Some(result) = contract::read::<ResultFile>(bytes).ok().flatten() else {
             return self.not_authentic(letter, "result");
         };
         let is_from_asked = self.asking.awaits(&id, &from.name, from.home_id)
-            || (is_host_reborn(&result) && self.asking.is_open_to(&id, &from.name));
+            || (is_host_reborn(&result) && self.asking.awaits_earlier_home(&id, &from.name, from.home_id));
         let host = from.name.as_str();
         let written = if is_from_asked {
             out::answer(&self.folder, &id, host, result.clone())

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 8] = ["tmp", "requests", "results", "rejected", "out", "in", "told", "hosts"];
 /// The most names of one folder that are listed at once.
 pub(super) const MOST_NAMES: usize = 10_000;
+/// How often a file is read that seems to be missing or to be changing.
+const READ_TRIES: usize = 4;
 /// The largest file of the bridge that is read, in bytes.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
@@ -66,10 +68,18 @@ impl FleetFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(&error)),
         };
-        match files::read_at(&dir, OsStr::new(name), MOST_BYTES) {
-            Ok((bytes, _)) => Ok(Some(bytes)),
-            Err(Unfit::Missing | Unfit::Changing) => Ok(None),
-            Err(unfit) => Err(failed(&io::Error::other(unfit.to_string()))),
+        for _ in 0..READ_TRIES {
+            match files::read_at(&dir, OsStr::new(name), MOST_BYTES) {
+                Ok((bytes, _)) => return Ok(Some(bytes)),
+                // A file that is replaced at this moment looks as if it were missing.
+                Err(Unfit::Missing | Unfit::Changing) => {}
+                Err(unfit) => return Err(failed(&io::Error::other(unfit.to_string()))),
+            }
+        }
+        match files::meta_at(&dir, name) {
+            Ok(None) => Ok(None),
+            Ok(Some(_)) => Err(failed(&io::Error::other("it changes all the time"))),
+            Err(error) => Err(failed(&error)),
         }
     }
 
@@ -172,6 +182,24 @@ mod tests {
         folder.remove("out", "a.json").expect("removed");
         folder.remove("out", "a.json").expect("it was gone");
         assert!(folder.names("out").expect("listed").is_empty() && folder.names("tmp").expect("listed").is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_all_the_time_is_never_missing() {
+        let (_dir, home) = home();
+        let folder = FleetFolder::open(&home).expect("it is made");
+        folder.write("", "a", b"1", Grade::Fast).expect("written");
+        let (writer, is_over) = (folder.clone(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
+        let ends = std::sync::Arc::clone(&is_over);
+        let thread = std::thread::spawn(move || {
+            while !ends.load(std::sync::atomic::Ordering::Relaxed) {
+                writer.write("", "a", b"2", Grade::Fast).expect("written");
+            }
+        });
+        let missing = (0..2_000).filter(|_| matches!(folder.read("", "a"), Ok(None))).count();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        thread.join().expect("it ends");
+        assert_eq!(missing, 0);
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Bridge {
 
     /// A roster has changed a moment ago.
     pub(super) fn roster_heard(&mut self, host: &HostName, bytes: &[u8]) {
-        let stored_ms = self.server_time.map(|time| time.now_ms(self.now.boot_ms));
+        let stored_ms = self.server_time.server_ms(self.now.boot_ms);
         self.see(host, bytes, stored_ms);
         self.tell_who_is_away();
     }
@@ -149,7 +149,7 @@ impl Bridge {
         let Some(told_ms) = known.told_ms else {
             return Some(known.view.away_since.clone().unwrap_or(self.now.rfc3339()));
         };
-        let age_ms = self.server_time?.now_ms(self.now.boot_ms).saturating_sub(told_ms);
+        let age_ms = self.server_time.server_ms(self.now.boot_ms)?.saturating_sub(told_ms);
         let since = || rfc3339(self.now.wall_ms.saturating_sub(age_ms));
         (age_ms > HOST_STALE_MS).then(|| known.view.away_since.clone().unwrap_or_else(since))
     }

@@ -50,7 +50,7 @@ impl Bridge {
                 self.view.connected_since = Some(self.now.rfc3339());
                 self.problem("login", None);
                 self.problem("server", None);
-                self.server_time = None;
+                self.clock_looked_ms = None;
                 self.ask_for_members();
                 self.ask_for_box();
             }

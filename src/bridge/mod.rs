@@ -5,7 +5,7 @@
 //! 2. `folder`, `settings`, `identity`, `owner`: `HOME/fleet` and what lies in it.
 //! 3. `run`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`: being this
 //!    host, and no other bridge being it too. `asks`: requests of this host, with `out`, their files. `serves`: requests
-//!    to this host, with `answers` and `personas`.
+//!    to this host, with `judging`, `answers` and `personas`.
 //! 4. `roster`: what this host tells of itself. `looks`, `directory`: what others tell.
 //! 5. `audit`: one line for each letter. `sweep`: nothing grows for ever.
 //!
@@ -18,6 +18,7 @@ mod commands;
 mod directory;
 mod folder;
 mod identity;
+mod judging;
 mod looks;
 mod machine;
 mod members_file;

@@ -2,7 +2,7 @@
 
 use super::audit::AuditLine;
 use super::members_file;
-use super::state::{Bridge, Done, ServerTime};
+use super::state::{Bridge, Done};
 use crate::fleet::lease::{LeaseAct, OursSeen, RosterStanding};
 use crate::fleet::nats::{CourierError, PutOutcome, StoredRoster};
 use crate::fleet::{Learnt, MemberList, Roster, Topic};
@@ -64,9 +64,8 @@ impl Bridge {
         match outcome {
             PutOutcome::Stored(sequence) => {
                 self.lease.stored(n, sequence, now_ms);
-                // Stored somewhere between the question and the answer.
-                self.put_at_ms = Some(asked_ms + now_ms.saturating_sub(asked_ms) / 2);
-                if self.server_time.is_none_or(|time| now_ms.saturating_sub(time.boot_ms) >= CLOCK_FOR_MS) {
+                self.put = Some((sequence, asked_ms, now_ms));
+                if self.clock_looked_ms.is_none_or(|at| now_ms.saturating_sub(at) >= CLOCK_FOR_MS) {
                     self.ask_for_own_name(true);
                 }
                 if self.host.was_moved && self.has_lease(0) {
@@ -81,8 +80,11 @@ impl Bridge {
 
     /// The server's time of this host's last roster.
     pub(super) fn clock_looked(&mut self, standing: Result<Option<StoredRoster>, CourierError>) {
-        if let (Ok(Some(standing)), Some(boot_ms)) = (standing, self.put_at_ms) {
-            self.server_time = Some(ServerTime { stored_ms: standing.stored_ms, boot_ms });
+        if let (Ok(Some(standing)), Some((sequence, asked_ms, answered_ms))) = (standing, self.put)
+            && standing.sequence == sequence
+        {
+            self.server_time.learn(standing.stored_ms, asked_ms, answered_ms);
+            self.clock_looked_ms = Some(self.now.boot_ms);
             self.judge_waiting();
         }
     }

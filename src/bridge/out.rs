@@ -13,7 +13,7 @@ use crate::core::time::Now;
 use crate::files::Grade;
 use crate::fleet::letter::MOST_PARTS;
 use crate::fleet::rights::may_be_asked;
-use crate::fleet::{LetterPart, MemberList, TakenRequest};
+use crate::fleet::{LetterPart, MemberList, Moment, TakenRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -39,9 +39,8 @@ pub(super) struct OutFile {
     pub(super) ttl_ms: u64,
     /// When it was taken, by the wall clock.
     pub(super) sent_at: String,
-    /// In which boot of the machine, and how long after its beginning.
-    boot: u64,
-    boot_ms: u64,
+    /// When it was taken, by all clocks of this machine.
+    taken_at: Moment,
     /// A publishing of it has begun.
     pub(super) was_begun: bool,
     /// The names of its parts, whose copies lie in `out/<id>/`.
@@ -226,8 +225,7 @@ fn open(
         request: dropped.request.get().to_owned(),
         ttl_ms,
         sent_at: now.rfc3339(),
-        boot: now.boot,
-        boot_ms: now.boot_ms,
+        taken_at: moment(now),
         was_begun: false,
         parts: dropped.parts.into_iter().map(|part| part.name).collect(),
     };
@@ -247,24 +245,28 @@ fn part_bytes(part: &FleetPart) -> Result<Vec<u8>, FleetRefused> {
 impl OutFile {
     /// As the machine takes it.
     pub(super) fn taken(&self, now: &Now) -> TakenRequest {
-        let TakenTimes { age_ms } = self.times(now);
-        let (to, to_home) = (self.to.clone(), self.to_home);
+        let (to, to_home, age_ms) = (self.to.clone(), self.to_home, self.taken_at.age_ms(&moment(now)));
         TakenRequest { to, to_home, age_ms, ttl_ms: self.ttl_ms, was_begun: self.was_begun }
-    }
-
-    /// How old it is: within one boot by the boot's clock, else by the wall clock.
-    fn times(&self, now: &Now) -> TakenTimes {
-        let by_wall = || {
-            let sent = crate::core::time::millis(&self.sent_at).unwrap_or(now.wall_ms);
-            u64::try_from(now.wall_ms.saturating_sub(sent)).unwrap_or(0)
-        };
-        let is_same_boot = self.boot == now.boot && now.boot_ms >= self.boot_ms;
-        TakenTimes { age_ms: if is_same_boot { now.boot_ms - self.boot_ms } else { by_wall() } }
     }
 }
 
-struct TakenTimes {
-    age_ms: u64,
+fn moment(now: &Now) -> Moment {
+    Moment { boot: format!("{:016x}", now.boot), boot_ms: now.boot_ms, wall_ms: now.wall_ms }
+}
+
+/// Notes of all requests that are on their way that they may have been published: the home is about to become another
+/// one, which can't know.
+///
+/// # Errors
+/// A file can't be read or written.
+pub(super) fn note_all_begun(folder: &FleetFolder) -> Result<(), CliError> {
+    for name in folder.names("out")? {
+        let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else { continue };
+        if let Some(out) = load(folder, &id)? {
+            save(folder, &id, &OutFile { was_begun: true, ..out })?;
+        }
+    }
+    Ok(())
 }
 
 /// A request that is on its way; none if there is no such.

@@ -3,6 +3,7 @@
 
 use super::answers;
 use super::audit::AuditLine;
+use super::judging::in_words;
 use super::out::{FleetRefused, MAIN_PART, kind_of};
 use super::personas;
 use super::serving::{Serving, WaitingLetter};
@@ -10,22 +11,16 @@ use super::state::{Bridge, Done};
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::contract::{self, ResultFile};
-use crate::core::host::HostName;
 use crate::core::id::RequestId;
-use crate::core::time::millis;
 use crate::files::Grade;
-use crate::fleet::answering::{FleetRefusal, Judged, LetterContext, judge, on_its_way_ms, request_id, sender};
+use crate::fleet::answering::{Judged, request_id, sender};
 use crate::fleet::asking::Published;
 use crate::fleet::letter::Age;
 use crate::fleet::nats::{ArrivedLetter, Settle, Settling};
 use crate::fleet::rights::VIEW;
 use crate::fleet::{Header, Letter, LetterPart, Member, What};
-use crate::spool::client::{SidecarPresence, sidecar_alive};
-use std::path::Path;
 use std::time::Duration;
 
-/// How long the lease must still be valid for a request to be carried out, in milliseconds.
-const SPARE_MS: u64 = 5_000;
 /// When a letter that can't be served yet comes again.
 const LATER: Duration = Duration::from_secs(10);
 /// How often the server is told that a letter is being worked at, in milliseconds.
@@ -33,6 +28,9 @@ const WORKING_EVERY_MS: u64 = 20_000;
 /// After how long an answer that was not stored is published again, in milliseconds; then twice as long each time.
 const AGAIN_AFTER_MS: u64 = 1_000;
 const LONGEST_PAUSE_MS: u64 = 30_000;
+/// How long after its time is over the sidecar may still answer a request that it had read: the host that asks has given
+/// up by then.
+const GIVEN_UP_AFTER_MS: u64 = 120_000;
 /// The most letters that wait for the server's clock or the list of members.
 const MOST_WAITING: usize = 256;
 /// How long they wait, in milliseconds.
@@ -73,10 +71,8 @@ impl Bridge {
         match letter.what {
             _ if !self.has_lease(0) => Bridge::settle(letter.settling, Settle::Later(LATER)),
             What::Res => self.result_arrived(letter, &from, &opened),
-            What::Req if self.server_time.is_none() && may_wait => {
-                self.waiting.push(WaitingLetter { letter, until_ms })
-            }
-            What::Req if self.server_time.is_none() => Bridge::settle(letter.settling, Settle::Later(LATER)),
+            What::Req if !self.knows_time() && may_wait => self.waiting.push(WaitingLetter { letter, until_ms }),
+            What::Req if !self.knows_time() => Bridge::settle(letter.settling, Settle::Later(LATER)),
             What::Req => self.request_arrived(letter, &from, opened),
         }
     }
@@ -99,71 +95,48 @@ impl Bridge {
         let Letter { header, mut parts } = opened;
         let rid = request_id(&from.name, &header.id);
         let request = parts.first_mut().map(|part| std::mem::take(&mut part.bytes)).unwrap_or_default();
-        let given = match answers::given(&self.folder, &self.home, &rid) {
-            Ok(given) => given,
-            Err(error) => {
-                tracing::warn!(rid = rid.as_str(), "an answer can't be read: {error}");
-                return Bridge::settle(letter.settling, Settle::Later(LATER));
+        let known = answers::known(&self.folder, &self.home, &rid);
+        let (Ok(known), Some(age_ms)) = (&known, self.age_ms(&header, letter.stored_ms)) else {
+            if let Err(error) = &known {
+                tracing::warn!(rid = rid.as_str(), "what is known of a request can't be read: {error}");
             }
+            return Bridge::settle(letter.settling, Settle::Later(LATER));
         };
-        let judged = self.judge(&header, from, (&request, &rid), letter.stored_ms, given.is_some());
+        let judged = self.judge(&header, from, (&request, &rid), age_ms, known);
         let kind = kind_of(&request).unwrap_or_default();
         let status = match judged {
             Judged::NotAuthentic(what) => return self.not_authentic(letter, what),
             Judged::Later => return Bridge::settle(letter.settling, Settle::Later(LATER)),
             Judged::AnswerAgain => "answered again".to_owned(),
             Judged::CarryOut => "taken".to_owned(),
+            Judged::TakeBack => "taken back".to_owned(),
+            Judged::IdReused => "409 id_reused".to_owned(),
             Judged::Refuse(refusal) => format!("{} {}", refusal.answer().0, refusal.answer().1),
         };
         let host = from.name.to_string();
         self.note(AuditLine { dir: "in", host: &host, id: header.id.as_str(), kind: &kind, status: &status }, &request);
-        let (settling, is_replying, now_ms) = (letter.settling, false, self.now.boot_ms);
-        let working_due_ms = now_ms.saturating_add(WORKING_EVERY_MS);
+        let (settling, now_ms) = (letter.settling, self.now.boot_ms);
+        let over_ms = now_ms.saturating_add(header.ttl_ms.saturating_sub(age_ms)).saturating_add(1);
         let mut serving = Serving {
             header,
             settling,
             kind,
             request,
-            answer: given,
-            is_replying,
+            answer: known.given.clone(),
+            is_replying: false,
             tries: 0,
             reply_due_ms: now_ms,
-            working_due_ms,
+            working_due_ms: now_ms.saturating_add(WORKING_EVERY_MS),
+            over_ms,
+            given_up_ms: None,
         };
         if let Err(error) = self.begin(judged, &rid, &mut serving, &parts) {
             tracing::warn!(rid = rid.as_str(), "a request from another host was not taken: {error}");
             return Bridge::settle(serving.settling, Settle::Later(LATER));
         }
         // A letter that has come again replaces the one before: only its settling counts.
-        let is_replying = self.serving.get(&rid).is_some_and(|before| before.is_replying);
-        self.serving.insert(rid, Serving { is_replying, ..serving });
-    }
-
-    fn judge(
-        &self,
-        header: &Header,
-        from: &Member,
-        (request, rid): (&[u8], &RequestId),
-        stored_ms: i64,
-        is_answered: bool,
-    ) -> Judged {
-        let server_now = self.server_time.map_or(stored_ms, |time| time.now_ms(self.now.boot_ms));
-        let asked: serde_json::Value = serde_json::from_slice(request).unwrap_or_default();
-        let sidecar_answers = || matches!(sidecar_alive(self.home.root(), &self.now), SidecarPresence::Alive { .. });
-        let kind = asked["kind"].as_str();
-        let is_own_kind = [Some(VIEW), Some(personas::KIND)].contains(&kind);
-        let known = LetterContext {
-            accepts: &self.settings.accept,
-            kind,
-            host_field: asked["host"].as_str(),
-            leads_outside: leads_outside(&asked, &self.folder.path("in", rid.as_str())),
-            is_answered,
-            sent_wall_ms: millis(&header.sent_at),
-            now_wall_ms: self.now.wall_ms,
-            in_stream_ms: on_its_way_ms(header, stored_ms, server_now),
-            can_serve: self.has_lease(SPARE_MS) && (is_own_kind || sidecar_answers()),
-        };
-        judge(header, from, &self.here, &known)
+        serving.is_replying = self.serving.get(&rid).is_some_and(|before| before.is_replying);
+        self.serving.insert(rid, serving);
     }
 
     /// Writes down the refusal, or carries out the request.
@@ -180,10 +153,12 @@ impl Bridge {
                 let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
                 serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
             }
-            Judged::AnswerAgain => {
-                let given = serving.answer.take().unwrap_or_default();
-                serving.answer = Some(answers::for_request(given, rid, &serving.request, &self.now));
+            Judged::IdReused => {
+                let refused = FleetRefused::new(409, "id_reused", "Another request of this id came here before.");
+                let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
+                serving.answer = Some(contract::text(&result).into_bytes());
             }
+            Judged::TakeBack => self.take_back(rid, serving),
             Judged::CarryOut if serving.kind == VIEW => {
                 let result = answers::view(&self.home, rid, &serving.request, &self.now);
                 serving.answer = Some(contract::text(&result).into_bytes());
@@ -194,17 +169,22 @@ impl Bridge {
                 serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
             }
             Judged::CarryOut => self.drop_into_spool(rid, &serving.request, parts.get(1..).unwrap_or_default())?,
+            // It has its answer already.
+            Judged::AnswerAgain => {}
             Judged::NotAuthentic(_) | Judged::Later => {}
         }
         Ok(())
     }
 
-    /// The clock is read once more: the bridge may have stood still since the letter was judged.
+    /// Puts a request into the spool. What was put there is written down before: if the bridge dies, nobody may be told
+    /// that it was refused. The clock is read once more, for the bridge may have stood still since the letter was judged.
     fn drop_into_spool(&mut self, rid: &RequestId, request: &[u8], parts: &[LetterPart]) -> Result<(), CliError> {
+        let folder = format!("in/{rid}");
+        self.folder.make("in", rid.as_str())?;
         for part in parts {
-            self.folder.make("in", rid.as_str())?;
-            self.folder.write(&format!("in/{rid}"), &part.name, &part.bytes, Grade::Durable)?;
+            self.folder.write(&folder, &part.name, &part.bytes, Grade::Durable)?;
         }
+        self.folder.write(&folder, MAIN_PART, request, Grade::Durable)?;
         self.now = Clock::now(&self.clock);
         if !self.has_lease(0) {
             return Err(CliError::refused("no_lease", "this bridge does not serve as its host any more"));
@@ -212,40 +192,72 @@ impl Bridge {
         answers::drop_request(&self.home, rid, request)
     }
 
+    /// Takes a request out of the spool that must not be carried out any more. The sidecar may have read it already, so
+    /// nothing is told but the sidecar's own answer, if there will be one.
+    fn take_back(&self, rid: &RequestId, serving: &mut Serving) {
+        if let Err(error) = answers::take_back(&self.home, rid) {
+            tracing::warn!(rid = rid.as_str(), "a request that is over can't be taken out of the spool: {error}");
+        }
+        serving.given_up_ms = Some(self.now.boot_ms.max(serving.over_ms).saturating_add(GIVEN_UP_AFTER_MS));
+    }
+
     /// Looks for the sidecar's answers, and publishes those that are due.
     pub(super) fn serve_due(&mut self) {
         if !self.has_lease(0) {
             return;
         }
-        let now_ms = self.now.boot_ms;
         let rids: Vec<RequestId> = self.serving.keys().cloned().collect();
         for rid in rids {
-            let Some(serving) = self.serving.get_mut(&rid) else { continue };
-            if serving.answer.is_none() {
-                serving.answer = answers::given(&self.folder, &self.home, &rid).unwrap_or_else(|error| {
-                    tracing::warn!(rid = rid.as_str(), "an answer can't be read: {error}");
-                    None
-                });
-                if let Some(given) = serving.answer.take() {
-                    serving.answer = Some(answers::for_request(given, &rid, &serving.request, &self.now));
+            let Some(mut serving) = self.serving.remove(&rid) else { continue };
+            if self.tend(&rid, &mut serving) {
+                let is_due =
+                    serving.answer.is_some() && !serving.is_replying && self.now.boot_ms >= serving.reply_due_ms;
+                self.serving.insert(rid.clone(), serving);
+                if is_due {
+                    self.reply(&rid);
                 }
             }
-            if now_ms >= serving.working_due_ms {
-                serving.working_due_ms = now_ms.saturating_add(WORKING_EVERY_MS);
-                let settling = serving.settling.clone();
-                Bridge::settle(settling, Settle::Working);
-            }
-            if serving.answer.is_some() && !serving.is_replying && now_ms >= serving.reply_due_ms {
-                self.reply(&rid);
-            }
         }
+    }
+
+    /// Looks after one request; false if it is over and nobody is answered.
+    fn tend(&mut self, rid: &RequestId, serving: &mut Serving) -> bool {
+        let now_ms = self.now.boot_ms;
+        if serving.answer.is_none() {
+            serving.answer = answers::given(&self.folder, &self.home, rid).unwrap_or_else(|error| {
+                tracing::warn!(rid = rid.as_str(), "an answer can't be read: {error}");
+                None
+            });
+        }
+        let from = self.members.list().find(&serving.header.from);
+        let is_member = from.is_some_and(|member| member.home_id == serving.header.from_home);
+        let is_over = now_ms >= serving.over_ms || !is_member;
+        if serving.answer.is_none() && is_over && serving.given_up_ms.is_none() {
+            self.take_back(rid, serving);
+        }
+        if serving.answer.is_none() && serving.given_up_ms.is_some_and(|at| now_ms >= at) {
+            let (host, id) = (serving.header.from.to_string(), serving.header.id.to_string());
+            let line =
+                AuditLine { dir: "in", host: &host, id: &id, kind: &serving.kind, status: "over, without an answer" };
+            self.note(line, &serving.request);
+            Bridge::settle(serving.settling.clone(), Settle::Done);
+            return false;
+        }
+        if now_ms >= serving.working_due_ms {
+            serving.working_due_ms = now_ms.saturating_add(WORKING_EVERY_MS);
+            Bridge::settle(serving.settling.clone(), Settle::Working);
+        }
+        true
     }
 
     fn reply(&mut self, rid: &RequestId) {
         let Some(serving) = self.serving.get(rid) else { return };
         let Some(to) = self.members.list().find(&serving.header.from).cloned() else {
             // It was expelled meanwhile: nobody is answered.
-            return drop(self.serving.remove(rid));
+            if let Some(serving) = self.serving.remove(rid) {
+                Bridge::settle(serving.settling, Settle::Never);
+            }
+            return;
         };
         let answer = serving.answer.clone().unwrap_or_default();
         let sealed = self.sealed_answer(&serving.header, &to, answer).or_else(|bytes| {
@@ -297,65 +309,9 @@ impl Bridge {
     /// When serving has something to do at the latest.
     pub(super) fn serve_wake_ms(&self) -> Option<u64> {
         let replies = self.serving.values().filter(|serving| serving.answer.is_some() && !serving.is_replying);
+        let open = self.serving.values().filter(|serving| serving.answer.is_none());
+        let over = open.map(|serving| serving.given_up_ms.unwrap_or(serving.over_ms));
         let working = self.serving.values().map(|serving| serving.working_due_ms);
-        replies.map(|serving| serving.reply_due_ms).chain(working).min()
-    }
-}
-
-/// Whether a path in the request leads out of what came with it.
-fn leads_outside(asked: &serde_json::Value, own: &Path) -> bool {
-    let document = &asked["document"];
-    let paths = [document, &document["path"]].into_iter().filter_map(serde_json::Value::as_str).map(Path::new);
-    let is_inside = |path: &Path| path.parent() == Some(own) && path.file_name().is_some();
-    paths.into_iter().any(|path| !is_inside(path))
-}
-
-fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> FleetRefused {
-    let (status, code) = refusal.answer();
-    let (message, hint) = match refusal {
-        FleetRefusal::HostReborn => (
-            "The request was meant for a home that this host has replaced.".to_owned(),
-            "Nothing was carried out. Ask again: the request then goes to the new home.".to_owned(),
-        ),
-        FleetRefusal::TooOld => (
-            "The request was made more than 8 days ago, or the clocks of both hosts differ by more than that."
-                .to_owned(),
-            "Nothing was carried out. Compare the clocks: tasuki doctor".to_owned(),
-        ),
-        FleetRefusal::Expired => (
-            "The request came after its time was over.".to_owned(),
-            "Nothing was carried out. Ask again, with more time if the host is often away.".to_owned(),
-        ),
-        FleetRefusal::NotAccepted => (
-            format!("This host accepts no {kind} from {from}."),
-            format!("To allow it, run there: tasuki fleet accept {from} RIGHT…"),
-        ),
-        FleetRefusal::NotFromElsewhere => (
-            format!("A request such as this one ({kind}) is never taken from another host."),
-            "Run the command on that host itself.".to_owned(),
-        ),
-    };
-    FleetRefused::new(status, code, message).hint(hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_path_must_lie_in_what_came_with_the_letter() {
-        let own = Path::new("/h/fleet/in/fleet.a.x");
-        for (asked, leads) in [
-            (json!({"kind": "agent_send"}), false),
-            (json!({"document": {"path": "/h/fleet/in/fleet.a.x/handoff.md"}}), false),
-            (json!({"document": {"path": "/h/fleet/in/fleet.a.y/handoff.md"}}), true),
-            (json!({"document": {"path": "/h/fleet/in/fleet.a.x/../../key"}}), true),
-            (json!({"document": "/etc/passwd"}), true),
-            (json!({"document": {"path": "relative.md"}}), true),
-            (json!({"document": {"text": "/etc"}}), false),
-        ] {
-            assert_eq!(leads_outside(&asked, own), leads, "{asked}");
-        }
+        replies.map(|serving| serving.reply_due_ms).chain(working).chain(over).min()
     }
 }

@@ -17,6 +17,10 @@ pub(super) struct Serving {
     pub(super) tries: u32,
     pub(super) reply_due_ms: u64,
     pub(super) working_due_ms: u64,
+    /// When its time is over.
+    pub(super) over_ms: u64,
+    /// When no answer is awaited any more, after it was taken back.
+    pub(super) given_up_ms: Option<u64>,
 }
 
 /// A letter that can't be judged yet.

@@ -23,7 +23,7 @@ use crate::fleet::asking::{Asking, Published};
 use crate::fleet::lease::{Digest, Lease, LeaseProblem, Own};
 use crate::fleet::nats::{CourierError, NatsCourier, PutOutcome, StoredRoster};
 use crate::fleet::roster::{RosterNumbers, Teller};
-use crate::fleet::{AccountKey, HostKeys, Members};
+use crate::fleet::{AccountKey, CourierTime, HostKeys, Members};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -50,22 +50,6 @@ pub(super) enum Done {
     Roster { host: HostName, standing: Result<Option<StoredRoster>, CourierError> },
 }
 
-/// The server's clock, as this host's last roster shows it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ServerTime {
-    /// When the roster was stored, by the server's clock, in milliseconds since 1970.
-    pub(super) stored_ms: i64,
-    /// The same moment by this machine's clock since its boot, as far as it is known.
-    pub(super) boot_ms: u64,
-}
-
-impl ServerTime {
-    /// The server's clock at this moment, if it runs on evenly.
-    pub(super) fn now_ms(&self, boot_ms: u64) -> i64 {
-        self.stored_ms.saturating_add(i64::try_from(boot_ms.saturating_sub(self.boot_ms)).unwrap_or(i64::MAX))
-    }
-}
-
 /// The bridge.
 pub(super) struct Bridge {
     pub(super) home: Home,
@@ -88,9 +72,12 @@ pub(super) struct Bridge {
     pub(super) serving: BTreeMap<RequestId, Serving>,
     /// Letters that can't be judged yet.
     pub(super) waiting: Vec<WaitingLetter>,
-    pub(super) server_time: Option<ServerTime>,
-    /// When the last roster was put that the server has confirmed, by this machine's clock since its boot.
-    pub(super) put_at_ms: Option<u64>,
+    pub(super) server_time: CourierTime,
+    /// The last roster that the server has confirmed: the server's number for it, and when it was put and confirmed, by this
+    /// machine's clock since its boot.
+    pub(super) put: Option<(u64, u64, u64)>,
+    /// When the server's clock was last looked at.
+    pub(super) clock_looked_ms: Option<u64>,
     pub(super) roster: RosterSource,
     pub(super) directory: Directory,
     pub(super) audit: Audit,
@@ -157,8 +144,9 @@ impl Bridge {
             in_flight: 0,
             serving: BTreeMap::new(),
             waiting: Vec::new(),
-            server_time: None,
-            put_at_ms: None,
+            server_time: CourierTime::default(),
+            put: None,
+            clock_looked_ms: None,
             members_due_ms: now.boot_ms,
             sweep_due_ms: now.boot_ms,
             view_due_ms: now.boot_ms,

@@ -36,6 +36,10 @@ pub struct LetterContext<'a> {
     pub leads_outside: bool,
     /// The request was answered or refused before.
     pub is_answered: bool,
+    /// The request was, or may have been, given to the sidecar before; its answer is not there yet.
+    pub was_dropped: bool,
+    /// What was given to the sidecar under this id before was another request.
+    pub was_another: bool,
     /// When the sender took it, by its own wall clock; none if that can't be read.
     pub sent_wall_ms: Option<i64>,
     /// Our wall clock.
@@ -55,6 +59,12 @@ pub enum Judged {
     AnswerAgain,
     /// It is refused; the refusal is written down, then told.
     Refuse(FleetRefusal),
+    /// Another request of the same id was carried out: 409 `id_reused`. This is told and not written down, for what is
+    /// written down under the id is about the other one.
+    IdReused,
+    /// It would be refused, but the sidecar may have it: it is taken out of the spool if it is still there, and nothing is
+    /// told until its answer is there. Else "refused" and "done" could both be said of it.
+    TakeBack,
     /// It stays in the queue for a while.
     Later,
     /// It is carried out.
@@ -121,12 +131,19 @@ pub fn disagrees(header: &Header, what: What, from: &Member, here: &Here) -> Opt
     }
 }
 
-/// How long a letter was on its way, in milliseconds, by the server's clock alone: since the server has stored it, or since
-/// it was made if the sender could say so. A server whose clock was set back counts as no time at all.
+/// Since when a letter is on its way, by the server's clock: since the server has stored it, or since it was made if the
+/// sender says that it was made earlier.
 #[must_use]
-pub fn on_its_way_ms(header: &Header, stored_ms: i64, server_now_ms: i64) -> u64 {
-    let since = header.server_ms.map_or(stored_ms, |made_ms| made_ms.min(stored_ms));
-    u64::try_from(server_now_ms.saturating_sub(since)).unwrap_or(0)
+pub fn on_its_way_since(header: &Header, stored_ms: i64) -> i64 {
+    header.server_ms.map_or(stored_ms, |made_ms| made_ms.min(stored_ms))
+}
+
+/// Whether an opened letter is a result for this very home; if not, in what it disagrees. Under its name another home may
+/// have been here before, and may have asked under the same id.
+#[must_use]
+pub fn disagrees_as_result(header: &Header, from: &Member, here: &Here) -> Option<&'static str> {
+    let elsewhere = (header.to_home != here.home_id).then_some("to_home");
+    disagrees(header, What::Res, from, here).or(elsewhere)
 }
 
 /// Judges a request whose letter was opened with the key of `from`.
@@ -134,6 +151,9 @@ pub fn on_its_way_ms(header: &Header, stored_ms: i64, server_now_ms: i64) -> u64
 pub fn judge(header: &Header, from: &Member, here: &Here, known: &LetterContext<'_>) -> Judged {
     if let Some(what) = disagrees(header, What::Req, from, here) {
         return Judged::NotAuthentic(what);
+    }
+    if known.was_another {
+        return Judged::IdReused;
     }
     if known.is_answered {
         return Judged::AnswerAgain;
@@ -148,6 +168,7 @@ pub fn judge(header: &Header, from: &Member, here: &Here, known: &LetterContext<
         not_allowed(from, known)
     };
     match refusal {
+        Some(_) if known.was_dropped => Judged::TakeBack,
         Some(refusal) => Judged::Refuse(refusal),
         None if known.can_serve => Judged::CarryOut,
         None => Judged::Later,

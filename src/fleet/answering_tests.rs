@@ -47,6 +47,8 @@ impl Setting {
             host_field: None,
             leads_outside: false,
             is_answered: false,
+            was_dropped: false,
+            was_another: false,
             sent_wall_ms: Some(1_000_000_000_000),
             now_wall_ms: 1_000_000_050_000,
             in_stream_ms: 2_000,
@@ -129,6 +131,39 @@ fn a_letter_to_a_home_that_was_here_before_is_answered_and_not_carried_out() {
     assert_eq!(setting.judged(&setting.known()), Judged::Refuse(FleetRefusal::HostReborn));
 }
 
+/// The bridge has dropped the request, and was killed. Meanwhile its time is over, or the right is gone; but the sidecar has
+/// it, and may carry it out at any moment.
+#[test]
+fn what_the_sidecar_may_have_is_never_said_to_be_refused() {
+    let setting = setting();
+    let dropped = LetterContext { was_dropped: true, ..setting.known() };
+    assert_eq!(setting.judged(&dropped), Judged::CarryOut, "again: the same id and the same bytes");
+    let late = LetterContext { in_stream_ms: 70_000, ..dropped.clone() };
+    assert_eq!(setting.judged(&late), Judged::TakeBack);
+    let nobody = Accepts::default();
+    assert_eq!(setting.judged(&LetterContext { accepts: &nobody, ..dropped.clone() }), Judged::TakeBack);
+    assert_eq!(setting.judged(&LetterContext { is_answered: true, ..late }), Judged::AnswerAgain);
+}
+
+/// A host that was set up again under its name may use an id again.
+#[test]
+fn an_answer_to_another_request_of_the_same_id_is_not_given_out() {
+    let setting = setting();
+    let other = LetterContext { was_another: true, ..setting.known() };
+    assert_eq!(setting.judged(&other), Judged::IdReused);
+    assert_eq!(setting.judged(&LetterContext { is_answered: true, ..other }), Judged::IdReused);
+}
+
+#[test]
+fn a_result_for_a_home_that_was_here_before_is_not_for_this_one() {
+    let mut setting = setting();
+    assert_eq!(disagrees_as_result(&setting.header, &setting.from, &setting.here), Some("what"));
+    setting.header.what = What::Res;
+    assert_eq!(disagrees_as_result(&setting.header, &setting.from, &setting.here), None);
+    setting.here.home_id = HomeId(Uuid::from_u128(3));
+    assert_eq!(disagrees_as_result(&setting.header, &setting.from, &setting.here), Some("to_home"));
+}
+
 #[test]
 fn only_a_member_is_a_sender() {
     let setting = setting();
@@ -140,11 +175,10 @@ fn only_a_member_is_a_sender() {
 #[test]
 fn the_time_before_the_server_had_the_letter_counts_too() {
     let mut header = setting().header;
-    assert_eq!(on_its_way_ms(&header, 10_000, 12_000), 2_000);
+    assert_eq!(on_its_way_since(&header, 10_000), 10_000);
     header.server_ms = Some(4_000);
-    assert_eq!(on_its_way_ms(&header, 10_000, 12_000), 8_000);
+    assert_eq!(on_its_way_since(&header, 10_000), 4_000);
     // A sender that knows the clock wrongly does not make a letter younger than the server says.
     header.server_ms = Some(11_000);
-    assert_eq!(on_its_way_ms(&header, 10_000, 12_000), 2_000);
-    assert_eq!(on_its_way_ms(&header, 10_000, 9_000), 0);
+    assert_eq!(on_its_way_since(&header, 10_000), 10_000);
 }

@@ -133,10 +133,11 @@ impl Asking {
         self.open.get(id).is_some_and(|open| open.asked.to == *from && open.asked.to_home == from_home)
     }
 
-    /// Whether a request to this host is open, whichever home of it was meant.
+    /// Whether an open request was meant for an earlier home of this host. Then the home that is there now can answer one
+    /// thing: that it is another one (410 `host_reborn`).
     #[must_use]
-    pub fn is_open_to(&self, id: &FleetId, host: &HostName) -> bool {
-        self.open.get(id).is_some_and(|open| open.asked.to == *host)
+    pub fn awaits_earlier_home(&self, id: &FleetId, from: &HostName, from_home: HomeId) -> bool {
+        self.open.get(id).is_some_and(|open| open.asked.to == *from && open.asked.to_home != from_home)
     }
 
     /// How many requests are open.

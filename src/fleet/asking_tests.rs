@@ -33,6 +33,8 @@ fn a_request_is_published_at_once_and_again_until_it_is_answered() {
         !asking.awaits(&id(1), &"b".parse().expect("a name"), HomeId(Uuid::max())),
         "nor another home of that name"
     );
+    let earlier = |home| asking.awaits_earlier_home(&id(1), &"b".parse().expect("a name"), home);
+    assert!(earlier(HomeId(Uuid::max())) && !earlier(HomeId(Uuid::nil())), "but it can say that it is another one");
     asking.answered(&id(1));
     assert_eq!((asking.wake_at_ms(), asking.poll(u64::MAX, true)), (None, None));
 }

@@ -149,6 +149,8 @@ pub struct Lease {
     /// Since when an answer is awaited, and when the next look or put is due.
     asked_ms: Option<u64>,
     due_ms: u64,
+    /// The last answer has shown what stands there.
+    has_looked: bool,
     scribbled: bool,
     ended: bool,
 }
@@ -169,6 +171,7 @@ impl Lease {
             valid_until_ms: None,
             asked_ms: None,
             due_ms: now_ms,
+            has_looked: false,
             scribbled: false,
             ended: false,
         }
@@ -217,7 +220,12 @@ impl Lease {
             return None;
         }
         self.asked_ms = Some(now_ms);
+        // The number of what stands there is no proof: a store that was deleted counts from the beginning again. So a bridge
+        // whose lease is over sees what stands there before it writes over it.
+        let is_over = self.valid_until_ms.is_some_and(|until| now_ms >= until);
+        let has_looked = std::mem::take(&mut self.has_looked);
         Some(match self.phase {
+            Phase::Held if is_over && !has_looked => LeaseAct::Look,
             Phase::Held => {
                 self.n += 1;
                 LeaseAct::Put { n: self.n, expected: self.sequence, serves: now_ms >= self.valid_from_ms }
@@ -251,6 +259,7 @@ impl Lease {
     /// What stands at the host's name, as a look or a put that was refused has shown.
     pub fn looked(&mut self, standing: &RosterStanding, sequence: u64, now_ms: u64) {
         self.asked_ms = None;
+        self.has_looked = true;
         self.sequence = sequence;
         match (&self.phase, standing) {
             (Phase::Over(_), _) => {}

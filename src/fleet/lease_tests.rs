@@ -213,6 +213,25 @@ fn a_home_that_was_moved_serves_once_the_old_one_is_silent() {
     assert!(matches!(first.ended, Some(LeaseProblem::HostTaken(_))), "{:?}", first.ended);
 }
 
+/// A store that was deleted counts from the beginning again, so what stands there may come to have the number that a bridge
+/// which sees no answers still expects.
+#[test]
+fn after_its_lease_a_bridge_looks_before_it_puts() {
+    let mut server = server();
+    let mut first = Bridge::start(own(), 1, 0);
+    let now = alone(&mut first, &mut server, 0, 90_000);
+    server = self::server();
+    let copy = Own { machine: "m2".to_owned(), ..first.own.clone() };
+    let mut second = Bridge::start(copy, 2, now);
+    for now in (now..now + 200_000).step_by(500) {
+        second.run(&mut server, now, true, false);
+        first.run(&mut server, now, true, now < 181_000);
+        let serve = [&first, &second].map(|bridge| bridge.lease.is_valid_for(0, now));
+        assert!(serve != [true, true], "both serve at {now}");
+    }
+    assert!(first.ended.is_some() && second.ended.is_none());
+}
+
 #[test]
 fn who_scribbles_on_the_name_every_second_does_not_stop_a_bridge() {
     let mut server = server();

@@ -12,12 +12,14 @@
 //! 7. `rights`: which host may ask this one for what. Nobody may ask for anything until its operator says so.
 //! 8. `asking`: when a request is published, published again, and given up.
 //! 9. `answering`: what a letter from another host is worth.
-//! 10. `jwt`: what the server lets a member do.
-//! 11. `nats`: the server, the only part that knows of a network.
+//! 10. `ages`: how old a request is, at both ends.
+//! 11. `jwt`: what the server lets a member do.
+//! 12. `nats`: the server, the only part that knows of a network.
 //!
 //! The courier may lose, repeat, delay, reorder and forge. What it does to a letter is seen when the letter is opened,
 //! and what it does to a list or a roster when the signature is checked.
 
+pub mod ages;
 pub mod answering;
 pub mod asking;
 pub mod jwt;
@@ -29,7 +31,10 @@ pub mod nats;
 pub mod rights;
 pub mod roster;
 pub mod signed;
+#[cfg(test)]
+mod tests;
 
+pub use ages::{CourierTime, Moment};
 pub use answering::{FleetRefusal, Judged};
 pub use asking::{Asking, AskingStep, TakenRequest};
 pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, ServerKeys, UserKey};

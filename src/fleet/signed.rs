@@ -110,3 +110,7 @@ pub(super) fn unpacked(bytes: &[u8], most: usize) -> Option<Vec<u8>> {
     let length = usize::try_from(u32::from_le_bytes(*length)).ok().filter(|length| *length <= most)?;
     lz4_flex::block::decompress_size_prepended(bytes).ok().filter(|json| json.len() == length)
 }
+
+#[cfg(test)]
+#[path = "signed_tests.rs"]
+mod tests;

@@ -4,6 +4,7 @@ use super::ground::{Ground, line_of_input, wait_for};
 use super::server::NewFleet;
 use crate::bridge::identity::save_keys;
 use crate::bridge::identity::{self, HostFile, JoinedFleet, KeyLine, Ticket, not_a_member};
+use crate::bridge::out::note_all_begun;
 use crate::bridge::owner::{FleetOwner, OwnerFile};
 use crate::bridge::run::{is_running, make_lock};
 use crate::bridge::seen::SEEN;
@@ -282,6 +283,7 @@ pub(super) fn rejoin(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (host, _) = joined(&ground)?;
     without_bridge(&ground)?;
+    note_all_begun(&ground.folder)?;
     let (new, keys) = (HostFile::new(host.name), HostKeys::generate());
     save_keys(&ground.folder, &keys)?;
     new.save(&ground.folder)?;
