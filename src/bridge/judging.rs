@@ -8,8 +8,8 @@ use crate::core::host::HostName;
 use crate::core::id::RequestId;
 use crate::core::time::millis;
 use crate::fleet::answering::{FleetRefusal, Judged, LetterContext, judge, on_its_way_since};
-use crate::fleet::rights::VIEW;
-use crate::fleet::{Header, Member};
+use crate::fleet::rights::{RIGHTS, VIEW};
+use crate::fleet::{Header, Member, Right};
 use crate::spool::client::{SidecarPresence, sidecar_alive};
 use std::path::Path;
 
@@ -66,6 +66,12 @@ fn leads_outside(asked: &serde_json::Value, own: &Path) -> bool {
     paths.into_iter().any(|path| !is_inside(path))
 }
 
+/// The smallest right that allows a kind.
+fn right_for(kind: &str) -> &'static str {
+    let allowing = RIGHTS.into_iter().filter(|right| right.kinds().contains(&kind));
+    allowing.min_by_key(|right| right.kinds().len()).map_or("RIGHT", Right::as_str)
+}
+
 /// A refusal, for a person.
 pub(super) fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> FleetRefused {
     let (status, code) = refusal.answer();
@@ -85,7 +91,7 @@ pub(super) fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> Fl
         ),
         FleetRefusal::NotAccepted => (
             format!("This host accepts no {kind} from {from}."),
-            format!("To allow it, run there: tasuki fleet accept {from} RIGHT…"),
+            format!("To allow it, run there: tasuki fleet accept {from} {}", right_for(kind)),
         ),
         FleetRefusal::NotFromElsewhere => (
             format!("A request such as this one ({kind}) is never taken from another host."),
