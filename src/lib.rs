@@ -87,13 +87,15 @@
 //!    file descriptors, threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
-//!    [`notify`], [`publish`], `fleet` (keys, letters, rosters and rights of several hosts; only with the feature of this
-//!    name), [`git`] (asks git for facts of a repository, whose content is not trusted, and looks up
+//!    [`notify`], [`publish`], `fleet` (keys, letters, rosters and rights of several hosts, and the
+//!    server that carries them; only with the feature of this name), [`git`] (asks git for facts of a repository, whose content is not trusted, and looks up
 //!    there what a document claims), [`process`], [`clock`], [`service`] (systemd and launchd). Also [`demo`]: an agent
 //!    for demonstrations and tests, which is a terminal program with a composer, hooks and faults.
 //! 4. [`runner`] carries out effects. An agent's start and the texts that are typed to it run one after the other.
 //! 5. [`sidecar`], the process `tasuki run`, is the loop: the only caller of `decide` and of `Store::commit`.
 //! 6. [`cli`] has one file or folder for each command. Commands write requests to the spool and read the views.
+//! 7. `bridge`, only with the feature `fleet`: the program `tasuki-fleet`, which carries requests between hosts. It is a
+//!    client of the spool, as commands are.
 //!
 //! Beside `src`: `data/` is built into the program (`config.toml`, `secrets.toml`, profiles of agent CLIs, prompts,
 //! personas, rules, the guide, the page of `tasuki serve`). The schemas in `packaging/schemas` are generated from the
