@@ -1,7 +1,7 @@
 //! Answers of this host to others: where they are found, and the kinds that the bridge answers itself.
 
 use super::folder::FleetFolder;
-use super::out::{FleetRefused, MAIN_PART};
+use super::out::{FleetRefused, MAIN_PART, granted};
 use crate::cli::error::CliError;
 use crate::cli::view;
 use crate::config::Home;
@@ -102,17 +102,7 @@ struct ViewRequest {
 /// Answers a request for views: one by its id, or the last 200 that have changed.
 pub(super) fn view(home: &Home, rid: &RequestId, request: &[u8], now: &Now) -> ResultFile {
     match viewed(home, request) {
-        Ok(result) => ResultFile {
-            v: 1,
-            request_id: rid.to_string(),
-            kind: Some(crate::fleet::rights::VIEW.to_owned()),
-            status: 200,
-            ok: true,
-            result: Some(result),
-            error: None,
-            at: now.rfc3339(),
-            request_sha256: sha256(request),
-        },
+        Ok(result) => granted(rid.as_str(), crate::fleet::rights::VIEW, request, result, &now.rfc3339()),
         Err(refused) => refused.result(rid.as_str(), Some(crate::fleet::rights::VIEW), request, &now.rfc3339()),
     }
 }

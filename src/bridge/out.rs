@@ -95,6 +95,21 @@ impl FleetRefused {
     }
 }
 
+/// The answer to a request that this bridge itself has carried out.
+pub(super) fn granted(id: &str, kind: &str, request: &[u8], result: serde_json::Value, at: &str) -> ResultFile {
+    ResultFile {
+        v: 1,
+        request_id: id.to_owned(),
+        kind: Some(kind.to_owned()),
+        status: 200,
+        ok: true,
+        result: Some(result),
+        error: None,
+        at: at.to_owned(),
+        request_sha256: sha256(request),
+    }
+}
+
 /// What became of a file in `requests/`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TakenFile {

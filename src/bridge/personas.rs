@@ -2,12 +2,11 @@
 //! persona of that name is here with other bytes, it is replaced only if the sender says so, and then what it was is kept.
 
 use super::folder::FleetFolder;
-use super::out::FleetRefused;
+use super::out::{FleetRefused, granted};
 use crate::cli::view::read_bytes;
 use crate::config::Home;
 use crate::contract::ResultFile;
 use crate::core::id::{RequestId, Slug};
-use crate::core::text::sha256;
 use crate::core::time::Now;
 use crate::files::{self, Grade};
 use crate::fleet::LetterPart;
@@ -44,17 +43,7 @@ pub(super) fn put(
     now: &Now,
 ) -> ResultFile {
     match place(home, folder, request, parts, now) {
-        Ok(result) => ResultFile {
-            v: 1,
-            request_id: rid.to_string(),
-            kind: Some(KIND.to_owned()),
-            status: 200,
-            ok: true,
-            result: Some(result),
-            error: None,
-            at: now.rfc3339(),
-            request_sha256: sha256(request),
-        },
+        Ok(result) => granted(rid.as_str(), KIND, request, result, &now.rfc3339()),
         Err(refused) => refused.result(rid.as_str(), Some(KIND), request, &now.rfc3339()),
     }
 }

@@ -124,7 +124,8 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
     exit::DONE
 }
 
-fn complain(error: &CliError, json: bool) -> u8 {
+/// Prints an error to standard error, and returns its exit code.
+pub fn complain(error: &CliError, json: bool) -> u8 {
     if !error.is_silent() {
         eprint_quietly(&if json { plain_json(&error.json().to_string()).into_owned() } else { error.text() });
     }

@@ -16,7 +16,7 @@ fn holding(folder: &Path, found: &mut Vec<String>) {
             holding(&path, found);
         } else if let Ok(bytes) = fs::read(&path) {
             let has = |canary: &&str| bytes.windows(canary.len()).any(|part| part == canary.as_bytes());
-            if CANARIES.iter().any(|canary| has(canary)) {
+            if CANARIES.iter().any(has) {
                 found.push(path.display().to_string());
             }
         }

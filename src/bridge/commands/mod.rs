@@ -8,11 +8,11 @@ mod rights;
 mod server;
 mod service;
 
-use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::cli::output::{Out, eprint_quietly};
+use crate::cli::{CliSession, complain};
 use crate::config::Home;
-use crate::core::text::{plain_json, sanitise};
+use crate::core::text::sanitise;
 use crate::exit;
 use clap::{Parser, Subcommand};
 use membership::{AdmitArgs, ExpelArgs, JoinArgs, KeyArgs, SetupArgs};
@@ -129,13 +129,6 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
     }
     eprint_quietly(&format!("tasuki-fleet: {text}"));
     exit::USAGE
-}
-
-fn complain(error: &CliError, json: bool) -> u8 {
-    if !error.is_silent() {
-        eprint_quietly(&if json { plain_json(&error.json().to_string()).into_owned() } else { error.text() });
-    }
-    error.exit
 }
 
 fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
