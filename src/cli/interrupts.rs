@@ -35,7 +35,7 @@ pub(super) fn take(kinds: &[SignalKind], heard: impl Fn(SignalKind) + Clone + Se
 
 /// Whether a signal asks the program to end.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Interrupts {
+pub(crate) struct Interrupts {
     seen: Arc<AtomicBool>,
     left: Arc<AtomicBool>,
 }
@@ -43,7 +43,7 @@ pub(super) struct Interrupts {
 impl Interrupts {
     /// Catches SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. A second signal changes nothing: the clean-up is
     /// bounded, and must not be cut short.
-    pub(super) fn watch() -> io::Result<Self> {
+    pub(crate) fn watch() -> io::Result<Self> {
         let interrupts = Interrupts::default();
         let Interrupts { seen, left } = interrupts.clone();
         let typed = [SignalKind::interrupt(), SignalKind::quit()];
@@ -62,7 +62,8 @@ impl Interrupts {
         self.left.store(are, Ordering::SeqCst);
     }
 
-    pub(super) fn seen(&self) -> bool {
+    /// Whether a signal has come.
+    pub(crate) fn seen(&self) -> bool {
         self.seen.load(Ordering::SeqCst)
     }
 }

@@ -29,7 +29,7 @@ pub mod hook;
 pub mod hooks;
 pub mod hosts;
 pub mod input;
-mod interrupts;
+pub(crate) mod interrupts;
 pub mod lineage;
 mod live;
 pub mod man;

@@ -1,5 +1,6 @@
 //! The command line of `tasuki-fleet`.
 
+mod demo;
 mod ground;
 mod hosts;
 mod membership;
@@ -97,6 +98,9 @@ enum FleetCommand {
     /// Give personas to other hosts.
     #[command(subcommand)]
     Persona(persona::FleetPersonaCommand),
+    /// Show two hosts, a text from one to the other, and the death of a bridge, on this machine; nothing is left behind.
+    #[command(after_help = "Example:\n  tasuki fleet demo")]
+    Demo,
     /// Let systemd run the bridge for you.
     #[command(subcommand)]
     Service(service::FleetServiceCommand),
@@ -153,6 +157,7 @@ fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
         FleetCommand::Hosts => hosts::list(&session),
         FleetCommand::Audit(args) => hosts::audit(&session, args),
         FleetCommand::Persona(command) => persona::command(&session, command),
+        FleetCommand::Demo => demo::command(cli.json),
         FleetCommand::Service(command) => service::command(&session, command),
     }
 }

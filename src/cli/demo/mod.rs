@@ -2,7 +2,7 @@
 //! needs, `play` shows it.
 
 mod play;
-mod stage;
+pub(crate) mod stage;
 
 use super::CliSession;
 use super::error::CliError;
@@ -66,7 +66,9 @@ fn show(stage: &mut DemoStage, session: &Arc<CliSession>, interrupts: &Interrupt
     Play { session, place: &place, stop: &stop }
         .say("A private tmux server, a temporary home, and a sidecar.", &run)?;
     stage.start_tmux()?;
-    stage.start_sidecar(&stop).map_err(|error| interrupted(interrupts).unwrap_or(error))?;
+    let program = std::env::current_exe()
+        .map_err(|error| CliError::refused("program", format!("The path of this program can't be found: {error}.")))?;
+    stage.start_sidecar(&program, &stop).map_err(|error| interrupted(interrupts).unwrap_or(error))?;
     let halt = Arc::new(AtomicBool::new(false));
     let (tell, told) = mpsc::channel();
     let (theirs, flag) = (Arc::clone(session), Arc::clone(&halt));

@@ -29,21 +29,22 @@ const NOT_INHERITED: [&str; 7] =
     ["TMUX", "TMUX_PANE", "TMUX_TMPDIR", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA", "TASUKI_HOME"];
 
 /// A temporary home, a private tmux server, a sidecar.
-pub(super) struct DemoStage {
+pub(crate) struct DemoStage {
     place: StageFolder,
     sidecar: Option<Child>,
     cleared: bool,
 }
 
+/// The temporary folder, and the home in it.
 #[derive(Debug, Clone)]
-pub(super) struct StageFolder {
+pub(crate) struct StageFolder {
     folder: PathBuf,
     home: Home,
 }
 
 impl DemoStage {
     /// Makes the temporary folder; nothing is started.
-    pub(super) fn new() -> Result<Self, CliError> {
+    pub(crate) fn new() -> Result<Self, CliError> {
         let base = std::env::temp_dir();
         let base = if base.as_os_str().len() > LONGEST_BASE { PathBuf::from("/tmp") } else { base };
         let mode = fs::Permissions::from_mode(0o700);
@@ -53,7 +54,7 @@ impl DemoStage {
         Ok(DemoStage { place: StageFolder { folder, home }, sidecar: None, cleared: false })
     }
 
-    pub(super) fn place(&self) -> &StageFolder {
+    pub(crate) fn place(&self) -> &StageFolder {
         &self.place
     }
 
@@ -63,18 +64,17 @@ impl DemoStage {
 
     /// Starts the private tmux server. Its first window ends by itself after a while, so that even a demo that was
     /// killed outright leaves no server for long.
-    pub(super) fn start_tmux(&self) -> Result<(), CliError> {
+    pub(crate) fn start_tmux(&self) -> Result<(), CliError> {
         let start = ["-f", "/dev/null", "new-session", "-d", "-s", "demo", "-x", "96", "-y", "45", "sleep 600"];
         self.place.tmux(&start).map(|_| ())
     }
 
-    /// Starts a sidecar and waits for its first heartbeat; `stop` ends the wait.
-    pub(super) fn start_sidecar(&mut self, stop: &dyn Fn() -> bool) -> Result<(), CliError> {
+    /// Starts a sidecar, which is `tasuki` at that path, and waits for its first heartbeat; `stop` ends the wait.
+    pub(crate) fn start_sidecar(&mut self, tasuki: &Path, stop: &dyn Fn() -> bool) -> Result<(), CliError> {
         let failed =
             |error: std::io::Error| CliError::refused("no_sidecar", format!("The sidecar can't be started: {error}"));
-        let program = std::env::current_exe().map_err(failed)?;
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log()).map_err(failed)?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(tasuki);
         command.arg("run").arg("--home").arg(self.place.home.root()).arg("--tmux").arg(self.place.socket());
         // A separate process group: Ctrl-C is for the demo, which then ends the sidecar properly.
         self.place.private(&mut command).process_group(0).stdin(Stdio::null());
@@ -96,13 +96,13 @@ impl DemoStage {
     }
 
     /// The error to give when the sidecar has ended by itself.
-    pub(super) fn sidecar_ended(&mut self) -> Option<CliError> {
+    pub(crate) fn sidecar_ended(&mut self) -> Option<CliError> {
         let status = self.sidecar.as_mut()?.try_wait().ok().flatten()?;
         Some(CliError::refused("sidecar_ended", format!("The sidecar ended during the demo: {status}.")))
     }
 
     /// The end of the sidecar's log, so that a person can see what went wrong.
-    pub(super) fn log_tail(&self) -> Vec<String> {
+    pub(crate) fn log_tail(&self) -> Vec<String> {
         const LINES: usize = 30;
         const BYTES: usize = 64 << 10;
         let bytes = fs::read(self.log()).unwrap_or_default();
@@ -112,7 +112,7 @@ impl DemoStage {
     }
 
     /// Ends the sidecar properly; commands that wait for it notice that soon.
-    pub(super) fn end_sidecar(&mut self) {
+    pub(crate) fn end_sidecar(&mut self) {
         if let Some(mut sidecar) = self.sidecar.take() {
             signal(sidecar.id(), Signal::SIGTERM);
             ends_within(&mut sidecar, CLEAR_LIMIT);
@@ -121,7 +121,7 @@ impl DemoStage {
 
     /// Ends the sidecar, the tmux server and every process with this home in its environment, then removes the folder.
     /// Each part is tried even if another one fails, and the error says what is left.
-    pub(super) fn clear(&mut self) -> Result<(), CliError> {
+    pub(crate) fn clear(&mut self) -> Result<(), CliError> {
         if std::mem::replace(&mut self.cleared, true) {
             return Ok(());
         }
@@ -148,27 +148,27 @@ impl DemoStage {
 }
 
 impl StageFolder {
-    pub(super) fn home(&self) -> &Home {
+    pub(crate) fn home(&self) -> &Home {
         &self.home
     }
 
     /// The folder in which the agents work.
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    pub(super) fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.folder.join("tmux")
     }
 
     /// What a pane of the private server shows, without the blank lines at its end.
-    pub(super) fn screen(&self, pane: &str) -> Result<Vec<String>, CliError> {
+    pub(crate) fn screen(&self, pane: &str) -> Result<Vec<String>, CliError> {
         let text = self.tmux(&["capture-pane", "-p", "-t", pane])?;
         Ok(text.trim_end().lines().map(sanitise).collect())
     }
 
     /// Gives a command this home and removes the variables that belong to the surroundings.
-    fn private<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub(crate) fn private<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for name in NOT_INHERITED {
             command.env_remove(name);
         }
@@ -206,7 +206,7 @@ impl Drop for DemoStage {
 }
 
 /// Waits for a child; kills it if it takes longer. Returns whether it ended by itself.
-fn ends_within(child: &mut Child, limit: Duration) -> bool {
+pub(crate) fn ends_within(child: &mut Child, limit: Duration) -> bool {
     if wait_until(limit, || child.try_wait().ok().flatten().is_some()) {
         return true;
     }
@@ -215,7 +215,8 @@ fn ends_within(child: &mut Child, limit: Duration) -> bool {
     false
 }
 
-fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
+/// Waits until something is so; returns whether it came to that within the limit.
+pub(crate) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     loop {
         if done() {
@@ -235,7 +236,8 @@ fn runs(pid: u32) -> bool {
     !dead && i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None).is_ok())
 }
 
-fn signal(pid: u32, signal: Signal) {
+/// Sends a signal to a process, if it still runs.
+pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Ok(pid) = i32::try_from(pid) {
         let _ = kill(Pid::from_raw(pid), signal);
     }
