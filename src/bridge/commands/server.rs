@@ -160,7 +160,8 @@ fn certificates(name: &FleetName, addresses: &[String]) -> Result<(String, Strin
     let ca_certificate = ca.self_signed(&ca_key).map_err(failed)?;
     let mut server = CertificateParams::new(addresses.to_vec()).map_err(failed)?;
     server.distinguished_name.push(DnType::CommonName, format!("nats-server of {name}"));
-    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    // Three servers of one fleet log in at each other with it.
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
     (server.not_before, server.not_after) = (from, to);
     let server_key = KeyPair::generate().map_err(failed)?;
     let certificate = server.signed_by(&server_key, &Issuer::new(ca, ca_key)).map_err(failed)?;

@@ -22,7 +22,7 @@ macro_rules! chapter {
 }
 
 /// Every chapter, in the order in which a newcomer needs them.
-pub const CHAPTERS: [Chapter; 21] = [
+pub const CHAPTERS: [Chapter; 22] = [
     chapter!("screen", "status top"),
     chapter!("tmux", ""),
     chapter!("configuration", ""),
@@ -38,6 +38,7 @@ pub const CHAPTERS: [Chapter; 21] = [
     chapter!("services", "run service"),
     chapter!("spool", "retry abandon send hook schema"),
     chapter!("http", "serve"),
+    chapter!("fleet", "fleet"),
     chapter!("troubleshooting", "doctor errors"),
     chapter!("storage", ""),
     chapter!("promises", ""),
