@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::follow::span;
 use crate::cli::interrupts::Interrupts;
 use crate::cli::output::{Out, Tone, eprint_quietly};
-use play::Play;
+use play::FleetPlay;
 use serde_json::json;
 use stage::{FleetStage, Programs};
 use std::time::Instant;
@@ -24,7 +24,7 @@ pub(super) fn command(json: bool) -> Result<(), CliError> {
         .map_err(|error| CliError::refused("signals", format!("Can't watch for Ctrl-C: {error}")))?;
     let stop = || interrupts.seen();
     let mut stage = FleetStage::new(programs, &stop)?;
-    let shown = Play { out: &out, start }.run(&mut stage);
+    let shown = FleetPlay { out: &out, start }.run(&mut stage);
     if let Err(error) = &shown
         && !error.is_silent()
         && !interrupts.seen()

@@ -1,7 +1,7 @@
 //! The scenes of the demo: two hosts join a fleet, one sends texts to the other's agent, and a bridge is killed while a
 //! text is on its way.
 
-use super::stage::{DemoHost, FleetStage, Program};
+use super::stage::{DemoHost, FleetStage, FleetProgram};
 use crate::cli::error::CliError;
 use crate::cli::follow::span;
 use crate::cli::output::{Out, Tone};
@@ -21,12 +21,12 @@ const SECOND: [&str; 3] = [
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// One run of the demo.
-pub(super) struct Play<'a> {
+pub(super) struct FleetPlay<'a> {
     pub(super) out: &'a Out,
     pub(super) start: Instant,
 }
 
-impl Play<'_> {
+impl FleetPlay<'_> {
     pub(super) fn run(&self, stage: &mut FleetStage<'_>) -> Result<(), CliError> {
         self.say("Two hosts: each has a home, a private tmux server and a sidecar.", "desk", "tasuki run")?;
         stage.start_sidecars()?;
@@ -69,7 +69,7 @@ impl Play<'_> {
             &format!("tasuki fleet server init fleet-server --listen {listen} --name demo"),
         )?;
         let args = ["server", "init", &folder, "--listen", &listen, "--name", "demo"];
-        let answer = stage.run(&stage.desk, Program::Fleet, &args)?;
+        let answer = stage.run(&stage.desk, FleetProgram::Fleet, &args)?;
         stage.start_server(address)?;
         self.passed(&format!("The server listens at {listen}."), &answer)
     }
@@ -82,23 +82,23 @@ impl Play<'_> {
             "tasuki fleet join --first fleet-server --as desk",
         )?;
         let folder = stage.server_folder().display().to_string();
-        let answer = stage.run(desk, Program::Fleet, &["join", "--first", &folder, "--as", desk.name])?;
+        let answer = stage.run(desk, FleetProgram::Fleet, &["join", "--first", &folder, "--as", desk.name])?;
         self.passed("desk is a member.", &answer)?;
         self.say(
             "The second host makes its own keys, is admitted, and joins by a ticket; neither line is secret.",
             desk.name,
             "ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -",
         )?;
-        let key = stage.run(other, Program::Fleet, &["key", other.name])?;
-        let ticket = stage.run(desk, Program::Fleet, &["admit", word(&key, "line")])?;
-        let answer = stage.run(other, Program::Fleet, &["join", word(&ticket, "ticket")])?;
+        let key = stage.run(other, FleetProgram::Fleet, &["key", other.name])?;
+        let ticket = stage.run(desk, FleetProgram::Fleet, &["admit", word(&key, "line")])?;
+        let answer = stage.run(other, FleetProgram::Fleet, &["join", word(&ticket, "ticket")])?;
         self.passed("box is a member.", &answer)?;
         self.say(
             "Nobody may ask box for anything until box says so.",
             other.name,
             "tasuki fleet accept desk view send",
         )?;
-        let answer = stage.run(other, Program::Fleet, &["accept", desk.name, "view", "send"])?;
+        let answer = stage.run(other, FleetProgram::Fleet, &["accept", desk.name, "view", "send"])?;
         self.passed("desk may see views of box and send texts to its agents.", &answer)
     }
 
@@ -109,7 +109,7 @@ impl Play<'_> {
         }
         let (desk, other) = (&stage.desk, &stage.other);
         let is_live = |host: &DemoHost, name: &str| {
-            let hosts = stage.run(host, Program::Fleet, &["hosts"]).unwrap_or_default();
+            let hosts = stage.run(host, FleetProgram::Fleet, &["hosts"]).unwrap_or_default();
             let mut listed = hosts["hosts"].as_array().into_iter().flatten();
             listed.any(|one| one["host"] == name && one["state"] == "live")
         };
@@ -123,13 +123,13 @@ impl Play<'_> {
     fn agent(&self, stage: &FleetStage<'_>) -> Result<(), CliError> {
         let (desk, other) = (&stage.desk, &stage.other);
         self.say("An agent on box. desk lists it.", other.name, "tasuki agent create kai")?;
-        stage.run(other, Program::Tasuki, &["persona", "new", SLUG, "--profile", "demo"])?;
+        stage.run(other, FleetProgram::Tasuki, &["persona", "new", SLUG, "--profile", "demo"])?;
         let cwd = other.stage.place().folder().display().to_string();
-        let answer = stage.run(other, Program::Tasuki, &["agent", "create", SLUG, "--cwd", &cwd])?;
+        let answer = stage.run(other, FleetProgram::Tasuki, &["agent", "create", SLUG, "--cwd", &cwd])?;
         self.passed("kai runs on box.", &answer)?;
         stage.until("desk does not see an idle kai", LIMIT, || {
             looked(desk);
-            let all = stage.run(desk, Program::Tasuki, &["agents", "--all-hosts"]).unwrap_or_default();
+            let all = stage.run(desk, FleetProgram::Tasuki, &["agents", "--all-hosts"]).unwrap_or_default();
             let hosts = all["hosts"].as_array().cloned().unwrap_or_default();
             let agents = hosts
                 .iter()
@@ -142,7 +142,7 @@ impl Play<'_> {
 
     fn first_text(&self, stage: &FleetStage<'_>) -> Result<(), CliError> {
         self.say("desk sends kai a text.", "desk", &format!("tasuki send kai@box \"{FIRST}\""))?;
-        let answer = stage.run(&stage.desk, Program::Tasuki, &["send", "kai@box", FIRST])?;
+        let answer = stage.run(&stage.desk, FleetProgram::Tasuki, &["send", "kai@box", FIRST])?;
         let verdict = word(&answer, "verdict");
         self.passed(&format!("{verdict}: kai took the text as its prompt."), &answer)?;
         self.idle(stage)
@@ -151,7 +151,7 @@ impl Play<'_> {
     /// Waits until the agent has ended its turn.
     fn idle(&self, stage: &FleetStage<'_>) -> Result<(), CliError> {
         stage.until("kai's turn does not end", LIMIT, || {
-            let all = stage.run(&stage.other, Program::Tasuki, &["agents"]).unwrap_or_default();
+            let all = stage.run(&stage.other, FleetProgram::Tasuki, &["agents"]).unwrap_or_default();
             let agents = all.as_array().or_else(|| all["agents"].as_array());
             agents.into_iter().flatten().any(|agent| agent["state"] == "idle")
         })
@@ -167,7 +167,7 @@ impl Play<'_> {
                 &format!("tasuki send kai@box \"{text}\""),
             )?;
             let before = taken(&stage.other);
-            let sent = stage.start(&stage.desk, Program::Tasuki, &["--timeout", "80s", "send", "kai@box", text])?;
+            let sent = stage.start(&stage.desk, FleetProgram::Tasuki, &["--timeout", "80s", "send", "kai@box", text])?;
             let arrived = stage.until("box does not take the letter", LIMIT, || taken(&stage.other) > before);
             let pid = stage.kill_bridge();
             let is_open = waits(&stage.desk);

@@ -34,7 +34,7 @@ pub(super) struct Programs {
 
 /// One of the two programs of tasuki.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Program {
+pub(super) enum FleetProgram {
     Tasuki,
     Fleet,
 }
@@ -173,10 +173,10 @@ impl<'a> FleetStage<'a> {
     }
 
     /// Starts a command as a person on that host would.
-    pub(super) fn start(&self, host: &DemoHost, program: Program, args: &[&str]) -> Result<Child, CliError> {
+    pub(super) fn start(&self, host: &DemoHost, program: FleetProgram, args: &[&str]) -> Result<Child, CliError> {
         let path = match program {
-            Program::Tasuki => &self.programs.tasuki,
-            Program::Fleet => &self.programs.fleet,
+            FleetProgram::Tasuki => &self.programs.tasuki,
+            FleetProgram::Fleet => &self.programs.fleet,
         };
         let mut command = Command::new(path);
         command.arg("--json").args(args).process_group(0);
@@ -211,7 +211,7 @@ impl<'a> FleetStage<'a> {
     }
 
     /// Runs a command to its end.
-    pub(super) fn run(&self, host: &DemoHost, program: Program, args: &[&str]) -> Result<Value, CliError> {
+    pub(super) fn run(&self, host: &DemoHost, program: FleetProgram, args: &[&str]) -> Result<Value, CliError> {
         self.finish(self.start(host, program, args)?)
     }
 
