@@ -4,6 +4,7 @@
 mod asks;
 mod clones;
 mod deaths;
+mod demo;
 mod fleet;
 mod hostile;
 mod secrecy;

@@ -8,6 +8,7 @@ use crate::fleet::jwt;
 use crate::fleet::keys::{FleetKeys, HostKeys, ServerKeys};
 use crate::fleet::signed::Topic;
 use async_nats::jetstream::consumer::{AckPolicy, pull};
+use async_nats::jetstream::context::CreateStreamErrorKind;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Republish, RetentionPolicy, StorageType};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -64,7 +65,16 @@ impl FleetAdmin {
     pub async fn set_up(&self, replicas: usize) -> Result<(), CourierError> {
         for config in [letters(&self.fleet, replicas), rosters(&self.fleet, replicas)] {
             let made = self.courier.streams().create_stream(&config).await;
-            made.map_err(|error| CourierError::Refused(format!("{}: {error}", config.name)))?;
+            made.map_err(|error| {
+                // The server reserves room for the whole account, and without it serves no JetStream to the account.
+                let why = match error.kind() {
+                    CreateStreamErrorKind::JetStreamUnavailable => {
+                        ", perhaps because its disk has less than 2 GiB free"
+                    }
+                    _ => "",
+                };
+                CourierError::Refused(format!("{}: {error}{why}", config.name))
+            })?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The scenes of the demo: two hosts join a fleet, one sends texts to the other's agent, and a bridge is killed while a
 //! text is on its way.
 
-use super::stage::{DemoHost, FleetStage, FleetProgram};
+use super::stage::{DemoHost, FleetProgram, FleetStage};
 use crate::cli::error::CliError;
 use crate::cli::follow::span;
 use crate::cli::output::{Out, Tone};
@@ -167,7 +167,8 @@ impl FleetPlay<'_> {
                 &format!("tasuki send kai@box \"{text}\""),
             )?;
             let before = taken(&stage.other);
-            let sent = stage.start(&stage.desk, FleetProgram::Tasuki, &["--timeout", "80s", "send", "kai@box", text])?;
+            let sent =
+                stage.start(&stage.desk, FleetProgram::Tasuki, &["--timeout", "80s", "send", "kai@box", text])?;
             let arrived = stage.until("box does not take the letter", LIMIT, || taken(&stage.other) > before);
             let pid = stage.kill_bridge();
             let is_open = waits(&stage.desk);
