@@ -71,9 +71,7 @@ fn where_no_fleet_was_joined_no_other_program_is_run() {
 #[test]
 fn the_other_programs_checks_are_part_of_the_report() {
     let (installed, home) = (Installed::new(), home_in_fleet());
-    let line = |id: &str, status: &str, said: &str| {
-        json!({"id": id, "group": "fleet", "status": status, "said": said, "fix": "do it", "fixed": null})
-    };
+    let line = |id: &str, status: &str, said: &str| json!({"id": id, "group": "fleet", "status": status, "said": said, "fix": "do it", "fixed": null});
     let checks = [
         line("fleet.server", "ok", "nats-server"),
         line("fleet.hosts", "warn", "box \u{1b}[31mis away"),

@@ -50,7 +50,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
         Ok(false) => Vec::new(),
         Ok(true) => {
             let (program, home) = (program(), &ground.home);
-            let asked = wait_for(tokio::time::timeout(WITHIN, ask(&program, home)));
+            let asked = wait_for(async { tokio::time::timeout(WITHIN, ask(&program, home)).await });
             let asked = asked.and_then(|asked| asked.map_err(|_| io::ErrorKind::TimedOut.into()).flatten());
             judge(&program.display().to_string(), home, asked)
         }
@@ -83,7 +83,8 @@ async fn beginning(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> 
 }
 
 fn judge(program: &str, home: &Home, asked: io::Result<Printed>) -> Vec<Check> {
-    let by_hand = format!("see what it says: {program} --home {} checks", shell_word(&home.root().display().to_string()));
+    let by_hand =
+        format!("see what it says: {program} --home {} checks", shell_word(&home.root().display().to_string()));
     let printed = match asked {
         Ok(printed) => printed,
         Err(error) => return vec![not_run(program, &error, by_hand)],
