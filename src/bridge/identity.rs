@@ -202,10 +202,18 @@ pub(crate) fn load_keys(folder: &FleetFolder, settings: &FleetSettings) -> Resul
             None => return Ok(None),
         },
     };
+    parse_keys(&text).map(Some)
+}
+
+/// The keys of two lines: both seeds, user and box.
+///
+/// # Errors
+/// They are not such seeds.
+pub(crate) fn parse_keys(text: &str) -> Result<HostKeys, CliError> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (user, sealing) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let broken = |error| CliError::config("bad_key", format!("This host's key can't be used: {error}."));
-    HostKeys::from_seeds(user, sealing).map(Some).map_err(broken)
+    HostKeys::from_seeds(user, sealing).map_err(broken)
 }
 
 /// Runs the command that prints the key, without a shell.

@@ -77,7 +77,7 @@ fn look(own: &OwnHost<'_>) -> Vec<Line> {
     let kept = members_file::load(own.folder, &own.fleet.key, &own.fleet.name);
     let kept = kept.unwrap_or_else(|_| MemberList::new(own.fleet.name.clone(), 0, Vec::new()));
     match (keys, jwt) {
-        (Some(keys), Some(jwt)) => all.extend(at_server(own, &settings, &Arc::new(keys), &jwt, kept)),
+        (Some(keys), Some(jwt)) => all.extend(at_server(own, &settings, &Arc::new(keys), &jwt, &kept)),
         (keys, _) => {
             let cause = if keys.is_none() { "fleet.key" } else { "fleet.jwt" };
             all.push(skipped("fleet.server", cause));
@@ -97,27 +97,27 @@ fn at_server(
     settings: &FleetSettings,
     keys: &Arc<HostKeys>,
     jwt: &str,
-    kept: MemberList,
+    kept: &MemberList,
 ) -> Vec<Line> {
     let access = match access(own.fleet, jwt, own.folder, settings) {
         Ok(access) => access,
         Err(error) => {
             let line = finding::of_error("fleet.server", error, "correct [server] in fleet.toml");
-            return unreached(own, line, keys, &kept);
+            return unreached(own, line, keys, kept);
         }
     };
     let place = FleetPlace { fleet: own.fleet.name.clone(), host: own.host.name.clone() };
-    let asked = wait_for(async { Ok(server::ask(&place, &access, Arc::clone(keys), &own.fleet.key, &kept).await) });
+    let asked = wait_for(async { Ok(server::ask(&place, &access, Arc::clone(keys), &own.fleet.key, kept).await) });
     let seen = match asked {
         Ok(Ok(seen)) => seen,
-        Ok(Err(error)) => return unreached(own, server::not_reached(&access.urls, &error), keys, &kept),
-        Err(error) => return unreached(own, finding::of_error("fleet.server", error, "try again"), keys, &kept),
+        Ok(Err(error)) => return unreached(own, server::not_reached(&access.urls, &error), keys, kept),
+        Err(error) => return unreached(own, finding::of_error("fleet.server", error, "try again"), keys, kept),
     };
     let mut all = vec![server::judge(&seen.facts, &access.urls), server::clock(&seen)];
     all.extend(server::objects(&place, &seen));
-    all.push(members::judge(own.host, Some(keys), &kept, Some(&seen.list)));
+    all.push(members::judge(own.host, Some(keys), kept, Some(&seen.list)));
     let mut numbers = SeenFile::load(own.folder).numbers;
-    let looks = hosts::read(&seen.rosters, members::newest(&seen.list, &kept), &mut numbers, seen.server_ms);
+    let looks = hosts::read(&seen.rosters, members::newest(&seen.list, kept), &mut numbers, seen.server_ms);
     all.extend(hosts::judge(own.home, &own.host.name, &settings.show.hide, &looks));
     all
 }

@@ -24,6 +24,8 @@ const WITHIN: Duration = Duration::from_secs(20);
 const MOST_BYTES: u64 = 256 << 10;
 /// The most checks that are taken from it.
 const MOST_CHECKS: usize = 100;
+/// How long its standard error is read after its end.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The check of the program itself.
 const ID: &str = "fleet.program";
 
@@ -65,12 +67,15 @@ async fn ask(program: &Path, home: &Home) -> io::Result<Printed> {
     // It is ended with all that it has started when this is dropped: after the limit.
     let mut run = Grouped::spawn(&mut command)?;
     let (out, err) = (run.child().stdout.take(), run.child().stderr.take());
-    let (out, err) = tokio::join!(beginning(out), beginning(err));
-    let (out, err) = (out?, err?);
+    let err = tokio::spawn(beginning(err));
+    let out = beginning(out).await?;
     if out.len() as u64 > MOST_BYTES {
         return Err(io::Error::other("it printed too much"));
     }
     let code = run.child().wait().await?.code();
+    // What it has started may still hold its standard error open.
+    let err = tokio::time::timeout(LAST_WORDS, err).await;
+    let err = err.map_or(Ok(Ok(Vec::new())), |read| read).map_err(io::Error::other)??;
     Ok(Printed { code, out, err })
 }
 

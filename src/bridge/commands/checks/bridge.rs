@@ -59,14 +59,11 @@ fn judge(facts: &BridgeFacts) -> Line {
     let own = env!("CARGO_PKG_VERSION");
     match (problem, view.server) {
         (Some(problem), _) => fail(id, problem, "fix that; the bridge tries again by itself"),
-        (None, None) => {
-            let said = format!("process {} runs and is not connected to the server", view.pid);
-            fail(id, said, "see fleet.server; the bridge connects by itself")
-        }
-        (None, Some(_)) if view.version != own => {
+        (None, _) if view.version != own => {
             let said = format!("the bridge has version {}, this program {own}", view.version);
             warn(id, said, "start the bridge again: nothing is lost")
         }
+        (None, None) => ok(id, format!("process {} runs", view.pid)),
         (None, Some(server)) => ok(id, format!("process {} is connected to {server}", view.pid)),
     }
 }
@@ -80,7 +77,10 @@ fn judge_lease(facts: &BridgeFacts) -> Line {
             let said = "the bridge waits until it is certain that no other one serves as this host";
             warn(id, said, "wait a minute; if it stays so, look for a copy of this home on another machine")
         }
-        Some(_) => warn(id, "the bridge does not serve as this host", "see fleet.bridge and fleet.server"),
+        Some(_) => {
+            let said = "the bridge is not connected to the server, so it does not serve as this host";
+            fail(id, said, "it connects by itself within 15 s; if it does not, see its log")
+        }
         None => skipped(id, "not checked (see fleet.bridge)"),
     }
 }
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(both(|_, view| view.heartbeat = String::new()), "fail ok");
         assert_eq!(both(|_, view| view.version = "0.0.9".to_owned()), "warn ok");
         assert_eq!(both(|_, view| view.lease = LeaseWord::Waiting.into()), "ok warn");
-        assert_eq!(both(|_, view| (view.server, view.lease) = (None, LeaseWord::None.into())), "fail warn");
+        assert_eq!(both(|_, view| (view.server, view.lease) = (None, LeaseWord::None.into())), "ok fail");
         assert_eq!(both(|_, view| view.problem = Some("Copied.".to_owned())), "fail ok");
     }
 

@@ -101,10 +101,10 @@ async fn rosters(courier: &NatsCourier, list: &MemberList) -> FoundRosters {
 pub(super) fn not_reached(urls: &[String], error: &CourierError) -> Line {
     let (id, at) = ("fleet.server", listed(urls));
     match error {
-        CourierError::NotAllowed(why) => fail(
+        CourierError::NotAllowed(_) => fail(
             id,
             format!(
-                "the server at {at} refuses this host's login ({why}): the host was expelled, or its ticket is for another server"
+                "the server at {at} refuses this host's login: the host was expelled, or its ticket is for another server"
             ),
             "have the owner of the fleet admit this host again: tasuki fleet key, then admit, then join",
         ),
@@ -163,9 +163,9 @@ fn judge_clock(ahead_ms: i64) -> Line {
     let fix = "set the clock that is wrong (timedatectl shows this machine's): hosts whose clocks differ by more than 8 days \
                refuse each other's requests";
     match ahead_ms.saturating_abs() {
-        ..=CLOCK_WARN_MS => ok(id, "this machine's clock agrees with the server's"),
-        ..=CLOCK_FAIL_MS => warn(id, said, fix),
-        _ => fail(id, said, fix),
+        apart if apart > CLOCK_FAIL_MS => fail(id, said, fix),
+        apart if apart > CLOCK_WARN_MS => warn(id, said, fix),
+        _ => ok(id, "this machine's clock agrees with the server's"),
     }
 }
 
