@@ -47,7 +47,7 @@ impl FleetFolder {
         FleetFolder { root: home.fleet() }
     }
 
-    /// What is wrong with the folder and those in it: others can open one, or put another one into its place. One that is
+    /// What is wrong with the folder and those in it: others can open one, or put another one into its place. A folder that is
     /// missing is made by the next command.
     #[must_use]
     pub(crate) fn faults(&self) -> Vec<CliError> {

@@ -1,3 +1,5 @@
+//! Streams and consumers as they are found at the server, with one difference after the other.
+
 use super::*;
 use serde_json::json;
 

@@ -65,7 +65,7 @@ pub(super) fn key(folder: &FleetFolder, settings: &FleetSettings) -> (Line, Opti
     }
 }
 
-/// Runs the command that prints the key. One that asks a person for something is ended after a while.
+/// Runs the command that prints the key. A command that asks a person for something is ended after a while.
 fn printed(program: &str, args: &[String]) -> Result<String, CliError> {
     let failed = |why: &dyn std::fmt::Display| CliError::config("key_command", format!("{program} failed: {why}."));
     let run = async {
