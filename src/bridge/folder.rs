@@ -43,6 +43,37 @@ impl FleetFolder {
         Ok(FleetFolder { root })
     }
 
+    /// The folder as it is, neither made nor checked.
+    #[must_use]
+    pub(crate) fn unchecked(home: &Home) -> FleetFolder {
+        FleetFolder { root: home.fleet() }
+    }
+
+    /// What is wrong with the folder and those in it: others can open one, or put another one into its place. A folder that is
+    /// missing is made by the next command.
+    #[must_use]
+    pub(crate) fn faults(&self) -> Vec<CliError> {
+        let folders = std::iter::once("").chain(FOLDERS);
+        let fault = |folder: &str| match self.dir(folder) {
+            Ok(dir) => check(&self.root.join(folder), &dir).err(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(CliError::file("Can't open", &self.root.join(folder), &error)),
+        };
+        folders.filter_map(fault).collect()
+    }
+
+    /// The files of the folder itself that other users can read or write, with their modes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn open_files(&self) -> Result<Vec<(String, u32)>, CliError> {
+        let dir = self.dir("").map_err(|error| CliError::file("Can't open", &self.root, &error))?;
+        let mode = |name: &String| Some(files::meta_at(&dir, name.as_str()).ok()??.mode & 0o7777);
+        let files = self.names("")?.into_iter().filter(|name| !FOLDERS.contains(&name.as_str()));
+        let all = files.filter_map(|name| Some((mode(&name)?, name)));
+        Ok(all.filter(|(mode, _)| mode & 0o077 != 0).map(|(mode, name)| (name, mode)).collect())
+    }
+
     /// Where a file of it lies; `folder` is empty for the folder itself.
     #[must_use]
     pub(crate) fn path(&self, folder: &str, name: &str) -> PathBuf {

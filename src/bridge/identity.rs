@@ -19,7 +19,7 @@ const HOST: &str = "host.json";
 /// The file of the host's seeds: user, then box, each in a line.
 const KEY: &str = "key";
 /// The file of the host's claims.
-const JWT: &str = "jwt";
+pub(super) const JWT: &str = "jwt";
 /// The file of the certificate of the server's authority.
 const CA: &str = "ca.pem";
 /// The longest ticket or key line, in bytes.
@@ -179,11 +179,15 @@ pub(crate) fn access(
 }
 
 /// Whether this address is off this machine and not encrypted.
-fn is_open(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("nats://").or_else(|| url.strip_prefix("ws://")) else { return false };
+pub(crate) fn is_open(url: &str) -> bool {
+    (url.starts_with("nats://") || url.starts_with("ws://")) && !is_local(url)
+}
+
+/// Whether this address is on this machine.
+pub(crate) fn is_local(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-    let is_local = ["127.", "localhost:", "[::1]"].iter().any(|local| host.starts_with(local)) || host == "localhost";
-    !is_local
+    ["127.", "localhost:", "[::1]"].iter().any(|local| host.starts_with(local)) || host == "localhost"
 }
 
 /// The host's keys: by the settings' command, or from the file; none if there is neither.
@@ -198,10 +202,18 @@ pub(crate) fn load_keys(folder: &FleetFolder, settings: &FleetSettings) -> Resul
             None => return Ok(None),
         },
     };
+    parse_keys(&text).map(Some)
+}
+
+/// The keys of two lines: both seeds, user and box.
+///
+/// # Errors
+/// They are not such seeds.
+pub(crate) fn parse_keys(text: &str) -> Result<HostKeys, CliError> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (user, sealing) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let broken = |error| CliError::config("bad_key", format!("This host's key can't be used: {error}."));
-    HostKeys::from_seeds(user, sealing).map(Some).map_err(broken)
+    HostKeys::from_seeds(user, sealing).map_err(broken)
 }
 
 /// Runs the command that prints the key, without a shell.

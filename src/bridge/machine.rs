@@ -7,6 +7,7 @@ use super::sweep;
 use crate::contract;
 use crate::contract::fleet::{BridgeView, LeaseWord};
 use crate::files::Grade;
+use crate::fleet::nats::version::{SOUND_VERSIONS, is_sound};
 use crate::fleet::nats::{ArrivedLetter, CourierError, Heard};
 use std::time::SystemTime;
 
@@ -47,6 +48,9 @@ impl Bridge {
         match heard {
             Heard::Connected => {
                 tracing::info!(server = self.courier.server(), "connected");
+                if let Some(version) = self.courier.version().filter(|version| is_sound(version) == Some(false)) {
+                    tracing::warn!(version, "nats-server has known holes; replace it by {SOUND_VERSIONS}, or later");
+                }
                 self.view.connected_since = Some(self.now.rfc3339());
                 self.problem("login", None);
                 self.problem("server", None);

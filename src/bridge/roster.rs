@@ -138,7 +138,8 @@ fn errors(home: &Home) -> Vec<HostError> {
     files.iter().map(one).collect()
 }
 
-fn personas(home: &Home, hide: &[String]) -> Vec<HostPersona> {
+/// The personas that other hosts are told of.
+pub(super) fn personas(home: &Home, hide: &[String]) -> Vec<HostPersona> {
     let Ok(entries) = std::fs::read_dir(home.personas()) else { return Vec::new() };
     let slugs: BTreeSet<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())

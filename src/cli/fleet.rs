@@ -42,12 +42,18 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
 /// Replaces this process by tasuki-fleet. Returns only if that was not possible.
 #[must_use]
 pub fn run(args: &[OsString]) -> CliError {
-    let program = std::env::current_exe().ok().and_then(|own| beside(&own)).unwrap_or_else(|| PROGRAM.into());
+    let program = program();
     let error = Command::new(&program).args(args).exec();
     match error.kind() {
         io::ErrorKind::NotFound => no_fleet_program(),
         _ => CliError::file("Can't run", &program, &error),
     }
+}
+
+/// The program to run: that beside this one, else the first of its name in `PATH`.
+#[must_use]
+pub(super) fn program() -> PathBuf {
+    std::env::current_exe().ok().and_then(|own| beside(&own)).unwrap_or_else(|| PROGRAM.into())
 }
 
 /// The program in the same folder as this one, where an installation puts it.
@@ -58,9 +64,15 @@ fn beside(own: &Path) -> Option<PathBuf> {
 fn no_fleet_program() -> CliError {
     let message =
         format!("{PROGRAM}, the bridge to other hosts, is neither beside tasuki nor in PATH. Nothing was done.");
-    CliError::new(exit::UNAVAILABLE, "no_fleet_program", message).hint(format!(
+    CliError::new(exit::UNAVAILABLE, "no_fleet_program", message).hint(how_to_install())
+}
+
+/// How to get the program where it is missing.
+#[must_use]
+pub(super) fn how_to_install() -> String {
+    format!(
         "Install its package, or build it from the sources: cargo install --path . --features fleet --bin {PROGRAM}"
-    ))
+    )
 }
 
 #[cfg(test)]

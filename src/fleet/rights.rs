@@ -105,6 +105,11 @@ impl Accepts {
         self.0.get(name).cloned()
     }
 
+    /// All entries, by name.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &BTreeSet<Right>)> {
+        self.0.iter().map(|(name, rights)| (name.as_str(), rights))
+    }
+
     /// Whether this host may ask for this kind.
     #[must_use]
     pub fn allows(&self, host: &HostName, kind: &str) -> bool {

@@ -27,6 +27,7 @@ mod core_reopen;
 mod core_status_line;
 mod core_successors;
 mod core_time;
+mod doctor_fleet;
 mod examples;
 mod fields;
 mod figures;

@@ -1,5 +1,6 @@
 //! The command line of `tasuki-fleet`.
 
+mod checks;
 mod demo;
 mod ground;
 mod hosts;
@@ -95,6 +96,9 @@ enum FleetCommand {
     /// Show what this host was asked for and has asked for, newest last. There is no text in it.
     #[command(after_help = "Example:\n  tasuki fleet audit --limit 20")]
     Audit(hosts::AuditArgs),
+    /// Print the checks of this host that `tasuki doctor` reports.
+    #[command(hide = true)]
+    Checks,
     /// Give personas to other hosts.
     #[command(subcommand)]
     Persona(persona::FleetPersonaCommand),
@@ -156,6 +160,7 @@ fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
         FleetCommand::Rejoin => membership::rejoin(&session),
         FleetCommand::Hosts => hosts::list(&session),
         FleetCommand::Audit(args) => hosts::audit(&session, args),
+        FleetCommand::Checks => checks::print(&session),
         FleetCommand::Persona(command) => persona::command(&session, command),
         FleetCommand::Demo => demo::command(cli.json),
         FleetCommand::Service(command) => service::command(&session, command),

@@ -170,17 +170,21 @@ fn certificates(name: &FleetName, addresses: &[String]) -> Result<(String, Strin
 
 fn configuration(folder: &Path, args: &InitArgs, keys: &ServerKeys, at_s: i64) -> String {
     let path = |name: &str| quoted(&folder.join(name));
-    let sync = if syncs_always() {
-        "  # Each letter is on the disk before the server confirms it.\n  sync_interval: always\n"
+    let (tls, sync) = if is_new() {
+        (
+            "  min_version: \"1.3\"\n",
+            "  # Each letter is on the disk before the server confirms it.\n  sync_interval: always\n",
+        )
     } else {
-        "  # Each letter is on the disk before the server confirms it: 2.10 and newer take this line.\n  # sync_interval: always\n"
+        // An old server refuses a configuration with words that it does not know.
+        ("  # min_version: \"1.3\"\n", "  # sync_interval: always\n")
     };
     format!(
         "# Written by `tasuki fleet server init` for the fleet {fleet}.\n\
          server_name: \"tasuki-{fleet}\"\n\
          listen: \"{listen}\"\n\
          max_payload: 2MB\n\
-         tls {{\n  cert_file: {certificate}\n  key_file: {key}\n  min_version: \"1.3\"\n}}\n\
+         tls {{\n  cert_file: {certificate}\n  key_file: {key}\n{tls}}}\n\
          operator: {operator}\n\
          system_account: {system}\n\
          # The fleet's account lies in accounts/. If it were preloaded here, a restart would let the expelled in again.\n\
@@ -203,8 +207,9 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Whether the server on this machine knows `sync_interval: always`. If there is none here, it counts as a new one.
-fn syncs_always() -> bool {
+/// Whether the server on this machine is 2.10 or newer, and so knows all that is written into the configuration. If there is
+/// none here, it counts as a new one.
+fn is_new() -> bool {
     let run = Command::new("nats-server").arg("--version").stdin(Stdio::null()).output();
     let Ok(output) = run else { return true };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -85,12 +85,14 @@ impl Check {
 
 /// Which checks depend on which: if one of the first fails, those of the second must fail too, and their failure
 /// says nothing more.
-const FOLLOWS: [(&[&str], &[&str]); 5] = [
+const FOLLOWS: [(&[&str], &[&str]); 7] = [
     (&["paths.spool", "paths.state", "paths.view", "paths.above"], &["sidecar.state", "hooks.own"]),
     (&["disk.space", "disk.inodes", "disk.writable"], &["sidecar.state", "sidecar.watch", "hooks.own"]),
     (&["tmux.program", "tmux.server", "tmux.aliases"], &["sidecar.tmux", "programs.path"]),
     (&["sidecar.alive"], &["service.state"]),
     (&["paths.config"], &["tmux.socket"]),
+    (&["fleet.server", "fleet.bridge"], &["fleet.lease"]),
+    (&["fleet.streams"], &["fleet.consumers", "fleet.hosts"]),
 ];
 
 /// Leaves one failure for each cause: a check that only fails because of another failure is skipped and names it.
@@ -125,6 +127,7 @@ pub(super) fn why_not(check: &Check) -> &'static str {
         ("tmux", _) => "tasuki does not start, end or change your tmux server",
         ("sidecar" | "service", _) => "doctor does not start or end programs",
         ("hooks", _) => "hooks go into an agent CLI's own file only when you run tasuki hooks install",
+        ("fleet", _) => "doctor does not change a fleet, its server or its keys",
         ("programs" | "gh", _) => "doctor does not install programs or change accounts",
         _ => "doctor does not change system settings",
     }

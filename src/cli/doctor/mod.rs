@@ -2,17 +2,19 @@
 //! it changes nothing, except that it writes a test event for each hook, which the sidecar never reads, and removes it.
 //!
 //! `ground` gathers what several checks need. `paths`, `data`, `tmux`, `sidecar`, `machine`, `hooks` (with `fire`),
-//! `programs` and `service` each gather facts and judge them with a pure function. `check` is one finding, and says
-//! which findings follow from another. `repair` is `--fix`, `report` prints, and `delivery` checks what one handoff's
+//! `programs` and `service` each gather facts and judge them with a pure function. `fleet` has another program look.
+//! `check` is one finding, and says which findings follow from another. `repair` is `--fix`, `report` prints, and `delivery` checks what one handoff's
 //! delivery needs.
 //!
 //! All checks run in parallel. A check that has not answered after nine seconds is reported instead of awaited: a
-//! stopped tmux server, a disconnected network drive or a `gh` that hangs must not stop the doctor.
+//! stopped tmux server, a disconnected network drive or a `gh` that hangs must not stop the doctor. Those of a fleet may
+//! take longer, because they ask a server that may be far away.
 
 mod check;
 mod data;
 mod delivery;
 mod fire;
+mod fleet;
 mod ground;
 mod hooks;
 mod machine;
@@ -34,7 +36,8 @@ use ground::DoctorFacts;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-pub use report::Report;
+pub use fleet::FleetChecks;
+pub use report::{Line, Report};
 
 /// `doctor`.
 #[derive(Debug, Args)]
@@ -64,6 +67,8 @@ pub enum DoctorCommand {
 
 /// How long all checks together may take.
 const LIMIT: Duration = Duration::from_secs(9);
+/// How long the checks of a fleet may take: a little more than the program that makes them.
+const FLEET_LIMIT: Duration = Duration::from_millis(20_500);
 /// How long a second round may take, after something was repaired.
 const AGAIN_LIMIT: Duration = Duration::from_secs(6);
 
@@ -72,8 +77,11 @@ const NEXT_TURN: Duration = Duration::from_millis(5_500);
 
 type Look = fn(&DoctorFacts) -> Vec<Check>;
 
+/// The group of the checks that a fleet needs.
+const FLEET: &str = "fleet";
+
 /// Every check, in the order in which the findings are printed.
-const LOOKS: [(&str, Look); 12] = [
+const LOOKS: [(&str, Look); 13] = [
     ("paths", paths::look),
     ("data", data::look),
     ("tmux", tmux::look),
@@ -86,6 +94,7 @@ const LOOKS: [(&str, Look); 12] = [
     ("disk", machine::disk),
     ("limits", machine::limits),
     ("clock", machine::clock),
+    (FLEET, fleet::look),
 ];
 
 /// Runs the checks and prints the findings.
@@ -159,10 +168,17 @@ fn round(session: &CliSession, notify_test: bool, limit: Duration) -> (Option<Ar
     }
     drop(sender);
     let mut all: [Option<Vec<Check>>; LOOKS.len()] = Default::default();
-    while let Ok((at, checks)) = found.recv_timeout(end.saturating_duration_since(Instant::now())) {
-        all[at] = Some(checks);
+    let fleet_end = end + FLEET_LIMIT.saturating_sub(LIMIT);
+    for end in [end, fleet_end] {
+        while let Ok((at, checks)) = found.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            all[at] = Some(checks);
+        }
+        if LOOKS.iter().zip(&all).any(|((group, _), checks)| *group == FLEET && checks.is_some()) {
+            break;
+        }
     }
     let unfinished = |group: &str| {
+        let limit = if group == FLEET { FLEET_LIMIT } else { limit };
         let said = format!("this check did not finish within {} s", limit.as_secs());
         vec![Check::fail(
             format!("{group}.answer"),

@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::Tone;
 use crate::core::text::sanitise;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What `tasuki doctor --json` prints.
@@ -21,7 +21,7 @@ pub struct Report {
 }
 
 /// The result of one check.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     /// Its name, which never changes: `group.check`.
     pub id: String,

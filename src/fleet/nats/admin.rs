@@ -2,35 +2,21 @@
 //! kept for it, and cutting a host off.
 
 use super::connect::{addresses, options, unreachable};
+use super::streams::{consumers, letters, rosters};
 use super::{CourierError, FleetPlace, NatsCourier, PutOutcome, ServerAccess};
 use crate::core::host::{FleetName, HostName};
 use crate::fleet::jwt;
 use crate::fleet::keys::{FleetKeys, HostKeys, ServerKeys};
 use crate::fleet::signed::Topic;
-use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::context::CreateStreamErrorKind;
-use async_nats::jetstream::stream::{Config, DiscardPolicy, Republish, RetentionPolicy, StorageType};
 use serde::Deserialize;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// A day, in seconds.
-const DAY_S: u64 = 24 * 3_600;
 
 /// The connection of the person who holds the fleet's key.
 #[derive(Debug)]
 pub struct FleetAdmin {
     courier: NatsCourier,
     fleet: FleetName,
-}
-
-/// How a stream differs from what the fleet needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StreamFault {
-    /// Which stream.
-    pub stream: String,
-    /// What is different.
-    pub what: String,
 }
 
 impl FleetAdmin {
@@ -84,16 +70,7 @@ impl FleetAdmin {
     /// # Errors
     /// The server was not reached, or refuses.
     pub async fn admit(&self, name: &HostName) -> Result<(), CourierError> {
-        for (what, at_once) in [("req", 64), ("res", 256)] {
-            let config = pull::Config {
-                durable_name: Some(format!("{name}-{what}")),
-                filter_subject: format!("tk.{}.box.{name}.*.{what}", self.fleet),
-                ack_policy: AckPolicy::Explicit,
-                ack_wait: Duration::from_secs(60),
-                max_deliver: -1,
-                max_ack_pending: at_once,
-                ..pull::Config::default()
-            };
+        for config in consumers(&self.fleet, name) {
             let made = self.courier.streams().create_consumer_on_stream(config, self.box_name()).await;
             made.map_err(|error| CourierError::Refused(error.to_string()))?;
         }
@@ -161,47 +138,5 @@ pub async fn push_account(
         Ok(Pushed { error: None }) => Ok(()),
         Ok(Pushed { error: Some(error) }) => Err(CourierError::Refused(error.description)),
         Err(error) => Err(CourierError::Refused(error.to_string())),
-    }
-}
-
-/// The stream of letters: each stays until it is settled, for 8 days at most.
-fn letters(fleet: &FleetName, replicas: usize) -> Config {
-    Config {
-        name: format!("tk_{fleet}_box"),
-        subjects: vec![format!("tk.{fleet}.box.*.*.*")],
-        retention: RetentionPolicy::WorkQueue,
-        storage: StorageType::File,
-        max_age: Duration::from_secs(8 * DAY_S),
-        max_bytes: 1 << 30,
-        max_message_size: 2 << 20,
-        discard: DiscardPolicy::New,
-        max_messages_per_subject: 1_000,
-        discard_new_per_subject: true,
-        duplicate_window: Duration::from_secs(120),
-        num_replicas: replicas,
-        ..Config::default()
-    }
-}
-
-/// The stream of rosters: the last of each host, and the last member list.
-fn rosters(fleet: &FleetName, replicas: usize) -> Config {
-    Config {
-        name: format!("tk_{fleet}_hosts"),
-        subjects: vec![format!("tk.{fleet}.host.*")],
-        retention: RetentionPolicy::Limits,
-        storage: StorageType::File,
-        max_messages_per_subject: 1,
-        max_bytes: 256 << 20,
-        max_message_size: 256 << 10,
-        discard: DiscardPolicy::Old,
-        deny_delete: true,
-        allow_direct: true,
-        republish: Some(Republish {
-            source: format!("tk.{fleet}.host.*"),
-            destination: format!("tk.{fleet}.roster.{{{{wildcard(1)}}}}"),
-            headers_only: false,
-        }),
-        num_replicas: replicas,
-        ..Config::default()
     }
 }

@@ -2,12 +2,16 @@
 //! rosters, and decides nothing; what it says of itself (which member wrote, in which order, how often) proves
 //! nothing.
 //!
-//! `connect`: how a host logs in. `letters`: letters that arrive. `admin`: what only the fleet's owner does.
+//! `connect`: how a host logs in. `letters`: letters that arrive. `streams`: what the fleet needs there. `admin`: what only
+//! the fleet's owner does. `looks`: what the doctor reads. `version`: which servers are safe.
 
 pub mod admin;
 mod connect;
 mod letters;
+pub mod looks;
 mod server;
+pub mod streams;
+pub mod version;
 
 pub use letters::{ArrivedLetter, Settle, Settling};
 pub use server::{CourierError, FleetPlace, Heard, ServerAccess};

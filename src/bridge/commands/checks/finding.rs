@@ -1,0 +1,55 @@
+//! One result, as the doctor prints it.
+
+use crate::cli::doctor::Line;
+use crate::cli::error::CliError;
+
+/// The most names that one result lists.
+const MOST_NAMES: usize = 5;
+
+fn line(id: &str, status: &str, said: impl Into<String>, fix: Option<String>) -> Line {
+    let group = id.split('.').next().unwrap_or(id).to_owned();
+    Line { id: id.to_owned(), group, status: status.to_owned(), said: said.into(), fix, fixed: None }
+}
+
+/// It is as it should be.
+pub(super) fn ok(id: &str, said: impl Into<String>) -> Line {
+    line(id, "ok", said, None)
+}
+
+/// It is worth a look.
+pub(super) fn warn(id: &str, said: impl Into<String>, fix: impl Into<String>) -> Line {
+    line(id, "warn", said, Some(fix.into()))
+}
+
+/// It does not work.
+pub(super) fn fail(id: &str, said: impl Into<String>, fix: impl Into<String>) -> Line {
+    line(id, "fail", said, Some(fix.into()))
+}
+
+/// It was not checked.
+pub(super) fn skipped(id: &str, said: impl Into<String>) -> Line {
+    line(id, "skipped", said, None)
+}
+
+/// It does not work, and the error says why; `fix` is for an error without a hint.
+pub(super) fn of_error(id: &str, error: CliError, fix: &str) -> Line {
+    let CliError { message, hint, .. } = error;
+    fail(id, message.trim_end_matches('.').to_owned(), hint.unwrap_or_else(|| fix.to_owned()))
+}
+
+/// Names in one line: the first of them, and how many more there are.
+pub(super) fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let first = names.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    if more == 0 { first } else { format!("{first} and {more} more") }
+}
+
+/// How long something has taken, in one unit.
+pub(super) fn span(ms: i64) -> String {
+    match ms.saturating_abs() / 1_000 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
