@@ -96,7 +96,7 @@ impl World {
         let wrong = if genuine.is_none() {
             Some("that nobody has asked for")
         } else if list.find(name).is_none() || list.version < home.highest_list {
-            Some("for somebody who is no member")
+            Some("for somebody who is not a member")
         } else if !home.accepts.allows(name, kind) {
             Some("for somebody who may not ask for it")
         } else if header.to_home != home.home_id {

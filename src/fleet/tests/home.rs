@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 /// For how long a sidecar that is dead still seems to live.
-const HEART_SEEMS_MS: u64 = 10_000;
+const HEARTBEAT_COUNTS_MS: u64 = 10_000;
 
 /// A request to another host, as a program drops it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,7 +157,7 @@ pub(super) struct Home {
     pub(super) wall_ahead_ms: i64,
     pub(super) wall_was_set: bool,
     pub(super) bridge: Option<Bridge>,
-    /// When its bridge is started; none for one that its operator has to start.
+    /// When its bridge is started; none for a bridge that its operator has to start.
     pub(super) start_at_ms: Option<u64>,
     pub(super) frozen_until_ms: u64,
     pub(super) link: Link,
@@ -199,8 +199,8 @@ impl Home {
         self.bridge.as_ref().is_some_and(|bridge| bridge.lease.is_valid_for(more_ms, now))
     }
 
-    pub(super) fn heart_beats(&self, now_ms: u64) -> bool {
-        self.sidecar_runs || now_ms.saturating_sub(self.sidecar_died_ms) < HEART_SEEMS_MS
+    pub(super) fn has_heartbeat(&self, now_ms: u64) -> bool {
+        self.sidecar_runs || now_ms.saturating_sub(self.sidecar_died_ms) < HEARTBEAT_COUNTS_MS
     }
 
     /// What the sidecar does now: the spool's promise is that the same id and the same bytes get the same answer. Returns what

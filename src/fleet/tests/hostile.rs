@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// The server's owner shows an old list, or one that somebody else has signed.
+    /// The server's owner shows an old list, or a list that somebody else has signed.
     pub(super) fn false_list(&mut self) {
         let before = self.server.list.clone();
         self.server.list = if self.rng.chance(60) {

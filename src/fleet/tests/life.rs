@@ -66,7 +66,7 @@ impl World {
             95 => self.copies(at),
             96 => self.remembers(at, yesterday),
             97 => self.puts_back(yesterday),
-            98 => self.installs_anew(at),
+            98 => self.installs_again(at),
             _ => self.renews_identity(at),
         }
         self.advance(0);
@@ -214,11 +214,11 @@ impl World {
     }
 
     /// A new home under the old name, with nothing of the old one.
-    fn installs_anew(&mut self, at: usize) {
+    fn installs_again(&mut self, at: usize) {
         if self.homes.len() > HONEST || self.rng.chance(50) {
             return;
         }
-        self.trace(at, "is installed anew");
+        self.trace(at, "is installed again");
         let host = self.homes[at].host;
         self.asked.iter_mut().filter(|asked| asked.from == host).for_each(|asked| asked.is_lost = true);
         let members = self.homes[at].disk.members.clone();

@@ -181,7 +181,7 @@ impl Server {
         self.rosters[host] = (self.rosters[host].0 + 1, entry);
     }
 
-    /// The store is deleted, and made anew.
+    /// The store is deleted, and made again.
     pub(super) fn empty(&mut self, created: u64) {
         self.letters.clear();
         self.recent.clear();

@@ -181,6 +181,11 @@ impl<'a> FleetStage<'a> {
         let mut command = Command::new(path);
         command.arg("--json").args(args).process_group(0);
         host.stage.place().private(&mut command);
+        // `server init` writes what the server in PATH can read.
+        let path_list = std::env::var_os("PATH").unwrap_or_default();
+        let folders =
+            self.programs.nats.parent().map(PathBuf::from).into_iter().chain(std::env::split_paths(&path_list));
+        command.env("PATH", std::env::join_paths(folders).unwrap_or(path_list.clone()));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().map_err(|error| CliError::file("Can't run", path, &error))
     }
