@@ -142,26 +142,14 @@ pub fn own_name(home: &Home) -> Result<Option<HostName>, CliError> {
     #[derive(serde::Deserialize)]
     struct HostFile {
         name: HostName,
+        // A host that has only made its keys has joined none.
+        fleet: Option<serde_json::Value>,
     }
     let path = home.fleet().join("host.json");
     let Some(bytes) = read_bytes(&path, MOST_BYTES)? else { return Ok(None) };
     let broken = |error| CliError::config("not_json", format!("{} can't be read: {error}.", path.display()));
-    serde_json::from_slice::<HostFile>(&bytes).map(|file| Some(file.name)).map_err(broken)
-}
-
-/// Whether this home has joined a fleet. A host that has only made its keys has not.
-///
-/// # Errors
-/// When `fleet/host.json` can't be read.
-pub fn has_joined(home: &Home) -> Result<bool, CliError> {
-    #[derive(serde::Deserialize)]
-    struct HostFile {
-        fleet: Option<serde_json::Value>,
-    }
-    let path = home.fleet().join("host.json");
-    let Some(bytes) = read_bytes(&path, MOST_BYTES)? else { return Ok(false) };
-    let broken = |error| CliError::config("not_json", format!("{} can't be read: {error}.", path.display()));
-    serde_json::from_slice::<HostFile>(&bytes).map(|file| file.fleet.is_some()).map_err(broken)
+    let file: HostFile = serde_json::from_slice(&bytes).map_err(broken)?;
+    Ok(file.fleet.map(|_| file.name))
 }
 
 /// All hosts of the fleet, sorted by name. It asks a bridge that runs to bring them up to date first, and waits 3 s for

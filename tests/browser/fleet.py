@@ -31,7 +31,7 @@ class Fleet(Crowd):
         for name in ["tmp", "requests", "results", "hosts"]:
             (self.home / "fleet" / name).mkdir(parents=True, mode=0o700)
         (self.home / "fleet").chmod(0o700)
-        self.write("fleet/host.json", {"name": "desk"})
+        self.write("fleet/host.json", {"name": "desk", "fleet": {"name": "test"}})
         self.host("desk")
         self.host("attic", away_since=AWAY_SINCE, agents=[self.member("lea", 2)])
         self.box("idle")

@@ -29,7 +29,7 @@ pub(crate) fn join(home: &Path) {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(home.join("fleet").join(name));
         made.expect("a folder");
     }
-    write_whole(&home.join("fleet/host.json"), &json!({"name": "desk"}));
+    write_whole(&home.join("fleet/host.json"), &json!({"name": "desk", "fleet": {"name": "test"}}));
     bridge(home, Some("127.0.0.1:4222 2.12.7"));
     host(home, "desk", &json!({}));
     host(

@@ -48,7 +48,7 @@ struct Printed {
 }
 
 pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
-    match hosts::has_joined(&ground.home) {
+    match hosts::own_name(&ground.home).map(|name| name.is_some()) {
         Ok(false) => Vec::new(),
         Ok(true) => {
             let (program, home) = (program(), &ground.home);

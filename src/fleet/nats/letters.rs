@@ -13,6 +13,8 @@ use tokio::sync::{mpsc, watch};
 
 /// How many letters are asked for at once, of requests and of results.
 const AT_ONCE: usize = 64;
+/// How many bytes of them the client may hold before they are taken, of requests and of results.
+const BYTES_AT_ONCE: usize = 8 << 20;
 /// How long one question for letters stays with the server.
 const PULL_FOR: Duration = Duration::from_secs(60);
 /// After how much silence of the server a question for letters is asked again.
@@ -93,7 +95,8 @@ async fn fetch(
 }
 
 async fn messages(consumer: &PullConsumer) -> Result<pull::Stream, async_nats::Error> {
-    let letters = consumer.stream().max_messages_per_batch(AT_ONCE).expires(PULL_FOR).heartbeat(HEARTBEAT);
+    let letters = consumer.stream().max_messages_per_batch(AT_ONCE).max_bytes_per_batch(BYTES_AT_ONCE);
+    let letters = letters.expires(PULL_FOR).heartbeat(HEARTBEAT);
     Ok(letters.messages().await?)
 }
 
