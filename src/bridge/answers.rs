@@ -87,6 +87,15 @@ pub(super) fn drop_request(home: &Home, rid: &RequestId, request: &[u8]) -> Resu
     }
 }
 
+/// Takes all requests of other hosts out of the spool that the sidecar has not read.
+pub(super) fn take_back_all(home: &Home) {
+    let Ok(dir) = files::open_dir(&home.requests()) else { return };
+    let names = files::names(&dir, usize::MAX, |name| name.as_encoded_bytes().starts_with(b"fleet."));
+    for name in names.map(|(names, _)| names).unwrap_or_default() {
+        let _ = files::remove_at(&dir, &name);
+    }
+}
+
 /// A request for whole views.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,6 +3,7 @@
 use super::audit::AuditLine;
 use super::out::{self, FleetRefused, OutFile, TakenFile};
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
+use crate::cli::error::CliError;
 use crate::contract::{self, ResultFile};
 use crate::core::host::FleetId;
 use crate::fleet::answering::disagrees_as_result;
@@ -11,6 +12,11 @@ use crate::fleet::letter::{Age, Ends};
 use crate::fleet::nats::{ArrivedLetter, Settle};
 use crate::fleet::{Header, Letter, LetterError, Member, What};
 
+/// How long nothing is tried after an answer could not be written, in milliseconds.
+const PAUSE_MS: u64 = 5_000;
+/// The most files that are taken at once: between them the lease must be kept.
+const TAKEN_AT_ONCE: usize = 50;
+
 impl Bridge {
     /// Takes the files in `requests/`.
     pub(super) fn take_requests(&mut self) {
@@ -18,15 +24,22 @@ impl Bridge {
             tracing::warn!("{error}");
             Vec::new()
         });
-        for name in names {
+        self.has_more_requests = names.len() > TAKEN_AT_ONCE;
+        for name in names.into_iter().take(TAKEN_AT_ONCE) {
             let known = (self.members.list(), &self.here.host, &self.settings);
-            match out::take(&self.folder, &name, known, self.asking.has_room(), &self.now) {
+            match out::take(&self.folder, &name, known, (self.asking.has_room(), self.is_list_read), &self.now) {
                 Ok(Some((id, TakenFile::Open(request)))) => self.asking.take(id, *request, self.now.boot_ms),
                 Ok(Some((id, TakenFile::Answered(refused)))) => {
                     let status = format!("{} {}", refused.status, refused.code);
                     self.note(AuditLine { dir: "out", host: "", id: id.as_str(), kind: "", status: &status }, b"");
                 }
-                Ok(Some((_, TakenFile::Known | TakenFile::Rejected)) | None) => {}
+                // It may lie in `out/` and still not be taken, if its file could not be removed before.
+                Ok(Some((id, TakenFile::Known))) => {
+                    if let Ok(Some(out)) = out::load(&self.folder, &id) {
+                        self.asking.take(id, out.taken(&self.now), self.now.boot_ms);
+                    }
+                }
+                Ok(Some((_, TakenFile::Rejected)) | None) => {}
                 Err(error) => tracing::warn!(name, "a request to another host was not taken: {error}"),
             }
         }
@@ -34,7 +47,7 @@ impl Bridge {
 
     /// Publishes what is due, and gives up what is over.
     pub(super) fn publish_due(&mut self) {
-        while self.in_flight < PUBLISHED_AT_ONCE {
+        while self.in_flight < PUBLISHED_AT_ONCE && self.now.boot_ms >= self.paused_until_ms {
             match self.asking.poll(self.now.boot_ms, self.has_lease(0)) {
                 None => return,
                 Some(AskingStep::Publish { id, message, age_ms, .. }) => self.publish(id, message, age_ms),
@@ -75,6 +88,9 @@ impl Bridge {
         let Some(to) = self.members.list().find(&out.to) else {
             return Err(later(&format!("{} is not a member any more", out.to)));
         };
+        if to.home_id != out.to_home {
+            return Err(Some(other_home(&out)));
+        }
         let parts = out::parts(&self.folder, id, &out).map_err(|error| later(&error))?;
         if !out.was_begun {
             out.was_begun = true;
@@ -129,7 +145,11 @@ impl Bridge {
 
     /// Answers a request of this host itself.
     fn answer_here(&mut self, id: &FleetId, refused: &FleetRefused) {
-        let Ok(Some(out)) = out::load(&self.folder, id) else { return self.asking.answered(id) };
+        let out = match out::load(&self.folder, id) {
+            Ok(Some(out)) => out,
+            Ok(None) => return self.asking.answered(id),
+            Err(error) => return self.pause(id, &error),
+        };
         let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &self.now.rfc3339());
         match out::answer(&self.folder, id, out.to.as_str(), result) {
             Ok(()) => {
@@ -140,10 +160,16 @@ impl Bridge {
             }
             // It is on its way again, as after a restart, and is answered later.
             Err(error) => {
-                tracing::warn!(id = id.as_str(), "an answer was not written: {error}");
                 self.asking.take(id.clone(), out.taken(&self.now), self.now.boot_ms);
+                self.pause(id, &error);
             }
         }
+    }
+
+    /// Nothing can be read or written at this moment: a full disk is not tried a thousand times a second.
+    fn pause(&mut self, id: &FleetId, error: &CliError) {
+        tracing::warn!(id = id.as_str(), "an answer was not written: {error}");
+        self.paused_until_ms = self.now.boot_ms.saturating_add(PAUSE_MS);
     }
 
     /// Takes the result of a request of this host.
@@ -151,6 +177,11 @@ impl Bridge {
         let id = opened.header.id.clone();
         if let Some(what) = disagrees_as_result(&opened.header, from, &self.here) {
             return self.not_authentic(letter, what);
+        }
+        let is_awaited = self.asking.awaits(&id, &from.name, from.home_id)
+            || self.asking.awaits_earlier_home(&id, &from.name, from.home_id);
+        if !is_awaited && !out::may_come_late(&self.folder, &id) {
+            return Bridge::settle(letter.settling, Settle::Done);
         }
         let bytes = opened.parts.first().map(|part| part.bytes.as_slice()).unwrap_or_default();
         let Some(result) = contract::read::<ResultFile>(bytes).ok().flatten() else {
@@ -176,6 +207,16 @@ impl Bridge {
         }
         Bridge::settle(letter.settling, Settle::Done);
     }
+}
+
+/// A request is never shown to another home than the home that was asked.
+fn other_home(out: &OutFile) -> FleetRefused {
+    if out.was_begun {
+        return FleetRefused::new(504, "no_answer", format!("Another home is the host {} by now.", out.to))
+            .hint("The request may have been carried out by the former one.");
+    }
+    FleetRefused::new(410, "host_reborn", format!("Another home is the host {} by now. Nothing was sent.", out.to))
+        .hint("Ask again: the request then goes to the new home.")
 }
 
 /// Only a home that has taken another one's place may say so.

@@ -93,6 +93,14 @@ impl FleetFolder {
     /// # Errors
     /// It can't be read, is not a plain file of this user, or holds too much.
     pub(crate) fn read(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, CliError> {
+        self.read_small(folder, name, MOST_BYTES)
+    }
+
+    /// The same for a file of at most so many bytes.
+    ///
+    /// # Errors
+    /// As for [`FleetFolder::read`].
+    pub(crate) fn read_small(&self, folder: &str, name: &str, most: u64) -> Result<Option<Vec<u8>>, CliError> {
         let failed = |error: &io::Error| CliError::file("Can't read", &self.path(folder, name), error);
         let dir = match self.dir(folder) {
             Ok(dir) => dir,
@@ -100,7 +108,7 @@ impl FleetFolder {
             Err(error) => return Err(failed(&error)),
         };
         for _ in 0..READ_TRIES {
-            match files::read_at(&dir, OsStr::new(name), MOST_BYTES) {
+            match files::read_at(&dir, OsStr::new(name), most) {
                 Ok((bytes, _)) => return Ok(Some(bytes)),
                 // A file that is replaced at this moment looks as if it were missing.
                 Err(Unfit::Missing | Unfit::Changing) => {}
@@ -161,7 +169,19 @@ impl FleetFolder {
     /// # Errors
     /// The system's.
     pub(crate) fn names(&self, folder: &str) -> Result<Vec<String>, CliError> {
-        let listed = self.dir(folder).and_then(|dir| files::names(&dir, MOST_NAMES, |_| true));
+        self.list(folder, MOST_NAMES)
+    }
+
+    /// All names of a folder's files, sorted, without temporary ones.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn all_names(&self, folder: &str) -> Result<Vec<String>, CliError> {
+        self.list(folder, usize::MAX)
+    }
+
+    fn list(&self, folder: &str, most: usize) -> Result<Vec<String>, CliError> {
+        let listed = self.dir(folder).and_then(|dir| files::names(&dir, most, |_| true));
         let (names, _) = listed.map_err(|error| CliError::file("Can't list", &self.path(folder, ""), &error))?;
         let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
         names.retain(|name| !name.starts_with('.'));

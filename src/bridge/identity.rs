@@ -180,14 +180,21 @@ pub(crate) fn access(
 
 /// Whether this address is off this machine and not encrypted.
 pub(crate) fn is_open(url: &str) -> bool {
-    (url.starts_with("nats://") || url.starts_with("ws://")) && !is_local(url)
+    // Without a scheme the client takes nats://.
+    let scheme = url.split_once("://").map_or("nats", |(scheme, _)| scheme);
+    ["nats", "ws"].contains(&scheme) && !is_local(url)
 }
 
 /// Whether this address is on this machine.
 pub(crate) fn is_local(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-    ["127.", "localhost:", "[::1]"].iter().any(|local| host.starts_with(local)) || host == "localhost"
+    let address = rest.rsplit_once('@').map_or(rest, |(_, address)| address).trim_end_matches('/');
+    let host = match address.rsplit_once(':') {
+        Some((host, port)) if port.parse::<u16>().is_ok() => host,
+        _ => address,
+    };
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
 /// The host's keys: by the settings' command, or from the file; none if there is neither.
@@ -371,6 +378,10 @@ mod tests {
             ("nats://10.0.0.1:4222", false),
             ("nats://a@10.0.0.1:4222", false),
             ("nats://localhost.example.org:4222", false),
+            ("nats://127.example.org:4222", false),
+            ("10.0.0.1:4222", false),
+            ("127.0.0.1:4222", true),
+            ("nats://[::1]:4222", true),
             ("ws://10.0.0.1:80", false),
         ] {
             assert_eq!(access(&fleet(url), "", &folder, &settings).is_ok(), is_fine, "{url}");

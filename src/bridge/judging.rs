@@ -10,6 +10,7 @@ use crate::core::time::millis;
 use crate::fleet::answering::{FleetRefusal, Judged, LetterContext, judge, on_its_way_since};
 use crate::fleet::rights::{RIGHTS, VIEW};
 use crate::fleet::{Header, Member, Right};
+use crate::spool::MAX_INPUT_BYTES;
 use crate::spool::client::{SidecarPresence, sidecar_alive};
 use std::path::Path;
 
@@ -37,7 +38,10 @@ impl Bridge {
         age_ms: u64,
         known: &KnownRequest,
     ) -> Judged {
-        let asked: serde_json::Value = serde_json::from_slice(request).unwrap_or_default();
+        // What is too long for the spool is not even read: it counts as a request without a kind.
+        let readable = Some(request).filter(|request| request.len() as u64 <= MAX_INPUT_BYTES);
+        let asked: serde_json::Value =
+            readable.and_then(|request| serde_json::from_slice(request).ok()).unwrap_or_default();
         let sidecar_answers = || matches!(sidecar_alive(self.home.root(), &self.now), SidecarPresence::Alive { .. });
         let kind = asked["kind"].as_str();
         let is_own_kind = [Some(VIEW), Some(personas::KIND)].contains(&kind);

@@ -15,6 +15,8 @@ use std::time::SystemTime;
 pub(super) const HEARTBEAT_MS: u64 = 15_000;
 /// How often the bridge looks at its folders, whatever it was told, in milliseconds.
 pub(super) const TICK_MS: u64 = 5_000;
+/// How soon it is read again for a letter from an unknown host, in milliseconds.
+const MEMBERS_SOONEST_MS: u64 = 2_000;
 /// After how long the list of members is read again, in milliseconds, for news of it may be lost.
 const MEMBERS_EVERY_MS: u64 = 60_000;
 
@@ -111,6 +113,7 @@ impl Bridge {
     }
 
     fn do_what_is_due(&mut self) {
+        self.now = self.clock.now();
         self.keep_lease();
         let has_lease = self.has_lease(0);
         self.serves.send_if_modified(|serves| std::mem::replace(serves, has_lease) != has_lease);
@@ -132,14 +135,21 @@ impl Bridge {
 
     /// How long the bridge may wait for the next event, in milliseconds.
     pub(super) fn wait_ms(&self) -> u64 {
-        let asking = self.asking.wake_at_ms().filter(|_| self.has_lease(0) && self.in_flight < PUBLISHED_AT_ONCE);
-        let due = [self.lease.wake_at_ms(), asking, self.serve_wake_ms()];
-        let due = due.into_iter().flatten().min().unwrap_or(u64::MAX).saturating_sub(self.now.boot_ms);
+        let asking = self
+            .asking
+            .wake_at_ms()
+            .map(|at| at.max(self.paused_until_ms))
+            .filter(|_| self.has_lease(0) && self.in_flight < PUBLISHED_AT_ONCE);
+        let serving = self.serve_wake_ms().filter(|_| self.has_lease(0));
+        let due = [self.lease.wake_at_ms(), asking, serving];
+        let more = self.has_more_requests.then_some(self.now.boot_ms);
+        let due = due.into_iter().chain([more]).flatten().min().unwrap_or(u64::MAX).saturating_sub(self.now.boot_ms);
         due.clamp(1, TICK_MS)
     }
 
     fn ask_for_members(&mut self) {
         self.members_due_ms = self.now.boot_ms.saturating_add(MEMBERS_EVERY_MS);
+        self.members_asked_ms = Some(self.now.boot_ms);
         let (courier, done) = (self.courier.clone(), self.done.clone());
         tokio::spawn(async move {
             let standing = courier.standing(&crate::fleet::Topic::Fleet).await;
@@ -149,7 +159,8 @@ impl Bridge {
 
     /// Reads the list of members again soon: a letter is from a host that is not in it.
     pub(super) fn want_members(&mut self) {
-        self.members_due_ms = self.now.boot_ms;
+        let soonest = self.members_asked_ms.map_or(self.now.boot_ms, |at| at.saturating_add(MEMBERS_SOONEST_MS));
+        self.members_due_ms = self.members_due_ms.min(soonest.max(self.now.boot_ms));
     }
 
     fn ask_for_box(&self) {

@@ -5,7 +5,7 @@ use super::members_file;
 use super::state::{Bridge, Done};
 use crate::fleet::lease::{LeaseAct, OursSeen, RosterStanding};
 use crate::fleet::nats::{CourierError, PutOutcome, StoredRoster};
-use crate::fleet::{Learnt, MemberList, Roster, Topic};
+use crate::fleet::{Learnt, Member, MemberList, Roster, Topic};
 
 /// How old the reading of the server's clock may be, in milliseconds.
 const CLOCK_FOR_MS: u64 = 60_000;
@@ -13,7 +13,8 @@ const CLOCK_FOR_MS: u64 = 60_000;
 impl Bridge {
     /// Does what the lease asks for.
     pub(super) fn keep_lease(&mut self) {
-        while let Some(act) = self.lease.poll(self.now.boot_ms) {
+        // A home that is not a member any more must not write over the roster of the one that has taken its name.
+        while let Some(act) = self.is_member.then(|| self.lease.poll(self.now.boot_ms)).flatten() {
             match act {
                 LeaseAct::Look => self.ask_for_own_name(false),
                 LeaseAct::Put { n, expected, serves } => self.put_roster(n, expected, serves),
@@ -117,7 +118,10 @@ impl Bridge {
     /// A list of members was read from the server.
     pub(super) fn members_read(&mut self, standing: Result<Option<StoredRoster>, CourierError>) {
         match standing {
-            Ok(Some(standing)) => self.learn_members(&standing.bytes),
+            Ok(Some(standing)) => {
+                self.learn_members(&standing.bytes);
+                self.is_list_read = true;
+            }
             Ok(None) => {
                 let what = "The server has no list of members for this fleet; run: tasuki fleet setup";
                 self.problem("members", Some(what.to_owned()));
@@ -142,7 +146,13 @@ impl Bridge {
             self.numbers.keep_only(self.members.list());
         }
         let own = self.members.list().find(&self.here.host);
-        let is_member = own.is_some_and(|member| member.home_id == self.here.home_id);
+        let is_own = |member: &Member| {
+            member.home_id == self.here.home_id
+                && member.user_key == self.keys.user_key()
+                && member.box_key == self.keys.box_key()
+        };
+        let is_member = own.is_some_and(is_own);
+        self.is_member = is_member;
         let what =
             "This host is not in the list of members: it was expelled, or another home was admitted under its name.";
         self.problem("members", (!is_member).then(|| what.to_owned()));
@@ -153,7 +163,8 @@ impl Bridge {
         if name == Topic::Fleet.as_str() {
             return self.learn_members(bytes);
         }
-        if let Ok(host) = name.parse() {
+        let host = name.parse().ok().filter(|host| self.members.list().find(host).is_some());
+        if let Some(host) = host {
             self.roster_heard(&host, bytes);
         }
     }

@@ -14,12 +14,15 @@ use crate::files::Grade;
 use crate::fleet::letter::MOST_PARTS;
 use crate::fleet::rights::may_be_asked;
 use crate::fleet::{LetterPart, MemberList, Moment, TakenRequest};
+use crate::spool::MAX_INPUT_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::path::Path;
 
 /// The most that a part may hold, in bytes.
 const MOST_PART: u64 = 2 << 20;
+/// The most that a dropped file may hold, in bytes.
+const MOST_DROPPED: u64 = 2 << 20;
 /// The name of the part that is the request or the result itself.
 pub(super) const MAIN_PART: &str = "request.json";
 
@@ -131,14 +134,22 @@ pub(super) fn take(
     folder: &FleetFolder,
     name: &str,
     (members, own, settings): (&MemberList, &HostName, &FleetSettings),
-    has_room: bool,
+    (has_room, is_list_read): (bool, bool),
     now: &Now,
 ) -> Result<Option<(FleetId, TakenFile)>, CliError> {
     let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else {
         reject(folder, name, "bad_name", now)?;
         return Ok(None);
     };
-    let Some(bytes) = folder.read("requests", name)? else { return Ok(None) };
+    let bytes = match folder.read_small("requests", name, MOST_DROPPED) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        // A link, a pipe, a folder, or too much: nobody can answer it.
+        Err(_) => {
+            reject(folder, name, "unfit", now)?;
+            return Ok(Some((id, TakenFile::Rejected)));
+        }
+    };
     let read = read(&bytes, own, settings);
     let request = read.as_ref().map_or(bytes.as_slice(), |(dropped, ..)| dropped.request.get().as_bytes());
     let to = read.as_ref().map_or("", |(dropped, ..)| dropped.to.as_str());
@@ -149,6 +160,10 @@ pub(super) fn take(
         }
         reject(folder, name, "id_reused", now)?;
         return Ok(Some((id, TakenFile::Rejected)));
+    }
+    // A host that was admitted a moment ago is in the list that is still to be read.
+    if !is_list_read && to.parse::<HostName>().is_ok_and(|name| members.find(&name).is_none()) {
+        return Ok(None);
     }
     let opened = read.and_then(|read| open(folder, &id, read, members, has_room, now));
     let taken = match opened {
@@ -284,6 +299,28 @@ pub(super) fn note_all_begun(folder: &FleetFolder) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Answers all requests that are on their way, and puts those aside that were not taken: this home leaves its fleet.
+///
+/// # Errors
+/// A file can't be read or written.
+pub(super) fn answer_all_open(folder: &FleetFolder, own: &HostName) -> Result<(), CliError> {
+    let now = crate::clock::Clock::new().now();
+    for name in folder.all_names("out")? {
+        let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else { continue };
+        let Some(out) = load(folder, &id)? else { continue };
+        let refused = match out.was_begun {
+            true => {
+                FleetRefused::new(504, "no_answer", format!("{own} has left the fleet before {} has answered.", out.to))
+                    .hint(format!("The request may have been carried out: look at {}.", out.to))
+            }
+            false => FleetRefused::new(503, "not_sent", format!("{own} has left the fleet. Nothing was sent.")),
+        };
+        let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &now.rfc3339());
+        answer(folder, &id, out.to.as_str(), result)?;
+    }
+    folder.all_names("requests")?.iter().try_for_each(|name| reject(folder, name, "left", &now))
+}
+
 /// A request that is on its way; none if there is no such.
 ///
 /// # Errors
@@ -337,6 +374,12 @@ pub(super) fn forget(folder: &FleetFolder, id: &FleetId) -> Result<(), CliError>
     Ok(())
 }
 
+/// Whether this host has answered a request of this id itself, so that a result may come late.
+pub(super) fn may_come_late(folder: &FleetFolder, id: &FleetId) -> bool {
+    folder.changed_ms("results", &format!("{id}.json")).is_some()
+        && folder.changed_ms("results", &format!("{id}.late.json")).is_none()
+}
+
 /// A result that has come after this host had given up: it is kept beside the answer.
 ///
 /// # Errors
@@ -368,7 +411,8 @@ pub(super) fn kind_of(request: &[u8]) -> Option<String> {
     struct Kind {
         kind: String,
     }
-    serde_json::from_slice::<Kind>(request).ok().map(|read| read.kind)
+    let readable = Some(request).filter(|request| request.len() as u64 <= MAX_INPUT_BYTES)?;
+    serde_json::from_slice::<Kind>(readable).ok().map(|read| read.kind)
 }
 
 /// The kind and host of a dropped file, as far as they can be read.

@@ -13,7 +13,7 @@ use crate::exit;
 use crate::files::Grade;
 use crate::fleet::nats::admin::{FleetAdmin, push_account};
 use crate::fleet::nats::{CourierError, PutOutcome, ServerAccess};
-use crate::fleet::{FleetKeys, Member, MemberList, ServerKeys, Topic, jwt};
+use crate::fleet::{FleetKeys, Member, MemberList, ServerKeys, Topic, UserKey, jwt};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -33,7 +33,10 @@ pub(super) struct OwnerFile {
     system: Option<String>,
     /// The keys that were expelled, with the second since when.
     #[serde(default)]
-    expelled: BTreeMap<crate::fleet::UserKey, i64>,
+    expelled: BTreeMap<UserKey, i64>,
+    /// Hosts whose expulsion has begun, with their keys: it can be repeated until all of it is done.
+    #[serde(default)]
+    expelling: BTreeMap<HostName, UserKey>,
 }
 
 /// The owner, at the server.
@@ -56,6 +59,7 @@ impl OwnerFile {
             operator: Some(operator),
             system: Some(system),
             expelled: BTreeMap::new(),
+            expelling: BTreeMap::new(),
         }
     }
 
@@ -140,7 +144,7 @@ impl<'a> FleetOwner<'a> {
     ///
     /// # Errors
     /// `name_taken` if another home has the name, and `replace` does not say that it is to lose it.
-    pub(super) async fn admit(&self, line: &KeyLine, replace: bool) -> Result<Ticket, CliError> {
+    pub(super) async fn admit(&mut self, line: &KeyLine, replace: bool) -> Result<Ticket, CliError> {
         let member = Member {
             name: line.name.clone(),
             home_id: line.home_id,
@@ -149,7 +153,17 @@ impl<'a> FleetOwner<'a> {
             admitted_at: self.now.rfc3339(),
         };
         self.admin.admit(&line.name).await.map_err(|error| server_error(&error))?;
-        self.change_members(|members| enter(members, &member, replace)).await?;
+        let mut former = None;
+        self.change_members(|members| {
+            former = members.iter().find(|known| known.name == member.name).map(|known| known.user_key.clone());
+            enter(members, &member, replace)
+        })
+        .await?;
+        if let Some(former) = former.filter(|former| *former != member.user_key) {
+            self.file.expelled.insert(former, self.now.wall_ms / 1_000);
+            self.file.save(self.folder)?;
+            self.push_expelled().await?;
+        }
         let (fleet, domain, at_s) = (&self.fleet, &self.access.domain, self.now.wall_ms / 1_000);
         let claims = jwt::member(&self.keys, &fleet.name, domain, &line.name, &line.user_key, at_s);
         let ca = self.access.ca.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
@@ -181,18 +195,29 @@ impl<'a> FleetOwner<'a> {
     /// # Errors
     /// 404 `no_host`; the server refuses.
     pub(super) async fn expel(mut self, name: &HostName) -> Result<Option<&'static str>, CliError> {
-        let mut expelled = None;
+        let now_s = self.now.wall_ms / 1_000;
+        let list = self.change_members(|_| Ok(false)).await?;
+        let key =
+            list.find(name).map(|member| member.user_key.clone()).or_else(|| self.file.expelling.get(name).cloned());
+        let key = key.ok_or_else(|| CliError::refused("no_host", format!("{name} is not a host of this fleet.")))?;
+        self.file.expelling.insert(name.clone(), key.clone());
+        self.file.expelled.insert(key, now_s);
+        self.file.save(self.folder)?;
         self.change_members(|members| {
-            let at = members.iter().position(|member| member.name == *name);
-            expelled = at.map(|at| members.remove(at)).or(expelled.take());
-            Ok(at.is_some())
+            let before = members.len();
+            members.retain(|member| member.name != *name);
+            Ok(members.len() < before)
         })
         .await?;
-        let member =
-            expelled.ok_or_else(|| CliError::refused("no_host", format!("{name} is not a host of this fleet.")))?;
         self.admin.expel(name).await.map_err(|error| server_error(&error))?;
-        self.file.expelled.insert(member.user_key, self.now.wall_ms / 1_000);
+        let left = self.push_expelled().await?;
+        self.file.expelling.remove(name);
         self.file.save(self.folder)?;
+        Ok(left)
+    }
+
+    /// Tells the server which keys may not log in any more. Returns what could not be done.
+    async fn push_expelled(&self) -> Result<Option<&'static str>, CliError> {
         let Some(server) = self.file.server_keys() else {
             return Ok(Some("The server's operator must revoke the host's key, for that key is not here."));
         };
@@ -213,7 +238,13 @@ impl<'a> FleetOwner<'a> {
         for _ in 0..TRIES {
             let standing = self.admin.courier().standing(&Topic::Fleet).await.map_err(|error| server_error(&error))?;
             let sequence = standing.as_ref().map_or(0, |standing| standing.sequence);
-            let read = standing.and_then(|standing| MemberList::open(&standing.bytes, key, fleet).ok());
+            let read = standing.map(|standing| MemberList::open(&standing.bytes, key, fleet)).transpose();
+            // Somebody has scribbled there: the list that this home has kept counts, if it has kept one.
+            let read = match read {
+                Ok(read) => read,
+                Err(_) if kept.version > 0 => None,
+                Err(error) => return Err(unreadable_list(&error)),
+            };
             // A server that has gone back shows an old list: the one that this home has kept is newer.
             let is_missing = read.as_ref().is_none_or(|list| list.version < kept.version);
             let mut list = read.filter(|_| !is_missing).unwrap_or_else(|| kept.clone());
@@ -222,6 +253,7 @@ impl<'a> FleetOwner<'a> {
             }
             let list = MemberList::new(fleet.clone(), list.version + 1, list.members);
             let bytes = list.sign(&self.keys);
+            MemberList::open(&bytes, key, fleet).map_err(|error| unreadable_list(&error))?;
             match self.admin.put_members(bytes.clone(), sequence).await {
                 PutOutcome::Stored(_) => {
                     members_file::save(self.folder, &bytes)?;
@@ -241,8 +273,21 @@ impl<'a> FleetOwner<'a> {
     }
 }
 
+fn unreadable_list(error: &dyn std::fmt::Display) -> CliError {
+    CliError::refused("bad_list", format!("The list of members can't be right: {error}. Nothing was changed."))
+}
+
 /// Enters a host into the list; false if it is there already, as it is.
 fn enter(members: &mut Vec<Member>, member: &Member, replace: bool) -> Result<bool, CliError> {
+    let is_taken = |known: &&Member| {
+        let is_same_key = known.user_key == member.user_key || known.box_key == member.box_key;
+        known.name != member.name && (known.home_id == member.home_id || is_same_key)
+    };
+    if let Some(other) = members.iter().find(is_taken) {
+        let message = format!("This home or its key is a member already, under the name {}.", other.name);
+        return Err(CliError::refused("is_member", message)
+            .hint(format!("To give it another name, expel the old one first: tasuki fleet expel {}", other.name)));
+    }
     let Some(known) = members.iter_mut().find(|known| known.name == member.name) else {
         if members.len() >= crate::fleet::members::MOST_MEMBERS {
             return Err(CliError::refused("too_many", "The fleet has 1,000 hosts already."));

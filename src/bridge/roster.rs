@@ -60,7 +60,7 @@ impl RosterSource {
     /// The roster as it stands.
     pub(super) fn roster(&self, teller: Teller, n: u64, home: &Home) -> Roster {
         let Entries { sidecar, agents, handoffs, errors, personas } = self.last.clone();
-        let mut roster = Roster::new(teller, n, journal_seq(home), sidecar);
+        let mut roster = Roster::new(teller, n, journal_seq(home).unwrap_or_default(), sidecar);
         let all = [agents.len(), handoffs.len(), errors.len(), personas.len()];
         roster.more = all.iter().map(|count| count.saturating_sub(MOST_ENTRIES) as u64).sum();
         roster.agents = agents.into_iter().take(MOST_ENTRIES).collect();
@@ -71,10 +71,10 @@ impl RosterSource {
     }
 }
 
-/// The number of the last line in the home's journal; 0 if there is none.
-pub(super) fn journal_seq(home: &Home) -> u64 {
+/// The number of the last line in the home's journal; none if it can't be read, or was moved away.
+pub(super) fn journal_seq(home: &Home) -> Option<u64> {
     let opened = crate::files::open(&home.spool().join("journal.jsonl")).ok();
-    opened.and_then(|(mut file, _)| last_whole_line(&mut file).ok()?.1).unwrap_or_default()
+    opened.and_then(|(mut file, _)| last_whole_line(&mut file).ok()?.1)
 }
 
 fn sidecar(home: &Home, before: &HostSidecar, now: &Now) -> HostSidecar {

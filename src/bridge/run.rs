@@ -74,7 +74,8 @@ fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File) -> R
         machine: sha256(machine.as_bytes()),
         boot: sha256(Clock::new().now().boot.to_string().as_bytes()),
         instance: uuid::Uuid::new_v4(),
-        journal_seq: journal_seq(home),
+        // A journal that was moved away says nothing of the home: then it is not judged.
+        journal_seq: journal_seq(home).unwrap_or(u64::MAX),
         last_n: seen.last_n,
         was_moved: member.host.was_moved,
     })

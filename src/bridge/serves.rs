@@ -7,6 +7,7 @@ use super::judging::in_words;
 use super::out::{FleetRefused, MAIN_PART, kind_of};
 use super::personas;
 use super::serving::{Serving, WaitingLetter};
+use super::settings::LONGEST_TTL;
 use super::state::{Bridge, Done};
 use crate::cli::error::CliError;
 use crate::clock::Clock;
@@ -51,6 +52,9 @@ impl Bridge {
     }
 
     fn judge_or_wait(&mut self, WaitingLetter { letter, until_ms }: WaitingLetter) {
+        if !self.has_lease(0) {
+            return Bridge::settle(letter.settling, Settle::Later(LATER));
+        }
         let from = sender(self.members.list(), &letter.from).cloned();
         let may_wait = self.now.boot_ms < until_ms && self.waiting.len() < MOST_WAITING;
         let Some(from) = from else {
@@ -69,7 +73,6 @@ impl Bridge {
             }
         };
         match letter.what {
-            _ if !self.has_lease(0) => Bridge::settle(letter.settling, Settle::Later(LATER)),
             What::Res => self.result_arrived(letter, &from, &opened),
             What::Req if !self.knows_time() && may_wait => self.waiting.push(WaitingLetter { letter, until_ms }),
             What::Req if !self.knows_time() => Bridge::settle(letter.settling, Settle::Later(LATER)),
@@ -92,7 +95,8 @@ impl Bridge {
     }
 
     fn request_arrived(&mut self, letter: ArrivedLetter, from: &Member, opened: Letter) {
-        let Letter { header, mut parts } = opened;
+        let Letter { mut header, mut parts } = opened;
+        header.ttl_ms = header.ttl_ms.min(LONGEST_TTL.as_millis() as u64);
         let rid = request_id(&from.name, &header.id);
         let request = parts.first_mut().map(|part| std::mem::take(&mut part.bytes)).unwrap_or_default();
         let known = answers::known(&self.folder, &self.home, &rid);
@@ -165,10 +169,14 @@ impl Bridge {
             }
             Judged::CarryOut if serving.kind == personas::KIND => {
                 let parts = parts.get(1..).unwrap_or_default();
+                self.write_down(rid, &serving.request, &[])?;
                 let result = personas::put((&self.home, &self.folder), rid, &serving.request, parts, &self.now);
                 serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
             }
-            Judged::CarryOut => self.drop_into_spool(rid, &serving.request, parts.get(1..).unwrap_or_default())?,
+            Judged::CarryOut => {
+                let parts = parts.get(1..).unwrap_or_default();
+                self.drop_into_spool(rid, &serving.request, parts, serving.over_ms)?;
+            }
             // It has its answer already.
             Judged::AnswerAgain => {}
             Judged::NotAuthentic(_) | Judged::Later => {}
@@ -178,18 +186,29 @@ impl Bridge {
 
     /// Puts a request into the spool. What was put there is written down before: if the bridge dies, nobody may be told
     /// that it was refused. The clock is read once more, for the bridge may have stood still since the letter was judged.
-    fn drop_into_spool(&mut self, rid: &RequestId, request: &[u8], parts: &[LetterPart]) -> Result<(), CliError> {
+    fn drop_into_spool(
+        &mut self,
+        rid: &RequestId,
+        request: &[u8],
+        parts: &[LetterPart],
+        over_ms: u64,
+    ) -> Result<(), CliError> {
+        self.write_down(rid, request, parts)?;
+        self.now = Clock::now(&self.clock);
+        if !self.has_lease(0) || self.now.boot_ms >= over_ms {
+            return Err(CliError::refused("too_late", "its time is over, or this bridge does not serve any more"));
+        }
+        answers::drop_request(&self.home, rid, request)
+    }
+
+    /// Writes down what is about to be carried out, with its parts.
+    fn write_down(&self, rid: &RequestId, request: &[u8], parts: &[LetterPart]) -> Result<(), CliError> {
         let folder = format!("in/{rid}");
         self.folder.make("in", rid.as_str())?;
         for part in parts {
             self.folder.write(&folder, &part.name, &part.bytes, Grade::Durable)?;
         }
-        self.folder.write(&folder, MAIN_PART, request, Grade::Durable)?;
-        self.now = Clock::now(&self.clock);
-        if !self.has_lease(0) {
-            return Err(CliError::refused("no_lease", "this bridge does not serve as its host any more"));
-        }
-        answers::drop_request(&self.home, rid, request)
+        self.folder.write(&folder, MAIN_PART, request, Grade::Durable)
     }
 
     /// Takes a request out of the spool that must not be carried out any more. The sidecar may have read it already, so
@@ -204,7 +223,7 @@ impl Bridge {
     /// Looks for the sidecar's answers, and publishes those that are due.
     pub(super) fn serve_due(&mut self) {
         if !self.has_lease(0) {
-            return;
+            return self.take_back_what_is_over();
         }
         let rids: Vec<RequestId> = self.serving.keys().cloned().collect();
         for rid in rids {
@@ -217,6 +236,17 @@ impl Bridge {
                     self.reply(&rid);
                 }
             }
+        }
+    }
+
+    /// Without a lease nobody is told anything. But what is over must not be carried out.
+    fn take_back_what_is_over(&mut self) {
+        let now_ms = self.now.boot_ms;
+        for (rid, mut serving) in std::mem::take(&mut self.serving) {
+            if serving.answer.is_none() && now_ms >= serving.over_ms && serving.given_up_ms.is_none() {
+                self.take_back(&rid, &mut serving);
+            }
+            self.serving.insert(rid, serving);
         }
     }
 
@@ -289,6 +319,13 @@ impl Bridge {
 
     pub(super) fn replied(&mut self, rid: &RequestId, outcome: Published) {
         let now_ms = self.now.boot_ms;
+        if outcome == Published::Full {
+            // The host that asks fetches nothing. It asks again, and gets the same answer; others must not wait for it.
+            if let Some(serving) = self.serving.remove(rid) {
+                Bridge::settle(serving.settling, Settle::Done);
+            }
+            return;
+        }
         if outcome != Published::Stored {
             let Some(serving) = self.serving.get_mut(rid) else { return };
             let pause = AGAIN_AFTER_MS.saturating_mul(1 << serving.tries.min(5)).min(LONGEST_PAUSE_MS);

@@ -150,6 +150,15 @@ pub(crate) fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Righ
     folder.write("", FILE, text.as_bytes(), Grade::Durable)
 }
 
+/// Removes all rights from the file: they were given to hosts of a fleet that this home leaves.
+///
+/// # Errors
+/// The file is wrong already, or can't be written; then it is as it was.
+pub(crate) fn forget_rights(folder: &FleetFolder) -> Result<(), CliError> {
+    let hosts: Vec<String> = FleetSettings::load(folder)?.accept.names().map(str::to_owned).collect();
+    hosts.iter().try_for_each(|host| set_rights(folder, host, None))
+}
+
 /// The rights that a host has here, in words.
 #[must_use]
 pub(crate) fn rights_in_words(accepts: &Accepts, host: &HostName) -> String {

@@ -1,6 +1,7 @@
 //! What the bridge of one host knows, and what it may do with it. What it does about each event is in `machine` and in
 //! the files that it names.
 
+use super::answers;
 use super::audit::{Audit, AuditLine};
 use super::directory::Directory;
 use super::folder::FleetFolder;
@@ -87,6 +88,16 @@ pub(super) struct Bridge {
     pub(super) box_created: Option<String>,
     pub(super) members_due_ms: u64,
     pub(super) sweep_due_ms: u64,
+    /// No request is published or given up before: an answer could not be written a moment ago.
+    pub(super) paused_until_ms: u64,
+    /// When the list of members was last asked for.
+    pub(super) members_asked_ms: Option<u64>,
+    /// The list of members was read since this bridge has started.
+    pub(super) is_list_read: bool,
+    /// There are more files in `requests/` than were taken at once.
+    pub(super) has_more_requests: bool,
+    /// This host is in the list, as far as is known.
+    pub(super) is_member: bool,
     pub(super) view: BridgeView,
     pub(super) view_due_ms: u64,
     /// What is wrong, by what it is about.
@@ -118,21 +129,7 @@ impl Bridge {
         let now = clock.now();
         let Membership { host, fleet, keys, .. } = member;
         let here = Here { fleet: fleet.name, host: host.name.clone(), home_id: host.home_id };
-        let teller = Teller {
-            host: host.name.clone(),
-            home_id: host.home_id,
-            instance: own.instance,
-            machine: own.machine.clone(),
-            boot: own.boot.clone(),
-            started_at: now.rfc3339(),
-        };
-        let view = BridgeView {
-            v: 1,
-            host: host.name.to_string(),
-            pid: std::process::id(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            ..BridgeView::default()
-        };
+        let (teller, view) = (teller(&host, &own, &now), first_view(&host));
         let mut bridge = Bridge {
             roster: RosterSource::new(),
             directory: Directory::new(&folder),
@@ -149,6 +146,11 @@ impl Bridge {
             clock_looked_ms: None,
             members_due_ms: now.boot_ms,
             sweep_due_ms: now.boot_ms,
+            paused_until_ms: now.boot_ms,
+            members_asked_ms: None,
+            is_list_read: false,
+            has_more_requests: false,
+            is_member: true,
             view_due_ms: now.boot_ms,
             problems: BTreeMap::new(),
             ended: None,
@@ -169,6 +171,8 @@ impl Bridge {
             view,
         };
         bridge.take_up_open_requests()?;
+        // Their letters are not settled, so they come again; what is over by then is not carried out.
+        answers::take_back_all(&bridge.home);
         Ok(bridge)
     }
 
@@ -189,7 +193,7 @@ impl Bridge {
 
     /// Whether this bridge serves as its host, and for so much longer.
     pub(super) fn has_lease(&self, more_ms: u64) -> bool {
-        self.lease.is_valid_for(more_ms, self.now.boot_ms)
+        self.is_member && self.lease.is_valid_for(more_ms, self.now.boot_ms)
     }
 
     /// Notes what is wrong with something, for `bridge.json` and doctor; none if nothing is any more.
@@ -228,5 +232,26 @@ impl Bridge {
     pub(super) fn digest(bytes: &[u8]) -> Digest {
         use sha2::Digest as _;
         sha2::Sha256::digest(bytes).into()
+    }
+}
+
+fn teller(host: &HostFile, own: &Own, now: &Now) -> Teller {
+    Teller {
+        host: host.name.clone(),
+        home_id: host.home_id,
+        instance: own.instance,
+        machine: own.machine.clone(),
+        boot: own.boot.clone(),
+        started_at: now.rfc3339(),
+    }
+}
+
+fn first_view(host: &HostFile) -> BridgeView {
+    BridgeView {
+        v: 1,
+        host: host.name.to_string(),
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..BridgeView::default()
     }
 }

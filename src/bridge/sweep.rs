@@ -18,7 +18,7 @@ const MOST_REPLACED: usize = 100;
 /// request 7 days after its answer, parts of requests that are answered, and what a crash has left in `tmp`.
 pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
     let older = |folder_name: &str, limit: Duration| {
-        for name in folder.names(folder_name).unwrap_or_default() {
+        for name in folder.all_names(folder_name).unwrap_or_default() {
             if age(&folder.path(folder_name, &name), now).is_some_and(|age| age > limit) {
                 let _ = folder.remove(folder_name, &name);
             }
@@ -30,7 +30,7 @@ pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
     older("tmp", DAY / 24);
     newest_only(folder, "rejected", 2 * MOST_REJECTED);
     newest_only(folder, "replaced", MOST_REPLACED);
-    for name in folder.names("in").unwrap_or_default() {
+    for name in folder.all_names("in").unwrap_or_default() {
         let path = folder.path("in", &name);
         let answered = [home.spool().join("results"), folder.path("told", "")];
         let answer_age = answered.iter().find_map(|place| age(&place.join(format!("{name}.json")), now));
@@ -39,7 +39,7 @@ pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
             let _ = fs::remove_dir_all(path);
         }
     }
-    for name in folder.names("out").unwrap_or_default() {
+    for name in folder.all_names("out").unwrap_or_default() {
         let path = folder.path("out", &name);
         let is_left = path.is_dir() && !folder.path("out", &format!("{name}.json")).exists();
         if is_left && age(&path, now).is_some_and(|age| age > DAY / 24) {
@@ -54,7 +54,7 @@ fn age(path: &Path, now: SystemTime) -> Option<Duration> {
 
 /// Names begin with the time, so that the first are the oldest.
 fn newest_only(folder: &FleetFolder, part: &str, most: usize) {
-    let names = folder.names(part).unwrap_or_default();
+    let names = folder.all_names(part).unwrap_or_default();
     for name in &names[..names.len().saturating_sub(most)] {
         let path = folder.path(part, name);
         let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };

@@ -245,9 +245,13 @@ impl Lease {
 
     /// The server has stored the roster of this number.
     pub fn stored(&mut self, n: u64, sequence: u64, now_ms: u64) {
-        let Some(asked_ms) = self.asked_ms.take() else { return };
+        // The answer may come after another question was asked: only the time of that put counts.
+        let Some(put) = self.sent.iter().find(|put| put.n == n).copied() else { return };
+        if self.asked_ms == Some(put.at_ms) {
+            self.asked_ms = None;
+        }
         self.sequence = sequence;
-        self.hold(n, asked_ms, now_ms);
+        self.hold(n, put.at_ms, now_ms);
     }
 
     /// The server was not reached, or has not answered.

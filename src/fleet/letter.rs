@@ -14,7 +14,7 @@ pub const MOST_PARTS: usize = 16;
 /// The most that a header may hold, in bytes.
 const MAX_HEADER: usize = 64 << 10;
 /// The most that a letter may hold when it is open, in bytes. The sealed letter has a limit of its own, the server's.
-pub const MAX_OPEN: usize = 16 << 20;
+pub const MAX_OPEN: usize = 4 << 20;
 /// The version of the letter's form.
 const FORM: u8 = 1;
 

@@ -116,6 +116,11 @@ impl Accepts {
         self.of(host).iter().any(|right| right.kinds().contains(&kind))
     }
 
+    /// The names of all entries.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// The names of entries that are neither a host's name nor everybody's.
     pub fn odd_names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str).filter(|name| *name != Self::EVERYBODY && name.parse::<HostName>().is_err())

@@ -4,17 +4,18 @@ use super::ground::{Ground, line_of_input, wait_for};
 use super::server::NewFleet;
 use crate::bridge::identity::save_keys;
 use crate::bridge::identity::{self, HostFile, JoinedFleet, KeyLine, Ticket, not_a_member};
-use crate::bridge::out::note_all_begun;
+use crate::bridge::out::{answer_all_open, note_all_begun};
 use crate::bridge::owner::{FleetOwner, OwnerFile};
 use crate::bridge::run::{is_running, make_lock};
 use crate::bridge::seen::SEEN;
+use crate::bridge::settings::forget_rights;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::cli::view::read_bytes;
 use crate::core::host::HostName;
 use crate::exit;
 use crate::files::Grade;
-use crate::fleet::HostKeys;
+use crate::fleet::{AccountKey, HostKeys};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -136,6 +137,19 @@ pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError
     session.report(&json!({"status": "joined", "host": host.name, "fleet": ticket.fleet}), &line)
 }
 
+/// Refuses if this home belongs to another fleet, or has the key of one; whether it has this one's.
+fn not_another_fleet(ground: &Ground, key: &AccountKey) -> Result<bool, CliError> {
+    let (known, owner) = (HostFile::load(&ground.folder)?, OwnerFile::load(&ground.folder)?);
+    let is_other_fleet = known.and_then(|host| host.fleet).is_some_and(|joined| joined.key != *key);
+    let owned = owner.as_ref().map(OwnerFile::keys).transpose()?.map(|keys| keys.account_key());
+    if !is_other_fleet && owned.as_ref().is_none_or(|owned| owned == key) {
+        return Ok(owned.is_some());
+    }
+    let message = "This home belongs to another fleet, or has the key of one. Nothing was changed.";
+    Err(CliError::refused("is_member", message)
+        .hint("Use another home; or leave that fleet, and put its fleet/owner.json into a safe place."))
+}
+
 async fn join_first(
     session: &CliSession,
     ground: Ground,
@@ -150,18 +164,19 @@ async fn join_first(
                 .hint("Write the folder first: tasuki fleet server init DIR --name FLEET")
         })
     };
-    if OwnerFile::load(&ground.folder)?.is_none() {
-        OwnerFile::parse(&read("owner/owner.json")?)?.save(&ground.folder)?;
-    }
     let broken = |_| {
         CliError::refused("no_server_folder", format!("{} can't be read.", server.join("owner/fleet.json").display()))
     };
     let NewFleet { name: fleet, key, servers, domain } =
         serde_json::from_slice(&read("owner/fleet.json")?).map_err(broken)?;
+    let owned = not_another_fleet(&ground, &key)?;
+    if !owned {
+        OwnerFile::parse(&read("owner/owner.json")?)?.save(&ground.folder)?;
+    }
     ground.folder.write("", "ca.pem", &read("ca.pem")?, Grade::Durable)?;
     let fleet = JoinedFleet { name: fleet, key, servers, domain };
     let (host, keys) = own_key(&ground, name)?;
-    let owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
+    let mut owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
     owner.set_up(replicas).await?;
     let ticket = owner.admit(&KeyLine::of(&host, &keys), false).await?;
     identity::save_ticket(&ground.folder, &host, &ticket)?;
@@ -198,7 +213,7 @@ pub(super) fn admit(session: &CliSession, args: &AdmitArgs) -> Result<(), CliErr
         CliError::refused("bad_key", "This is not a line of `tasuki fleet key`. Nothing was changed.")
     })?;
     let ticket = wait_for(async {
-        let owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
+        let mut owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
         owner.admit(&line, args.replace).await
     })?;
     session.out.note(&format!("{} is admitted. Its ticket, for `tasuki fleet join` there:", line.name));
@@ -254,6 +269,8 @@ pub(super) fn leave(session: &CliSession) -> Result<(), CliError> {
         let owner = ground.folder.path("", crate::bridge::owner::OWNER);
         session.out.note(&format!("The fleet's own key stays in {}.", owner.display()));
     }
+    answer_all_open(&ground.folder, &host.name)?;
+    forget_rights(&ground.folder)?;
     for name in ["host.json", "jwt", "key", "members.json", SEEN, "bridge.json", "lock"] {
         ground.folder.remove("", name)?;
     }
@@ -283,6 +300,12 @@ pub(super) fn rejoin(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (host, _) = joined(&ground)?;
     without_bridge(&ground)?;
+    if !ground.settings.key_command.is_empty() {
+        let message = "The key of this home comes from key_command, so it can't be made new here. Nothing was changed.";
+        return Err(CliError::refused("key_command", message).hint(
+            "Remove key_command from fleet.toml, run this again, and put the two lines of fleet/key where you keep keys.",
+        ));
+    }
     note_all_begun(&ground.folder)?;
     let (new, keys) = (HostFile::new(host.name), HostKeys::generate());
     save_keys(&ground.folder, &keys)?;
