@@ -4,7 +4,7 @@
 //! 1. `commands`: what a person does: making a server's folder, joining, admitting, rights, looking.
 //! 2. `folder`, `settings`, `identity`, `owner`: `HOME/fleet` and what lies in it.
 //! 3. `run`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`: being this
-//!    host, and no other bridge being it too. `asks`: requests of this host, with `out`, their files. `serves`: requests
+//!    host, and no other bridge being it too. `asks`: requests of this host, with `out` and `leaving`, their files. `serves`: requests
 //!    to this host, with `judging`, `answers` and `personas`.
 //! 4. `roster`: what this host tells of itself. `looks`, `directory`: what others tell.
 //! 5. `audit`: one line for each letter. `sweep`: nothing grows for ever.
@@ -19,6 +19,7 @@ mod directory;
 mod folder;
 mod identity;
 mod judging;
+mod leaving;
 mod looks;
 mod machine;
 mod members_file;

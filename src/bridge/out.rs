@@ -284,43 +284,6 @@ fn moment(now: &Now) -> Moment {
     Moment { boot: format!("{:016x}", now.boot), boot_ms: now.boot_ms, wall_ms: now.wall_ms }
 }
 
-/// Notes of all requests that are on their way that they may have been published: the home is about to become another
-/// one, which can't know.
-///
-/// # Errors
-/// A file can't be read or written.
-pub(super) fn note_all_begun(folder: &FleetFolder) -> Result<(), CliError> {
-    for name in folder.names("out")? {
-        let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else { continue };
-        if let Some(out) = load(folder, &id)? {
-            save(folder, &id, &OutFile { was_begun: true, ..out })?;
-        }
-    }
-    Ok(())
-}
-
-/// Answers all requests that are on their way, and puts those aside that were not taken: this home leaves its fleet.
-///
-/// # Errors
-/// A file can't be read or written.
-pub(super) fn answer_all_open(folder: &FleetFolder, own: &HostName) -> Result<(), CliError> {
-    let now = crate::clock::Clock::new().now();
-    for name in folder.all_names("out")? {
-        let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else { continue };
-        let Some(out) = load(folder, &id)? else { continue };
-        let refused = match out.was_begun {
-            true => {
-                FleetRefused::new(504, "no_answer", format!("{own} has left the fleet before {} has answered.", out.to))
-                    .hint(format!("The request may have been carried out: look at {}.", out.to))
-            }
-            false => FleetRefused::new(503, "not_sent", format!("{own} has left the fleet. Nothing was sent.")),
-        };
-        let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &now.rfc3339());
-        answer(folder, &id, out.to.as_str(), result)?;
-    }
-    folder.all_names("requests")?.iter().try_for_each(|name| reject(folder, name, "left", &now))
-}
-
 /// A request that is on its way; none if there is no such.
 ///
 /// # Errors
@@ -397,7 +360,7 @@ pub(super) fn keep_late(folder: &FleetFolder, id: &FleetId, host: &str, result: 
 }
 
 /// Puts a file aside that can't be taken, with the reason beside it.
-fn reject(folder: &FleetFolder, name: &str, code: &str, now: &Now) -> Result<(), CliError> {
+pub(super) fn reject(folder: &FleetFolder, name: &str, code: &str, now: &Now) -> Result<(), CliError> {
     let aside = format!("{}-{}", now.wall_ms, uuid::Uuid::new_v4().simple());
     let why = serde_json::json!({"v": 1, "at": now.rfc3339(), "code": code, "name": crate::core::text::sanitise(name)});
     folder.write("rejected", &format!("{aside}.why.json"), why.to_string().as_bytes(), Grade::Durable)?;

@@ -64,12 +64,14 @@ fn a_home_that_was_put_back_does_not_serve_and_joins_as_a_new_one() {
     let (a, b) = (fleet.host("a"), fleet.host("b"));
     b.accept("a", &["send", "view"]);
     let journal = b.stage.spool("journal.jsonl");
-    let before = std::fs::read(&journal).unwrap_or_default();
+    b.stage.agent("mia");
+    let before = std::fs::read(&journal).expect("it has lines");
+    let lines = before.iter().filter(|byte| **byte == b'\n').count() as u64;
     let agent = b.stage.agent("kai");
     b.until("its roster tells of that", || {
         a.fleet(&["hosts"]);
         crate::support::stage_files::read_json(&a.files("hosts/b.json")).unwrap_or_default()["journal_seq"].as_u64()
-            > Some(0)
+            > Some(lines)
     });
     b.kill_bridge();
     b.stage.end_sidecar(nix::sys::signal::Signal::SIGKILL);

@@ -4,7 +4,7 @@ use super::ground::{Ground, line_of_input, wait_for};
 use super::server::NewFleet;
 use crate::bridge::identity::save_keys;
 use crate::bridge::identity::{self, HostFile, JoinedFleet, KeyLine, Ticket, not_a_member};
-use crate::bridge::out::{answer_all_open, note_all_begun};
+use crate::bridge::leaving::{answer_all_open, note_all_begun};
 use crate::bridge::owner::{FleetOwner, OwnerFile};
 use crate::bridge::run::{is_running, make_lock};
 use crate::bridge::seen::SEEN;
