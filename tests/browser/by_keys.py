@@ -92,8 +92,9 @@ def surely(browser, yes=True):
     browser.keys("y" if yes else "n")
 
 
-def can(browser, handoff, name):
-    until(f"{name} is possible", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part={name}]:not([hidden])'))
+def can(browser, one, name):
+    """Waits until the page offers this for a card: the file of a view changes before the page does."""
+    until(f"{name} is possible", lambda: browser.has(f'li[data-id="{one}"] [data-part={name}]:not([hidden])'))
 
 
 def choose(browser, value):

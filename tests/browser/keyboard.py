@@ -254,6 +254,7 @@ def children(stage, browser):
     agent = stage.agent("sue", "scrum_master")
     item = made(stage, browser, "Write the plan", "prd")
     claimed_for(stage, browser, item, agent)
+    can(browser, item, "complete")
     at_card(browser, "work", "3", item)
     browser.keys("o")
     good, bad = {"type": "story", "title": "Good"}, {"type": "nonsense", "title": "Bad"}
