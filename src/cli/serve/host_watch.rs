@@ -100,7 +100,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let home = Home::at(dir.path()).expect("a home");
         assert_eq!(read(&home), None, "it has joined no fleet");
-        write(&home, "host.json", &json!({"name": "desk"}));
+        write(&home, "host.json", &json!({"name": "desk", "fleet": {"name": "home"}}));
         let host = |n: u64, state: &str| {
             let at = format!("2026-11-25T12:00:{n:02}.000Z");
             let agents = json!([{"agent_id": "a", "state": state}]);
