@@ -3,12 +3,12 @@
 use super::personas::{FILES, MOST};
 use crate::cli::view::{self, ViewFile};
 use crate::config::Home;
-use crate::contract::fleet::{HostAgent, HostError, HostHandoff, HostPersona, HostSidecar, SidecarWord};
+use crate::contract::fleet::{HostAgent, HostError, HostHandoff, HostPersona, HostSidecar, MOST_ENDED, SidecarWord};
 use crate::contract::{AgentView, ErrorFile, HandoffView};
 use crate::core::text::sha256;
 use crate::core::time::{Now, millis};
 use crate::fleet::Roster;
-use crate::fleet::roster::{MOST_ENDED, Teller};
+use crate::fleet::roster::Teller;
 use crate::spool::client::{SidecarPresence, sidecar_alive};
 use crate::spool::journal::last_whole_line;
 use std::collections::BTreeSet;
@@ -29,16 +29,12 @@ struct Entries {
 }
 
 /// Reads the views, and remembers what was read last.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RosterSource {
     last: Entries,
 }
 
 impl RosterSource {
-    pub(super) fn new() -> RosterSource {
-        RosterSource { last: Entries::default() }
-    }
-
     /// Reads the views; whether something has changed since the last time.
     pub(super) fn refresh(&mut self, home: &Home, hide: &[String], now: &Now) -> bool {
         let mut entries = Entries {
@@ -85,57 +81,35 @@ fn sidecar(home: &Home, before: &HostSidecar, now: &Now) -> HostSidecar {
     if before.state == state { before.clone() } else { HostSidecar { state: state.into(), since: now.rfc3339() } }
 }
 
-fn shown(persona: Option<&str>, hide: &[String]) -> Option<String> {
-    persona.filter(|slug| !slug.is_empty() && !hide.iter().any(|hidden| hidden == slug)).map(str::to_owned)
+fn is_shown(persona: &str, hide: &[String]) -> bool {
+    !hide.iter().any(|hidden| hidden == persona)
 }
 
 fn agents(home: &Home, hide: &[String]) -> Vec<HostAgent> {
-    let mut views: Vec<ViewFile<AgentView>> = view::all(&home.agent_views()).unwrap_or_default();
-    views.retain(|agent| agent.is_living());
-    views.sort_by(|a, b| a.agent_id.cmp(&b.agent_id));
-    let one = |agent: &ViewFile<AgentView>| HostAgent {
-        agent_id: agent.agent_id.clone(),
-        persona: shown(agent.persona_slug.as_deref(), hide),
-        profile: agent.profile.clone(),
-        state: agent.state.as_str().to_owned(),
-        context: agent.context.as_ref().and_then(|context| u8::try_from(context.percent?.min(100)).ok()),
-        handoff_id: agent.handoff_id.clone(),
-        since: agent.state_since.clone().unwrap_or_default(),
+    let views: Vec<ViewFile<AgentView>> = view::all(&home.agent_views()).unwrap_or_default();
+    let one = |agent: &ViewFile<AgentView>| {
+        let told = HostAgent::from(&**agent);
+        HostAgent { persona: told.persona.clone().filter(|persona| is_shown(persona, hide)), ..told }
     };
-    views.iter().map(one).collect()
+    // Their files are listed by their ids.
+    views.iter().filter(|agent| agent.is_living()).map(one).collect()
 }
 
 /// Those that are open, then the last that have ended, the newest first.
 fn handoffs(home: &Home, hide: &[String], now: &Now) -> Vec<HostHandoff> {
     let views: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), MOST_ENTRIES).unwrap_or_default();
-    let since = |handoff: &HandoffView| {
-        handoff.steps.last().map_or_else(|| handoff.created_at.clone(), |step| step.entered_at.clone())
+    let is_recent = |told: &HostHandoff| millis(&told.since).is_some_and(|at| now.wall_ms - at <= A_DAY_MS);
+    let one = |handoff: &ViewFile<HandoffView>| {
+        let told = HostHandoff::from(&**handoff);
+        HostHandoff { persona: told.persona.clone().filter(|persona| is_shown(persona, hide)), ..told }
     };
-    let is_recent = |handoff: &HandoffView| millis(&since(handoff)).is_some_and(|at| now.wall_ms - at <= A_DAY_MS);
-    let is_open = |handoff: &HandoffView| handoff.step.known().is_none_or(|step| !step.is_end());
-    let one = |handoff: &ViewFile<HandoffView>| HostHandoff {
-        handoff_id: handoff.handoff_id.clone(),
-        agent_id: handoff.agent_id.clone(),
-        persona: shown(Some(&handoff.persona_slug), hide),
-        step: handoff.step.as_str().to_owned(),
-        since: since(handoff),
-        from: None,
-        to: None,
-        error: handoff.error.as_ref().map(|error| error.code.clone()),
-    };
-    let (open, ended): (Vec<_>, Vec<_>) = views.iter().partition(|handoff| is_open(handoff));
-    let ended = ended.into_iter().filter(|handoff| is_recent(handoff)).take(MOST_ENDED);
-    open.into_iter().chain(ended).map(one).collect()
+    let (open, ended): (Vec<_>, Vec<_>) = views.iter().map(one).partition(HostHandoff::is_open);
+    open.into_iter().chain(ended.into_iter().filter(is_recent).take(MOST_ENDED)).collect()
 }
 
 fn errors(home: &Home) -> Vec<HostError> {
     let files: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_ENTRIES).unwrap_or_default();
-    let one = |error: &ViewFile<ErrorFile>| HostError {
-        error_id: error.error_id.clone(),
-        code: error.code.clone(),
-        at: error.at.clone(),
-    };
-    files.iter().map(one).collect()
+    files.iter().map(|error| HostError::from(&**error)).collect()
 }
 
 /// The personas that other hosts are told of.

@@ -131,7 +131,7 @@ impl Bridge {
         let here = Here { fleet: fleet.name, host: host.name.clone(), home_id: host.home_id };
         let (teller, view) = (teller(&host, &own, &now), first_view(&host));
         let mut bridge = Bridge {
-            roster: RosterSource::new(),
+            roster: RosterSource::default(),
             directory: Directory::new(&folder),
             audit: Audit::open(&folder),
             lease: Lease::new(own, now.boot_ms),

@@ -3,6 +3,7 @@
 
 use super::error::CliError;
 use super::view::{self, ViewFile, read_bytes, said};
+use crate::clock::Clock;
 use crate::config::Home;
 use crate::contract::fleet::HOST_STALE_MS;
 use crate::contract::{BridgeView, HostState, HostView};
@@ -63,12 +64,27 @@ pub fn is_fresh(bridge: &BridgeView, now_ms: i64) -> bool {
     age_ms.is_some_and(|age| age <= HOST_STALE_MS) && bridge.server.is_some()
 }
 
+/// Whether the bridge can pass on a request at this moment.
+///
+/// # Errors
+/// When its file can't be read.
+pub fn has_bridge(home: &Home) -> Result<bool, CliError> {
+    let now_ms = Clock::new().now().wall_ms;
+    Ok(bridge(home)?.is_some_and(|bridge| is_fresh(&bridge, now_ms)))
+}
+
+/// When the bridge has last read all rosters, in milliseconds since 1970.
+#[must_use]
+pub fn rosters_read_ms(bridge: &BridgeView) -> Option<i64> {
+    millis(said(bridge.hosts_seen_at.as_deref())?)
+}
+
 /// Refuses when the bridge can't pass on a request at this moment.
 ///
 /// # Errors
 /// `no_bridge`, exit code 69.
 pub fn require_bridge(home: &Home) -> Result<(), CliError> {
-    let now_ms = chrono::Utc::now().timestamp_millis();
+    let now_ms = Clock::new().now().wall_ms;
     match bridge(home)? {
         Some(seen) if is_fresh(&seen, now_ms) => Ok(()),
         seen => Err(no_bridge(home, seen.as_deref(), now_ms)),
@@ -159,20 +175,29 @@ pub fn own_name(home: &Home) -> Result<Option<HostName>, CliError> {
 /// `no_fleet` if this home has joined none; when the files can't be read.
 pub fn all(home: &Home) -> Result<FleetHosts, CliError> {
     let own = own_name(home)?.ok_or_else(no_fleet)?;
-    let asked_ms = chrono::Utc::now().timestamp_millis();
+    let clock = Clock::new();
+    let asked_ms = clock.now().wall_ms;
     look(home);
     let end = Instant::now() + READ_WITHIN;
     let is_fresh = loop {
         let seen = bridge(home)?;
-        let is_fresh = seen.as_ref().is_some_and(|bridge| is_fresh(bridge, chrono::Utc::now().timestamp_millis()));
-        let hosts_seen = seen.as_ref().and_then(|bridge| millis(said(bridge.hosts_seen_at.as_deref())?));
-        let is_read = hosts_seen.is_some_and(|at| at >= asked_ms);
+        let is_fresh = seen.as_ref().is_some_and(|bridge| is_fresh(bridge, clock.now().wall_ms));
+        let is_read = seen.and_then(|bridge| rosters_read_ms(&bridge)).is_some_and(|at| at >= asked_ms);
         if !is_fresh || is_read || Instant::now() >= end {
             break is_fresh;
         }
         std::thread::sleep(LOOK_EVERY);
     };
     Ok(FleetHosts { own, is_fresh, hosts: read(home)? })
+}
+
+/// All hosts as their files are at this moment; nobody is asked to bring them up to date.
+///
+/// # Errors
+/// As [`all`].
+pub fn as_written(home: &Home) -> Result<FleetHosts, CliError> {
+    let own = own_name(home)?.ok_or_else(no_fleet)?;
+    Ok(FleetHosts { own, is_fresh: has_bridge(home)?, hosts: read(home)? })
 }
 
 /// One host, as it was last written; nobody is asked to bring it up to date.
@@ -187,7 +212,7 @@ pub fn one(home: &Home, name: &HostName) -> Result<Option<ViewFile<HostView>>, C
 ///
 /// # Errors
 /// When the folder can't be read.
-pub fn read(home: &Home) -> Result<Vec<ViewFile<HostView>>, CliError> {
+fn read(home: &Home) -> Result<Vec<ViewFile<HostView>>, CliError> {
     view::all(&home.fleet().join("hosts"))
 }
 

@@ -1,6 +1,9 @@
 //! Other hosts of a fleet, as others see them. The bridge `tasuki-fleet` writes these files; without it there are none.
 
+use super::agent::AgentView;
 use super::answer::ResultFile;
+use super::error::ErrorFile;
+use super::handoff::{HandoffView, Step};
 use super::words::{Word, without_defaults, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +12,8 @@ use serde_json::Value;
 /// How old the files of the bridge and the roster of a host may be before they say nothing of the present, in
 /// milliseconds.
 pub const HOST_STALE_MS: i64 = 45_000;
+/// The most handoffs that have ended in a roster, beside those that are open.
+pub const MOST_ENDED: usize = 20;
 
 words! {
     listed
@@ -242,6 +247,53 @@ pub struct FleetResultFile {
     /// What a result file has.
     #[serde(flatten)]
     pub result: ResultFile,
+}
+
+/// As its host tells of it, if nothing is hidden.
+impl From<&AgentView> for HostAgent {
+    fn from(agent: &AgentView) -> HostAgent {
+        let percent = agent.context.as_ref().and_then(|context| context.percent);
+        HostAgent {
+            agent_id: agent.agent_id.clone(),
+            persona: agent.persona_slug.clone().filter(|slug| !slug.is_empty()),
+            profile: agent.profile.clone(),
+            state: agent.state.as_str().to_owned(),
+            context: percent.and_then(|percent| u8::try_from(percent.min(100)).ok()),
+            handoff_id: agent.handoff_id.clone(),
+            since: agent.state_since.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// As its host tells of it, if nothing is hidden.
+impl From<&HandoffView> for HostHandoff {
+    fn from(handoff: &HandoffView) -> HostHandoff {
+        HostHandoff {
+            handoff_id: handoff.handoff_id.clone(),
+            agent_id: handoff.agent_id.clone(),
+            persona: Some(handoff.persona_slug.clone()).filter(|slug| !slug.is_empty()),
+            step: handoff.step.as_str().to_owned(),
+            since: handoff.steps.last().map_or_else(|| handoff.created_at.clone(), |step| step.entered_at.clone()),
+            from: None,
+            to: None,
+            error: handoff.error.as_ref().map(|error| error.code.clone()).filter(|code| !code.is_empty()),
+        }
+    }
+}
+
+/// As its host tells of it.
+impl From<&ErrorFile> for HostError {
+    fn from(error: &ErrorFile) -> HostError {
+        HostError { error_id: error.error_id.clone(), code: error.code.clone(), at: error.at.clone() }
+    }
+}
+
+impl HostHandoff {
+    /// Whether it has not ended. A step of another version counts as open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        Word::<Step>::from(self.step.as_str()).known().is_none_or(|step| !step.is_end())
+    }
 }
 
 impl HostView {

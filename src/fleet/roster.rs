@@ -12,8 +12,6 @@ use uuid::Uuid;
 
 /// The most that a roster may hold as it is published, in bytes.
 pub const MAX_ROSTER: usize = 256 << 10;
-/// The most handoffs that have ended, beside those that are open.
-pub const MOST_ENDED: usize = 20;
 /// The version of the roster's form.
 const FORM: u8 = 1;
 

@@ -76,7 +76,10 @@ fn from_host(error: CliError, host: &HostName) -> CliError {
 }
 
 /// The answer, once it exists.
-fn answer(home: &Home, id: &FleetId) -> Result<Option<ViewFile<FleetResultFile>>, CliError> {
+///
+/// # Errors
+/// It is there and can't be read.
+pub fn answer(home: &Home, id: &FleetId) -> Result<Option<ViewFile<FleetResultFile>>, CliError> {
     let Some(bytes) = client::read_fleet_result(home.root(), id)? else { return Ok(None) };
     ViewFile::read(bytes)
         .map_err(|error| CliError::refused("not_json", format!("fleet/results/{id}.json is not JSON: {error}.")))

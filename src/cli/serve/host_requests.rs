@@ -8,7 +8,8 @@ use super::problem::{Problem, json, status_of};
 use super::views::Id;
 use crate::cli::error::CliError;
 use crate::cli::hosts;
-use crate::cli::view::{self, ViewFile, read_bytes, said};
+use crate::cli::remote::request::answer;
+use crate::cli::view::{ViewFile, read_bytes, said};
 use crate::clock::Clock;
 use crate::config::Home;
 use crate::contract::{FleetRequestFile, FleetResultFile};
@@ -17,15 +18,13 @@ use crate::core::id::RequestId;
 use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request::{self, KINDS};
 use crate::core::text::sha256;
-use crate::files::{Grade, create_at, open_dir};
+use crate::spool::{self, client};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse;
 use serde_json::{Map, Value};
-use std::ffi::OsStr;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -76,7 +75,7 @@ pub(super) async fn result(
     let Ok(Path((host, id))) = path else { return unknown() };
     let (Ok(host), Ok(id)) = (host.parse::<HostName>(), id.parse::<FleetId>()) else { return unknown() };
     let fleet = app.home.fleet();
-    match off(move || answer(&app.home, &id).map(|found| (found, id))).await {
+    match off(move || Ok((answer(&app.home, &id)?, id))).await {
         Ok((Some(found), _)) if found.host == host.as_str() => json(200, &found.json()),
         Ok((None, id)) if ["requests", "out"].iter().any(|at| fleet.join(at).join(format!("{id}.json")).exists()) => {
             Problem::new(404, "no_answer", "The request has no answer yet").request(&id).into_response()
@@ -138,7 +137,7 @@ async fn carry(app: &Arc<ServeApp>, asked: Arc<HostRequest>) -> Result<ViewFile<
         let with_bridge = checked.elapsed() >= BRIDGE_EVERY;
         let found = {
             let (app, asked) = (Arc::clone(app), Arc::clone(&asked));
-            off(move || Ok((answer(&app.home, &asked.id)?, !with_bridge || has_bridge(&app.home)?))).await?
+            off(move || Ok((answer(&app.home, &asked.id)?, !with_bridge || hosts::has_bridge(&app.home)?))).await?
         };
         match found {
             (Some(answer), _) => return Ok(answer),
@@ -169,7 +168,7 @@ fn before(home: &Home, asked: &HostRequest) -> Result<Option<ViewFile<FleetResul
     if let Some(found) = answer(home, &asked.id)? {
         return asked.earlier(found).map(Some);
     }
-    if !has_bridge(home)? {
+    if !hosts::has_bridge(home)? {
         let message = "This host's bridge does not run, or reaches no server. Nothing was sent";
         return Err(Problem::new(503, "no_bridge", message).hint("Start it on this machine: tasuki fleet run"));
     }
@@ -196,29 +195,14 @@ async fn submit(app: &Arc<ServeApp>, asked: &Arc<HostRequest>, until: Instant) -
 
 /// Writes the file for the bridge, so that it survives a power cut. False if a file of another request has its name.
 fn drop_file(home: &Home, asked: &HostRequest) -> Result<bool, Problem> {
-    let (fleet, name) = (home.fleet(), format!("{}.json", asked.id));
-    let path = fleet.join("requests").join(&name);
-    let temp = format!("{}.tmp", uuid::Uuid::new_v4().simple());
-    let create = || -> io::Result<bool> {
-        let (tmp, to) = (open_dir(&fleet.join("tmp"))?, open_dir(&fleet.join("requests"))?);
-        create_at(&tmp, OsStr::new(&temp), &to, OsStr::new(&name), &asked.bytes, Grade::Durable)
-    };
-    match create() {
-        Ok(true) => Ok(true),
+    match client::submit_fleet_request(home.root(), &asked.id, &asked.bytes) {
+        Ok(()) => Ok(true),
         // The same request, sent twice at once, is one request.
-        Ok(false) => Ok(read_bytes(&path, LARGEST)?.is_some_and(|waiting| waiting == asked.bytes)),
-        Err(error) => Err(CliError::file("Can't write", &path, &error).into()),
+        Err(spool::Error::Taken { path }) => {
+            Ok(read_bytes(&path, LARGEST)?.is_some_and(|waiting| waiting == asked.bytes))
+        }
+        Err(error) => Err(CliError::from(error).into()),
     }
-}
-
-fn has_bridge(home: &Home) -> Result<bool, Problem> {
-    let now_ms = Clock::new().now().wall_ms;
-    Ok(hosts::bridge(home)?.is_some_and(|bridge| hosts::is_fresh(&bridge, now_ms)))
-}
-
-/// The other host's answer, once it is there.
-fn answer(home: &Home, id: &FleetId) -> Result<Option<ViewFile<FleetResultFile>>, Problem> {
-    Ok(view::read(&home.fleet().join("results").join(format!("{id}.json")))?)
 }
 
 /// The error for a request that the bridge has, and that has no answer yet.

@@ -1,8 +1,8 @@
 //! Tells all listeners of changes of the fleet's hosts, and keeps the bridge reading their rosters while anybody listens.
 
 use super::broadcaster::Broadcaster;
-use super::hosts::{HostSummary, as_written};
-use crate::cli::hosts::look;
+use super::hosts::HostSummary;
+use crate::cli::hosts::{as_written, look};
 use crate::cli::view::ViewFile;
 use crate::config::Home;
 use crate::contract::HostView;

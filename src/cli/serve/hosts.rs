@@ -7,13 +7,11 @@ use super::query::{ListQuery, Parameters};
 use super::views::{Id, blocking};
 use crate::cli::error::CliError;
 use crate::cli::hosts::{self, FleetHosts};
-use crate::cli::view::said;
 use crate::clock::Clock;
 use crate::config::Home;
 use crate::contract::fleet::{HOST_STALE_MS, HostAgent, HostError, HostHandoff, HostSidecar};
 use crate::contract::{HostState, HostView, Word};
 use crate::core::host::HostName;
-use crate::core::time::millis;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::Response;
@@ -22,9 +20,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
-
-/// The steps at which a handoff has ended.
-const ENDS: [&str; 3] = ["done", "cancelled", "failed"];
 
 /// A host without its entries: what `GET /api/hosts` lists, and the data of an event of type `host`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -115,7 +110,7 @@ struct RosterAge {
 impl HostSummary {
     /// What is told of a host that is listed among these.
     pub(super) fn of(host: &HostView, among: &FleetHosts) -> HostSummary {
-        let open = host.handoffs.iter().filter(|handoff| !ENDS.contains(&handoff.step.as_str())).count();
+        let open = host.handoffs.iter().filter(|handoff| handoff.is_open()).count();
         let counts = HostCounts {
             agents: host.agents.len(),
             handoffs: open,
@@ -242,25 +237,14 @@ async fn from_fleet(
 fn known(home: &Home) -> Result<FleetHosts, CliError> {
     let bridge = hosts::bridge(home)?;
     let now_ms = Clock::new().now().wall_ms;
-    let read_ms = bridge.as_ref().and_then(|bridge| millis(said(bridge.hosts_seen_at.as_deref())?));
+    let read_ms = bridge.and_then(|bridge| hosts::rosters_read_ms(&bridge));
     match read_ms.map(|at| now_ms.saturating_sub(at)) {
         Some(age_ms) if (0..HOST_STALE_MS).contains(&age_ms) => {
             hosts::look(home);
-            as_written(home)
+            hosts::as_written(home)
         }
         _ => hosts::all(home),
     }
-}
-
-/// All hosts as their files are at this moment.
-///
-/// # Errors
-/// `no_fleet`, or the files can't be read.
-pub(super) fn as_written(home: &Home) -> Result<FleetHosts, CliError> {
-    let own = hosts::own_name(home)?.ok_or_else(hosts::no_fleet)?;
-    let now_ms = Clock::new().now().wall_ms;
-    let is_fresh = hosts::bridge(home)?.is_some_and(|bridge| hosts::is_fresh(&bridge, now_ms));
-    Ok(FleetHosts { own, is_fresh, hosts: hosts::read(home)? })
 }
 
 #[cfg(test)]

@@ -6,12 +6,11 @@ use super::folder::{FolderKind, WatchedFolder};
 use super::model::Model;
 use crate::cli::error::CliError;
 use crate::cli::hosts;
-use crate::cli::view::{self, ViewFile, said};
+use crate::cli::view::{self, ViewFile};
 use crate::clock::Clock;
 use crate::config::Home;
 use crate::contract::HostView;
 use crate::contract::fleet::HOST_STALE_MS;
-use crate::core::time::millis;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -62,8 +61,8 @@ impl<'a> FleetReader<'a> {
     fn bridge_has_read(&self) -> bool {
         let now_ms = Clock::new().now().wall_ms;
         let Ok(Some(bridge)) = hosts::bridge(self.home) else { return false };
-        let read_ms = said(bridge.hosts_seen_at.as_deref()).and_then(millis);
-        let is_recent = read_ms.is_some_and(|at| now_ms.saturating_sub(at).saturating_abs() <= HOST_STALE_MS);
+        let is_recent = hosts::rosters_read_ms(&bridge)
+            .is_some_and(|at| now_ms.saturating_sub(at).saturating_abs() <= HOST_STALE_MS);
         is_recent && hosts::is_fresh(&bridge, now_ms)
     }
 
