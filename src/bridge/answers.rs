@@ -141,21 +141,15 @@ fn viewed(home: &Home, request: &[u8]) -> Result<Value, FleetRefused> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::folder::of_test;
     use super::*;
     use crate::core::time::Now;
 
     const NOW: Now = Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 1 };
 
-    fn home() -> (tempfile::TempDir, Home, FleetFolder) {
-        let dir = tempfile::tempdir().expect("a folder");
-        let home = Home::at(dir.path()).expect("a home");
-        let folder = FleetFolder::open(&home).expect("it is made");
-        (dir, home, folder)
-    }
-
     #[test]
     fn another_request_of_the_same_id_does_not_get_the_first_one_s_answer() {
-        let (_dir, home, folder) = home();
+        let (_dir, home, folder) = of_test();
         let rid: RequestId = "fleet.a.x".parse().expect("an id");
         assert_eq!(given(&folder, &home, &rid).expect("readable"), None);
         let refused = FleetRefused::new(403, "not_accepted", "No.");
@@ -171,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_view_is_answered_from_its_file_and_from_nowhere_else() {
-        let (_dir, home, _folder) = home();
+        let (_dir, home, _folder) = of_test();
         std::fs::create_dir_all(home.agent_views()).expect("a folder");
         let id = uuid::Uuid::new_v4();
         std::fs::write(home.agent_views().join(format!("{id}.json")), r#"{"agent_id":"a"}"#).expect("a view");

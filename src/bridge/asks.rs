@@ -63,14 +63,13 @@ impl Bridge {
                 let line = AuditLine { dir: "out", host: &host, id: id.as_str(), kind: &out.kind, status: "sent" };
                 self.note(line, out.request.as_bytes());
                 self.in_flight += 1;
-                let (courier, done) = (self.courier.clone(), self.done.clone());
                 let number = format!("{}.{id}.{message:x}", self.here.host);
-                tokio::spawn(async move {
+                self.beside(|courier| async move {
                     let outcome = courier.publish(&out.to, What::Req, &number, sealed).await;
-                    let _ = done.send(Done::Published { id, message, outcome }).await;
+                    Done::Published { id, message, outcome }
                 });
             }
-            Err(Some(refused)) => self.answer_here(&id, &refused),
+            Err(Some(refused)) => self.answer_here(&id, |_| refused),
             // It is tried again.
             Err(None) => self.asking.published(&id, message, Published::Unreachable, self.now.boot_ms),
         }
@@ -129,8 +128,7 @@ impl Bridge {
     }
 
     fn give_up(&mut self, id: &FleetId, why: GivenUp) {
-        let to = out::load(&self.folder, id).ok().flatten().map(|out| out.to.to_string()).unwrap_or_default();
-        let refused = match why {
+        self.answer_here(id, |OutFile { to, .. }| match why {
             GivenUp::NotSent => FleetRefused::new(
                 503,
                 "not_sent",
@@ -139,17 +137,17 @@ impl Bridge {
             .hint("Nothing was carried out. Look at: tasuki doctor"),
             GivenUp::NoAnswer => FleetRefused::new(504, "no_answer", format!("{to} has not answered in time."))
                 .hint(format!("The request may have been carried out: look at {to} before you ask again.")),
-        };
-        self.answer_here(id, &refused);
+        });
     }
 
     /// Answers a request of this host itself.
-    fn answer_here(&mut self, id: &FleetId, refused: &FleetRefused) {
+    fn answer_here(&mut self, id: &FleetId, why: impl FnOnce(&OutFile) -> FleetRefused) {
         let out = match out::load(&self.folder, id) {
             Ok(Some(out)) => out,
             Ok(None) => return self.asking.answered(id),
             Err(error) => return self.pause(id, &error),
         };
+        let refused = why(&out);
         let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &self.now.rfc3339());
         match out::answer(&self.folder, id, out.to.as_str(), result) {
             Ok(()) => {
@@ -178,17 +176,16 @@ impl Bridge {
         if let Some(what) = disagrees_as_result(&opened.header, from, &self.here) {
             return self.not_authentic(letter, what);
         }
-        let is_awaited = self.asking.awaits(&id, &from.name, from.home_id)
-            || self.asking.awaits_earlier_home(&id, &from.name, from.home_id);
-        if !is_awaited && !out::may_come_late(&self.folder, &id) {
+        let is_awaited = self.asking.awaits(&id, &from.name, from.home_id);
+        let is_of_other_home = self.asking.awaits_earlier_home(&id, &from.name, from.home_id);
+        if !is_awaited && !is_of_other_home && !out::may_come_late(&self.folder, &id) {
             return Bridge::settle(letter.settling, Settle::Done);
         }
         let bytes = opened.parts.first().map(|part| part.bytes.as_slice()).unwrap_or_default();
         let Some(result) = contract::read::<ResultFile>(bytes).ok().flatten() else {
             return self.not_authentic(letter, "result");
         };
-        let is_from_asked = self.asking.awaits(&id, &from.name, from.home_id)
-            || (is_host_reborn(&result) && self.asking.awaits_earlier_home(&id, &from.name, from.home_id));
+        let is_from_asked = is_awaited || (is_of_other_home && is_host_reborn(&result));
         let host = from.name.as_str();
         let written = if is_from_asked {
             out::answer(&self.folder, &id, host, result.clone())

@@ -103,15 +103,14 @@ impl Audit {
 
 #[cfg(test)]
 mod tests {
+    use super::super::folder::of_test;
     use super::*;
-    use crate::config::Home;
 
     const LINE: AuditLine<'_> = AuditLine { dir: "in", host: "b", id: "x", kind: "agent_send", status: "taken" };
 
     #[test]
     fn lines_are_numbered_over_restarts_and_hold_no_text() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = FleetFolder::open(&Home::at(dir.path()).expect("a home")).expect("it is made");
+        let (_dir, _, folder) = of_test();
         Audit::open(&folder).note(LINE, b"a secret text", "2026-11-25T12:00:00.000Z");
         Audit::open(&folder).note(LINE, b"a secret text", "2026-11-25T12:00:01.000Z");
         let text = std::fs::read_to_string(folder.path("", FILE)).expect("written");
@@ -127,8 +126,7 @@ mod tests {
 
     #[test]
     fn a_full_file_is_put_aside_and_four_are_kept() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = FleetFolder::open(&Home::at(dir.path()).expect("a home")).expect("it is made");
+        let (_dir, _, folder) = of_test();
         for _ in 0..6 {
             let full = File::create(folder.path("", FILE)).expect("a file");
             full.set_len(ROTATE_AT).expect("room");

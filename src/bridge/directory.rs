@@ -14,8 +14,6 @@ pub(super) struct KnownHost {
     pub(super) view: HostView,
     /// When its roster was stored, by the server's clock, in milliseconds since 1970; none if it never told.
     pub(super) told_ms: Option<i64>,
-    /// As it was last written.
-    pub(super) written: Option<HostView>,
 }
 
 /// The hosts, and who looks at them.
@@ -23,8 +21,7 @@ pub(super) struct KnownHost {
 pub(super) struct Directory {
     pub(super) folder: FleetFolder,
     pub(super) hosts: BTreeMap<HostName, KnownHost>,
-    /// Until when somebody looks, by this machine's clock since its boot.
-    pub(super) is_looked: bool,
+    /// When `fleet/looked` was last touched, by the wall clock.
     pub(super) looked_ms: Option<i64>,
     /// Hosts whose rosters are still to be asked for, and how many were asked for and have not come.
     pub(super) to_ask: Vec<HostName>,
@@ -43,7 +40,6 @@ impl Directory {
         Directory {
             folder: folder.clone(),
             hosts: BTreeMap::new(),
-            is_looked: false,
             looked_ms: None,
             to_ask: Vec::new(),
             asked: 0,
@@ -60,16 +56,12 @@ impl Directory {
         self.read_at.clone()
     }
 
-    /// Writes what is known of a host, if it has changed.
-    pub(super) fn write(&mut self, host: &HostName) {
-        let Some(known) = self.hosts.get_mut(host) else { return };
-        if known.written.as_ref() == Some(&known.view) {
-            return;
-        }
+    /// Writes what is known of a host.
+    pub(super) fn write(&self, host: &HostName) {
+        let Some(known) = self.hosts.get(host) else { return };
         let text = contract::text(&known.view);
-        match self.folder.write("hosts", &format!("{host}.json"), text.as_bytes(), Grade::Fast) {
-            Ok(()) => known.written = Some(known.view.clone()),
-            Err(error) => tracing::warn!("{error}"),
+        if let Err(error) = self.folder.write("hosts", &format!("{host}.json"), text.as_bytes(), Grade::Fast) {
+            tracing::warn!("{error}");
         }
     }
 }

@@ -209,6 +209,15 @@ fn check(path: &Path, dir: &OwnedFd) -> Result<(), CliError> {
     Err(CliError::new(exit::NOT_ALLOWED, "not_allowed", message).hint(format!("chmod 0700 '{}'", path.display())))
 }
 
+/// A folder of a home of its own, for a test.
+#[cfg(test)]
+pub(super) fn of_test() -> (tempfile::TempDir, Home, FleetFolder) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let home = Home::at(dir.path()).expect("a home");
+    let folder = FleetFolder::open(&home).expect("it is made");
+    (dir, home, folder)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

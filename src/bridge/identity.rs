@@ -1,29 +1,26 @@
-//! Who this host is: its name and home, its two keys, and the fleet that it has joined. And the two lines by which a
-//! host is admitted: the key line, which the newcomer prints, and the ticket, which the owner prints. Neither is a
-//! secret.
+//! Who this host is: its name and home, its two keys, and the fleet that it has joined.
 
 use super::folder::FleetFolder;
 use super::settings::FleetSettings;
 use crate::cli::error::CliError;
+use crate::cli::hosts;
 use crate::core::host::{FleetName, HomeId, HostName};
 use crate::exit;
 use crate::files::Grade;
 use crate::fleet::nats::{FleetPlace, ServerAccess};
-use crate::fleet::{AccountKey, BoxKey, HostKeys, UserKey};
-use data_encoding::BASE64URL_NOPAD;
+use crate::fleet::{AccountKey, HostKeys};
 use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// The file of the host's name and fleet.
 const HOST: &str = "host.json";
 /// The file of the host's seeds: user, then box, each in a line.
-const KEY: &str = "key";
+pub(super) const KEY: &str = "key";
 /// The file of the host's claims.
 pub(super) const JWT: &str = "jwt";
 /// The file of the certificate of the server's authority.
-const CA: &str = "ca.pem";
-/// The longest ticket or key line, in bytes.
-const MOST_LINE: usize = 64 << 10;
+pub(super) const CA: &str = "ca.pem";
 
 /// `fleet/host.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,37 +49,6 @@ pub(crate) struct JoinedFleet {
     pub(crate) servers: Vec<String>,
     /// The domain of the server's streams.
     pub(crate) domain: String,
-}
-
-/// What the owner gives to a newcomer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Ticket {
-    /// The fleet.
-    pub(crate) fleet: FleetName,
-    /// The key that says who is a member.
-    pub(crate) fleet_key: AccountKey,
-    /// The server's addresses.
-    pub(crate) servers: Vec<String>,
-    /// The certificate of its authority; none if the system knows that authority.
-    pub(crate) ca: Option<String>,
-    /// The domain of its streams.
-    pub(crate) domain: String,
-    /// The newcomer's claims.
-    pub(crate) jwt: String,
-}
-
-/// What a newcomer prints.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeyLine {
-    /// Its name.
-    pub(crate) name: HostName,
-    /// Its identity.
-    pub(crate) home_id: HomeId,
-    /// The key that it signs with.
-    pub(crate) user_key: UserKey,
-    /// The key that letters to it are sealed to.
-    pub(crate) box_key: BoxKey,
 }
 
 impl HostFile {
@@ -120,7 +86,7 @@ pub(crate) struct Membership {
     /// The fleet.
     pub(crate) fleet: JoinedFleet,
     /// Its keys.
-    pub(crate) keys: HostKeys,
+    pub(crate) keys: Arc<HostKeys>,
     /// Its claims.
     pub(crate) jwt: String,
 }
@@ -136,7 +102,7 @@ impl Membership {
         let keys = load_keys(folder, settings)?.ok_or_else(|| missing(folder, KEY))?;
         let jwt = folder.read("", JWT)?.ok_or_else(|| missing(folder, JWT))?;
         let jwt = String::from_utf8(jwt).map_err(|_| missing(folder, JWT))?.trim().to_owned();
-        Ok(Membership { host, fleet, keys, jwt })
+        Ok(Membership { host, fleet, keys: Arc::new(keys), jwt })
     }
 
     /// Where the server is, as the ticket or the settings say.
@@ -243,127 +209,27 @@ pub(crate) fn save_keys(folder: &FleetFolder, keys: &HostKeys) -> Result<(), Cli
     folder.write("", KEY, format!("{user}\n{sealing}\n").as_bytes(), Grade::Durable)
 }
 
-/// Takes what a ticket says: fleet, server, claims.
-///
-/// # Errors
-/// The system's.
-pub(crate) fn save_ticket(folder: &FleetFolder, host: &HostFile, ticket: &Ticket) -> Result<(), CliError> {
-    if let Some(ca) = &ticket.ca {
-        folder.write("", CA, ca.as_bytes(), Grade::Durable)?;
-    }
-    folder.write("", JWT, ticket.jwt.as_bytes(), Grade::Durable)?;
-    let Ticket { fleet: name, fleet_key: key, servers, domain, .. } = ticket.clone();
-    HostFile { fleet: Some(JoinedFleet { name, key, servers, domain }), ..host.clone() }.save(folder)
-}
-
-impl Ticket {
-    /// The line that is given to the newcomer.
-    #[must_use]
-    pub(crate) fn line(&self) -> String {
-        format!("tkf1.{}", BASE64URL_NOPAD.encode(&serde_json::to_vec(self).expect("a plain value")))
-    }
-
-    /// Reads such a line; none if it is not one.
-    #[must_use]
-    pub(crate) fn read(line: &str) -> Option<Ticket> {
-        let text = line.trim().strip_prefix("tkf1.").filter(|text| text.len() <= MOST_LINE)?;
-        serde_json::from_slice(&BASE64URL_NOPAD.decode(text.as_bytes()).ok()?).ok()
-    }
-}
-
-impl KeyLine {
-    /// The line of a host's keys.
-    #[must_use]
-    pub(crate) fn of(host: &HostFile, keys: &HostKeys) -> KeyLine {
-        let (user_key, box_key) = (keys.user_key(), keys.box_key());
-        KeyLine { name: host.name.clone(), home_id: host.home_id, user_key, box_key }
-    }
-
-    /// The line that is given to the owner.
-    #[must_use]
-    pub(crate) fn line(&self) -> String {
-        format!("tkk1.{}.{}.{}.{}", self.name, self.home_id, self.user_key, self.box_key)
-    }
-
-    /// Reads such a line; none if it is not one.
-    #[must_use]
-    pub(crate) fn read(line: &str) -> Option<KeyLine> {
-        let text = line.trim().strip_prefix("tkk1.").filter(|text| text.len() <= MOST_LINE)?;
-        let mut words = text.split('.');
-        let (name, home_id) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        let (user_key, box_key) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        words.next().is_none().then_some(KeyLine { name, home_id, user_key, box_key })
-    }
-}
-
 fn missing(folder: &FleetFolder, name: &str) -> CliError {
     let path = folder.path("", name);
     CliError::config("not_a_member", format!("{} is missing or can't be read.", path.display()))
         .hint("Have this host admitted again: tasuki fleet key, then admit, then join.")
 }
 
-/// The error of every command that needs a fleet where none was joined.
+/// The error of every command that needs a member where this home is none.
 #[must_use]
 pub(crate) fn not_a_member() -> CliError {
-    CliError::new(exit::NOT_ALLOWED, "no_fleet", "This home has joined no fleet.")
-        .hint("How to set up a fleet of several hosts: tasuki help fleet")
+    CliError { exit: exit::NOT_ALLOWED, ..hosts::no_fleet() }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::folder::of_test;
     use super::*;
-    use crate::config::Home;
     use crate::fleet::FleetKeys;
-    use proptest::prelude::*;
-
-    fn folder() -> (tempfile::TempDir, FleetFolder) {
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = FleetFolder::open(&Home::at(dir.path()).expect("a home")).expect("it is made");
-        (dir, folder)
-    }
-
-    fn ticket() -> Ticket {
-        Ticket {
-            fleet: "home".parse().expect("a name"),
-            fleet_key: FleetKeys::generate().account_key(),
-            servers: vec!["tls://10.0.0.1:4222".to_owned()],
-            ca: Some("certificate".to_owned()),
-            domain: "hub".to_owned(),
-            jwt: "a.b.c".to_owned(),
-        }
-    }
-
-    #[test]
-    fn a_ticket_and_a_key_line_are_read_as_they_were_written() {
-        let (host, keys) = (HostFile::new("box".parse().expect("a name")), HostKeys::generate());
-        let line = KeyLine::of(&host, &keys);
-        assert_eq!(KeyLine::read(&format!("{}\n", line.line())), Some(line.clone()));
-        assert!(KeyLine::read(&format!("{}.more", line.line())).is_none());
-        let ticket = ticket();
-        assert_eq!(Ticket::read(&ticket.line()), Some(ticket));
-    }
-
-    #[test]
-    fn a_host_is_a_member_once_it_has_a_key_and_a_ticket() {
-        let (_dir, folder) = folder();
-        let settings = FleetSettings::default();
-        assert_eq!(Membership::load(&folder, &settings).expect_err("none yet").code, "no_fleet");
-        let (host, keys) = (HostFile::new("box".parse().expect("a name")), HostKeys::generate());
-        host.save(&folder).expect("saved");
-        save_keys(&folder, &keys).expect("saved");
-        assert_eq!(Membership::load(&folder, &settings).expect_err("no fleet yet").code, "no_fleet");
-        save_ticket(&folder, &host, &ticket()).expect("saved");
-        let member = Membership::load(&folder, &settings).expect("a member");
-        assert_eq!((member.keys.user_key(), member.jwt.as_str()), (keys.user_key(), "a.b.c"));
-        let access = member.access(&folder, &settings).expect("encrypted");
-        assert_eq!((access.domain.as_str(), access.ca), ("hub", Some(folder.path("", CA))));
-        std::fs::write(folder.path("", KEY), "SUABC\n").expect("written");
-        assert_eq!(Membership::load(&folder, &settings).expect_err("a bad key").code, "bad_key");
-    }
 
     #[test]
     fn a_server_elsewhere_is_not_reached_without_encryption_unless_that_is_allowed() {
-        let (_dir, folder) = folder();
+        let (_dir, _, folder) = of_test();
         let fleet = |url: &str| JoinedFleet {
             name: "home".parse().expect("a name"),
             key: FleetKeys::generate().account_key(),
@@ -388,13 +254,5 @@ mod tests {
         }
         settings.server.plaintext = true;
         assert!(access(&fleet("nats://10.0.0.1:4222"), "", &folder, &settings).is_ok());
-    }
-
-    proptest! {
-        #[test]
-        fn lines_that_are_none_are_read_as_none(text in "(tkk1|tkf1)?\\.?[A-Za-z0-9_.-]{0,200}|\\PC{0,100}") {
-            let _ = KeyLine::read(&text);
-            let _ = Ticket::read(&text);
-        }
     }
 }

@@ -26,13 +26,11 @@ impl Bridge {
         self.directory.looked_ms = touched_ms;
         let age_ms = touched_ms.map(|at| self.now.wall_ms.saturating_sub(at).saturating_abs());
         let is_looked = age_ms.is_some_and(|age| age <= LOOKED_FOR_MS);
-        let begins = is_looked && !std::mem::replace(&mut self.directory.is_looked, is_looked);
         self.directory.wants_changes.send_if_modified(|wants| std::mem::replace(wants, is_looked) != is_looked);
         if !is_looked {
-            self.directory.is_looked = false;
             return;
         }
-        let is_due = begins || is_new || self.now.boot_ms >= self.directory.all_due_ms;
+        let is_due = is_new || self.now.boot_ms >= self.directory.all_due_ms;
         let is_reading = self.directory.reading_for.is_some();
         let is_late = is_reading && self.now.boot_ms.saturating_sub(self.directory.asked_ms) >= READ_WITHIN_MS;
         if is_late {
@@ -68,10 +66,9 @@ impl Bridge {
         while self.directory.asked < AT_ONCE {
             let Some(host) = self.directory.to_ask.pop() else { return };
             self.directory.asked += 1;
-            let (courier, done) = (self.courier.clone(), self.done.clone());
-            tokio::spawn(async move {
+            self.beside(|courier| async move {
                 let standing = courier.standing(&Topic::Host(&host)).await;
-                let _ = done.send(Done::Roster { host, standing }).await;
+                Done::Roster { host, standing }
             });
         }
     }
@@ -105,47 +102,41 @@ impl Bridge {
 
     fn see(&mut self, host: &HostName, bytes: &[u8], stored_ms: Option<i64>) {
         let seen = self.numbers.read(bytes, host, self.members.list());
-        let before = self.directory.hosts.remove(host);
         let known = match seen {
-            Seen::Roster(roster) => {
-                let view = view_of(&roster, stored_ms);
-                KnownHost { view, told_ms: stored_ms, written: before.and_then(|known| known.written) }
-            }
+            Seen::Roster(roster) => KnownHost { view: view_of(*roster, stored_ms), told_ms: stored_ms },
             Seen::NotAuthentic => {
-                let mut known = before.unwrap_or_else(|| self.never_told(host));
+                let mut known = self.known(host);
                 known.view.authentic = false;
                 known
             }
         };
-        self.directory.hosts.insert(host.clone(), known);
-        self.seen(host);
+        self.seen(host, known);
     }
 
     fn see_nothing(&mut self, host: &HostName) {
-        let known = self.directory.hosts.remove(host).unwrap_or_else(|| self.never_told(host));
-        self.directory.hosts.insert(host.clone(), known);
-        self.seen(host);
+        let known = self.known(host);
+        self.seen(host, known);
     }
 
-    /// A member that has told nothing of itself yet.
-    fn never_told(&self, host: &HostName) -> KnownHost {
+    /// What is known of a host; of a member that has told nothing of itself yet, that it is one.
+    fn known(&mut self, host: &HostName) -> KnownHost {
+        if let Some(known) = self.directory.hosts.remove(host) {
+            return known;
+        }
         let home_id = self.members.list().find(host).map(|member| member.home_id.to_string()).unwrap_or_default();
         let view = HostView { v: 1, host: host.to_string(), home_id, authentic: true, ..HostView::default() };
-        KnownHost { view, told_ms: None, written: None }
+        KnownHost { view, told_ms: None }
     }
 
-    fn seen(&mut self, host: &HostName) {
-        let (seen_at, away_since) = (self.now.rfc3339(), self.away_since(host));
-        if let Some(known) = self.directory.hosts.get_mut(host) {
-            known.view.seen_at = seen_at;
-            known.view.away_since = away_since;
-        }
+    fn seen(&mut self, host: &HostName, mut known: KnownHost) {
+        known.view.seen_at = self.now.rfc3339();
+        known.view.away_since = self.away_since(&known);
+        self.directory.hosts.insert(host.clone(), known);
         self.directory.write(host);
     }
 
     /// Since when a host tells nothing, by this host's clock; none while it is live. It is counted by the server's clock.
-    fn away_since(&self, host: &HostName) -> Option<String> {
-        let known = self.directory.hosts.get(host)?;
+    fn away_since(&self, known: &KnownHost) -> Option<String> {
         let Some(told_ms) = known.told_ms else {
             return Some(known.view.away_since.clone().unwrap_or(self.now.rfc3339()));
         };
@@ -155,21 +146,21 @@ impl Bridge {
     }
 
     fn tell_who_is_away(&mut self) {
-        let hosts: Vec<HostName> = self.directory.hosts.keys().cloned().collect();
-        for host in hosts {
-            let away_since = self.away_since(&host);
-            if let Some(known) = self.directory.hosts.get_mut(&host)
-                && known.view.away_since != away_since
-            {
+        let changed = |(host, known): (&HostName, &KnownHost)| {
+            let away_since = self.away_since(known);
+            (known.view.away_since != away_since).then(|| (host.clone(), away_since))
+        };
+        let changed: Vec<(HostName, Option<String>)> = self.directory.hosts.iter().filter_map(changed).collect();
+        for (host, away_since) in changed {
+            if let Some(known) = self.directory.hosts.get_mut(&host) {
                 known.view.away_since = away_since;
-                self.directory.write(&host);
             }
+            self.directory.write(&host);
         }
     }
 }
 
-fn view_of(roster: &Roster, stored_ms: Option<i64>) -> HostView {
-    let roster = roster.clone();
+fn view_of(roster: Roster, stored_ms: Option<i64>) -> HostView {
     HostView {
         v: 1,
         host: roster.host.to_string(),

@@ -7,6 +7,7 @@ use super::sweep;
 use crate::contract;
 use crate::contract::fleet::{BridgeView, LeaseWord};
 use crate::files::Grade;
+use crate::fleet::Topic;
 use crate::fleet::nats::version::{SOUND_VERSIONS, is_sound};
 use crate::fleet::nats::{ArrivedLetter, CourierError, Heard};
 use std::time::SystemTime;
@@ -28,7 +29,11 @@ pub(super) enum BridgeEvent {
     /// A roster or the list of members has changed.
     Changed(String, Vec<u8>),
     Done(Done),
-    /// Something has changed in the folders, or it is time to look.
+    /// Something was dropped or answered, or the settings have changed.
+    Files,
+    /// The sidecar's views have changed.
+    Views,
+    /// It is time to look at everything.
     Look,
 }
 
@@ -41,7 +46,12 @@ impl Bridge {
             BridgeEvent::Arrived(letter) => self.arrived(letter),
             BridgeEvent::Changed(name, bytes) => self.changed(&name, &bytes),
             BridgeEvent::Done(done) => self.settled(done),
-            BridgeEvent::Look => self.look(),
+            BridgeEvent::Files => self.look_at_files(),
+            BridgeEvent::Views => self.look_at_views(),
+            BridgeEvent::Look => {
+                self.look_at_files();
+                self.look_at_views();
+            }
         }
         self.do_what_is_due();
     }
@@ -92,10 +102,14 @@ impl Bridge {
         }
     }
 
-    /// Looks at all folders: requests that were dropped, answers of the sidecar, settings, whether somebody looks.
-    fn look(&mut self) {
+    /// Takes what was dropped. Answers of the sidecar, and whether somebody looks, are looked at after each event.
+    fn look_at_files(&mut self) {
         self.read_settings();
         self.take_requests();
+    }
+
+    /// Tells the other hosts of what has changed.
+    fn look_at_views(&mut self) {
         if self.roster.refresh(&self.home, &self.settings.show.hide, &self.now) {
             self.lease.changed(self.now.boot_ms);
         }
@@ -118,9 +132,7 @@ impl Bridge {
         let has_lease = self.has_lease(0);
         self.serves.send_if_modified(|serves| std::mem::replace(serves, has_lease) != has_lease);
         self.publish_due();
-        if !self.waiting.is_empty() {
-            self.judge_waiting();
-        }
+        self.judge_waiting();
         self.serve_due();
         self.tend_directory();
         if self.now.boot_ms >= self.sweep_due_ms {
@@ -141,20 +153,18 @@ impl Bridge {
             .map(|at| at.max(self.paused_until_ms))
             .filter(|_| self.has_lease(0) && self.in_flight < PUBLISHED_AT_ONCE);
         let serving = self.serve_wake_ms().filter(|_| self.has_lease(0));
-        let due = [self.lease.wake_at_ms(), asking, serving];
+        // A home that is not a member does not keep its lease.
+        let lease = self.lease.wake_at_ms().filter(|_| self.is_member);
         let more = self.has_more_requests.then_some(self.now.boot_ms);
-        let due = due.into_iter().chain([more]).flatten().min().unwrap_or(u64::MAX).saturating_sub(self.now.boot_ms);
+        let due = [lease, asking, serving, more].into_iter().flatten().min();
+        let due = due.unwrap_or(u64::MAX).saturating_sub(self.now.boot_ms);
         due.clamp(1, TICK_MS)
     }
 
     fn ask_for_members(&mut self) {
         self.members_due_ms = self.now.boot_ms.saturating_add(MEMBERS_EVERY_MS);
         self.members_asked_ms = Some(self.now.boot_ms);
-        let (courier, done) = (self.courier.clone(), self.done.clone());
-        tokio::spawn(async move {
-            let standing = courier.standing(&crate::fleet::Topic::Fleet).await;
-            let _ = done.send(Done::MemberList(standing)).await;
-        });
+        self.beside(|courier| async move { Done::MemberList(courier.standing(&Topic::Fleet).await) });
     }
 
     /// Reads the list of members again soon: a letter is from a host that is not in it.
@@ -164,11 +174,7 @@ impl Bridge {
     }
 
     fn ask_for_box(&self) {
-        let (courier, done) = (self.courier.clone(), self.done.clone());
-        tokio::spawn(async move {
-            let created = courier.box_created().await;
-            let _ = done.send(Done::BoxCreated(created)).await;
-        });
+        self.beside(|courier| async move { Done::BoxCreated(courier.box_created().await) });
     }
 
     /// A stream of letters that was made at another time has lost what the former held.

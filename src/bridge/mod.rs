@@ -2,7 +2,7 @@
 //! spool, as commands are: it reads views and results, and drops request files. The sidecar knows nothing of it.
 //!
 //! 1. `commands`: what a person does: making a server's folder, joining, admitting, rights, looking.
-//! 2. `folder`, `settings`, `identity`, `owner`: `HOME/fleet` and what lies in it.
+//! 2. `folder`, `settings`, `identity`, `admission`, `owner`: `HOME/fleet` and what lies in it.
 //! 3. `run`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`: being this
 //!    host, and no other bridge being it too. `asks`: requests of this host, with `out` and `leaving`, their files. `serves`: requests
 //!    to this host, with `judging`, `answers` and `personas`.
@@ -11,6 +11,7 @@
 //!
 //! Nothing here decides by itself who is believed or what is due: that is in [`crate::fleet`].
 
+mod admission;
 mod answers;
 mod asks;
 mod audit;

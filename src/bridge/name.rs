@@ -39,10 +39,10 @@ impl Bridge {
     }
 
     fn ask_for_own_name(&self, is_clock: bool) {
-        let (courier, done, host) = (self.courier.clone(), self.done.clone(), self.here.host.clone());
-        tokio::spawn(async move {
+        let host = self.here.host.clone();
+        self.beside(|courier| async move {
             let standing = courier.standing(&Topic::Host(&host)).await;
-            let _ = done.send(Done::Looked { standing, is_clock }).await;
+            Done::Looked { standing, is_clock }
         });
     }
 
@@ -52,11 +52,10 @@ impl Bridge {
         roster.serves = serves;
         let bytes = roster.sign(&self.keys, &self.here.fleet);
         self.lease.sent(n, Bridge::digest(&bytes));
-        let (courier, done, host) = (self.courier.clone(), self.done.clone(), self.here.host.clone());
-        let asked_ms = self.now.boot_ms;
-        tokio::spawn(async move {
+        let (host, asked_ms) = (self.here.host.clone(), self.now.boot_ms);
+        self.beside(move |courier| async move {
             let outcome = courier.put(&Topic::Host(&host), bytes, expected).await;
-            let _ = done.send(Done::Put { n, outcome, asked_ms }).await;
+            Done::Put { n, outcome, asked_ms }
         });
     }
 
@@ -86,7 +85,6 @@ impl Bridge {
         {
             self.server_time.learn(standing.stored_ms, asked_ms, answered_ms);
             self.clock_looked_ms = Some(self.now.boot_ms);
-            self.judge_waiting();
         }
     }
 
@@ -128,7 +126,6 @@ impl Bridge {
             }
             Err(error) => tracing::debug!(error = error.to_string(), "the list of members can't be read"),
         }
-        self.judge_waiting();
     }
 
     pub(super) fn learn_members(&mut self, bytes: &[u8]) {

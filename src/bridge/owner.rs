@@ -1,8 +1,9 @@
 //! The fleet's owner: the seeds by which members are admitted and expelled. They lie on one machine. The server needs
 //! none of them, and no other host has them.
 
+use super::admission::{KeyLine, Ticket};
 use super::folder::FleetFolder;
-use super::identity::{self, JoinedFleet, KeyLine, Ticket};
+use super::identity::{self, JoinedFleet};
 use super::members_file;
 use super::settings::FleetSettings;
 use crate::cli::error::CliError;

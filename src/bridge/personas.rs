@@ -126,6 +126,7 @@ fn write(home: &Home, slug: &Slug, sent: &impl Fn(&str) -> Option<Vec<u8>>) -> i
 
 #[cfg(test)]
 mod tests {
+    use super::super::folder::of_test;
     use super::*;
 
     const NOW: Now = Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 1 };
@@ -138,9 +139,7 @@ mod tests {
 
     impl Here {
         fn new() -> Here {
-            let dir = tempfile::tempdir().expect("a folder");
-            let home = Home::at(dir.path()).expect("a home");
-            let folder = FleetFolder::open(&home).expect("it is made");
+            let (dir, home, folder) = of_test();
             Here { _dir: dir, home, folder }
         }
 

@@ -40,11 +40,12 @@ pub(crate) fn run(home: &Home) -> Result<(), CliError> {
     let settings = FleetSettings::load(&folder)?;
     let member = Membership::load(&folder, &settings)?;
     let lock = lock(&folder)?;
-    let own = own(&folder, home, &member, &lock)?;
+    let seen = SeenFile::load(&folder);
+    let own = own(&folder, home, &member, &lock, seen.last_n)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
-    runtime.block_on(serve(home, folder, settings, member, own))
+    runtime.block_on(serve(home, folder, settings, member, (own, seen)))
 }
 
 /// Holds the home's lock: one bridge for a home. `join` makes the file, and nobody replaces it.
@@ -63,20 +64,19 @@ fn lock(folder: &FleetFolder) -> Result<Flock<File>, CliError> {
 }
 
 /// What tells this bridge apart from a copy of its home. A copy has another lock file, so another inode.
-fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File) -> Result<Own, CliError> {
+fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File, last_n: u64) -> Result<Own, CliError> {
     let meta = lock.metadata().map_err(|error| CliError::file("Can't check", &folder.path("", "lock"), &error))?;
     let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_else(|_| {
         nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     });
     let machine = format!("{}\n{}\n{}\n{}", member.fleet.name, id.trim(), meta.dev(), meta.ino());
-    let seen = SeenFile::load(folder);
     Ok(Own {
         machine: sha256(machine.as_bytes()),
         boot: sha256(Clock::new().now().boot.to_string().as_bytes()),
         instance: uuid::Uuid::new_v4(),
         // A journal that was moved away says nothing of the home: then it is not judged.
         journal_seq: journal_seq(home).unwrap_or(u64::MAX),
-        last_n: seen.last_n,
+        last_n,
         was_moved: member.host.was_moved,
     })
 }
@@ -86,17 +86,15 @@ async fn serve(
     folder: FleetFolder,
     settings: FleetSettings,
     member: Membership,
-    own: Own,
+    (own, seen): (Own, SeenFile),
 ) -> Result<(), CliError> {
     let access = member.access(&folder, &settings)?;
     let (heard_to, mut heard) = mpsc::channel(32);
     let (done_to, mut done) = mpsc::channel(ANSWERS);
     let (serves_to, serves) = watch::channel(false);
-    let keys = super::identity::load_keys(&folder, &settings)?.ok_or_else(not_a_member)?;
-    let courier = NatsCourier::connect(member.place(), access, Arc::new(keys), heard_to).await;
+    let courier = NatsCourier::connect(member.place(), access, Arc::clone(&member.keys), heard_to).await;
     let courier = courier.map_err(|error| CliError::config("server", format!("{error}.")))?;
     let list = members_file::load(&folder, &member.fleet.key, &member.fleet.name)?;
-    let SeenFile { numbers, box_created, .. } = SeenFile::load(&folder);
     let mut letters = letters(&courier, &serves);
     let parts = BridgeParts {
         home: home.clone(),
@@ -106,8 +104,8 @@ async fn serve(
         members: Members::new(list),
         courier: courier.clone(),
         own,
-        numbers,
-        box_created,
+        numbers: seen.numbers,
+        box_created: seen.box_created,
         done: done_to,
         serves: serves_to,
     };
@@ -126,7 +124,8 @@ async fn serve(
             Some(what) = done.recv() => BridgeEvent::Done(what),
             Some((name, bytes)) = changes.recv() => BridgeEvent::Changed(name, bytes),
             Some(letter) = letters.recv() => BridgeEvent::Arrived(letter),
-            () = folders.changed() => BridgeEvent::Look,
+            () = folders.files_changed() => BridgeEvent::Files,
+            () = folders.views_changed() => BridgeEvent::Views,
             () = alarm.ring_after(wait) => { folders.retry(); BridgeEvent::Look }
         };
         bridge.take(event);

@@ -10,7 +10,6 @@ use super::serving::{Serving, WaitingLetter};
 use super::settings::LONGEST_TTL;
 use super::state::{Bridge, Done};
 use crate::cli::error::CliError;
-use crate::clock::Clock;
 use crate::contract::{self, ResultFile};
 use crate::core::id::RequestId;
 use crate::files::Grade;
@@ -65,6 +64,13 @@ impl Bridge {
             }
             return self.not_authentic(letter, "from");
         };
+        // It is not even opened before it can be judged.
+        if letter.what == What::Req && !self.knows_time() {
+            if may_wait {
+                return self.waiting.push(WaitingLetter { letter, until_ms });
+            }
+            return Bridge::settle(letter.settling, Settle::Later(LATER));
+        }
         let opened = match Letter::open(&letter.sealed, &self.keys, &from.box_key) {
             Ok(opened) => opened,
             Err(error) => {
@@ -74,8 +80,6 @@ impl Bridge {
         };
         match letter.what {
             What::Res => self.result_arrived(letter, &from, &opened),
-            What::Req if !self.knows_time() && may_wait => self.waiting.push(WaitingLetter { letter, until_ms }),
-            What::Req if !self.knows_time() => Bridge::settle(letter.settling, Settle::Later(LATER)),
             What::Req => self.request_arrived(letter, &from, opened),
         }
     }
@@ -194,7 +198,7 @@ impl Bridge {
         over_ms: u64,
     ) -> Result<(), CliError> {
         self.write_down(rid, request, parts)?;
-        self.now = Clock::now(&self.clock);
+        self.now = self.clock.now();
         if !self.has_lease(0) || self.now.boot_ms >= over_ms {
             return Err(CliError::refused("too_late", "its time is over, or this bridge does not serve any more"));
         }
@@ -297,14 +301,14 @@ impl Bridge {
             self.sealed_answer(&serving.header, &to, contract::text(&result).into_bytes())
         });
         let Ok(sealed) = sealed else { return };
-        let (courier, done, rid) = (self.courier.clone(), self.done.clone(), rid.clone());
+        let rid = rid.clone();
         let number = format!("{}.{rid}.{}", self.here.host, uuid::Uuid::new_v4().simple());
         if let Some(serving) = self.serving.get_mut(&rid) {
             serving.is_replying = true;
         }
-        tokio::spawn(async move {
+        self.beside(|courier| async move {
             let outcome = courier.publish(&to.name, What::Res, &number, sealed).await;
-            let _ = done.send(Done::Replied { rid, outcome }).await;
+            Done::Replied { rid, outcome }
         });
     }
 

@@ -168,19 +168,13 @@ pub(crate) fn rights_in_words(accepts: &Accepts, host: &HostName) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::folder::of_test;
     use super::*;
-    use crate::config::Home;
     use crate::exit;
-
-    fn folder() -> (tempfile::TempDir, FleetFolder) {
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = FleetFolder::open(&Home::at(dir.path()).expect("a home")).expect("it is made");
-        (dir, folder)
-    }
 
     #[test]
     fn without_a_file_nobody_may_ask_for_anything() {
-        let (_dir, folder) = folder();
+        let (_dir, _, folder) = of_test();
         let settings = FleetSettings::load(&folder).expect("the defaults");
         assert!(!settings.accept.allows(&"a".parse().expect("a name"), "view"));
         assert_eq!(settings.ttl.default, Duration::from_secs(600));
@@ -188,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_wrong_key_is_named_with_its_line() {
-        let (_dir, folder) = folder();
+        let (_dir, _, folder) = of_test();
         for (text, told) in [
             ("[accept]\na = [\"everything\"]\n", "line 2: accept.a"),
             ("[accept]\n\"A b\" = [\"view\"]\n", "neither a host's name"),
@@ -205,7 +199,7 @@ mod tests {
 
     #[test]
     fn rights_are_written_and_taken_back_and_the_rest_stays() {
-        let (_dir, folder) = folder();
+        let (_dir, _, folder) = of_test();
         folder
             .write("", FILE, b"key_command = [\"pass\"]\n[accept]\n\"*\" = [\"view\"]\n", Grade::Fast)
             .expect("written");

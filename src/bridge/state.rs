@@ -26,6 +26,7 @@ use crate::fleet::nats::{CourierError, NatsCourier, PutOutcome, StoredRoster};
 use crate::fleet::roster::{RosterNumbers, Teller};
 use crate::fleet::{AccountKey, CourierTime, HostKeys, Members};
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -136,7 +137,7 @@ impl Bridge {
             audit: Audit::open(&folder),
             lease: Lease::new(own, now.boot_ms),
             asking: Asking::new(random),
-            keys: Arc::new(keys),
+            keys,
             fleet_key: fleet.key,
             in_flight: 0,
             serving: BTreeMap::new(),
@@ -222,6 +223,15 @@ impl Bridge {
         if let Err(error) = self.folder.write("", SEEN, &bytes, Grade::Fast) {
             tracing::warn!("{error}");
         }
+    }
+
+    /// Asks the server for something, beside all else: what comes of it comes back as [`Done`].
+    pub(super) fn beside<W: Future<Output = Done> + Send + 'static>(&self, work: impl FnOnce(NatsCourier) -> W) {
+        let (work, done) = (work(self.courier.clone()), self.done.clone());
+        // Nobody listens any more only at the end.
+        tokio::spawn(async move {
+            let _ = done.send(work.await).await;
+        });
     }
 
     pub(super) fn note(&mut self, line: AuditLine<'_>, bytes: &[u8]) {

@@ -63,14 +63,13 @@ fn newest_only(folder: &FleetFolder, part: &str, most: usize) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::folder::of_test;
     use super::*;
     use crate::files::Grade;
 
     #[test]
     fn what_nobody_can_ask_for_any_more_is_removed_and_the_rest_stays() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let home = Home::at(dir.path()).expect("a home");
-        let folder = FleetFolder::open(&home).expect("it is made");
+        let (_dir, home, folder) = of_test();
         let put = |part: &str| folder.write(part, "a.json", b"{}", Grade::Fast).expect("written");
         ["results", "told", "rejected", "tmp"].into_iter().for_each(put);
         folder.make("in", "fleet.a.x").expect("made");

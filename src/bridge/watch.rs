@@ -16,35 +16,37 @@ const READ: [&str; 2] = ["looked", "fleet.toml"];
 pub(super) struct FolderWatch {
     watcher: Option<RecommendedWatcher>,
     missing: BTreeSet<PathBuf>,
-    changed: Arc<Notify>,
+    files: Arc<Notify>,
+    views: Arc<Notify>,
 }
 
 impl FolderWatch {
     pub(super) fn new(home: &Home) -> FolderWatch {
-        let changed = Arc::new(Notify::new());
-        let (tell, fleet) = (Arc::clone(&changed), home.fleet());
-        let is_read = move |path: &PathBuf| {
+        let (files, views) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (tell_files, tell_views, fleet) = (Arc::clone(&files), Arc::clone(&views), home.fleet());
+        let view_folders = [home.agent_views(), home.handoff_views(), home.errors()];
+        let is_view = {
+            let folders = view_folders.clone();
+            move |path: &PathBuf| folders.iter().any(|folder| path.starts_with(folder))
+        };
+        let is_own = move |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            path.parent() != Some(&fleet) || READ.contains(&name)
+            path.parent() == Some(&fleet) && !READ.contains(&name)
         };
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let is_change = event.is_ok_and(|event| {
-                !matches!(event.kind, EventKind::Access(_))
-                    && (event.paths.is_empty() || event.paths.iter().any(&is_read))
-            });
-            if is_change {
-                tell.notify_one();
+            let Some(event) = event.ok().filter(|event| !matches!(event.kind, EventKind::Access(_))) else { return };
+            // Without a path it may be anything.
+            let is_any = event.paths.is_empty();
+            if is_any || event.paths.iter().any(&is_view) {
+                tell_views.notify_one();
+            }
+            if is_any || event.paths.iter().any(|path| !is_view(path) && !is_own(path)) {
+                tell_files.notify_one();
             }
         });
-        let folders = [
-            home.fleet(),
-            home.fleet().join("requests"),
-            home.spool().join("results"),
-            home.agent_views(),
-            home.handoff_views(),
-            home.errors(),
-        ];
-        let mut watch = FolderWatch { watcher: watcher.ok(), missing: folders.into(), changed };
+        let own = [home.fleet(), home.fleet().join("requests"), home.spool().join("results")];
+        let missing = own.into_iter().chain(view_folders).collect();
+        let mut watch = FolderWatch { watcher: watcher.ok(), missing, files, views };
         watch.retry();
         watch
     }
@@ -55,8 +57,13 @@ impl FolderWatch {
         self.missing.retain(|folder| watcher.watch(folder, RecursiveMode::NonRecursive).is_err());
     }
 
-    /// Waits until something has changed.
-    pub(super) async fn changed(&self) {
-        self.changed.notified().await;
+    /// Waits until something was dropped or answered, or the settings have changed.
+    pub(super) async fn files_changed(&self) {
+        self.files.notified().await;
+    }
+
+    /// Waits until the sidecar's views have changed.
+    pub(super) async fn views_changed(&self) {
+        self.views.notified().await;
     }
 }

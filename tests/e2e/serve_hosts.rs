@@ -1,6 +1,7 @@
 //! What `tasuki serve` shows of other hosts, and how it passes requests to them. The fleet is made of files.
 
-use super::support::fake_fleet::{AWAY_SINCE, FakeBridge, MIA, box_1, bridge, host, join};
+use super::support::fake_bridge::FakeBridge;
+use super::support::fake_fleet::{AWAY_SINCE, MIA, box_1, bridge, host, join};
 use super::support::fake_sidecar::FakeHome;
 use super::support::server::{Answer, Server, has_curl};
 use serde_json::{Value, json};
@@ -75,7 +76,8 @@ fn a_request_to_another_host_gets_that_hosts_answer() {
     join(home.path());
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
-    let answer = move |to: &str, request: &Value| {
+    let answer = move |_: &FakeHome, dropped: &Value| {
+        let (to, request) = (dropped["to"].as_str().expect("a host"), &dropped["request"]);
         noted.lock().expect("ours").push((to.to_owned(), request.clone()));
         let refused =
             json!({"code": "not_accepted", "message": "box-1 does not accept agent_send from desk", "hint": null});
@@ -85,7 +87,7 @@ fn a_request_to_another_host_gets_that_hosts_answer() {
             _ => Some((200, json!({"of": "agents"}))),
         }
     };
-    let _bridge = FakeBridge::start(&home, Box::new(answer));
+    let _bridge = FakeBridge::start(&home, "", Box::new(answer));
     let server = serve(&home, &[]);
     let ask = |host: &str, body: &Value, key: &str| {
         let key = format!("Idempotency-Key: {key}");

@@ -2,6 +2,8 @@
 
 #[path = "../support/demo_tmux.rs"]
 pub(crate) mod demo_tmux;
+#[path = "../support/fake_bridge.rs"]
+pub(crate) mod fake_bridge;
 #[path = "../support/fake_fleet.rs"]
 pub(crate) mod fake_fleet;
 #[path = "../support/fake_sidecar.rs"]

@@ -1,7 +1,8 @@
 //! Lists of all hosts, and the program that `tasuki fleet` runs.
 
-use crate::support::fake_bridge::{ago, heartbeat, home_in_fleet, host};
+use crate::support::fake_bridge::ago;
 use crate::support::fake_sidecar::FakeHome;
+use crate::support::fleet_home::{heartbeat, home_in_fleet, host};
 use crate::support::said::{err, out};
 use serde_json::{Value, json};
 use std::fs;

@@ -1,7 +1,8 @@
 //! Commands that name an agent or handoff of another host, against a bridge that answers as that host.
 
-use crate::support::fake_bridge::{Answer, FakeBridge, ago, heartbeat, home_in_fleet, host};
+use crate::support::fake_bridge::{Answer, FakeBridge, ago};
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar, write_whole};
+use crate::support::fleet_home::{heartbeat, home_in_fleet, host};
 use crate::support::said::{err, out};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -30,6 +31,12 @@ fn fleet() -> Arc<FakeHome> {
     Arc::new(home)
 }
 
+/// A bridge that has a heartbeat of this moment.
+fn start(home: &Arc<FakeHome>, answer: Box<Answer>) -> FakeBridge {
+    heartbeat(home, 0);
+    FakeBridge::start(home, "cli-", answer)
+}
+
 /// Runs a command against a host that answers every request with this, and returns what was asked.
 fn ask(home: &Arc<FakeHome>, answer: (u16, Value), args: &[&str]) -> (Output, Vec<Value>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -38,7 +45,7 @@ fn ask(home: &Arc<FakeHome>, answer: (u16, Value), args: &[&str]) -> (Output, Ve
         note.lock().expect("a list").push(request.clone());
         Some(answer.clone())
     });
-    let bridge = FakeBridge::start(home, answer);
+    let bridge = start(home, answer);
     let output = home.run(args);
     drop(bridge);
     let asked = asked.lock().expect("a list").clone();
@@ -154,7 +161,7 @@ fn a_request_that_the_bridge_did_not_take_is_withdrawn() {
     assert_eq!(code(&output), Some(75));
     assert!(err(&output).contains("The request was withdrawn."), "{}", err(&output));
     assert!(home.files("fleet/requests").is_empty() && home.files("fleet/tmp").is_empty());
-    let bridge = FakeBridge::start(&home, Box::new(|_, _| None));
+    let bridge = start(&home, Box::new(|_, _| None));
     let output = home.run(&["send", "kai@box", "hello", "--timeout", "1s"]);
     drop(bridge);
     assert_eq!(code(&output), Some(75));
@@ -217,7 +224,7 @@ fn play(steps: &'static [(&'static str, u32)], args: &[&str]) -> Output {
         std::thread::spawn(move || steps.iter().for_each(|step| show(&path, *step)));
         Some((200, json!({"status": "initiated", "handoff_id": HANDOFF})))
     };
-    let _bridge = FakeBridge::start(&home, Box::new(answer));
+    let _bridge = start(&home, Box::new(answer));
     home.run(args)
 }
 
@@ -300,7 +307,7 @@ fn a_lineage_on_another_host_is_asked_for_agent_by_agent() {
             Some(_) => (404, json!({"code": "no_agent", "message": "Agent not found"})),
         })
     };
-    let _bridge = FakeBridge::start(&home, Box::new(answer));
+    let _bridge = start(&home, Box::new(answer));
     let output = home.run(&["lineage", "kai@box"]);
     assert_eq!(code(&output), Some(0), "{}", err(&output));
     let text = out(&output);

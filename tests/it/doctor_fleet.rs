@@ -1,8 +1,8 @@
 //! The doctor's checks of a fleet, which another program makes: here it is a script that prints checks, hangs, prints
 //! something else, or is not there.
 
-use crate::support::fake_bridge::home_in_fleet;
 use crate::support::fake_sidecar::FakeHome;
+use crate::support::fleet_home::home_in_fleet;
 use crate::support::said::{err, out};
 use serde_json::{Value, json};
 use std::fs;

@@ -11,6 +11,8 @@ pub(crate) mod facts;
 pub(crate) mod fake_bridge;
 #[path = "../support/fake_sidecar.rs"]
 pub(crate) mod fake_sidecar;
+#[path = "../support/fleet_home.rs"]
+pub(crate) mod fleet_home;
 #[path = "../support/home.rs"]
 pub(crate) mod home;
 #[path = "../support/nasty.rs"]

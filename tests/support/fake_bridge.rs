@@ -1,10 +1,11 @@
-//! A fleet made of files, and a bridge that takes requests to other hosts and answers them as a test tells it to. For tests
-//! of the command line alone.
+//! The folders of a fleet, and a bridge that passes requests to nobody: it answers them itself, as a test tells it to. No
+//! server is there.
 
 use super::fake_sidecar::{FakeHome, write_whole};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -16,33 +17,12 @@ pub(crate) fn ago(seconds: i64) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
-/// A home that is the host `desk` of a fleet; no bridge runs in it.
-pub(crate) fn home_in_fleet() -> FakeHome {
-    let home = FakeHome::new();
-    for name in ["fleet/tmp", "fleet/requests", "fleet/results", "fleet/hosts"] {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(home.path().join(name));
+/// Makes the folders of a fleet.
+pub(crate) fn make_folders(home: &Path) {
+    for name in ["tmp", "requests", "results", "out", "hosts"] {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(home.join("fleet").join(name));
         made.expect("a folder");
     }
-    home.write("fleet/host.json", &json!({"name": "desk", "fleet": "test"}));
-    home
-}
-
-/// Writes what a host has told of itself; `told` has the lists, and what else differs from a live host.
-pub(crate) fn host(home: &FakeHome, name: &str, told: &Value) {
-    let mut view = json!({"v": 1, "host": name, "seen_at": ago(1), "authentic": true, "away_since": null,
-        "sidecar": {"state": "runs", "since": ago(60)}, "agents": [], "handoffs": [], "errors": []});
-    for (field, value) in told.as_object().expect("an object") {
-        view[field] = value.clone();
-    }
-    home.write(&format!("fleet/hosts/{name}.json"), &view);
-}
-
-/// Writes the bridge's file with a heartbeat so many seconds old.
-pub(crate) fn heartbeat(home: &FakeHome, age_s: i64) {
-    let view = json!({"v": 1, "host": "desk", "pid": 1, "heartbeat": ago(age_s), "server": "tls://box 2.12.7",
-        // It has read all rosters, whenever a command asks.
-        "hosts_seen_at": "2999-01-01T00:00:00.000Z"});
-    home.write("fleet/bridge.json", &view);
 }
 
 /// What a host answers to a request file: `(status, result or error)`; `None` takes the request and never answers.
@@ -55,25 +35,13 @@ pub(crate) struct FakeBridge {
 }
 
 impl FakeBridge {
-    pub(crate) fn start(home: &Arc<FakeHome>, answer: Box<Answer>) -> Self {
-        heartbeat(home, 0);
+    /// `ids`: how the ids of all requests must begin.
+    pub(crate) fn start(home: &Arc<FakeHome>, ids: &'static str, answer: Box<Answer>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (flag, home) = (Arc::clone(&stop), Arc::clone(home));
         let thread = std::thread::spawn(move || {
             while !flag.load(Ordering::SeqCst) {
-                for file in home.files("fleet/requests") {
-                    let Ok(bytes) = fs::read(&file) else { continue };
-                    let request: Value = serde_json::from_slice(&bytes).expect("a request is whole JSON");
-                    fs::remove_file(&file).expect("taken");
-                    let id = file.file_stem().and_then(|stem| stem.to_str()).expect("a name");
-                    assert!(id.starts_with("cli-"), "{id}");
-                    let Some((status, body)) = answer(&home, &request) else { continue };
-                    let ok = (200..300).contains(&status);
-                    let mut result = json!({"v": 1, "request_id": id, "host": request["to"],
-                        "kind": request["request"]["kind"], "status": status, "ok": ok, "at": ago(0)});
-                    result[if ok { "result" } else { "error" }] = body;
-                    write_whole(&home.path().join(format!("fleet/results/{id}.json")), &result);
-                }
+                home.files("fleet/requests").iter().for_each(|file| take(&home, file, ids, &answer));
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
@@ -88,4 +56,20 @@ impl Drop for FakeBridge {
             let _ = thread.join();
         }
     }
+}
+
+fn take(home: &FakeHome, file: &Path, ids: &str, answer: &Answer) {
+    let Ok(bytes) = fs::read(file) else { return };
+    let dropped: Value = serde_json::from_slice(&bytes).expect("a request is whole JSON");
+    let id = file.file_stem().and_then(|stem| stem.to_str()).expect("a name");
+    assert!(id.starts_with(ids), "{id}");
+    let (to, request) = (dropped["to"].as_str().expect("a host"), &dropped["request"]);
+    fs::rename(file, home.path().join(format!("fleet/out/{id}.json"))).expect("taken");
+    let Some((status, body)) = answer(home, &dropped) else { return };
+    let ok = (200..300).contains(&status);
+    let mut result = json!({"v": 1, "host": to, "request_id": id, "kind": request["kind"], "status": status, "ok": ok,
+        "at": ago(0), "request_sha256": tasuki::core::text::sha256(request.to_string().as_bytes())});
+    result[if ok { "result" } else { "error" }] = body;
+    write_whole(&home.path().join(format!("fleet/results/{id}.json")), &result);
+    fs::remove_file(home.path().join(format!("fleet/out/{id}.json"))).expect("answered");
 }

@@ -2,8 +2,9 @@
 
 use super::ground::{Ground, line_of_input, wait_for};
 use super::server::NewFleet;
+use crate::bridge::admission::{KeyLine, Ticket, save_ticket};
 use crate::bridge::identity::save_keys;
-use crate::bridge::identity::{self, HostFile, JoinedFleet, KeyLine, Ticket, not_a_member};
+use crate::bridge::identity::{self, HostFile, JoinedFleet, not_a_member};
 use crate::bridge::leaving::{answer_all_open, note_all_begun};
 use crate::bridge::owner::{FleetOwner, OwnerFile};
 use crate::bridge::run::{is_running, make_lock};
@@ -127,7 +128,7 @@ pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError
         let message = "This home is a member of another fleet. Nothing was changed.";
         return Err(CliError::refused("is_member", message).hint("To leave that one: tasuki fleet leave"));
     }
-    identity::save_ticket(&ground.folder, &host, &ticket)?;
+    save_ticket(&ground.folder, &host, &ticket)?;
     make_lock(&ground.folder)?;
     let line = format!(
         "{} is a member of the fleet {}. Nobody there may ask it for anything yet: tasuki fleet accept HOST RIGHT…\n\
@@ -179,7 +180,7 @@ async fn join_first(
     let mut owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
     owner.set_up(replicas).await?;
     let ticket = owner.admit(&KeyLine::of(&host, &keys), false).await?;
-    identity::save_ticket(&ground.folder, &host, &ticket)?;
+    save_ticket(&ground.folder, &host, &ticket)?;
     make_lock(&ground.folder)?;
     // The seeds lie in this home now, and the server needs none of them.
     let seeds = server.join("owner/owner.json");
