@@ -1,7 +1,9 @@
 //! Who this host is: its name and home, its two keys, and the fleet that it has joined.
 
 use super::folder::FleetFolder;
+use super::runtime::wait_for;
 use super::settings::FleetSettings;
+use crate::child::Grouped;
 use crate::cli::error::CliError;
 use crate::cli::hosts;
 use crate::core::host::{FleetName, HomeId, HostName};
@@ -10,13 +12,20 @@ use crate::files::Grade;
 use crate::fleet::nats::{FleetPlace, ServerAccess};
 use crate::fleet::{AccountKey, HostKeys};
 use serde::{Deserialize, Serialize};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
 
 /// The file of the host's name and fleet.
 const HOST: &str = "host.json";
 /// The file of the host's seeds: user, then box, each in a line.
 pub(super) const KEY: &str = "key";
+/// How long a `key_command` may take: it may ask a person, in a window of its own.
+pub(super) const KEY_WITHIN: Duration = Duration::from_secs(60);
+/// The most that it may print, in bytes.
+const MOST_KEY: u64 = 4 << 10;
 /// The file of the host's claims.
 pub(super) const JWT: &str = "jwt";
 /// The file of the certificate of the server's authority.
@@ -99,7 +108,7 @@ impl Membership {
     pub(crate) fn load(folder: &FleetFolder, settings: &FleetSettings) -> Result<Membership, CliError> {
         let host = HostFile::load(folder)?.ok_or_else(not_a_member)?;
         let fleet = host.fleet.clone().ok_or_else(not_a_member)?;
-        let keys = load_keys(folder, settings)?.ok_or_else(|| missing(folder, KEY))?;
+        let keys = load_keys(folder, settings, KEY_WITHIN)?.ok_or_else(|| missing(folder, KEY))?;
         let jwt = folder.read("", JWT)?.ok_or_else(|| missing(folder, JWT))?;
         let jwt = String::from_utf8(jwt).map_err(|_| missing(folder, JWT))?.trim().to_owned();
         Ok(Membership { host, fleet, keys: Arc::new(keys), jwt })
@@ -167,9 +176,13 @@ pub(crate) fn is_local(url: &str) -> bool {
 ///
 /// # Errors
 /// They can't be read.
-pub(crate) fn load_keys(folder: &FleetFolder, settings: &FleetSettings) -> Result<Option<HostKeys>, CliError> {
+pub(crate) fn load_keys(
+    folder: &FleetFolder,
+    settings: &FleetSettings,
+    within: Duration,
+) -> Result<Option<HostKeys>, CliError> {
     let text = match settings.key_command.split_first() {
-        Some((program, args)) => printed(program, args)?,
+        Some((program, args)) => printed(program, args, within)?,
         None => match folder.read("", KEY)? {
             Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             None => return Ok(None),
@@ -179,25 +192,35 @@ pub(crate) fn load_keys(folder: &FleetFolder, settings: &FleetSettings) -> Resul
 }
 
 /// The keys of two lines: both seeds, user and box.
-///
-/// # Errors
-/// They are not such seeds.
-pub(crate) fn parse_keys(text: &str) -> Result<HostKeys, CliError> {
+fn parse_keys(text: &str) -> Result<HostKeys, CliError> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (user, sealing) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let broken = |error| CliError::config("bad_key", format!("This host's key can't be used: {error}."));
     HostKeys::from_seeds(user, sealing).map_err(broken)
 }
 
-/// Runs the command that prints the key, without a shell.
-fn printed(program: &str, args: &[String]) -> Result<String, CliError> {
-    let failed = |why: String| CliError::config("key_command", format!("The key_command {program} failed: {why}."));
-    let run = Command::new(program).args(args).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = run.map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        return Err(failed(output.status.to_string()));
+/// Runs the command that prints the key, without a shell. A command that waits for a person is ended after a while.
+fn printed(program: &str, args: &[String], within: Duration) -> Result<String, CliError> {
+    let failed = |why: &dyn std::fmt::Display| {
+        CliError::config("key_command", format!("The key_command {program} failed: {why}."))
+    };
+    let run = async {
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut run = Grouped::spawn(&mut command)?;
+        let mut text = String::new();
+        if let Some(out) = run.child().stdout.take() {
+            out.take(MOST_KEY).read_to_string(&mut text).await?;
+        }
+        Ok::<_, std::io::Error>((run.child().wait().await?, text))
+    };
+    match wait_for(async { Ok(tokio::time::timeout(within, run).await) })? {
+        Err(_) => Err(failed(&format!("it did not end within {} s", within.as_secs()))
+            .hint("Run the key_command of fleet.toml by hand: it must print the key without a question.")),
+        Ok(Err(error)) => Err(failed(&error)),
+        Ok(Ok((status, _))) if !status.success() => Err(failed(&status)),
+        Ok(Ok((_, text))) => Ok(text),
     }
-    String::from_utf8(output.stdout).map_err(|_| failed("it has printed something else than text".to_owned()))
 }
 
 /// Writes new keys of this host.

@@ -31,6 +31,7 @@ mod personas;
 mod problem;
 mod roster;
 mod run;
+mod runtime;
 mod seen;
 mod serves;
 mod serving;

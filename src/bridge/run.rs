@@ -4,6 +4,7 @@ use super::folder::FleetFolder;
 use super::identity::{Membership, not_a_member};
 use super::machine::BridgeEvent;
 use super::roster::journal_seq;
+use super::runtime::wait_for;
 use super::seen::SeenFile;
 use super::settings::FleetSettings;
 use super::state::{Bridge, BridgeParts};
@@ -42,10 +43,7 @@ pub(crate) fn run(home: &Home) -> Result<(), CliError> {
     let lock = lock(&folder)?;
     let seen = SeenFile::load(&folder);
     let own = own(&folder, home, &member, &lock, seen.last_n)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
-    runtime.block_on(serve(home, folder, settings, member, (own, seen)))
+    wait_for(serve(home, folder, settings, member, (own, seen)))
 }
 
 /// Holds the home's lock: one bridge for a home. `join` makes the file, and nobody replaces it.

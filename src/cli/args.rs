@@ -4,6 +4,7 @@ use super::ack::{AckArgs, ClarifyArgs, OverrideArgs};
 use super::agents::{AgentCommand, AgentsArgs, SendArgs};
 use super::completions::CompletionsArgs;
 use super::doctor::DoctorArgs;
+use super::error::CliError;
 use super::errors::ErrorsArgs;
 use super::fleet::FleetArgs;
 use super::guide::HelpArgs;
@@ -13,6 +14,7 @@ use super::hook::HookArgs;
 use super::hooks::HooksCommand;
 use super::lineage::AgentName;
 use super::man::ManArgs;
+use super::output::Out;
 use super::persona::PersonaCommand;
 use super::publish::PublishArgs;
 use super::read::ReadArgs;
@@ -22,10 +24,12 @@ use super::run::RunArgs;
 use super::schema::SchemaArgs;
 use super::serve::ServeArgs;
 use super::service::ServiceCommand;
+use super::session::CliSession;
 use super::statusline::StatuslineArgs;
 use super::top::TopArgs;
 use super::work::args::WorkCommand;
-use clap::{Parser, Subcommand};
+use crate::config::Home;
+use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,6 +46,15 @@ const EVERYWHERE: &str = "Global options";
     after_help = "Example:\n  tasuki demo                                   watch one whole handoff; leaves nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 10 something waits for you (`status`), 69 no sidecar runs, 70 internal error,\n75 try again, 77 not allowed, 78 configuration."
 )]
 pub struct Cli {
+    #[command(flatten)]
+    pub everywhere: GlobalArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command of tasuki and of tasuki-fleet takes.
+#[derive(Debug, Args)]
+pub struct GlobalArgs {
     /// tasuki's home folder [default: TASUKI_HOME, else tasuki in your data folder].
     #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub home: Option<PathBuf>,
@@ -51,8 +64,17 @@ pub struct Cli {
     /// How long to wait for an answer, such as 30s or 10m.
     #[arg(long, global = true, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = EVERYWHERE)]
     pub timeout: Option<Duration>,
-    #[command(subcommand)]
-    pub command: Command,
+}
+
+impl GlobalArgs {
+    /// What commands work with.
+    ///
+    /// # Errors
+    /// The system knows no home folder of this user.
+    pub fn session(&self) -> Result<CliSession, CliError> {
+        let home = Home::resolve(self.home.as_deref())?;
+        Ok(CliSession { home, out: Out::new(self.json), timeout: self.timeout })
+    }
 }
 
 /// What to do.

@@ -18,7 +18,7 @@ fn a_handoff_takes_all_its_options() {
     let line = "tasuki handoff kai --reason r --author agent_file --successor same-pane --urgency when-available --task a --task b --now --wait --json";
     let cli = parse(line).expect("a legal line");
     let Command::Handoff(args) = cli.command else { panic!("not a handoff") };
-    assert!(cli.json && args.now && args.wait);
+    assert!(cli.everywhere.json && args.now && args.wait);
     assert_eq!(args.tasks, ["a", "b"]);
     assert_eq!((args.author, args.urgency), (Some(AuthorArg::AgentFile), Some(UrgencyArg::WhenAvailable)));
 }
@@ -44,10 +44,10 @@ fn a_check_is_one_of_four_and_a_rework_has_a_note() {
 #[test]
 fn global_options_stand_before_or_after() {
     for line in ["tasuki --home /h agents", "tasuki agents --home /h"] {
-        assert_eq!(parse(line).expect("a legal line").home, Some(PathBuf::from("/h")), "{line}");
+        assert_eq!(parse(line).expect("a legal line").everywhere.home, Some(PathBuf::from("/h")), "{line}");
     }
     let cli = parse("tasuki send kai hello --timeout 2m").expect("a legal line");
-    assert_eq!(cli.timeout, Some(Duration::from_secs(120)));
+    assert_eq!(cli.everywhere.timeout, Some(Duration::from_secs(120)));
 }
 
 #[test]

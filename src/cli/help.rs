@@ -112,9 +112,14 @@ mod tests {
         assert!(help("top").is_some_and(|text| text.contains("--home") && !text.contains("--json")));
         for line in ["tasuki top --json", "tasuki --json top"] {
             let found = command().try_get_matches_from(line.split(' ')).expect("a legal line");
-            assert!(Cli::from_arg_matches(&found).expect("a legal line").json, "{line}");
+            assert!(Cli::from_arg_matches(&found).expect("a legal line").everywhere.json, "{line}");
         }
-        assert!(!Cli::from_arg_matches(&command().get_matches_from(["tasuki", "top"])).expect("a legal line").json);
+        assert!(
+            !Cli::from_arg_matches(&command().get_matches_from(["tasuki", "top"]))
+                .expect("a legal line")
+                .everywhere
+                .json
+        );
     }
 
     #[test]

@@ -61,7 +61,6 @@ pub mod work;
 
 pub use session::{ANSWER_LATE, ANSWER_SOON, CliSession};
 
-use crate::config::Home;
 use crate::core::text::{plain_json, sanitise};
 use crate::exit;
 use args::{Cli, Command};
@@ -93,9 +92,9 @@ pub fn main(args: &[OsString]) -> u8 {
     let parsed = help::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return usage(args, &error),
+        Err(error) => return usage(args, &error, ("tasuki", "tasuki --help")),
     };
-    let json = cli.json;
+    let json = cli.everywhere.json;
     match dispatch(&cli) {
         Ok(code) => code,
         Err(error) => complain(&error, json),
@@ -103,11 +102,13 @@ pub fn main(args: &[OsString]) -> u8 {
 }
 
 /// Help and version go to standard output with code 0, mistakes to standard error with code 2.
-fn usage(args: &[OsString], error: &clap::Error) -> u8 {
+///
+/// `name`: the program, as its mistakes begin. `help`: the command that shows its help.
+pub fn usage(args: &[OsString], error: &clap::Error, (name, help): (&str, &str)) -> u8 {
     if error.use_stderr() && args.iter().any(|arg| arg == "--json") {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        return complain(&CliError::usage(sanitise(first)).hint("See tasuki --help."), true);
+        return complain(&CliError::usage(sanitise(first)).hint(format!("See {help}.")), true);
     }
     // The parser quotes the arguments, which may contain control characters.
     let quoted = error.render().to_string();
@@ -116,7 +117,7 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
         return exit::USAGE;
     }
     if error.use_stderr() {
-        eprint_quietly(&format!("tasuki: {}", quoted.trim_end().trim_start_matches("error: ")));
+        eprint_quietly(&format!("{name}: {}", quoted.trim_end().trim_start_matches("error: ")));
         return exit::USAGE;
     }
     // A pager may close the output before the end of a help text; that is not a failure.
@@ -134,15 +135,14 @@ pub fn complain(error: &CliError, json: bool) -> u8 {
 
 fn dispatch(cli: &Cli) -> Result<u8, CliError> {
     if let Command::Demo = cli.command {
-        return demo::command(cli.json);
+        return demo::command(cli.everywhere.json);
     }
     if let Command::Help(args) = &cli.command {
-        return guide::command(&Out::new(cli.json), args, help::command()).map(|()| exit::DONE);
+        return guide::command(&Out::new(cli.everywhere.json), args, help::command()).map(|()| exit::DONE);
     }
-    let session =
-        CliSession { home: Home::resolve(cli.home.as_deref())?, out: Out::new(cli.json), timeout: cli.timeout };
+    let session = cli.everywhere.session()?;
     match &cli.command {
-        Command::Run(args) => return Ok(run::start(session.home, args, cli.json)),
+        Command::Run(args) => return Ok(run::start(session.home, args, cli.everywhere.json)),
         Command::Handoff(args) => handoff::handoff(&session, args),
         Command::Retry(args) => handoff::retry(&session, args),
         Command::Cancel(args) => handoff::cancel(&session, args),

@@ -10,10 +10,10 @@ mod hosts;
 mod members;
 mod server;
 
-use super::ground::wait_for;
 use crate::bridge::folder::FleetFolder;
 use crate::bridge::identity::{HostFile, JoinedFleet, access, not_a_member};
 use crate::bridge::members_file;
+use crate::bridge::runtime::wait_for;
 use crate::bridge::seen::SeenFile;
 use crate::bridge::settings::FleetSettings;
 use crate::cli::CliSession;

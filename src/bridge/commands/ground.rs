@@ -4,7 +4,6 @@ use crate::bridge::folder::FleetFolder;
 use crate::bridge::settings::FleetSettings;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
-use std::future::Future;
 use std::io::Read;
 
 /// The longest line of standard input that is read, in bytes.
@@ -38,12 +37,4 @@ pub(super) fn line_of_input(argument: &str) -> Result<String, CliError> {
     let read = std::io::stdin().lock().take(MOST_INPUT).read_to_string(&mut text);
     read.map_err(|error| CliError::refused("input", format!("Standard input can't be read: {error}.")))?;
     Ok(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned())
-}
-
-/// Runs something that talks to the server.
-pub(super) fn wait_for<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| CliError::refused("no_thread", format!("No runtime can be started: {error}.")))?;
-    runtime.block_on(future)
 }

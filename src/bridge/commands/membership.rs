@@ -1,6 +1,6 @@
 //! Becoming a member and ceasing to be one: `key`, `join`, `admit`, `setup`, `expel`, `leave`, `moved`, `rejoin`.
 
-use super::ground::{Ground, line_of_input, wait_for};
+use super::ground::{Ground, line_of_input};
 use super::server::NewFleet;
 use crate::bridge::admission::{KeyLine, Ticket, save_ticket};
 use crate::bridge::identity::save_keys;
@@ -8,6 +8,7 @@ use crate::bridge::identity::{self, HostFile, JoinedFleet, not_a_member};
 use crate::bridge::leaving::{answer_all_open, note_all_begun};
 use crate::bridge::owner::{FleetOwner, OwnerFile};
 use crate::bridge::run::{is_running, make_lock};
+use crate::bridge::runtime::wait_for;
 use crate::bridge::seen::SEEN;
 use crate::bridge::settings::forget_rights;
 use crate::cli::CliSession;
@@ -90,7 +91,7 @@ fn own_key(ground: &Ground, name: &HostName) -> Result<(HostFile, HostKeys), Cli
         return Err(CliError::refused("is_member", message).hint("To take another name: tasuki fleet leave first."));
     }
     let host = known.map_or_else(|| HostFile::new(name.clone()), |host| HostFile { name: name.clone(), ..host });
-    let keys = match identity::load_keys(&ground.folder, &ground.settings)? {
+    let keys = match identity::load_keys(&ground.folder, &ground.settings, identity::KEY_WITHIN)? {
         Some(keys) => keys,
         None => {
             let keys = HostKeys::generate();
@@ -113,7 +114,8 @@ pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError
         CliError::refused("bad_ticket", "This is not a ticket. Nothing was changed.")
             .hint("The whole of it: ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -")
     })?;
-    let (host, keys) = (HostFile::load(&ground.folder)?, identity::load_keys(&ground.folder, &ground.settings)?);
+    let (host, keys) =
+        (HostFile::load(&ground.folder)?, identity::load_keys(&ground.folder, &ground.settings, identity::KEY_WITHIN)?);
     let (Some(host), Some(keys)) = (host, keys) else {
         let message = "This home has no key of its own yet. Nothing was changed.";
         return Err(CliError::refused("no_key", message).hint("Make it first: tasuki fleet key NAME"));

@@ -10,17 +10,14 @@ mod rights;
 mod server;
 mod service;
 
+use crate::cli::args::GlobalArgs;
 use crate::cli::error::CliError;
-use crate::cli::output::{Out, eprint_quietly};
-use crate::cli::{CliSession, complain};
-use crate::config::Home;
-use crate::core::text::sanitise;
+use crate::cli::output::eprint_quietly;
+use crate::cli::{complain, usage};
 use crate::exit;
 use clap::{Parser, Subcommand};
 use membership::{AdmitArgs, ExpelArgs, JoinArgs, KeyArgs, SetupArgs};
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
 
 /// Several hosts that ask each other for things, through a server that is trusted with nothing.
 #[derive(Debug, Parser)]
@@ -33,15 +30,8 @@ use std::time::Duration;
     after_help = "Example, on the machine that holds the fleet's key:\n  tasuki fleet server init ./fleet-server --listen 0.0.0.0:4222 --name home\n  nats-server -c ./fleet-server/nats-server.conf &\n  tasuki fleet join --first ./fleet-server --as desk\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -\n  ssh box tasuki fleet accept desk view send\n\nThe whole of it: tasuki help fleet"
 )]
 struct FleetCli {
-    /// tasuki's home folder [default: TASUKI_HOME, else tasuki in your data folder].
-    #[arg(long, global = true, value_name = "DIR")]
-    home: Option<PathBuf>,
-    /// Print JSON. Errors are JSON too, on standard error.
-    #[arg(long, global = true)]
-    json: bool,
-    /// How long to wait for an answer, such as 30s or 10m.
-    #[arg(long, global = true, value_name = "TIME", value_parser = humantime::parse_duration)]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    everywhere: GlobalArgs,
     #[command(subcommand)]
     command: FleetCommand,
 }
@@ -115,36 +105,20 @@ enum FleetCommand {
 pub fn main(args: &[OsString]) -> u8 {
     let cli = match FleetCli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) => return usage(args, &error),
+        Err(error) => return usage(args, &error, ("tasuki-fleet", "tasuki fleet --help")),
     };
-    let json = cli.json;
+    let json = cli.everywhere.json;
     match dispatch(&cli) {
         Ok(()) => exit::DONE,
         Err(error) => complain(&error, json),
     }
 }
 
-fn usage(args: &[OsString], error: &clap::Error) -> u8 {
-    if !error.use_stderr() {
-        // A pager may close the output before the end of a help text; that is not a failure.
-        let _ = error.print();
-        return exit::DONE;
-    }
-    let text = sanitise(error.to_string().trim_end().trim_start_matches("error: "));
-    if args.iter().any(|arg| arg == "--json") {
-        let first = text.lines().next().unwrap_or_default().to_owned();
-        return complain(&CliError::usage(first).hint("See tasuki fleet --help."), true);
-    }
-    eprint_quietly(&format!("tasuki-fleet: {text}"));
-    exit::USAGE
-}
-
 fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
-    let session =
-        CliSession { home: Home::resolve(cli.home.as_deref())?, out: Out::new(cli.json), timeout: cli.timeout };
+    let session = cli.everywhere.session()?;
     match &cli.command {
         FleetCommand::Run => {
-            log(cli.json);
+            log(cli.everywhere.json);
             super::run::run(&session.home)
         }
         FleetCommand::Server(command) => server::command(&session, command),
@@ -162,7 +136,7 @@ fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
         FleetCommand::Audit(args) => hosts::audit(&session, args),
         FleetCommand::Checks => checks::print(&session),
         FleetCommand::Persona(command) => persona::command(&session, command),
-        FleetCommand::Demo => demo::command(cli.json),
+        FleetCommand::Demo => demo::command(cli.everywhere.json),
         FleetCommand::Service(command) => service::command(&session, command),
     }
 }

@@ -1,7 +1,7 @@
 //! What only the person who holds the fleet's key does at the server: making its streams, letting a host's letters be
 //! kept for it, and cutting a host off.
 
-use super::connect::{addresses, options, unreachable};
+use super::connect::{connect, options, unreachable};
 use super::streams::{consumers, letters, rosters};
 use super::{CourierError, FleetPlace, NatsCourier, PutOutcome, ServerAccess};
 use crate::core::host::{FleetName, HostName};
@@ -32,7 +32,7 @@ impl FleetAdmin {
     ) -> Result<FleetAdmin, CourierError> {
         let own = Arc::new(HostKeys::generate());
         let access = ServerAccess { jwt: jwt::owner(keys, &own.user_key(), now_s), ..access.clone() };
-        let client = options(&access, own).connect(addresses(&access)?).await.map_err(|error| unreachable(&error))?;
+        let client = connect(options(&access, own), &access).await?;
         let host = "owner".parse().expect("a name");
         let courier = NatsCourier::of(client, FleetPlace { fleet: fleet.clone(), host }, &access.domain);
         Ok(FleetAdmin { courier, fleet: fleet.clone() })
@@ -83,8 +83,7 @@ impl FleetAdmin {
     /// The server was not reached, or refuses.
     pub async fn expel(&self, name: &HostName) -> Result<(), CourierError> {
         let refused = |error: &dyn std::fmt::Display| CourierError::Refused(error.to_string());
-        for what in ["req", "res"] {
-            let consumer = format!("{name}-{what}");
+        for consumer in consumers(&self.fleet, name).into_iter().filter_map(|config| config.durable_name) {
             // A consumer that is gone already is not an error.
             let _ = self.courier.streams().delete_consumer_from_stream(consumer, self.box_name()).await;
         }
@@ -131,7 +130,7 @@ pub async fn push_account(
     }
     let own = Arc::new(HostKeys::generate());
     let access = ServerAccess { jwt: jwt::system_user(keys, &own.user_key(), now_s), ..access.clone() };
-    let client = options(&access, own).connect(addresses(&access)?).await.map_err(|error| unreachable(&error))?;
+    let client = connect(options(&access, own), &access).await?;
     let asked = client.request("$SYS.REQ.CLAIMS.UPDATE", account.into());
     let answer = asked.await.map_err(|error| unreachable(&error))?;
     match serde_json::from_slice(&answer.payload) {

@@ -3,13 +3,19 @@
 use super::server::{ANSWER_WITHIN, CourierError, Heard, ServerAccess};
 use crate::fleet::keys::HostKeys;
 use crate::fleet::members::MOST_MEMBERS;
-use async_nats::{ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectOptions, Event, ServerAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The longest pause between two attempts to connect.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// Connects, by these options.
+pub(super) async fn connect(options: ConnectOptions, access: &ServerAccess) -> Result<Client, CourierError> {
+    options.connect(addresses(access)?).await.map_err(|error| unreachable(&error))
+}
+
 /// How this host logs in.
 pub(super) fn options(access: &ServerAccess, keys: Arc<HostKeys>) -> ConnectOptions {
     let options = ConnectOptions::with_jwt(access.jwt.clone(), move |nonce| {
@@ -33,7 +39,7 @@ pub(super) fn options(access: &ServerAccess, keys: Arc<HostKeys>) -> ConnectOpti
     }
 }
 
-pub(super) fn addresses(access: &ServerAccess) -> Result<Vec<ServerAddr>, CourierError> {
+fn addresses(access: &ServerAccess) -> Result<Vec<ServerAddr>, CourierError> {
     let one = |url: &String| url.parse().map_err(|_| CourierError::BadAddress(url.clone()));
     access.urls.iter().map(one).collect()
 }

@@ -1,6 +1,6 @@
 //! What the doctor reads at the server, as the member that this host is. It changes nothing there.
 
-use super::connect::{addresses, options, unreachable};
+use super::connect::{connect, options};
 use super::{CourierError, FleetPlace, NatsCourier, ServerAccess};
 use crate::core::time::millis;
 use crate::fleet::keys::HostKeys;
@@ -27,6 +27,8 @@ pub struct ServerFacts {
 pub struct ServerObject {
     /// Its configuration.
     pub config: Value,
+    /// When it was made, in the server's words.
+    pub created: String,
     /// The server's clock when it answered, in milliseconds since 1970; servers before 2.10 do not say.
     pub server_ms: Option<i64>,
 }
@@ -44,7 +46,7 @@ impl NatsCourier {
         let options = options(access, keys)
             .custom_inbox_prefix(format!("_INBOX.{}", place.host))
             .name(format!("tasuki-fleet checks {}", place.host));
-        let client = options.connect(addresses(access)?).await.map_err(|error| unreachable(&error))?;
+        let client = connect(options, access).await?;
         Ok(NatsCourier::of(client, place, &access.domain))
     }
 
@@ -79,7 +81,8 @@ impl NatsCourier {
         match answer.get("error").filter(|error| !error.is_null()) {
             None => {
                 let server_ms = answer["ts"].as_str().and_then(millis);
-                Ok(Some(ServerObject { config: answer["config"].clone(), server_ms }))
+                let created = answer["created"].as_str().unwrap_or_default().to_owned();
+                Ok(Some(ServerObject { config: answer["config"].clone(), created, server_ms }))
             }
             Some(error) if error["err_code"].as_u64().is_some_and(|code| NOT_FOUND.contains(&code)) => Ok(None),
             Some(error) => Err(CourierError::Refused(error["description"].as_str().unwrap_or_default().to_owned())),

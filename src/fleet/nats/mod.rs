@@ -23,7 +23,7 @@ use super::signed::Topic;
 use crate::core::host::HostName;
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, HeaderMap};
-use connect::{addresses, options, tell, unreachable};
+use connect::{connect, options, tell, unreachable};
 use futures_util::StreamExt;
 use serde::Deserialize;
 use server::ANSWER_WITHIN;
@@ -73,13 +73,6 @@ struct ApiError {
     description: String,
 }
 
-#[derive(Deserialize)]
-struct StreamInfo {
-    #[serde(default)]
-    created: String,
-    error: Option<ApiError>,
-}
-
 /// The connection of one host to its fleet's server.
 #[derive(Debug, Clone)]
 pub struct NatsCourier {
@@ -108,7 +101,7 @@ impl NatsCourier {
                 let heard = heard.clone();
                 async move { tell(&heard, event) }
             });
-        let client = options.connect(addresses(&access)?).await.map_err(|error| unreachable(&error))?;
+        let client = connect(options, &access).await?;
         Ok(NatsCourier::of(client, place, &access.domain))
     }
 
@@ -213,13 +206,9 @@ impl NatsCourier {
     /// # Errors
     /// The server was not reached, or has no such stream.
     pub async fn box_created(&self) -> Result<String, CourierError> {
-        let subject = format!("{}.STREAM.INFO.tk_{}_box", self.api, self.place.fleet);
-        let answer = self.ask(subject, String::new()).await?;
-        let info: StreamInfo =
-            serde_json::from_slice(&answer.payload).map_err(|error| CourierError::Refused(error.to_string()))?;
-        match info.error {
-            None => Ok(info.created),
-            Some(error) => Err(CourierError::Refused(error.description)),
+        match self.stream("box").await? {
+            Some(found) => Ok(found.created),
+            None => Err(CourierError::Refused("stream not found".to_owned())),
         }
     }
 

@@ -1,31 +1,21 @@
 //! Checks what lies in `HOME/fleet`: folders and files, this host's key, its login, and whom it trusts.
 
-use super::finding::{fail, listed, of_error, ok, warn};
-use crate::bridge::commands::ground::wait_for;
+use super::finding::{ADMIT_AGAIN, fail, listed, of_error, ok, warn};
 use crate::bridge::folder::FleetFolder;
-use crate::bridge::identity::{JWT, load_keys, parse_keys};
+use crate::bridge::identity::{JWT, load_keys};
 use crate::bridge::owner::OWNER;
 use crate::bridge::settings::FleetSettings;
-use crate::child::Grouped;
 use crate::cli::doctor::Line;
-use crate::cli::error::CliError;
 use crate::core::text::shell_word;
 use crate::core::time::rfc3339;
 use crate::fleet::{Accepts, HostKeys, Right, UserKey, jwt};
 use std::collections::BTreeSet;
-use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
 
 /// How long a `key_command` may take here.
 const KEY_WITHIN: Duration = Duration::from_secs(4);
-/// The most that it may print, in bytes.
-const MOST_KEY: u64 = 4 << 10;
 /// How long before its end a login is worth a look, in milliseconds.
 const SOON_MS: i64 = 14 * 24 * 3_600_000;
-/// What a lost login needs.
-const ADMIT_AGAIN: &str = "have the owner of the fleet admit this host again: tasuki fleet key, then admit, then join";
 
 /// Whether other users can open the folders and the files in them.
 pub(super) fn folders(folder: &FleetFolder) -> Line {
@@ -52,39 +42,11 @@ pub(super) fn folders(folder: &FleetFolder) -> Line {
 /// Whether this host's key can be read, or its command prints it.
 pub(super) fn key(folder: &FleetFolder, settings: &FleetSettings) -> (Line, Option<HostKeys>) {
     let id = "fleet.key";
-    let read = match settings.key_command.split_first() {
-        None => load_keys(folder, settings).map(|keys| ("the file key holds".to_owned(), keys)),
-        Some((program, args)) => {
-            printed(program, args).and_then(|text| Ok((format!("{program} prints"), Some(parse_keys(&text)?))))
-        }
-    };
-    match read {
-        Ok((who, Some(keys))) => (ok(id, format!("{who} both seeds of this host")), Some(keys)),
-        Ok((_, None)) => (fail(id, format!("{} is missing", folder.path("", "key").display()), ADMIT_AGAIN), None),
+    let who = settings.key_command.first().map_or_else(|| "the file key holds".to_owned(), |it| format!("{it} prints"));
+    match load_keys(folder, settings, KEY_WITHIN) {
+        Ok(Some(keys)) => (ok(id, format!("{who} both seeds of this host")), Some(keys)),
+        Ok(None) => (fail(id, format!("{} is missing", folder.path("", "key").display()), ADMIT_AGAIN), None),
         Err(error) => (of_error(id, error, "check key_command in fleet.toml, and the file key"), None),
-    }
-}
-
-/// Runs the command that prints the key. A command that asks a person for something is ended after a while.
-fn printed(program: &str, args: &[String]) -> Result<String, CliError> {
-    let failed = |why: &dyn std::fmt::Display| CliError::config("key_command", format!("{program} failed: {why}."));
-    let run = async {
-        let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut run = Grouped::spawn(&mut command)?;
-        let mut text = String::new();
-        if let Some(out) = run.child().stdout.take() {
-            out.take(MOST_KEY).read_to_string(&mut text).await?;
-        }
-        Ok::<_, std::io::Error>((run.child().wait().await?, text))
-    };
-    let run = wait_for(async { Ok(tokio::time::timeout(KEY_WITHIN, run).await) })?;
-    match run {
-        Err(_) => Err(CliError::config("key_command", format!("{program} did not end within {KEY_WITHIN:?}."))
-            .hint("Run the key_command of fleet.toml by hand: it must print the key without a question.")),
-        Ok(Err(error)) => Err(failed(&error)),
-        Ok(Ok((status, _))) if !status.success() => Err(failed(&status)),
-        Ok(Ok((_, text))) => Ok(text),
     }
 }
 
@@ -196,7 +158,7 @@ mod tests {
         };
         assert!(key(&folder, &settings).1.is_some());
         assert_eq!(by_command(&["false"]).0.status, "fail");
-        assert!(by_command(&["sleep", "300"]).0.said.contains("did not end within 4s"));
+        assert!(by_command(&["sleep", "300"]).0.said.contains("did not end within 4 s"));
         let file = folder.path("", "key").display().to_string();
         assert!(by_command(&["cat", &file]).1.is_some());
     }

@@ -3,6 +3,11 @@
 use crate::cli::doctor::Line;
 use crate::cli::error::CliError;
 
+/// What makes what is missing at the server, and writes the list of members again.
+pub(super) const SETUP: &str = "on the machine that holds the fleet's key: tasuki fleet setup";
+/// What a lost login needs, and what makes a host a member again.
+pub(super) const ADMIT_AGAIN: &str =
+    "have the owner of the fleet admit this host again: tasuki fleet key, then admit, then join";
 /// The most names that one result lists.
 const MOST_NAMES: usize = 5;
 

@@ -1,6 +1,6 @@
 //! Judges the list of members: whether the fleet's key has signed it, and whether this host is in it.
 
-use super::finding::{fail, ok, warn};
+use super::finding::{ADMIT_AGAIN, SETUP, fail, ok, warn};
 use crate::bridge::identity::HostFile;
 use crate::cli::doctor::Line;
 use crate::core::host::FleetName;
@@ -9,10 +9,6 @@ use crate::fleet::nats::{CourierError, StoredRoster};
 use crate::fleet::{AccountKey, HostKeys, MemberList, SignedError};
 
 const ID: &str = "fleet.members";
-/// What writes the list again.
-const SETUP: &str = "on the machine that holds the fleet's key: tasuki fleet setup";
-/// What makes a host a member again.
-const ADMIT_AGAIN: &str = "have the owner of the fleet admit this host: tasuki fleet key, then admit, then join";
 
 /// The list that stands at the server.
 #[derive(Debug)]

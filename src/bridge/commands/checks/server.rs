@@ -1,7 +1,7 @@
 //! Asks the server all that the checks need, and judges the server itself: its version, its clock, and what it keeps for
 //! the fleet.
 
-use super::finding::{fail, listed, ok, skipped, span, warn};
+use super::finding::{ADMIT_AGAIN, SETUP, fail, listed, ok, skipped, span, warn};
 use super::members::{FoundList, newest, opened};
 use crate::bridge::identity::is_local;
 use crate::cli::doctor::Line;
@@ -27,8 +27,6 @@ const LEAST_PAYLOAD: usize = 1 << 20;
 /// How far this machine's clock may be from the server's, in milliseconds: beyond the first, that is worth a look.
 const CLOCK_WARN_MS: i64 = 5 * 60_000;
 const CLOCK_FAIL_MS: i64 = 24 * 3_600_000;
-/// What makes what is missing at the server.
-const SETUP: &str = "on the machine that holds the fleet's key: tasuki fleet setup";
 
 type Found = Result<Option<ServerObject>, CourierError>;
 
@@ -106,7 +104,7 @@ pub(super) fn not_reached(urls: &[String], error: &CourierError) -> Line {
             format!(
                 "the server at {at} refuses this host's login: the host was expelled, or its ticket is for another server"
             ),
-            "have the owner of the fleet admit this host again: tasuki fleet key, then admit, then join",
+            ADMIT_AGAIN,
         ),
         CourierError::BadAddress(_) => fail(id, error.to_string(), "correct [server] urls in fleet.toml"),
         CourierError::Unreachable(_) | CourierError::Refused(_) => fail(
@@ -242,7 +240,7 @@ mod tests {
     #[test]
     fn what_is_missing_or_different_at_the_server_is_named() {
         let names = ["one".to_owned(), "two".to_owned()];
-        let there = || Ok(Some(ServerObject { config: json!({}), server_ms: None }));
+        let there = || Ok(Some(ServerObject { config: json!({}), created: String::new(), server_ms: None }));
         let judged = |found: [Found; 2], differences: Vec<String>| {
             judge_objects("fleet.streams", &names, &found, |_: [&Value; 2]| differences)
         };
