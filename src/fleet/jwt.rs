@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// The most that all streams of a fleet may hold on the server's disks, in bytes: 1.25 GiB for each of three replicas,
-/// and a little.
-const DISK: u64 = 4 << 30;
+/// and a little. A server that may keep less serves the fleet no streams at all.
+pub const MOST_ON_DISKS: u64 = 4 << 30;
 /// No limit.
 const ANY: i64 = -1;
 
@@ -51,7 +51,7 @@ pub fn fleet_account(
     expelled: &BTreeMap<UserKey, i64>,
     at_s: i64,
 ) -> String {
-    account(keys, fleet.1.as_str(), fleet.0.as_str(), (DISK, expelled), at_s)
+    account(keys, fleet.1.as_str(), fleet.0.as_str(), (MOST_ON_DISKS, expelled), at_s)
 }
 
 fn account(

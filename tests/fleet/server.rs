@@ -40,6 +40,16 @@ fn while_the_server_is_away_all_else_works_and_afterwards_all_is_answered() {
     assert!(short.as_ref().is_none_or(|answer| answer["status"] == 410), "{short:?}");
 }
 
+/// A server to which nobody says how much it may keep takes three quarters of what is free on its disk. A fleet on a small
+/// disk was refused for that.
+#[test]
+fn how_much_the_server_may_keep_does_not_depend_on_its_disk() {
+    let Some(fleet) = TestFleet::joined(&["a"]) else { return };
+    let log = fs::read_to_string(fleet.server.folder.join("log")).expect("its log");
+    let said = log.lines().find(|line| line.contains("Max Storage:")).expect("what it may keep");
+    assert!(said.trim_end().ends_with(" 4.00 GB"), "{said}");
+}
+
 #[test]
 fn a_server_that_has_lost_everything_is_set_up_again_and_nothing_is_lost_or_done_twice() {
     let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };

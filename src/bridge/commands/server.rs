@@ -190,7 +190,9 @@ fn configuration(folder: &Path, args: &InitArgs, keys: &ServerKeys, at_s: i64) -
          # The fleet's account lies in accounts/. If it were preloaded here, a restart would let the expelled in again.\n\
          resolver {{\n  type: full\n  dir: {accounts}\n}}\n\
          resolver_preload: {{\n  {system}: {system_jwt}\n}}\n\
-         jetstream {{\n  store_dir: {store}\n{sync}  domain: {DOMAIN}\n}}\n",
+         # Without max_file_store the server may keep three quarters of what is free on its disk. If that is less than\n\
+         # the fleet's account may keep, it gives the fleet no streams.\n\
+         jetstream {{\n  store_dir: {store}\n  max_file_store: {most}\n{sync}  domain: {DOMAIN}\n}}\n",
         fleet = args.name,
         listen = args.listen,
         certificate = path("server.pem"),
@@ -200,6 +202,7 @@ fn configuration(folder: &Path, args: &InitArgs, keys: &ServerKeys, at_s: i64) -
         accounts = path("accounts"),
         system_jwt = jwt::system_account(keys, at_s),
         store = path("jetstream"),
+        most = jwt::MOST_ON_DISKS,
     )
 }
 

@@ -55,7 +55,8 @@ impl FleetAdmin {
                 // The server reserves room for the whole account, and without it serves no JetStream to the account.
                 let why = match error.kind() {
                     CreateStreamErrorKind::JetStreamUnavailable => {
-                        ", perhaps because its disk has less than 2 GiB free"
+                        ", perhaps because it may keep less than 4 GiB: write max_file_store: 4294967296 into the \
+                         jetstream {} of its configuration, and start it again"
                     }
                     _ => "",
                 };
