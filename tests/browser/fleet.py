@@ -144,6 +144,6 @@ def changes(fleet, browser, mia, look):
     fleet.is_connected = False
     fleet.bridge()
     until("nobody here knows", lambda: browser.text(f"{card('desk')} [data-part=state]") == "unknown")
-    check("bridge does not run or reaches no server" in browser.text(f"{card('desk')} [data-part=age]"), "it is not said why")
+    check("bridge on this machine does not run or reaches no server" in browser.text(f"{card('desk')} [data-part=age]"), "it is not said why")
     look("hosts of which nobody here knows")
     print("browser: three hosts of a fleet, one of them away; a text that is refused, a handoff, and its end", flush=True)
