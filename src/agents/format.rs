@@ -125,6 +125,9 @@ pub enum InputMode {
 pub struct InputSection {
     /// One bracketed paste, or typed pieces.
     pub mode: InputMode,
+    /// For a bracketed paste: the longest text, in bytes, that may lose its brackets, as in copy mode; any if not given.
+    #[serde(default)]
+    pub raw_bytes: Option<usize>,
     /// For pieces: characters in one piece.
     #[serde(default = "piece_chars")]
     pub piece_chars: usize,

@@ -138,7 +138,7 @@ impl Refusal {
             Refusal::Busy => "the agent is in a turn",
             Refusal::NotReady => "the screen does not show that the agent waits for input",
             Refusal::InputOff => "input to the pane is switched off",
-            Refusal::CopyMode => "the pane is in copy mode, in which a text with tabs can't be pasted in one piece",
+            Refusal::CopyMode => "the pane is in copy mode, in which this text can't be pasted in one piece",
             Refusal::CookedMode => "the program in the pane reads whole lines, not single keys",
             Refusal::NoTmux => "no tmux server answers",
             Refusal::HooksUnseen => {

@@ -183,6 +183,7 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
         delivery: plan.delivery_id.clone(),
         text,
         input: how,
+        raw_bytes: input.raw_bytes,
         foreground: None,
         enter_delay: input.enter_delay,
         enter_retry_after: input.enter_retry_after,

@@ -70,6 +70,7 @@ mod tests {
             delivery: DeliveryId::from_bits(1),
             text: text.to_owned(),
             input,
+            raw_bytes: None,
             foreground: None,
             enter_delay: Duration::ZERO,
             enter_retry_after: Duration::ZERO,

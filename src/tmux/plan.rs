@@ -29,6 +29,8 @@ pub struct TypePlan {
     pub delivery: DeliveryId,
     pub text: String,
     pub input: Input,
+    /// The longest text, in bytes, that the program takes without brackets; none: any.
+    pub raw_bytes: Option<usize>,
     /// What `pane_current_command` must be. If none is given, tasuki refuses a shell in the foreground, and the program
     /// that is there when the agent is recognised on the screen must stay there.
     pub foreground: Option<String>,
@@ -54,8 +56,10 @@ pub struct TypePlan {
 }
 
 impl TypePlan {
-    /// Whether the text must not arrive as keys: a typed tab completes a word, queues the prompt or switches a mode.
+    /// Whether the text must not arrive as keys: a typed tab completes a word, queues the prompt or switches a mode, and
+    /// some programs leave the rest of a long text unread.
     pub(super) fn needs_brackets(&self) -> bool {
-        self.input == Input::Bracketed && self.text.contains('\t')
+        let is_too_long = self.raw_bytes.is_some_and(|most| self.text.len() > most);
+        self.input == Input::Bracketed && (is_too_long || self.text.contains('\t'))
     }
 }

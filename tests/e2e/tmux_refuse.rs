@@ -138,12 +138,34 @@ async fn a_text_with_tabs_waits_until_copy_mode_is_left() {
     let composer = server.composer(&[]);
     let pane = composer.pane(&tmux).await;
     let target = pane.to_string();
+    let _reader = server.shown(&target);
     server.tmux(&["copy-mode", "-t", &target]);
     assert_eq!(type_it(&tmux, &plan(pane, 1, "A table:\n\ta\tb")).await, refused(Refusal::CopyMode));
     assert_eq!(composer.bytes(), b"");
+    assert_eq!(server.tmux(&["display-message", "-p", "-t", &target, "#{pane_in_mode}"]), "1", "somebody reads there");
     server.tmux(&["send-keys", "-X", "-t", &target, "cancel"]);
     assert_eq!(type_it(&tmux, &plan(pane, 2, "A table:\n\ta\tb")).await, SUBMITTED);
     assert_eq!(composer.submits(), ["A table:\n\ta\tb"]);
+}
+
+/// A text that came in as keys would be incomplete: Codex reads the first 1,024 bytes of it, and the rest with the next key.
+#[tokio::test]
+async fn copy_mode_that_nobody_sees_is_left_for_a_text_that_needs_its_brackets() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[]);
+    let pane = composer.pane(&tmux).await;
+    let target = pane.to_string();
+    let mode = || server.tmux(&["display-message", "-p", "-t", &target, "#{pane_in_mode}"]);
+    let long = "Words that are more than the program takes as keys.";
+    let texts = [("A table:\n\ta\tb", None, "0"), (long, Some(long.len() - 1), "0"), (long, Some(long.len()), "1")];
+    for (number, (text, raw_bytes, after)) in (1..).zip(texts) {
+        server.tmux(&["copy-mode", "-t", &target]);
+        let plan = TypePlan { raw_bytes, ..plan(pane, number, text) };
+        assert_eq!(type_it(&tmux, &plan).await, SUBMITTED, "{text}");
+        assert_eq!(mode(), after, "{text}: only what can't come in as keys ends the mode");
+    }
+    assert_eq!(composer.submits(), [texts[0].0, long, long]);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tasuki::core::id::DeliveryId;
 use tasuki::core::pane::{Activity, ComposerContent, PaneRef, ScreenReading};
@@ -17,6 +17,16 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// A server on a socket of its own; it and its folder go with this value.
 pub(crate) struct Server {
     pub(crate) dir: tempfile::TempDir,
+}
+
+/// See [`Server::shown`].
+pub(crate) struct Viewer(Child);
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn options(socket: &Path, home_tag: &str) -> SocketOptions {
@@ -68,6 +78,21 @@ impl Server {
         let mut command = Command::new("tmux");
         command.arg("-u").arg("-S").arg(self.socket()).args(args).env_remove("TMUX").env_remove("TMUX_PANE");
         command.output().expect("tmux runs")
+    }
+
+    /// A client that shows a pane's window, as a person's terminal does, until it is dropped.
+    pub(crate) fn shown(&self, target: &str) -> Viewer {
+        self.tmux(&["select-window", "-t", target]);
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(self.socket()).args(["-C", "attach", "-t", "main"]).env_remove("TMUX");
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("tmux runs");
+        let viewer = Viewer(child);
+        let deadline = Instant::now() + DEADLINE;
+        while self.tmux(&["display-message", "-p", "-t", target, "#{window_active_clients}"]) != "1" {
+            assert!(Instant::now() < deadline, "no client shows {target}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        viewer
     }
 
     /// Runs a command and returns what it prints.
@@ -234,6 +259,7 @@ pub(crate) fn plan(pane: PaneRef, id: u64, text: &str) -> TypePlan {
         delivery: DeliveryId::from_bits(id),
         text: text.to_owned(),
         input: Input::Bracketed,
+        raw_bytes: None,
         foreground: None,
         enter_delay: Duration::from_millis(20),
         enter_retry_after: Duration::from_secs(2),

@@ -31,7 +31,10 @@ impl Delivery<'_> {
                 Ok(row) => match obstacle(&row, self.front()) {
                     Some(obstacle) => obstacle,
                     // In copy mode tmux asks that mode's screen, and not the program's, whether it takes brackets.
-                    None if row.in_mode && self.plan.needs_brackets() => Invitation::Wait(Refusal::CopyMode),
+                    None if row.in_mode && self.plan.needs_brackets() => {
+                        self.leave_unseen_mode(live).await?;
+                        Invitation::Wait(Refusal::CopyMode)
+                    }
                     None => invitation(&view, self.plan.allow_busy),
                 },
                 Err(reason) => Invitation::No(reason),
@@ -53,6 +56,18 @@ impl Delivery<'_> {
             }
             pause(CONFIRM, self.stop).await?;
         }
+    }
+
+    /// Leaves the pane's copy mode if no client shows its window: then nobody loses the place where they were reading.
+    async fn leave_unseen_mode(&self, live: &LiveClient) -> Result<(), BrokenOff> {
+        let pane = self.plan.pane;
+        // A server that does not say who looks on may have somebody who does.
+        if !matches!(self.tmux.viewers(&pane).await, Ok(Some(0))) {
+            return Ok(());
+        }
+        let is_unseen = format!("#{{&&:#{{==:#{{pane_pid}},{}}},#{{==:#{{window_active_clients}},0}}}}", pane.pid);
+        let line = format!("if-shell -F -t %{id} \"{is_unseen}\" \"copy-mode -q -t %{id}\"", id = pane.pane);
+        live.ask(line).await.map(drop).map_err(|_| BrokenOff::Lost)
     }
 
     /// One look; an error if the pane can't be used any more.
