@@ -50,6 +50,12 @@ pub fn boot_ns() -> u64 {
     u64::try_from(read_ns(BOOT_CLOCK)).unwrap_or(0)
 }
 
+/// Nanoseconds since 1970, as the times of files count them.
+#[must_use]
+pub fn wall_ns() -> i64 {
+    i64::try_from(read_ns(ClockId::CLOCK_REALTIME)).unwrap_or(i64::MAX)
+}
+
 fn read_ns(clock: ClockId) -> i128 {
     clock_gettime(clock).map_or(0, |time| i128::from(time.tv_sec()) * 1_000_000_000 + i128::from(time.tv_nsec()))
 }

@@ -64,7 +64,8 @@ impl Drop for ExitWatch {
     }
 }
 
-async fn wait_for_end(process: &Process) {
+/// Returns as soon as a process has ended. Dropping it ends the wait.
+pub async fn wait_for_end(process: &Process) {
     while is_alive(process) {
         // Without a free descriptor the process is checked repeatedly until there is one.
         #[cfg(target_os = "linux")]

@@ -32,8 +32,8 @@ const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the brief idle watch of an agent that was silent for long waits for an idle screen: [`IDLE_CALM`] and a
 /// little more, so that a screen that is idle now is found idle.
 const BRIEF_IDLE_LIMIT: Duration = Duration::from_secs(8);
-/// Pause between two looks at a starting agent's screen, or at a process that is to end.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Pause between two looks at a starting agent's screen.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Most characters of a screen that are shown to a person.
 const SCREEN_CHARS: usize = 800;
 /// Most lines of a screen that are shown to a person.
@@ -310,13 +310,10 @@ fn plain_lines(capture: &Capture) -> Vec<String> {
 }
 
 async fn await_death(process: &Process, stop: &CancellationToken) -> Outcome {
-    while process::is_alive(process) {
-        tokio::select! {
-            () = stop.cancelled() => return Outcome::Failed { why: "tasuki stopped waiting for the process".to_owned() },
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-        }
+    tokio::select! {
+        () = stop.cancelled() => Outcome::Failed { why: "tasuki stopped waiting for the process".to_owned() },
+        () = process::wait_for_end(process) => Outcome::Done,
     }
-    Outcome::Done
 }
 
 #[cfg(test)]

@@ -2,17 +2,19 @@
 //! with the recorded one.
 
 use super::retry_look::{self, LookResult};
+use crate::clock::wall_ns;
 use crate::config::Home;
 use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::id::Slug;
 use crate::core::text;
+use crate::files::FileStamp;
 use crate::spool::documents::{DocumentError, DocumentFolder, DocumentLook, DocumentReading, open_folder};
 use std::ffi::OsStr;
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a document must not change before it is read.
+/// How long a document must not have changed before it is read.
 const QUIET: Duration = Duration::from_millis(500);
 /// How long tasuki waits for a document to come to rest.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -45,7 +47,7 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
             DocumentLook::Present { file_stamp } => {
                 if before != Some(file_stamp) {
                     before = Some(file_stamp);
-                    since = Instant::now();
+                    since = unchanged_since(&file_stamp, wall_ns());
                 }
             }
         }
@@ -61,6 +63,15 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
         }
         tokio::time::sleep(EVERY).await;
     }
+}
+
+/// Since when a file has not changed, by its own time of change; no longer ago than [`QUIET`]. Most agents still answer for
+/// seconds after they have written the document, and it need not be watched once more for as long. If the clock was set in
+/// just that moment, half a document may be read: that is noticed when the document is compared before the briefing.
+fn unchanged_since(file_stamp: &FileStamp, wall_ns: i64) -> Instant {
+    let age = u64::try_from(wall_ns.saturating_sub(file_stamp.ctime_ns)).map_or(Duration::ZERO, Duration::from_nanos);
+    let now = Instant::now();
+    now.checked_sub(age.min(QUIET)).unwrap_or(now)
 }
 
 /// The result of one reading: no answer if the file changed meanwhile, or can't be read at this moment.
@@ -150,6 +161,18 @@ mod tests {
     /// The result of a reading that ended in this system error.
     fn reading_that_failed(errno: nix::errno::Errno) -> Result<DocumentReading, DocumentError> {
         Err(DocumentError::Unread { path: PathBuf::from("d.md"), source: io::Error::from(errno) })
+    }
+
+    #[test]
+    fn a_document_is_at_rest_by_its_own_time_of_change_whatever_the_clock_says() {
+        let file_stamp = |ctime_ns| FileStamp { dev: 1, ino: 1, size: 1, mtime_ns: 0, ctime_ns };
+        let waited = |ctime_ns, wall_ns| unchanged_since(&file_stamp(ctime_ns), wall_ns).elapsed();
+        const MS: i64 = 1_000_000;
+        assert!(waited(1_000 * MS, 3_000 * MS) >= QUIET, "it was written long ago");
+        assert!(waited(i64::MIN, i64::MAX) < 2 * QUIET, "and no longer than that counts");
+        let young = waited(1_000 * MS, 1_200 * MS);
+        assert!(young >= Duration::from_millis(200) && young < QUIET, "{young:?}");
+        assert!(waited(3_000 * MS, 1_000 * MS) < QUIET, "the clock was set back");
     }
 
     #[test]

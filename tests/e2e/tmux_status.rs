@@ -48,8 +48,7 @@ fn the_line_follows_a_handoff_and_goes_with_the_sidecar() {
 #[test]
 fn a_server_that_comes_back_is_told_again_and_nothing_is_said_where_nobody_wants_it() {
     let stage = Stage::new();
-    stage.persona("dev");
-    stage.granted(&json!({"kind": "agent_create", "persona_slug": "dev"}));
+    stage.agent("dev");
     stage.until("the agent is told of", || global(&stage) == "1 agent");
     let server = stage.tmux(&["display-message", "-p", "#{pid}"]);
     stage.tmux(&["kill-server"]);

@@ -21,8 +21,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The pause between two looks at the screen: the second look confirms the first.
-const CONFIRM: Duration = Duration::from_millis(100);
+/// The pause between two looks at an agent that is to be typed into: the second look confirms the first, for the first one
+/// may have fallen between two parts of one redraw.
+const CONFIRM: Duration = Duration::from_millis(50);
+/// The pause before an obstacle, or a mark that another process may be moving, is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The pause between two looks at the screen while something is expected to appear.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 /// How long a user's own tmux hook may run between two commands of one of our lines.
@@ -165,7 +168,7 @@ impl<'a> Delivery<'a> {
         if noted.fence != live.fence {
             // The mark will show what the other process did.
             live.give_up();
-            pause(CONFIRM, self.stop).await?;
+            pause(LOOK_AGAIN, self.stop).await?;
             return Err(BrokenOff::Lost);
         }
         if self.tmux.inner.shared.names.is_foreign(&noted.claim) {
@@ -275,7 +278,7 @@ impl<'a> Delivery<'a> {
         let mark = DeliveryStage::Begun(number).mark(&self.plan.delivery);
         let until = Instant::now() + HOOK_PATIENCE;
         while Instant::now() < until {
-            pause(CONFIRM, self.stop).await?;
+            pause(LOOK_AGAIN, self.stop).await?;
             if self.mark_changed(live, &mark).await? {
                 return Ok(None);
             }

@@ -5,7 +5,7 @@
 //! Two other things do: the agent's own process, checked before each line, and the name of the program in front, which
 //! is part of each line's guard, so that the server compares it in the same step in which it types.
 
-use super::{BrokenOff, CONFIRM, Delivery, MAX_OBSTACLES, wire_name};
+use super::{BrokenOff, CONFIRM, Delivery, LOOK_AGAIN, MAX_OBSTACLES, wire_name};
 use crate::core::pane::{Activity, Refusal, ScreenReading, Typed};
 use crate::tmux::Error;
 use crate::tmux::look::{Invitation, invitation, is_shell, obstacle, pause};
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 impl Delivery<'_> {
     /// Waits until two looks in a row show that the pane may be typed into.
     pub(super) async fn invited(&mut self, live: &LiveClient) -> Result<Result<(), Refusal>, BrokenOff> {
-        let until = Instant::now() + self.plan.hold.max(5 * CONFIRM);
+        let until = Instant::now() + self.plan.hold.max(5 * LOOK_AGAIN);
         let mut before: Option<(ScreenReading, Invitation, String)> = None;
         self.front = None;
         loop {
@@ -113,7 +113,7 @@ impl Delivery<'_> {
         tracing::debug!(?reason, pane = %self.plan.pane, "the rest of a text can't be typed into the pane now; tasuki \
                                                           tries again");
         self.obstacles += 1;
-        pause(CONFIRM, self.stop).await?;
+        pause(LOOK_AGAIN, self.stop).await?;
         Ok(Some(None))
     }
 }
