@@ -1,7 +1,9 @@
-//! tasuki as a service of its user: the files that systemd and launchd read ([`mod@unit`], [`plist`]), their contents
-//! ([`Plan`]), and the messages to systemd while the sidecar runs ([`watchdog`]).
+//! tasuki as a service of its user: the programs that can be one ([`ServiceProgram`]), the files that systemd and launchd
+//! read ([`mod@unit`], [`plist`]), their contents ([`Plan`]), and the messages to systemd while the sidecar runs
+//! ([`watchdog`]).
 
 pub mod plist;
+mod program;
 pub mod unit;
 pub mod watchdog;
 
@@ -10,10 +12,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The name of systemd's unit.
-pub const UNIT: &str = "tasuki.service";
-/// The label of launchd's agent.
-pub const LABEL: &str = "dev.tasuki.sidecar";
+#[cfg(feature = "fleet")]
+pub use program::BRIDGE;
+pub use program::{SIDECAR, ServiceProgram};
 
 /// The variables that a service needs, because its own environment is almost empty and no shell sets them: where
 /// programs and tmux's sockets are, and the terminal's language.
@@ -35,12 +36,12 @@ const KEPT: [&str; 12] = [
 /// Longest value of a variable that is written into a file, in bytes.
 const MAX_VALUE: usize = 16 * 1024;
 
-/// The first line of every file that is ours: another's file of the same name is never overwritten.
-pub const OURS: &str = "Written by `tasuki service install`";
-
 /// What is written into the service's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
+    /// Which of the programs it is.
+    pub service: &'static ServiceProgram,
+    /// Where the program is.
     pub program: PathBuf,
     pub home: PathBuf,
     /// The tmux server, if one was named.
@@ -49,7 +50,7 @@ pub struct Plan {
     /// The sidecar may start a tmux server. Whatever confines the sidecar would confine that server and every agent in
     /// it, so nothing does.
     pub starts_server: bool,
-    /// Where launchd writes what the sidecar says.
+    /// Where launchd writes what the program says.
     pub log: PathBuf,
 }
 

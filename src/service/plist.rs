@@ -1,9 +1,6 @@
 //! launchd's property list. The packaged file is the template, so that both say the same.
 
-use super::{OURS, Plan, UnfitValue, text};
-
-/// The property list as a package installs it.
-pub const TEMPLATE: &str = include_str!("../../packaging/launchd/dev.tasuki.sidecar.plist");
+use super::{Plan, UnfitValue, text};
 
 /// The property list for this user and this machine.
 ///
@@ -17,14 +14,18 @@ pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
         .map(|(name, value)| format!("    <key>{}</key>\n    <string>{}</string>\n", escaped(name), escaped(value)))
         .collect();
     let log = escaped(&text("the path of the log", &plan.log)?);
-    let packaged = "    <string>/usr/local/bin/tasuki</string>\n    <string>run</string>\n";
-    let note =
-        format!("<!-- {OURS}, which rewrites this file on every run; \"tasuki service uninstall\" removes it. -->\n");
+    let service = plan.service;
+    let packaged = format!("    <string>{}</string>\n    <string>run</string>\n", service.packaged);
+    let note = format!(
+        "<!-- {}, which rewrites this file on every run; \"{} uninstall\" removes it. -->\n",
+        service.ours(),
+        service.command
+    );
     // The place of the log goes first: what is put in afterwards may be called like it.
-    Ok(without_comments(TEMPLATE)
-        .replace("<string>/tmp/tasuki.log</string>", &format!("<string>{log}</string>"))
+    Ok(without_comments(service.list_template)
+        .replace(&format!("<string>{}</string>", service.packaged_log), &format!("<string>{log}</string>"))
         .replace("<plist ", &format!("{note}<plist "))
-        .replace(packaged, &words)
+        .replace(&packaged, &words)
         .replace("  <dict>\n  </dict>\n", &format!("  <dict>\n{variables}  </dict>\n")))
 }
 
@@ -40,12 +41,14 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::SIDECAR;
     use std::collections::BTreeMap;
     use std::path::PathBuf;
 
     #[test]
     fn a_home_that_is_called_like_the_packaged_log_stays_the_home() {
         let plan = Plan {
+            service: &SIDECAR,
             program: PathBuf::from("/opt/tasuki"),
             home: PathBuf::from("/tmp/tasuki.log"),
             tmux: None,
@@ -61,6 +64,7 @@ mod tests {
     #[test]
     fn the_packaged_places_are_all_replaced() {
         let plan = Plan {
+            service: &SIDECAR,
             program: PathBuf::from("/opt/homebrew/bin/tasuki"),
             home: PathBuf::from("/Users/ada/a & <b>"),
             tmux: None,

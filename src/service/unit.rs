@@ -1,11 +1,8 @@
 //! systemd's unit. The packaged file is the template, so that both say the same.
 
-use super::{OURS, Plan, UnfitValue};
+use super::{Plan, UnfitValue};
 
-/// The unit as a package installs it.
-pub const TEMPLATE: &str = include_str!("../../packaging/systemd/tasuki.service");
-
-/// Lines that confine everything that the sidecar starts.
+/// Lines that confine everything that the program starts.
 const CONFINING: [&str; 8] = [
     "LockPersonality=",
     "NoNewPrivileges=",
@@ -23,9 +20,14 @@ const CONFINING: [&str; 8] = [
 /// A path or a name can't be written into it.
 pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
     let words: Vec<String> = plan.words()?.iter().map(|word| quoted(word, true)).collect();
-    let mut unit = format!("# {OURS}, which rewrites this file on every run; `tasuki service uninstall` removes it.\n");
+    let service = plan.service;
+    let mut unit = format!(
+        "# {}, which rewrites this file on every run; `{} uninstall` removes it.\n",
+        service.ours(),
+        service.command
+    );
     // What the packaged file says about itself does not hold for this one.
-    for line in TEMPLATE.lines().skip_while(|line| line.starts_with('#')) {
+    for line in service.unit_template.lines().skip_while(|line| line.starts_with('#')) {
         if plan.starts_server && CONFINING.iter().any(|key| line.starts_with(key)) {
             continue;
         }
@@ -102,11 +104,13 @@ fn quoted(word: &str, in_command: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::SIDECAR;
     use std::collections::BTreeMap;
     use std::path::PathBuf;
 
     fn plan() -> Plan {
         Plan {
+            service: &SIDECAR,
             program: PathBuf::from("/opt/my tools/tasuki"),
             home: PathBuf::from("/home/ada/100%\"$HOME"),
             tmux: Some("work".to_owned()),

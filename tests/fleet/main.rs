@@ -9,5 +9,6 @@ mod fleet;
 mod hostile;
 mod secrecy;
 mod server;
+mod service;
 mod support;
 mod times;

@@ -3,6 +3,10 @@
 
 #[path = "../support/random.rs"]
 pub(crate) mod random;
+#[path = "../support/said.rs"]
+pub(crate) mod said;
+#[path = "../support/service_user.rs"]
+pub(crate) mod service_user;
 #[path = "../support/stage.rs"]
 pub(crate) mod stage;
 #[path = "../support/stage_checks.rs"]

@@ -48,8 +48,8 @@ fn what_belongs_together_is_in_the_package() {
     let goes = |from: &str| assets.iter().find(|asset| asset[0] == from).map(|asset| asset[1].as_str());
     assert_eq!(goes("packaging/systemd/tasuki.service"), Some("usr/lib/systemd/user/"));
     // Whatever the service installs is made from the very file that is packaged, and starts what is packaged.
-    assert_eq!(tasuki::service::unit::TEMPLATE, read("packaging/systemd/tasuki.service"));
-    assert!(tasuki::service::unit::TEMPLATE.contains("\nExecStart=/usr/bin/tasuki run\n"));
+    assert_eq!(tasuki::service::SIDECAR.unit_template, read("packaging/systemd/tasuki.service"));
+    assert!(tasuki::service::SIDECAR.unit_template.contains("\nExecStart=/usr/bin/tasuki run\n"));
     assert_eq!(goes("target/release/tasuki"), Some("usr/bin/"));
     for file in names("packaging/tmux") {
         assert_eq!(goes(&file), Some("usr/share/tasuki/tmux/"), "{file}");

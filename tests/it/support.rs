@@ -25,6 +25,8 @@ pub(crate) mod readme;
 pub(crate) mod said;
 #[path = "../support/schema.rs"]
 pub(crate) mod schema;
+#[path = "../support/service_user.rs"]
+pub(crate) mod service_user;
 #[path = "../support/sources.rs"]
 pub(crate) mod sources;
 #[path = "../support/tally.rs"]

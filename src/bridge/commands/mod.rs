@@ -95,7 +95,7 @@ enum FleetCommand {
     /// Show two hosts, a text from one to the other, and the death of a bridge, on this machine; nothing is left behind.
     #[command(after_help = "Example:\n  tasuki fleet demo")]
     Demo,
-    /// Let systemd run the bridge for you.
+    /// Let systemd or launchd run the bridge for you.
     #[command(subcommand)]
     Service(service::FleetServiceCommand),
 }

@@ -1,11 +1,11 @@
 //! Checks the service: whether its file still starts this program on this home, and whether the manager runs it.
 
-use super::super::service::{ManagerKind, manager, status};
+use super::super::service::{ManagedService, ManagerKind, status};
 use super::check::Check;
 use super::ground::{DoctorFacts, is_same};
 use crate::cli::client::SidecarPresence;
 use crate::cli::view;
-use crate::service::{OURS, unit};
+use crate::service::{SIDECAR, unit};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,19 +31,19 @@ struct Facts {
 }
 
 pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
-    let kind = ManagerKind::here();
-    let Ok(file) = kind.file() else {
+    let managed = ManagedService::of(&SIDECAR, None);
+    let Ok(file) = managed.file() else {
         return vec![Check::skipped("service.file", "this user has no home folder")];
     };
     let target = file.canonicalize().unwrap_or_else(|_| file.clone());
     let bytes = view::read_bytes(&target, MAX).map_err(|error| error.message);
     let text = bytes.map(|bytes| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
     let there = text.as_ref().ok().cloned().flatten();
-    let is_systemd = kind == ManagerKind::Systemd;
+    let is_systemd = managed.kind == ManagerKind::Systemd;
     judge(&Facts {
         unit: there.as_deref().filter(|_| is_systemd).and_then(unit::read),
         manager: match &there {
-            Some(_) if is_systemd => manager::properties_within(PATIENCE).map_err(|error| error.message),
+            Some(_) if is_systemd => managed.properties_within(PATIENCE).map_err(|error| error.message),
             _ => Err(String::new()),
         },
         lingers: status::lingers(),
@@ -52,7 +52,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
         home: ground.home.root().to_path_buf(),
         path: std::env::var("PATH").ok(),
         tmpdir: std::env::var("TMUX_TMPDIR").ok().filter(|dir| !dir.is_empty()),
-        kind,
+        kind: managed.kind,
         file,
         text,
     })
@@ -68,7 +68,7 @@ fn judge(facts: &Facts) -> Vec<Check> {
             );
             return vec![Check::skipped("service.file", said)];
         }
-        Ok(Some(text)) if !text.contains(OURS) => {
+        Ok(Some(text)) if !text.contains(&SIDECAR.ours()) => {
             return vec![Check::warn(
                 "service.file",
                 format!("{file} was not written by tasuki"),

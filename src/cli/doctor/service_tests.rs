@@ -10,7 +10,7 @@ fn facts() -> Facts {
     Facts {
         kind: ManagerKind::Systemd,
         file: "/u/tasuki.service".into(),
-        text: Ok(Some(format!("# {OURS}"))),
+        text: Ok(Some(format!("# {}", SIDECAR.ours()))),
         unit: Some(unit::Written { words, environment }),
         program: Some("/bin/sh".into()),
         home: "/h".into(),

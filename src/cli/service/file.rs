@@ -1,7 +1,7 @@
 //! The service's file: written whole or not at all, and never over a file that tasuki did not write.
 
 use crate::cli::error::CliError;
-use crate::service::OURS;
+use crate::service::ServiceProgram;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const MAX: u64 = 256 * 1024;
 ///
 /// # Errors
 /// Another file is there, or it can't be read.
-pub(super) fn is_ours(path: &Path) -> Result<bool, CliError> {
+pub(super) fn is_ours(path: &Path, service: &ServiceProgram) -> Result<bool, CliError> {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(CliError::file("Can't read", path, &error)),
@@ -22,7 +22,7 @@ pub(super) fn is_ours(path: &Path) -> Result<bool, CliError> {
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| CliError::file("Can't read", path, &error))?;
     file.take(MAX).read_to_string(&mut text).map_err(|error| CliError::file("Can't read", path, &error))?;
-    if text.contains(OURS) { Ok(true) } else { Err(foreign(path)) }
+    if text.contains(&service.ours()) { Ok(true) } else { Err(foreign(path)) }
 }
 
 fn foreign(path: &Path) -> CliError {
@@ -34,8 +34,8 @@ fn foreign(path: &Path) -> CliError {
 ///
 /// # Errors
 /// A file that tasuki did not write is there, or it can't be written.
-pub(super) fn write(path: &Path, text: &str) -> Result<bool, CliError> {
-    if is_ours(path)? && std::fs::read_to_string(path).is_ok_and(|there| there == text) {
+pub(super) fn write(path: &Path, service: &ServiceProgram, text: &str) -> Result<bool, CliError> {
+    if is_ours(path, service)? && std::fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(false);
     }
     let failed = |error: std::io::Error| CliError::file("Can't write", path, &error);

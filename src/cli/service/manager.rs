@@ -3,7 +3,7 @@
 use super::args::ManagerKind;
 use crate::cli::error::CliError;
 use crate::core::text::sanitise;
-use crate::service::{LABEL, UNIT};
+use crate::service::ServiceProgram;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -38,12 +38,25 @@ pub(super) struct ToolOutput {
 
 /// A change to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ServiceAction {
+pub(crate) enum ServiceAction {
     Install { start: bool },
     Uninstall,
     Start,
     Stop,
     Restart,
+}
+
+impl ServiceAction {
+    /// What the service was, when it is done.
+    pub(super) fn done(self) -> &'static str {
+        match self {
+            ServiceAction::Install { .. } => "installed",
+            ServiceAction::Uninstall => "uninstalled",
+            ServiceAction::Start => "started",
+            ServiceAction::Stop => "stopped",
+            ServiceAction::Restart => "restarted",
+        }
+    }
 }
 
 impl ManagerKind {
@@ -58,12 +71,28 @@ impl ManagerKind {
             ManagerKind::Launchd => "launchd",
         }
     }
+}
+
+/// One of our programs, in the hands of a service manager.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ManagedService {
+    pub(crate) kind: ManagerKind,
+    pub(crate) service: &'static ServiceProgram,
+}
+
+impl ManagedService {
+    /// The program, in the hands of the service manager that was named, else of this machine's.
+    pub(crate) fn of(service: &'static ServiceProgram, named: Option<ManagerKind>) -> ManagedService {
+        ManagedService { kind: named.unwrap_or_else(ManagerKind::here), service }
+    }
 
     pub(crate) fn file(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
-        Ok(match self {
-            ManagerKind::Systemd => dirs.config_dir().join("systemd/user").join(UNIT),
-            ManagerKind::Launchd => dirs.home_dir().join("Library/LaunchAgents").join(format!("{LABEL}.plist")),
+        Ok(match self.kind {
+            ManagerKind::Systemd => dirs.config_dir().join("systemd/user").join(self.service.unit),
+            ManagerKind::Launchd => {
+                dirs.home_dir().join("Library/LaunchAgents").join(format!("{}.plist", self.service.label))
+            }
         })
     }
 
@@ -73,32 +102,33 @@ impl ManagerKind {
         if own.exists() {
             return Ok(Some(own));
         }
-        let folders = match self {
+        let folders = match self.kind {
             ManagerKind::Systemd => std::env::var_os("XDG_DATA_DIRS").filter(|folders| !folders.is_empty()),
             ManagerKind::Launchd => return Ok(None),
         };
         let folders = folders.unwrap_or_else(|| "/usr/local/share:/usr/share".into());
         let all = [PathBuf::from("/etc")].into_iter().chain(std::env::split_paths(&folders));
-        let mut units = all.chain([PathBuf::from("/usr/lib")]).map(|folder| folder.join("systemd/user").join(UNIT));
+        let all = all.chain([PathBuf::from("/usr/lib")]);
+        let mut units = all.map(|folder| folder.join("systemd/user").join(self.service.unit));
         Ok(units.find(|unit| unit.is_file()))
     }
 
-    /// Where launchd writes the sidecar's output; systemd has its journal.
+    /// Where launchd writes the program's output; systemd has its journal.
     pub(super) fn log(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
-        Ok(dirs.home_dir().join("Library/Logs/tasuki/tasuki.log"))
+        Ok(dirs.home_dir().join("Library/Logs/tasuki").join(self.service.log))
     }
 
     /// The calls for this change. The file is written before them, or removed after them.
     pub(super) fn calls(self, action: ServiceAction) -> Result<Vec<Call>, CliError> {
-        Ok(match self {
-            ManagerKind::Systemd => systemd(action),
-            ManagerKind::Launchd => launchd(action, &self.file()?.display().to_string()),
+        Ok(match self.kind {
+            ManagerKind::Systemd => systemd(action, self.service.unit),
+            ManagerKind::Launchd => launchd(action, &self.file()?.display().to_string(), &self.target()),
         })
     }
 
     pub(super) fn answers(self) -> Result<(), CliError> {
-        let call = match self {
+        let call = match self.kind {
             ManagerKind::Systemd => Call::new(&["systemctl", "--user", "show-environment"]),
             ManagerKind::Launchd => Call::new(&["launchctl", "print", &domain()]),
         };
@@ -107,47 +137,75 @@ impl ManagerKind {
             Ok(said) => said.err.lines().next().unwrap_or("no reason given").to_owned(),
             Err(error) => error.message,
         };
-        let message = format!("{} is not available for this user ({why}). Nothing was changed.", self.as_str());
-        let hint = "Without it, run `tasuki run` in a tmux window of its own, or let your own supervisor run it; \
-                    `tasuki service install --dry-run` shows the file that would be written.";
+        let message = format!("{} is not available for this user ({why}). Nothing was changed.", self.kind.as_str());
+        let hint = format!(
+            "Without it, run `{}` in a tmux window of its own, or let your own supervisor run it; \
+             `{} install --dry-run` shows the file that would be written.",
+            self.service.by_hand, self.service.command
+        );
         Err(CliError::refused("no_service_manager", message).hint(hint))
+    }
+
+    /// launchd's name of the agent.
+    fn target(self) -> String {
+        format!("{}/{}", domain(), self.service.label)
+    }
+
+    /// The unit's properties, as systemd reports them.
+    pub(super) fn properties(self) -> Result<Vec<(String, String)>, CliError> {
+        self.properties_within(PATIENCE)
+    }
+
+    /// The same with a time limit.
+    ///
+    /// # Errors
+    /// systemd does not run, or did not answer in time.
+    pub(crate) fn properties_within(self, patience: Duration) -> Result<Vec<(String, String)>, CliError> {
+        let wanted = "--property=LoadState,ActiveState,SubState,UnitFileState,MainPID,Result,NRestarts";
+        let said = run_within(&Call::new(&["systemctl", "--user", "show", self.service.unit, wanted]), patience)?;
+        if !said.ok {
+            let why = said.err.lines().next().unwrap_or("no reason given").to_owned();
+            return Err(CliError::refused("service_manager", format!("systemd does not report on the service: {why}")));
+        }
+        let pair = |line: &str| line.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        Ok(said.out.lines().filter_map(pair).collect())
+    }
+
+    /// What launchd says about the agent: whether it is loaded, and its process.
+    pub(super) fn printed(self) -> Result<ToolOutput, CliError> {
+        run(&Call::new(&["launchctl", "print", &self.target()]))
     }
 }
 
-fn systemd(action: ServiceAction) -> Vec<Call> {
+fn systemd(action: ServiceAction, unit: &str) -> Vec<Call> {
     let call = |words: &[&str]| Call::new(&[&["systemctl", "--user"], words].concat());
     match action {
         ServiceAction::Install { start: true } => {
-            vec![call(&["daemon-reload"]), call(&["enable", UNIT]), call(&["restart", UNIT])]
+            vec![call(&["daemon-reload"]), call(&["enable", unit]), call(&["restart", unit])]
         }
-        ServiceAction::Install { start: false } => vec![call(&["daemon-reload"]), call(&["enable", UNIT])],
-        ServiceAction::Uninstall => vec![call(&["disable", "--now", UNIT]).may_fail()],
-        ServiceAction::Start => vec![call(&["start", UNIT])],
-        ServiceAction::Stop => vec![call(&["stop", UNIT])],
-        ServiceAction::Restart => vec![call(&["restart", UNIT])],
+        ServiceAction::Install { start: false } => vec![call(&["daemon-reload"]), call(&["enable", unit])],
+        ServiceAction::Uninstall => vec![call(&["disable", "--now", unit]).may_fail()],
+        ServiceAction::Start => vec![call(&["start", unit])],
+        ServiceAction::Stop => vec![call(&["stop", unit])],
+        ServiceAction::Restart => vec![call(&["restart", unit])],
     }
 }
 
-fn launchd(action: ServiceAction, file: &str) -> Vec<Call> {
-    let (domain, target) = (domain(), target());
-    let bootstrap = Call::new(&["launchctl", "bootstrap", &domain, file]);
-    let bootout = Call::new(&["launchctl", "bootout", &target]);
+fn launchd(action: ServiceAction, file: &str, target: &str) -> Vec<Call> {
+    let bootstrap = Call::new(&["launchctl", "bootstrap", &domain(), file]);
+    let bootout = Call::new(&["launchctl", "bootout", target]);
     match action {
         ServiceAction::Install { start: true } => vec![bootout.may_fail(), bootstrap],
         ServiceAction::Install { start: false } => Vec::new(),
         ServiceAction::Uninstall => vec![bootout.may_fail()],
-        ServiceAction::Start => vec![bootstrap.may_fail(), Call::new(&["launchctl", "kickstart", &target])],
+        ServiceAction::Start => vec![bootstrap.may_fail(), Call::new(&["launchctl", "kickstart", target])],
         ServiceAction::Stop => vec![bootout],
-        ServiceAction::Restart => vec![Call::new(&["launchctl", "kickstart", "-k", &target])],
+        ServiceAction::Restart => vec![Call::new(&["launchctl", "kickstart", "-k", target])],
     }
 }
 
 fn domain() -> String {
     format!("gui/{}", nix::unistd::getuid())
-}
-
-pub(super) fn target() -> String {
-    format!("{}/{LABEL}", domain())
 }
 
 /// Runs a tool and waits for its end, at most [`PATIENCE`].
@@ -177,29 +235,4 @@ fn run_within(call: &Call, patience: Duration) -> Result<ToolOutput, CliError> {
             Err(failed(format!("did not end within {} s and was stopped.", patience.as_secs())))
         }
     }
-}
-
-/// The unit's properties, as systemd reports them.
-pub(super) fn properties() -> Result<Vec<(String, String)>, CliError> {
-    properties_within(PATIENCE)
-}
-
-/// The same with a time limit.
-///
-/// # Errors
-/// systemd does not run, or did not answer in time.
-pub(crate) fn properties_within(patience: Duration) -> Result<Vec<(String, String)>, CliError> {
-    let wanted = "--property=LoadState,ActiveState,SubState,UnitFileState,MainPID,Result,NRestarts";
-    let said = run_within(&Call::new(&["systemctl", "--user", "show", UNIT, wanted]), patience)?;
-    if !said.ok {
-        let why = said.err.lines().next().unwrap_or("no reason given").to_owned();
-        return Err(CliError::refused("service_manager", format!("systemd does not report on the service: {why}")));
-    }
-    let pair = |line: &str| line.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
-    Ok(said.out.lines().filter_map(pair).collect())
-}
-
-/// What launchd says about the agent: whether it is loaded, and its process.
-pub(super) fn printed() -> Result<ToolOutput, CliError> {
-    run(&Call::new(&["launchctl", "print", &target()]))
 }

@@ -1,21 +1,26 @@
-//! `service`: runs the sidecar as a service of its user, by systemd or launchd. `--dry-run` shows every change
-//! beforehand, each change may be repeated, and no file that tasuki did not write is touched.
+//! `service`: runs the sidecar as a service of its user, by systemd or launchd; for the bridge, `tasuki fleet service`
+//! does the same by the same functions. `--dry-run` shows every change beforehand, each change may be repeated, and no
+//! file that tasuki did not write is touched.
 
 mod args;
 mod file;
 pub(super) mod manager;
 pub(super) mod status;
 
+#[cfg(feature = "fleet")]
+pub(crate) use args::ChangeArgs;
 pub(super) use args::ManagerKind;
 pub use args::ServiceCommand;
+pub(crate) use args::{LogsArgs, ManagerArgs};
+pub(crate) use manager::{ManagedService, ServiceAction};
 
 use super::CliSession;
+use super::client::{Pulse, SidecarPresence};
 use super::error::CliError;
 use super::output::Tone;
 use crate::config::Config;
-use crate::service::{self, Plan};
-use args::{ChangeArgs, InstallArgs, LogsArgs};
-use manager::{Call, ServiceAction};
+use crate::service::{self, Plan, SIDECAR};
+use manager::Call;
 use serde_json::json;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -27,33 +32,56 @@ use std::process::Command;
 /// The manager does not run or refuses, or the file was not written by tasuki.
 pub fn command(session: &CliSession, command: &ServiceCommand) -> Result<(), CliError> {
     match command {
-        ServiceCommand::Install(args) => install(session, args),
-        ServiceCommand::Uninstall(args) => uninstall(session, args),
-        ServiceCommand::Start(args) => simple(session, args, ServiceAction::Start, "started"),
-        ServiceCommand::Stop(args) => simple(session, args, ServiceAction::Stop, "stopped"),
-        ServiceCommand::Restart(args) => simple(session, args, ServiceAction::Restart, "restarted"),
-        ServiceCommand::Status(args) => status::command(session, args.manager.unwrap_or_else(ManagerKind::here)),
-        ServiceCommand::Logs(args) => logs(args),
+        ServiceCommand::Install(args) => {
+            // Only the sidecar starts a tmux server.
+            let starts_server = Config::load(&session.home.config())?.tmux_start;
+            let wanted = WantedService { tmux: args.tmux.clone(), starts_server, no_start: args.no_start };
+            install(session, sidecar(&args.change.manager), &wanted, args.change.dry_run)
+        }
+        ServiceCommand::Uninstall(args) => uninstall(session, sidecar(&args.manager), args.dry_run),
+        ServiceCommand::Start(args) => control(session, sidecar(&args.manager), ServiceAction::Start, args.dry_run),
+        ServiceCommand::Stop(args) => control(session, sidecar(&args.manager), ServiceAction::Stop, args.dry_run),
+        ServiceCommand::Restart(args) => control(session, sidecar(&args.manager), ServiceAction::Restart, args.dry_run),
+        ServiceCommand::Status(args) => {
+            let is_alive = matches!(Pulse::new(&session.home).check(), SidecarPresence::Alive { .. });
+            status::command(session, sidecar(args), is_alive)
+        }
+        ServiceCommand::Logs(args) => logs(sidecar(&args.manager), args),
     }
 }
 
-fn kind(args: &ChangeArgs) -> ManagerKind {
-    args.manager.manager.unwrap_or_else(ManagerKind::here)
+fn sidecar(args: &ManagerArgs) -> ManagedService {
+    ManagedService::of(&SIDECAR, args.manager)
 }
 
-fn plan(session: &CliSession, kind: ManagerKind, tmux: Option<&String>) -> Result<(Plan, Vec<&'static str>), CliError> {
+/// What is to be installed.
+#[derive(Debug, Default)]
+pub(crate) struct WantedService {
+    /// The tmux server, if one was named.
+    pub(crate) tmux: Option<String>,
+    /// The program may start a tmux server.
+    pub(crate) starts_server: bool,
+    /// The file is written, and the service not started.
+    pub(crate) no_start: bool,
+}
+
+fn plan(
+    session: &CliSession,
+    managed: ManagedService,
+    wanted: &WantedService,
+) -> Result<(Plan, Vec<&'static str>), CliError> {
     let program = std::env::current_exe().map_err(|error| {
         CliError::refused("program", format!("tasuki can't find the path of its own program: {error}."))
     })?;
-    let config = Config::load(&session.home.config())?;
     let (environment, left_out) = service::environment(|name| std::env::var_os(name));
     let plan = Plan {
+        service: managed.service,
         program,
         home: session.home.root().to_path_buf(),
-        tmux: tmux.cloned(),
+        tmux: wanted.tmux.clone(),
         environment,
-        starts_server: config.tmux_start,
-        log: kind.log()?,
+        starts_server: wanted.starts_server,
+        log: managed.log()?,
     };
     Ok((plan, left_out))
 }
@@ -66,79 +94,109 @@ fn rendered(kind: ManagerKind, plan: &Plan) -> Result<String, CliError> {
     text.map_err(|unfit| CliError::config("unfit_for_service", format!("{unfit}.")))
 }
 
-fn install(session: &CliSession, args: &InstallArgs) -> Result<(), CliError> {
-    let kind = kind(&args.change);
-    let (plan, left_out) = plan(session, kind, args.tmux.as_ref())?;
-    let (text, path) = (rendered(kind, &plan)?, kind.file()?);
-    let calls = kind.calls(ServiceAction::Install { start: !args.no_start })?;
-    if args.change.dry_run {
+/// Writes the service's file and starts the service.
+///
+/// # Errors
+/// As [`command`].
+pub(crate) fn install(
+    session: &CliSession,
+    managed: ManagedService,
+    wanted: &WantedService,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    let (plan, left_out) = plan(session, managed, wanted)?;
+    let (text, path) = (rendered(managed.kind, &plan)?, managed.file()?);
+    let calls = managed.calls(ServiceAction::Install { start: !wanted.no_start })?;
+    if dry_run {
         return show(session, &path, Some(&text), &calls);
     }
-    kind.answers()?;
-    let changed = file::write(&path, &text)?;
-    if kind == ManagerKind::Launchd
+    managed.answers()?;
+    let changed = file::write(&path, managed.service, &text)?;
+    if managed.kind == ManagerKind::Launchd
         && let Some(folder) = plan.log.parent()
     {
         std::fs::create_dir_all(folder).map_err(|error| CliError::file("Can't create the folder", folder, &error))?;
     }
-    make(&calls)?;
+    make(managed, &calls)?;
     for name in left_out {
         session.out.note(&format!("{name} was left out: its value can't be written into a service file."));
     }
-    if kind == ManagerKind::Systemd && !status::lingers() {
+    if managed.kind == ManagerKind::Systemd && !status::lingers() {
         session.out.note(
             "The service, and maybe your tmux server, ends when you log out; to prevent that: loginctl enable-linger",
         );
     }
-    let what = match (changed, args.no_start) {
-        (true, true) => "installed",
-        (false, true) => "already_installed",
-        (_, false) => "started",
-    };
-    let line = match what {
-        "started" => format!("The service is running; its file is {}.", path.display()),
-        "installed" => {
-            format!("The service is installed: {}. The service starts with your next session.", path.display())
-        }
-        _ => format!("{} is already up to date; nothing was changed.", path.display()),
-    };
-    session.report(&json!({"status": what, "file": path.display().to_string(), "manager": kind.as_str()}), &line)
+    report_installed(session, managed, &path, (changed, wanted.no_start))
 }
 
-fn uninstall(session: &CliSession, args: &ChangeArgs) -> Result<(), CliError> {
-    let kind = kind(args);
-    let path = kind.file()?;
-    let calls = kind.calls(ServiceAction::Uninstall)?;
-    if args.dry_run {
+fn report_installed(
+    session: &CliSession,
+    managed: ManagedService,
+    path: &Path,
+    (changed, no_start): (bool, bool),
+) -> Result<(), CliError> {
+    let (what, line) = match (changed, no_start) {
+        (true, true) => (
+            "installed",
+            format!("The service is installed: {}. The service starts with your next session.", path.display()),
+        ),
+        (false, true) => {
+            ("already_installed", format!("{} is already up to date; nothing was changed.", path.display()))
+        }
+        (_, false) => ("started", format!("The service is running; its file is {}.", path.display())),
+    };
+    let manager = managed.kind.as_str();
+    session.report(&json!({"status": what, "file": path.display().to_string(), "manager": manager}), &line)
+}
+
+/// Stops the service and removes its file.
+///
+/// # Errors
+/// As [`command`].
+pub(crate) fn uninstall(session: &CliSession, managed: ManagedService, dry_run: bool) -> Result<(), CliError> {
+    let path = managed.file()?;
+    let calls = managed.calls(ServiceAction::Uninstall)?;
+    if dry_run {
         return show(session, &path, None, &calls);
     }
-    if !file::is_ours(&path)? {
+    if !file::is_ours(&path, managed.service)? {
         let line = format!("The service is not installed: there is no {}. Nothing was changed.", path.display());
         return session.report(&json!({"status": "not_installed", "file": path.display().to_string()}), &line);
     }
-    kind.answers()?;
-    make(&calls)?;
+    managed.answers()?;
+    make(managed, &calls)?;
     file::remove(&path)?;
-    if kind == ManagerKind::Systemd {
-        make(&[Call { words: ["systemctl", "--user", "daemon-reload"].map(str::to_owned).into(), may_fail: true }])?;
+    if managed.kind == ManagerKind::Systemd {
+        let reload = ["systemctl", "--user", "daemon-reload"].map(str::to_owned);
+        make(managed, &[Call { words: reload.into(), may_fail: true }])?;
     }
     let line = format!("The service was stopped and {} was removed. tasuki's home was left as it is.", path.display());
     session.report(&json!({"status": "uninstalled", "file": path.display().to_string()}), &line)
 }
 
-fn simple(session: &CliSession, args: &ChangeArgs, action: ServiceAction, done: &str) -> Result<(), CliError> {
-    let kind = kind(args);
-    let calls = kind.calls(action)?;
-    if args.dry_run {
-        return show(session, &kind.file()?, None, &calls);
+/// Starts or stops the service.
+///
+/// # Errors
+/// It is not installed; else as [`command`].
+pub(crate) fn control(
+    session: &CliSession,
+    managed: ManagedService,
+    action: ServiceAction,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    let calls = managed.calls(action)?;
+    if dry_run {
+        return show(session, &managed.file()?, None, &calls);
     }
-    if kind.installed()?.is_none() {
+    if managed.installed()?.is_none() {
         let message = "The service is not installed. Nothing was done.";
-        return Err(CliError::refused("not_installed", message).hint("Install it first: tasuki service install"));
+        let hint = format!("Install it first: {} install", managed.service.command);
+        return Err(CliError::refused("not_installed", message).hint(hint));
     }
-    kind.answers()?;
-    make(&calls)?;
-    session.report(&json!({"status": done, "manager": kind.as_str()}), &format!("The service was {done}."))
+    managed.answers()?;
+    make(managed, &calls)?;
+    let done = action.done();
+    session.report(&json!({"status": done, "manager": managed.kind.as_str()}), &format!("The service was {done}."))
 }
 
 /// Prints what would be done: the file, and the calls, in order.
@@ -159,26 +217,42 @@ fn show(session: &CliSession, path: &Path, text: Option<&str>, calls: &[Call]) -
     Ok(())
 }
 
-fn make(calls: &[Call]) -> Result<(), CliError> {
+fn make(managed: ManagedService, calls: &[Call]) -> Result<(), CliError> {
     for call in calls {
         let said = manager::run(call)?;
         if !said.ok && !call.may_fail {
             let why = said.err.lines().next().unwrap_or("no reason given").to_owned();
             let message = format!("{} failed: {why}", call.words.join(" "));
-            return Err(CliError::refused("service_manager", message).hint("See: tasuki service logs"));
+            return Err(
+                CliError::refused("service_manager", message).hint(format!("See: {} logs", managed.service.command))
+            );
         }
     }
     Ok(())
 }
 
+/// Prints whether the service is installed and runs.
+///
+/// `is_alive`: the program gives signs of life in this home.
+///
+/// # Errors
+/// It does not run.
+#[cfg(feature = "fleet")]
+pub(crate) fn status(session: &CliSession, managed: ManagedService, is_alive: bool) -> Result<(), CliError> {
+    status::command(session, managed, is_alive)
+}
+
 /// Replaces this process by the program that prints the log.
-fn logs(args: &LogsArgs) -> Result<(), CliError> {
-    let kind = args.manager.manager.unwrap_or_else(ManagerKind::here);
+///
+/// # Errors
+/// That program can't be started.
+pub(crate) fn logs(managed: ManagedService, args: &LogsArgs) -> Result<(), CliError> {
+    let kind = managed.kind;
     let lines = args.lines.to_string();
     let mut command = match kind {
         ManagerKind::Systemd => {
             let mut command = Command::new("journalctl");
-            command.args(["--user", "--unit", service::UNIT, "--lines", &lines]);
+            command.args(["--user", "--unit", managed.service.unit, "--lines", &lines]);
             command
         }
         ManagerKind::Launchd => {
@@ -191,7 +265,7 @@ fn logs(args: &LogsArgs) -> Result<(), CliError> {
         command.arg("-f");
     }
     if kind == ManagerKind::Launchd {
-        command.arg(kind.log()?);
+        command.arg(managed.log()?);
     }
     let program = command.get_program().to_string_lossy().into_owned();
     let error = command.exec();

@@ -1,30 +1,32 @@
-//! `service status`: what the service manager says, and what the sidecar's own view says.
+//! `service status`: what the service manager says, and what the program's own view says.
 
 use super::args::ManagerKind;
-use super::manager;
+use super::manager::ManagedService;
 use crate::cli::CliSession;
-use crate::cli::client::{Pulse, SidecarPresence};
 use crate::cli::error::CliError;
 use crate::cli::output::Tone;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Prints the status. The exit code is 1 if the service does not run.
-pub(super) fn command(session: &CliSession, kind: ManagerKind) -> Result<(), CliError> {
-    let installed = kind.installed()?;
+///
+/// `is_alive`: the program gives signs of life in this home.
+pub(super) fn command(session: &CliSession, managed: ManagedService, is_alive: bool) -> Result<(), CliError> {
+    let (kind, service) = (managed.kind, managed.service);
+    let installed = managed.installed()?;
     let is_installed = installed.is_some();
-    let path = installed.map_or_else(|| kind.file(), Ok)?;
+    let path = installed.map_or_else(|| managed.file(), Ok)?;
     let (state, pid, more) = match kind {
         _ if !is_installed => ("not_installed".to_owned(), None, Value::Null),
-        ManagerKind::Systemd => systemd(),
-        ManagerKind::Launchd => launchd(),
+        ManagerKind::Systemd => systemd(managed),
+        ManagerKind::Launchd => launchd(managed),
     };
-    let is_alive = matches!(Pulse::new(&session.home).check(), SidecarPresence::Alive { .. });
     let runs = state == "active";
-    let view = json!({
+    let mut view = json!({
         "installed": is_installed, "file": path.display().to_string(), "manager": kind.as_str(), "state": state,
-        "pid": pid, "properties": more, "sidecar_answers": is_alive, "lingers": (kind == ManagerKind::Systemd).then(lingers),
+        "pid": pid, "properties": more, "lingers": (kind == ManagerKind::Systemd).then(lingers),
     });
+    view[format!("{}_answers", service.role)] = is_alive.into();
     if session.out.is_json() {
         session.out.document(&view)?;
     } else {
@@ -33,7 +35,7 @@ pub(super) fn command(session: &CliSession, kind: ManagerKind) -> Result<(), Cli
         session.out.line(&format!("service   {}{pid}", session.out.paint(tone, &state)))?;
         session.out.line(&format!("file      {}", path.display()))?;
         let answers = if is_alive { "answers" } else { "does not answer" };
-        session.out.line(&format!("sidecar   {answers}, home {}", session.home.root().display()))?;
+        session.out.line(&format!("{:<9} {answers}, home {}", service.role, session.home.root().display()))?;
         if runs && kind == ManagerKind::Systemd && !lingers() {
             session.out.note("The service ends when you log out; to keep it running: loginctl enable-linger");
         }
@@ -42,15 +44,15 @@ pub(super) fn command(session: &CliSession, kind: ManagerKind) -> Result<(), Cli
         return Ok(());
     }
     let hint = match (is_installed, is_alive) {
-        (false, true) => "A sidecar is running, but it was not started by the service.",
-        (false, false) => "Install the service: tasuki service install",
-        (true, _) => "To see why: tasuki service logs",
+        (false, true) => format!("A {} is running, but it was not started by the service.", service.role),
+        (false, false) => format!("Install the service: {} install", service.command),
+        (true, _) => format!("To see why: {} logs", service.command),
     };
     Err(CliError::refused("not_running", "The service is not running.").hint(hint))
 }
 
-fn systemd() -> (String, Option<u64>, Value) {
-    let Ok(properties) = manager::properties() else { return ("unknown".to_owned(), None, Value::Null) };
+fn systemd(managed: ManagedService) -> (String, Option<u64>, Value) {
+    let Ok(properties) = managed.properties() else { return ("unknown".to_owned(), None, Value::Null) };
     let get = |key: &str| properties.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
     let state = get("ActiveState").filter(|state| !state.is_empty()).unwrap_or_else(|| "unknown".to_owned());
     let pid = get("MainPID").and_then(|pid| pid.parse().ok()).filter(|pid| *pid != 0);
@@ -58,8 +60,8 @@ fn systemd() -> (String, Option<u64>, Value) {
     (state, pid, Value::Object(more))
 }
 
-fn launchd() -> (String, Option<u64>, Value) {
-    let Ok(said) = manager::printed() else { return ("unknown".to_owned(), None, Value::Null) };
+fn launchd(managed: ManagedService) -> (String, Option<u64>, Value) {
+    let Ok(said) = managed.printed() else { return ("unknown".to_owned(), None, Value::Null) };
     let word = |key: &str| {
         let mut lines = said.out.lines().map(str::trim);
         lines.find_map(|line| {

@@ -1,0 +1,131 @@
+//! A user of `tasuki service` or `tasuki fleet service`, whose systemd and launchd are scripts that note how they were called.
+
+use super::said::{err, out};
+use super::tally;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The questions to a service manager whether it is there.
+const QUESTIONS: [&str; 2] = ["--user show-environment", "print gui/"];
+
+/// A user with a program of ours.
+pub(crate) struct ServiceUser {
+    folder: tempfile::TempDir,
+    program: &'static str,
+    unit: &'static str,
+    home: PathBuf,
+}
+
+impl ServiceUser {
+    /// `home` is below the user's folder, unless it is absolute.
+    pub(crate) fn new(program: &'static str, unit: &'static str, home: &str) -> ServiceUser {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = folder.path().join(home);
+        let user = ServiceUser { folder, program, unit, home };
+        fs::create_dir(user.path("bin")).expect("a folder");
+        user.play("systemctl", "echo \"$@\" >>\"$CALLS\"");
+        user
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Puts a script in the place of a program.
+    pub(crate) fn play(&self, name: &str, body: &str) {
+        let path = self.path("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{body}\n")).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
+    }
+
+    /// The user's own unit.
+    pub(crate) fn unit(&self) -> PathBuf {
+        self.path("config/systemd/user").join(self.unit)
+    }
+
+    /// What the manager was told to do since the last look.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.path("calls")).unwrap_or_default();
+        let _ = fs::remove_file(self.path("calls"));
+        let [systemd, launchd] = QUESTIONS;
+        let is_question = |line: &str| line == systemd || (line.starts_with(launchd) && !line.contains("dev.tasuki"));
+        text.lines().filter(|line| !is_question(line)).map(str::to_owned).collect()
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(self.program);
+        command.arg("service").args(args).arg("--home").arg(&self.home);
+        command.env("HOME", self.folder.path()).env("XDG_CONFIG_HOME", self.path("config"));
+        command.env("CALLS", self.path("calls")).env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()));
+        for name in ["LC_ALL", "LC_CTYPE", "TASUKI_TMUX", "TMUX_TMPDIR", "TASUKI_HOME"] {
+            command.env_remove(name);
+        }
+        command.env("XDG_DATA_DIRS", self.path("share"));
+        command.env("LANG", "C.UTF-8").output().expect("the program runs")
+    }
+
+    /// What a command says that must succeed.
+    pub(crate) fn done(&self, args: &[&str]) -> Value {
+        let output = self.run(&[args, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", err(&output));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", out(&output)))
+    }
+
+    /// The exit code and the error's code of a command that must fail.
+    pub(crate) fn refused(&self, args: &[&str]) -> (i32, String) {
+        let output = self.run(&[args, &["--json"]].concat());
+        let error: Value = serde_json::from_slice(&output.stderr).expect("an error");
+        (output.status.code().unwrap_or(-1), error["error"]["code"].as_str().expect("a code").to_owned())
+    }
+}
+
+/// Has systemd's own tools judge the user's unit and the packaged one, which starts `packaged`.
+///
+/// `most`: how exposed it may be at most, in tenths.
+pub(crate) fn systemd_finds_nothing_wrong(user: &ServiceUser, packaged: &str, most: u32) {
+    let copy = user.path("packaged").join(user.unit);
+    fs::create_dir(user.path("packaged")).expect("a folder");
+    let text = fs::read_to_string(packaging("systemd").join(user.unit)).expect("the packaged unit");
+    fs::write(&copy, text.replace(packaged, user.program)).expect("written");
+    for path in [user.unit(), copy] {
+        let Some(output) = judge("systemd-analyze", &["--user", "verify", "--man=no"], Some(&path)) else { return };
+        let said = err(&output);
+        assert!(output.status.success() && !said.contains(user.unit), "{}: {said}", path.display());
+        let threshold = format!("--threshold={most}");
+        let args = ["--user", "security", "--offline=true", &threshold, "--no-pager"];
+        let Some(output) = judge("systemd-analyze", &args, Some(&path)) else { return };
+        assert!(output.status.success(), "{}: {}{}", path.display(), out(&output), err(&output));
+    }
+}
+
+/// What a property list says, as another program reads it; none if there is no such program.
+pub(crate) fn property_list(path: &Path) -> Option<Value> {
+    let read = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
+    let output = judge("python3", &["-c", read], Some(path))?;
+    Some(serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output))))
+}
+
+/// A folder of `packaging`.
+pub(crate) fn packaging(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging").join(folder)
+}
+
+/// Whether a program is there to judge what was written.
+fn judge(program: &str, args: &[&str], path: Option<&Path>) -> Option<Output> {
+    let mut command = Command::new(program);
+    command.args(args).args(path);
+    match command.env("XDG_RUNTIME_DIR", std::env::temp_dir()).output() {
+        Ok(output) => Some(output),
+        Err(_) => {
+            tally::skip(&format!("{program} is not there to judge what `tasuki service install` writes"));
+            None
+        }
+    }
+}
