@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The program that is run.
-const PROGRAM: &str = "tasuki-fleet";
+pub(super) const PROGRAM: &str = "tasuki-fleet";
 
 /// `fleet`.
 #[derive(Debug, Args)]
@@ -71,7 +71,8 @@ fn no_fleet_program() -> CliError {
 #[must_use]
 pub(super) fn how_to_install() -> String {
     format!(
-        "Install its package, or build it from the sources: cargo install --path . --features fleet --bin {PROGRAM}"
+        "Install the Debian package {PROGRAM}, or build it from the sources: \
+         cargo install --locked --path . --features fleet --bin {PROGRAM}"
     )
 }
 

@@ -54,21 +54,45 @@ pub(super) fn hide_json(command: Command) -> Command {
     ["top", "completions"].iter().fold(command, |command, name| command.mut_subcommand(name, |own| own.arg(&hidden)))
 }
 
+/// The commands whose agents, handoffs, personas and errors may be on another host, as in `kai@box`.
+const ON_HOSTS: [&str; 14] = [
+    "abandon",
+    "accept",
+    "ack-override",
+    "agent create",
+    "agent shutdown",
+    "cancel",
+    "clarify",
+    "errors dismiss",
+    "handoff",
+    "handoffs follow",
+    "handoffs show",
+    "lineage",
+    "retry",
+    "send",
+];
+
 /// Lets a shell ask the program for the values of an argument, for all arguments of that name.
-fn with_names(command: Command) -> Command {
-    let is_schema = command.get_name() == "schema";
+pub(crate) fn with_names(command: Command) -> Command {
+    named_below(command, "")
+}
+
+fn named_below(command: Command, path: &str) -> Command {
     let command = command.mut_args(|arg| {
         let name = match arg.get_id().as_str() {
-            "kind" if is_schema => "schema",
+            "kind" if path == "schema" => "schema",
             name => name,
         };
-        match completions::candidates(name) {
+        match completions::candidates(name, ON_HOSTS.contains(&path)) {
             Some(candidates) => arg.add(candidates),
             None => arg,
         }
     });
     let names: Vec<String> = command.get_subcommands().map(|own| own.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_names))
+    names.into_iter().fold(command, |command, name| {
+        let below = format!("{path} {name}");
+        command.mut_subcommand(&name, |own| named_below(own, below.trim_start()))
+    })
 }
 
 /// Names the chapter of the guide below the help of each command that has one.
@@ -120,6 +144,26 @@ mod tests {
                 .everywhere
                 .json
         );
+    }
+
+    #[test]
+    fn what_may_be_on_another_host_is_offered_there_where_the_help_says_so() {
+        fn walk(command: &Command, path: &str, found: &mut Vec<String>) {
+            let says_so = |arg: &clap::Arg| {
+                let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+                completions::candidates(arg.get_id().as_str(), true).is_some() && help.contains("@b`")
+            };
+            if command.get_arguments().any(says_so) {
+                found.push(path.to_owned());
+            }
+            for own in command.get_subcommands() {
+                walk(own, format!("{path} {}", own.get_name()).trim_start(), found);
+            }
+        }
+        let mut found = Vec::new();
+        walk(&command(), "", &mut found);
+        found.sort_unstable();
+        assert_eq!(found, ON_HOSTS);
     }
 
     #[test]

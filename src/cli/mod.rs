@@ -83,7 +83,7 @@ pub fn main(args: &[OsString]) -> u8 {
     if args.get(1).is_some_and(|arg| arg == "demo-agent") {
         return run::demo_agent(args.get(2..).unwrap_or_default());
     }
-    if completions::answer(args, help::command) {
+    if completions::passed_on(args) || completions::answer(args, help::command) {
         return exit::DONE;
     }
     if let Some(own) = fleet::arguments(args) {

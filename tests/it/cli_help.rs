@@ -2,6 +2,7 @@
 
 use super::cli::code;
 use super::support::fake_sidecar::FakeHome;
+use super::support::fleet_home::{home_in_fleet, host};
 use super::support::said::{err, out};
 use regex::Regex;
 use serde_json::{Value, json};
@@ -91,9 +92,12 @@ fn offered(home: &FakeHome, line: &[&str]) -> Vec<String> {
     let script = r#"
         PATH="$1:$PATH"; shift
         eval "$(tasuki completions bash)"
-        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9; COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9; COMP_LINE="$*"; COMP_LINE=${COMP_LINE// @/@}; COMP_LINE=${COMP_LINE//@ /@}; COMP_POINT=${#COMP_LINE}
         found=$(complete -p tasuki | sed 's/.*-F \([^ ]*\).*/\1/')
-        "$found" tasuki "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+        current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+        # bash makes a word of its own of each "@", and replaces what begins there.
+        [ "$before" = @ ] && current=@$current
+        "$found" tasuki "$current" "$before"
         printf '%s\n' "${COMPREPLY[@]}"
     "#;
     let bin = Path::new(env!("CARGO_BIN_EXE_tasuki")).parent().expect("a folder");
@@ -150,6 +154,39 @@ fn a_shell_offers_what_there_is() {
     has(&["tasuki", "handoffs", ""], "show");
 }
 
+#[test]
+fn a_shell_offers_what_other_hosts_have() {
+    let home = home_in_fleet();
+    let (kai, mia) = ("11111111-aaaa-4aaa-8aaa-aaaaaaaaaaaa", "22222222-bbbb-4bbb-8bbb-bbbbbbbbbbbb");
+    home.agent(kai, Some("kai"), None, "idle");
+    let told = json!({
+        "agents": [{"agent_id": mia, "persona": "mia", "state": "busy"}],
+        "handoffs": [{"handoff_id": mia, "persona": "mia", "step": "failed"}],
+        "errors": [{"error_id": kai, "code": "document_missing"}],
+        "personas": [{"slug": "zoe"}, {"slug": "$(id)"}],
+    });
+    host(&home, "box", &told);
+    // This host's own agents are offered by their names alone.
+    host(&home, "desk", &json!({"agents": [{"agent_id": kai, "persona": "kai", "state": "idle"}]}));
+    host(&home, "liar", &json!({"authentic": false, "agents": [{"agent_id": mia, "persona": "mib"}]}));
+    fs::write(home.path().join("fleet/hosts/torn.json"), "{").expect("written");
+    let offered = |home: &FakeHome, line: &[&str]| -> Vec<String> {
+        offered(home, line).into_iter().filter(|word| !word.starts_with("--")).collect()
+    };
+    assert_eq!(offered(&home, &["tasuki", "send", ""]), ["kai", "mia@box"]);
+    assert_eq!(offered(&home, &["tasuki", "lineage", "m"]), ["mia@box"]);
+    assert_eq!(offered(&home, &["tasuki", "retry", ""]), ["22222222@box"]);
+    assert_eq!(offered(&home, &["tasuki", "errors", "dismiss", "11"]), ["11111111@box"]);
+    assert_eq!(offered(&home, &["tasuki", "agent", "create", ""]), ["zoe@box"]);
+    // Commands that ask no other host.
+    assert!(!offered(&home, &["tasuki", "agent", "forget", ""]).contains(&"mia@box".to_owned()));
+    assert_eq!(offered(&home, &["tasuki", "send", "mia", "@", "b"]), ["@box"]);
+    assert_eq!(offered(&home, &["tasuki", "send", "mia", "@"]), ["@box"]);
+    assert_eq!(offered(&home, &["tasuki", "send", "mia", "@", "x"]), [""]);
+    fs::remove_file(home.path().join("fleet/host.json")).expect("removed");
+    assert_eq!(offered(&home, &["tasuki", "send", ""]), ["kai"], "this home is in no fleet");
+}
+
 /// The pages of ours that a page names, as files.
 fn pages_named(text: &str) -> BTreeSet<String> {
     let name = Regex::new(r"tasuki((?:\\-[a-z\\-]+)?)(?:\\f[A-Z])?\(([1-8])\)").expect("an expression");
@@ -179,7 +216,8 @@ fn the_manual_is_whole() {
     for entry in fs::read_dir(folder.path()).expect("pages") {
         let name = entry.expect("a page").file_name().to_string_lossy().into_owned();
         let text = page(&name);
-        for named in pages_named(&text) {
+        // The page of `tasuki fleet` is in the package of that program.
+        for named in pages_named(&text).into_iter().filter(|named| named != "tasuki-fleet.1") {
             assert!(folder.path().join(&named).exists(), "{name} names {named}, which is not made");
         }
         // Examples stand as they were written, a line for a line.

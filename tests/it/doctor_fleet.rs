@@ -106,7 +106,7 @@ fn another_program_that_is_missing_or_says_something_else_is_one_failure() {
         assert_eq!(found.iter().map(words).collect::<Vec<_>>(), [("fleet.program", "fail")], "{found:?}");
         assert!(found[0].to_string().contains(told), "{told}: {found:?}");
     };
-    one("cargo install --path . --features fleet");
+    one("cargo install --locked --path . --features fleet");
     installed.script("echo rubbish; echo 'no such command: checks' >&2; exit 2");
     one("exit code 2: no such command: checks");
     installed.script("yes");
