@@ -10,5 +10,6 @@ mod hostile;
 mod secrecy;
 mod server;
 mod service;
+mod shells;
 mod support;
 mod times;

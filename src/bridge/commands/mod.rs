@@ -1,5 +1,6 @@
 //! The command line of `tasuki-fleet`.
 
+mod about;
 mod checks;
 mod demo;
 mod ground;
@@ -11,11 +12,13 @@ mod server;
 mod service;
 
 use crate::cli::args::GlobalArgs;
+use crate::cli::completions::{self, CompletionsArgs};
 use crate::cli::error::CliError;
+use crate::cli::man::ManArgs;
 use crate::cli::output::eprint_quietly;
 use crate::cli::{complain, usage};
 use crate::exit;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use membership::{AdmitArgs, ExpelArgs, JoinArgs, KeyArgs, SetupArgs};
 use std::ffi::OsString;
 
@@ -42,7 +45,10 @@ enum FleetCommand {
     #[command(after_help = "Example:\n  tasuki fleet run")]
     Run,
     /// Write what a NATS server of a new fleet needs.
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:\n  tasuki fleet server init ./fleet-server --listen 0.0.0.0:4222 --name home"
+    )]
     Server(server::ServerCommand),
     /// Join a fleet by its ticket, or be the first host of a new one.
     #[command(
@@ -90,19 +96,28 @@ enum FleetCommand {
     #[command(hide = true)]
     Checks,
     /// Give personas to other hosts.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  tasuki fleet persona push kai --to box")]
     Persona(persona::FleetPersonaCommand),
     /// Show two hosts, a text from one to the other, and the death of a bridge, on this machine; nothing is left behind.
     #[command(after_help = "Example:\n  tasuki fleet demo")]
     Demo,
     /// Let systemd or launchd run the bridge for you.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  tasuki fleet service install\n  tasuki fleet service status")]
     Service(service::FleetServiceCommand),
+    /// Print a completion script for the shell. It completes the names of hosts and personas too.
+    #[command(after_help = "Example:\n  tasuki-fleet completions fish > ~/.config/fish/completions/tasuki-fleet.fish")]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all manual pages into a folder.
+    #[command(after_help = "Example:\n  tasuki fleet man --dir ~/.local/share/man/man1")]
+    Man(ManArgs),
 }
 
 /// Runs one command line of `tasuki-fleet`, the program's name first, and returns the exit code.
 #[must_use]
 pub fn main(args: &[OsString]) -> u8 {
+    if completions::answer(args, for_shells) {
+        return exit::DONE;
+    }
     let cli = match FleetCli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => return usage(args, &error, ("tasuki-fleet", "tasuki fleet --help")),
@@ -112,6 +127,10 @@ pub fn main(args: &[OsString]) -> u8 {
         Ok(()) => exit::DONE,
         Err(error) => complain(&error, json),
     }
+}
+
+fn for_shells() -> clap::Command {
+    about::for_shells(FleetCli::command())
 }
 
 fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
@@ -138,6 +157,8 @@ fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
         FleetCommand::Persona(command) => persona::command(&session, command),
         FleetCommand::Demo => demo::command(cli.everywhere.json),
         FleetCommand::Service(command) => service::command(&session, command),
+        FleetCommand::Completions(args) => about::completions(&session, args),
+        FleetCommand::Man(args) => about::man(&session, args, FleetCli::command()),
     }
 }
 
@@ -153,4 +174,37 @@ fn log(json: bool) {
         lines.with_ansi(false).init()
     }
     exit::end_on_fault(|| false, eprint_quietly);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound_and_each_command_has_an_example() {
+        fn walk(command: &clap::Command) {
+            let is_shown = !command.is_hide_set();
+            assert!(!is_shown || command.get_after_help().is_some(), "{} has no example", command.get_name());
+            command.get_subcommands().for_each(walk);
+        }
+        walk(&FleetCli::command());
+        for_shells().debug_assert();
+    }
+
+    #[test]
+    fn the_manual_has_a_page_for_each_command_and_its_own_tables() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let written =
+            crate::cli::man::write_pages(&about::MANUAL, folder.path(), FleetCli::command()).expect("written");
+        let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        let top = page("tasuki-fleet.1");
+        for part in
+            ["tasuki\\-fleet\\-join(1)", ".SH FILES", "fleet.toml", "TASUKI_NATS_SERVER", "tasuki\\-fleet", "(7)"]
+        {
+            assert!(top.contains(part), "{part} is not in {top}");
+        }
+        assert!(!top.contains("TASUKI_TMUX") && !page("tasuki-fleet-join.1").contains(".SH FILES"));
+        assert!(page("tasuki-fleet-server-init.1").contains("tasuki fleet server init"));
+        assert!(written.len() > 20 && !written.iter().any(|path| path.ends_with("checks.1")), "{written:?}");
+    }
 }

@@ -24,9 +24,10 @@ pub(crate) enum FleetPersonaCommand {
 #[derive(Debug, Args)]
 pub(crate) struct PushArgs {
     /// The persona's slug.
+    #[arg(id = "persona", value_name = "SLUG")]
     pub(crate) slug: Slug,
     /// The host.
-    #[arg(long, value_name = "HOST")]
+    #[arg(id = "host", long = "to", value_name = "HOST")]
     pub(crate) to: HostName,
     /// Replace a persona of this name that is another one there. What it was is kept there in fleet/replaced.
     #[arg(long)]
