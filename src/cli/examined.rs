@@ -23,7 +23,13 @@ pub fn is_held(seen: &HandoffView) -> bool {
 /// be asked to repair it.
 #[must_use]
 pub fn choices(handoff_id: &str, has_writer: bool) -> String {
-    let id: String = one_line(handoff_id).chars().take(8).collect();
+    let whole = one_line(handoff_id);
+    let (id, host) = whole.split_once('@').unwrap_or((&whole, ""));
+    let id: String = id.chars().take(8).collect();
+    if !host.is_empty() {
+        // Another host takes a rework from its own users only.
+        return format!("tasuki accept {id}@{host} or tasuki cancel {id}@{host}");
+    }
     match has_writer {
         true => format!("tasuki accept {id}, tasuki rework {id} --note TEXT, or tasuki cancel {id}"),
         false => format!("tasuki accept {id} or tasuki cancel {id}"),

@@ -42,6 +42,13 @@ fn a_document_that_no_agent_has_written_is_not_sent_back() {
 }
 
 #[test]
+fn a_handoff_of_another_host_is_decided_there() {
+    let id = "44444444-4444-4444-8444-444444444444";
+    assert_eq!(choices(id, false), "tasuki accept 44444444 or tasuki cancel 44444444");
+    assert_eq!(choices(&format!("{id}@box"), true), "tasuki accept 44444444@box or tasuki cancel 44444444@box");
+}
+
+#[test]
 fn facts_are_a_few_short_lines() {
     let lines = facts(
         &understood(json!({

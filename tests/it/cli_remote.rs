@@ -7,6 +7,7 @@ use crate::support::said::{err, out};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Output;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
@@ -210,52 +211,95 @@ fn each_command_asks_for_its_kind() {
     }
 }
 
-/// Answers as a host on which the handoff passes through these steps, a moment apart.
-fn play(steps: &'static [(&'static str, u32)], args: &[&str]) -> Output {
+/// A step, when it begins, and whether it stands in a roster of its host: some pass between two.
+type PlayedStep = (&'static str, u32, bool);
+
+/// Answers as a host on which the handoff, which had failed, passes through these steps, a moment apart.
+fn play(steps: &'static [PlayedStep], shows_views: bool, args: &[&str]) -> Output {
     let home = fleet();
+    let reached = Arc::new(AtomicUsize::new(0));
     let answer = move |home: &FakeHome, request: &Value| {
-        if request["request"]["kind"] == "view" {
-            let (step, _) = steps.last().expect("a step");
-            let view = json!({"handoff_id": HANDOFF, "step": step, "file_path": "/there/d.md", "successor_id": MIA,
-                "error": {"code": "document_missing", "message": "There is no document.", "hint": "Look."}});
-            return Some((200, json!({"view": view})));
+        if request["request"]["kind"] == "view" && !shows_views {
+            return Some((403, json!({"code": "not_accepted", "message": "desk may not ask for view.", "hint": ""})));
         }
-        let path = home.path().join("fleet/hosts/box.json");
-        std::thread::spawn(move || steps.iter().for_each(|step| show(&path, *step)));
+        if request["request"]["kind"] == "view" {
+            return Some((200, json!({"view": whole_view(&steps[..reached.load(Ordering::SeqCst)])})));
+        }
+        let (path, reached) = (home.path().join("fleet/hosts/box.json"), Arc::clone(&reached));
+        std::thread::spawn(move || {
+            for step in steps {
+                reach(&path, *step, &reached);
+            }
+        });
         Some((200, json!({"status": "initiated", "handoff_id": HANDOFF})))
     };
     let _bridge = start(&home, Box::new(answer));
-    home.run(args)
+    let output = home.run(args);
+    assert!(home.files("fleet/results").len() <= 2, "answers to looks are not kept");
+    output
 }
 
-fn show(path: &Path, (step, second): (&str, u32)) {
+/// The view of the handoff when it has passed through these steps.
+fn whole_view(reached: &[PlayedStep]) -> Value {
+    let all: Vec<(&str, u32)> =
+        std::iter::once(("failed", 0)).chain(reached.iter().map(|(step, at, _)| (*step, *at))).collect();
+    let at = |second: u32| format!("2026-11-25T12:00:{second:02}.000Z");
+    let left = |index: usize| all.get(index + 1).map(|(_, second)| at(*second));
+    let steps: Vec<Value> = all
+        .iter()
+        .enumerate()
+        .map(|(index, (step, second))| json!({"step": step, "entered_at": at(*second), "left_at": left(index)}))
+        .collect();
+    json!({"handoff_id": HANDOFF, "step": all.last().expect("a step").0, "steps": steps, "file_path": "/there/d.md",
+        "successor_id": MIA, "error": {"code": "document_missing", "message": "There is no document.", "hint": "Look."}})
+}
+
+fn reach(path: &Path, (step, second, in_roster): PlayedStep, reached: &AtomicUsize) {
     std::thread::sleep(std::time::Duration::from_millis(350));
-    let mut view = told(step, second);
-    view["host"] = json!("box");
-    write_whole(path, &view);
+    reached.fetch_add(1, Ordering::SeqCst);
+    if in_roster {
+        let mut view = told(step, second);
+        view["host"] = json!("box");
+        write_whole(path, &view);
+    }
+}
+
+fn lines_of(output: &Output) -> Vec<String> {
+    let text = out(output);
+    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// The handoff is `recording` between two rosters.
+const PASSES: [PlayedStep; 4] =
+    [("writing", 10, true), ("recording", 12, false), ("starting", 13, true), ("done", 14, true)];
+
+#[test]
+fn a_handoff_on_another_host_is_followed_to_its_end_and_no_step_is_missed() {
+    let output = play(&PASSES, true, &["retry", "kai@box", "--wait"]);
+    assert_eq!(code(&output), Some(0), "{}", err(&output));
+    let continues = format!("handoff {HANDOFF}@box continues");
+    let lines = lines_of(&output);
+    assert_eq!(lines[..5], [&continues, "writing 2.0 s", "recording 1.0 s", "starting 1.0 s", "done"], "{lines:?}");
+    for line in ["document /there/d.md", &format!("successor {MIA}")] {
+        assert!(lines.iter().any(|own| own == line), "{lines:?}");
+    }
+    assert!(!err(&output).contains("not shown"), "{}", err(&output));
 }
 
 #[test]
-fn a_handoff_on_another_host_is_followed_to_its_end() {
-    let output = play(&[("writing", 10), ("starting", 13), ("done", 14)], &["retry", "kai@box", "--wait"]);
+fn without_the_right_to_views_the_steps_of_rosters_are_shown_and_the_others_said_to_be_missing() {
+    let output = play(&PASSES, false, &["retry", "kai@box", "--wait"]);
     assert_eq!(code(&output), Some(0), "{}", err(&output));
-    let text = out(&output);
-    let lines: Vec<String> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    let expected = [
-        &format!("handoff {HANDOFF}@box continues"),
-        "writing 3.0 s",
-        "starting 1.0 s",
-        "done",
-        "document /there/d.md (not written yet)",
-        &format!("successor {MIA}"),
-    ];
-    assert_eq!(lines[..4], expected[..4]);
-    assert!(lines.iter().any(|line| line == expected[5]), "{lines:?}");
+    let continues = format!("handoff {HANDOFF}@box continues");
+    assert_eq!(lines_of(&output)[..4], [&continues, "writing 3.0 s", "starting 1.0 s", "done"]);
+    let said = err(&output);
+    assert!(said.contains("tasuki fleet accept desk view") && said.contains("are not shown"), "{said}");
 }
 
 #[test]
 fn a_handoff_that_fails_on_another_host_is_1_and_says_where() {
-    let output = play(&[("writing", 10), ("failed", 12)], &["handoff", "kai@box", "--wait", "--json"]);
+    let steps = &[("writing", 10, true), ("failed", 12, true)];
+    let output = play(steps, true, &["handoff", "kai@box", "--wait", "--json"]);
     assert_eq!(code(&output), Some(1), "{}", err(&output));
     let types: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(types.first().expect("a line")["type"], "initiated");
@@ -267,12 +311,15 @@ fn a_handoff_that_fails_on_another_host_is_1_and_says_where() {
 
 #[test]
 fn a_wait_that_is_over_leaves_the_handoff_on_the_other_host_alone() {
-    let output = play(&[("writing", 10)], &["handoffs", "follow", "4444@box", "--timeout", "1s"]);
-    // The handoff had failed before: that is its end.
-    assert_eq!(code(&output), Some(1), "{}", err(&output));
-    let output = play(&[("writing", 10)], &["retry", "4444@box", "--wait", "--timeout", "2s"]);
-    assert_eq!(code(&output), Some(75));
-    assert!(err(&output).contains(&format!("The handoff {HANDOFF}@box is not affected")), "{}", err(&output));
+    for shows_views in [true, false] {
+        let steps = &[("writing", 10, true)];
+        let output = play(steps, shows_views, &["handoffs", "follow", "4444@box", "--timeout", "1s"]);
+        // The handoff had failed before: that is its end.
+        assert_eq!(code(&output), Some(1), "{}", err(&output));
+        let output = play(steps, shows_views, &["retry", "4444@box", "--wait", "--timeout", "3s"]);
+        assert_eq!(code(&output), Some(75), "{}", err(&output));
+        assert!(err(&output).contains(&format!("The handoff {HANDOFF}@box is not affected")), "{}", err(&output));
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! Follows a handoff on another host by what that host tells of itself: its roster has the step of each open handoff, and of
-//! the last that have ended.
+//! Follows a handoff on another host: by its whole view, which has each step, where that host lets this one see views and
+//! answers; else by the host's roster, which has the present step of each open handoff, and of the last that have ended.
 
+use super::looks::{HandoffLooks, Looked};
 use super::views;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
@@ -25,12 +26,27 @@ const TELL_EVERY: Duration = Duration::from_secs(15);
 /// after the answer, and leaves out what ended long ago.
 const MISSING_FOR: Duration = Duration::from_secs(20);
 
-/// A handoff on another host, put together step by step from what the host tells of it.
+/// How long views may fail to come before the roster is followed instead.
+const WITHOUT_VIEWS: Duration = Duration::from_secs(20);
+
+/// A handoff on another host: its view, or what is put together step by step from what the host tells of it.
 #[derive(Debug)]
 pub struct RemoteHandoff {
     host: HostName,
     id: String,
     view: HandoffView,
+    source: StepSource,
+}
+
+/// Where the steps of a handoff are seen.
+#[derive(Debug)]
+enum StepSource {
+    /// In the host's roster.
+    Roster,
+    /// In its views, if the first answer allows that.
+    Asked(HandoffLooks),
+    /// In its views. The last one, and when it came.
+    Views(HandoffLooks, Box<ViewFile<HandoffView>>, Instant),
 }
 
 impl RemoteHandoff {
@@ -38,7 +54,7 @@ impl RemoteHandoff {
     #[must_use]
     pub fn new(host: &HostName, id: &str) -> RemoteHandoff {
         let view = HandoffView { handoff_id: format!("{id}@{host}"), ..HandoffView::default() };
-        RemoteHandoff { host: host.clone(), id: id.to_owned(), view }
+        RemoteHandoff { host: host.clone(), id: id.to_owned(), view, source: StepSource::Roster }
     }
 
     /// A handoff with the step that its host has last told.
@@ -47,7 +63,9 @@ impl RemoteHandoff {
     /// When the host's file can't be read.
     pub fn read(home: &Home, host: &HostName, id: &str) -> Result<RemoteHandoff, CliError> {
         let mut handoff = RemoteHandoff::new(host, id);
-        handoff.update(home)?;
+        if let Some(told) = handoff.told(home)? {
+            handoff.note(&told);
+        }
         Ok(handoff)
     }
 
@@ -57,23 +75,94 @@ impl RemoteHandoff {
         &self.view
     }
 
-    /// Reads its step again; false if its host does not tell of it.
-    fn update(&mut self, home: &Home) -> Result<bool, CliError> {
+    /// What its host has last told of it.
+    fn told(&self, home: &Home) -> Result<Option<HostHandoff>, CliError> {
         let host = hosts::one(home, &self.host)?;
-        let told = host.as_ref().and_then(|host| host.handoffs.iter().find(|told| told.handoff_id == self.id));
-        told.into_iter().for_each(|told| self.note(told));
-        Ok(told.is_some())
+        Ok(host.and_then(|host| host.handoffs.iter().find(|told| told.handoff_id == self.id).cloned()))
     }
 
-    /// Adds a step if it is another one than the last. Steps that passed between two rosters are not seen.
+    /// Whether the host's roster is further than what is known: a step of it is not there, and not earlier than the last.
+    fn is_news(&self, told: &HostHandoff) -> bool {
+        let steps = &self.view.steps;
+        let is_known = steps.iter().any(|step| step.step.as_str() == told.step && step.entered_at == told.since);
+        !is_known && steps.last().is_none_or(|last| last.entered_at <= told.since)
+    }
+
+    /// Reads what is new; false if its host does not tell of it.
+    fn update(&mut self, session: &CliSession, follower: &mut Follower) -> Result<bool, CliError> {
+        let answer = match &self.source {
+            StepSource::Asked(looks) | StepSource::Views(looks, ..) => looks.answer(),
+            StepSource::Roster => None,
+        };
+        if let Some(answer) = answer {
+            self.looked(session, answer, follower);
+        }
+        let told = self.told(&session.home)?;
+        match (&self.source, &told) {
+            (StepSource::Views(looks, ..), Some(told)) if self.is_news(told) => looks.again(),
+            (StepSource::Roster, Some(told)) if self.is_news(told) => self.note(told),
+            _ => {}
+        }
+        Ok(told.is_some() || !matches!(self.source, StepSource::Roster))
+    }
+
+    /// An answer to a look has come.
+    fn looked(&mut self, session: &CliSession, answer: Looked, follower: &mut Follower) {
+        let source = std::mem::replace(&mut self.source, StepSource::Roster);
+        self.source = match (source, answer) {
+            (StepSource::Asked(looks), Ok(whole)) => {
+                self.begin_again(&whole, follower);
+                self.adopt(&whole);
+                StepSource::Views(looks, Box::new(whole), Instant::now())
+            }
+            (StepSource::Views(looks, ..), Ok(whole)) => {
+                self.adopt(&whole);
+                StepSource::Views(looks, Box::new(whole), Instant::now())
+            }
+            (StepSource::Views(looks, whole, at), Err(_)) if at.elapsed() < WITHOUT_VIEWS => {
+                StepSource::Views(looks, whole, at)
+            }
+            (_, Err(error)) => {
+                session.out.note(&self.without_views(session, &error));
+                StepSource::Roster
+            }
+            (StepSource::Roster, Ok(_)) => StepSource::Roster,
+        };
+    }
+
+    /// The view has more steps than the roster had: an end that was known before a request is not the one that is waited
+    /// for.
+    fn begin_again(&self, whole: &HandoffView, follower: &mut Follower) {
+        let Some(known) = self.view.steps.last().filter(|_| FlowEnd::of(&self.view.step).is_some()) else { return };
+        let before = whole.steps.iter().filter(|step| step.entered_at <= known.entered_at).cloned().collect();
+        *follower =
+            Follower::after(&HandoffView { step: self.view.step.clone(), steps: before, ..HandoffView::default() });
+    }
+
+    fn adopt(&mut self, whole: &HandoffView) {
+        self.view = HandoffView { handoff_id: format!("{}@{}", self.id, self.host), ..whole.clone() };
+    }
+
+    /// What is said where only the roster is followed.
+    fn without_views(&self, session: &CliSession, error: &CliError) -> String {
+        let host = &self.host;
+        let own = hosts::own_name(&session.home).ok().flatten().map(|own| own.to_string()).unwrap_or_default();
+        let why = match error.code.as_str() {
+            "not_accepted" => {
+                format!("{host} does not let this host see views (there: tasuki fleet accept {own} view)")
+            }
+            _ => format!("{host} sends no views at this moment ({})", output::one_line(&error.code)),
+        };
+        format!("{why}: steps that pass between two of its reports are not shown.")
+    }
+
+    /// Adds a step. Steps that passed between two rosters are not seen.
     fn note(&mut self, told: &HostHandoff) {
         let steps = &mut self.view.steps;
-        if steps.last().is_none_or(|last| last.step.as_str() != told.step || last.entered_at != told.since) {
-            if let Some(last) = steps.last_mut() {
-                last.left_at = Some(told.since.clone());
-            }
-            steps.push(StepView { step: told.step.as_str().into(), entered_at: told.since.clone(), left_at: None });
+        if let Some(last) = steps.last_mut() {
+            last.left_at = Some(told.since.clone());
         }
+        steps.push(StepView { step: told.step.as_str().into(), entered_at: told.since.clone(), left_at: None });
         self.view.step = told.step.as_str().into();
         self.view.agent_id.clone_from(&told.agent_id);
         self.view.error = told.error.as_ref().map(|code| StepError {
@@ -91,12 +180,20 @@ impl RemoteHandoff {
     /// last two cases the handoff itself is not touched.
     pub fn follow_to_end(mut self, session: &CliSession, mut follower: Follower) -> Result<(), CliError> {
         let interrupts = wait::watch_signals()?;
+        if let Ok(looks) = HandoffLooks::begin(&session.home, &self.host, &self.id) {
+            self.source = StepSource::Asked(looks);
+        }
         let mut live = LiveLine::new(&session.out);
         let ended = self.watch(session, &mut follower, &mut live, &|| interrupts.seen());
         live.clear()?;
         let outcome = ended.map_err(|error| wait::after_signal(self.left_alone(error)))?;
         // Only the whole view says what became of it; what the roster says is enough to end the wait.
-        let whole = views::handoff(session, &self.host, &self.id).unwrap_or_else(|_| json!(self.view).into());
+        let whole = match std::mem::replace(&mut self.source, StepSource::Roster) {
+            StepSource::Views(_, whole, _) => *whole,
+            StepSource::Asked(_) | StepSource::Roster => {
+                views::handoff(session, &self.host, &self.id).unwrap_or_else(|_| json!(self.view).into())
+            }
+        };
         wait::report_end(session, &whole, outcome)?;
         let named = HandoffView { handoff_id: self.view.handoff_id.clone(), ..HandoffView::clone(&whole) };
         follow::failure(&named, outcome).map_or(Ok(()), |error| Err(self.of_host(error)))
@@ -117,7 +214,7 @@ impl RemoteHandoff {
                 hosts::look(&session.home);
                 told = Some(Instant::now());
             }
-            if self.update(&session.home)? {
+            if self.update(session, follower)? {
                 known = Instant::now();
             } else if known.elapsed() >= MISSING_FOR {
                 known = Instant::now();
@@ -199,29 +296,71 @@ mod tests {
         news.into_iter().map(word).collect()
     }
 
+    /// As the wait does it where only the roster is seen.
+    fn hear(handoff: &mut RemoteHandoff, told: &HostHandoff) {
+        if handoff.is_news(told) {
+            handoff.note(told);
+        }
+    }
+
     #[test]
     fn each_step_that_is_told_becomes_news_once() {
         let (mut handoff, mut follower) = (handoff(), Follower::new());
         let mut news = |told: &HostHandoff| {
-            handoff.note(told);
+            hear(&mut handoff, told);
             words(follower.observe(&handoff.view))
         };
         assert_eq!(news(&told("waiting", 0)), ["entered waiting"]);
         assert!(news(&told("waiting", 0)).is_empty());
         assert_eq!(news(&told("writing", 2)), ["passed waiting 2000", "entered writing"]);
+        assert!(news(&told("waiting", 0)).is_empty(), "an older roster says nothing new");
         assert_eq!(news(&told("done", 5)), ["passed writing 3000", "Ended(Done)"]);
+    }
+
+    #[test]
+    fn after_a_retry_the_view_is_followed_from_where_the_roster_had_ended() {
+        let steps = [("waiting", 0), ("writing", 1), ("failed", 4), ("starting", 9), ("briefing", 10)];
+        let whole = |count: usize| {
+            let steps = &steps[..count];
+            let left = |at: usize| steps.get(at + 1).map(|(_, second)| told("", *second).since);
+            let view = |(at, (step, second)): (usize, &(&str, u32))| StepView {
+                step: (*step).into(),
+                entered_at: told("", *second).since,
+                left_at: left(at),
+            };
+            let step = steps.last().map_or("", |(step, _)| step).into();
+            HandoffView { step, steps: steps.iter().enumerate().map(view).collect(), ..HandoffView::default() }
+        };
+        let mut handoff = handoff();
+        hear(&mut handoff, &told("failed", 4));
+        let mut follower = Follower::after(&handoff.view);
+        handoff.begin_again(&whole(5), &mut follower);
+        handoff.adopt(&whole(5));
+        let news = words(follower.observe(&handoff.view));
+        assert_eq!(news, ["entered starting", "passed starting 1000", "entered briefing"]);
+        assert_eq!(handoff.view.handoff_id, "h@b");
+        // The roster is behind the view, then before it.
+        assert!(!handoff.is_news(&told("failed", 4)) && !handoff.is_news(&told("starting", 9)));
+        assert!(handoff.is_news(&told("reading", 12)));
+        // An old view is not the end that is waited for.
+        let mut follower = Follower::after(&handoff.view);
+        let mut stale = super::tests::handoff();
+        hear(&mut stale, &told("failed", 4));
+        stale.begin_again(&whole(3), &mut follower);
+        stale.adopt(&whole(3));
+        assert!(follower.observe(&stale.view).is_empty());
     }
 
     #[test]
     fn the_end_before_a_retry_is_not_the_end_after_it() {
         let mut handoff = handoff();
         let failed = HostHandoff { error: Some("document_missing".to_owned()), ..told("failed", 0) };
-        handoff.note(&failed);
+        hear(&mut handoff, &failed);
         let mut follower = Follower::after(&handoff.view);
         assert!(follower.observe(&handoff.view).is_empty(), "the roster is as old as before the retry");
-        handoff.note(&told("starting", 3));
+        hear(&mut handoff, &told("starting", 3));
         assert_eq!(words(follower.observe(&handoff.view)), ["entered starting"]);
-        handoff.note(&HostHandoff { since: told("", 7).since, ..failed });
+        hear(&mut handoff, &HostHandoff { since: told("", 7).since, ..failed });
         assert_eq!(words(follower.observe(&handoff.view)), ["stopped starting", "Ended(Failed)"]);
         let error = follow::failure(&handoff.view, FlowEnd::Failed).expect("it failed");
         assert_eq!(

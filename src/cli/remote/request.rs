@@ -35,12 +35,28 @@ pub struct RemoteRequest<'a> {
     pub parts: Vec<FleetPart>,
 }
 
+/// As [`ask`], for something that is asked for again and again: the file of the answer is removed. Nobody needs it later.
+///
+/// # Errors
+/// As [`ask`].
+pub fn look<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
+    let (id, answer) = answered(home, request)?;
+    let _ = std::fs::remove_file(home.fleet().join(format!("results/{id}.json")));
+    read_answer(&answer.result).map_err(|error| from_host(error, request.host))
+}
+
 /// Leaves a request for the bridge and waits for its answer. Returns the answer's `result`.
 ///
 /// # Errors
 /// The other host's refusal, or the bridge's, with its code; 69 if no bridge runs; 75 if no answer came in time. The last
 /// two say whether the request was withdrawn.
 pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
+    let (_, answer) = answered(home, request)?;
+    read_answer(&answer.result).map_err(|error| from_host(error, request.host))
+}
+
+/// Leaves a request for the bridge and waits for its answer.
+fn answered(home: &Home, request: &RemoteRequest<'_>) -> Result<(FleetId, ViewFile<FleetResultFile>), CliError> {
     hosts::require_bridge(home)?;
     let mut body = request.fields.clone();
     body.insert("v".to_owned(), Value::from(1));
@@ -64,7 +80,7 @@ pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'
         _ => error.into(),
     })?;
     let answer = wait_for_answer(home, &id, request)?;
-    read_answer(&answer.result).map_err(|error| from_host(error, request.host))
+    Ok((id, answer))
 }
 
 /// The refusal of another host, with its name; what this host's own bridge says names it already.

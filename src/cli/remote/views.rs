@@ -2,16 +2,21 @@
 //! may see them.
 
 use super::names::no_view;
+use super::request::{self, RemoteRequest};
 use crate::cli::error::CliError;
 use crate::cli::view::{ViewFile, said};
 use crate::cli::{ANSWER_SOON, CliSession};
+use crate::config::Home;
 use crate::contract::{AgentView, HandoffView};
 use crate::core::host::HostName;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+/// The kind of such a request.
+const VIEW: &str = "view";
 /// How many agents of one lineage are asked for at most.
 const MOST_AGENTS: usize = 40;
 
@@ -33,13 +38,30 @@ pub fn handoff(session: &CliSession, host: &HostName, id: &str) -> Result<ViewFi
     one(session, host, "handoffs", id)?.ok_or_else(|| no_view("handoff", id, host))
 }
 
+/// The same for a wait, which asks again and again: a host that does not answer soon is not waited for, and the question
+/// is not kept for it.
+///
+/// # Errors
+/// As [`handoff`].
+pub(super) fn look_at_handoff(
+    home: &Home,
+    host: &HostName,
+    id: &str,
+    within: Duration,
+) -> Result<ViewFile<HandoffView>, CliError> {
+    let fields = one_of("handoffs", id);
+    let request = RemoteRequest { host, kind: VIEW, fields, patience: within, ttl: Some(within), parts: Vec::new() };
+    let answer: ViewFile<ViewAnswer> = request::look(home, &request)?;
+    viewed(&answer).ok_or_else(|| no_view("handoff", id, host))
+}
+
 /// The views of all handoffs on another host that still has them.
 ///
 /// # Errors
 /// As [`super::request::ask`].
 pub fn handoffs(session: &CliSession, host: &HostName) -> Result<Vec<ViewFile<HandoffView>>, CliError> {
     let fields = Map::from_iter([("of".to_owned(), "handoffs".into())]);
-    let answer: ViewFile<ViewAnswer> = session.ask_on(Some(host), "view", fields, ANSWER_SOON)?;
+    let answer: ViewFile<ViewAnswer> = session.ask_on(Some(host), VIEW, fields, ANSWER_SOON)?;
     Ok(answer.views.iter().cloned().map(ViewFile::from).collect())
 }
 
@@ -78,7 +100,14 @@ fn one<T>(session: &CliSession, host: &HostName, of: &str, id: &str) -> Result<O
 where
     T: DeserializeOwned + Default,
 {
-    let fields = [("of", json!(of)), ("id", json!(id))].map(|(name, value)| (name.to_owned(), value));
-    let answer: ViewFile<ViewAnswer> = session.ask_on(Some(host), "view", fields.into_iter().collect(), ANSWER_SOON)?;
-    Ok(answer.view.clone().filter(Value::is_object).map(ViewFile::from))
+    let answer: ViewFile<ViewAnswer> = session.ask_on(Some(host), VIEW, one_of(of, id), ANSWER_SOON)?;
+    Ok(viewed(&answer))
+}
+
+fn one_of(of: &str, id: &str) -> Map<String, Value> {
+    [("of", json!(of)), ("id", json!(id))].map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}
+
+fn viewed<T: DeserializeOwned + Default>(answer: &ViewAnswer) -> Option<ViewFile<T>> {
+    answer.view.clone().filter(Value::is_object).map(ViewFile::from)
 }
