@@ -5,7 +5,7 @@ use super::settings::FleetSettings;
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
 use super::sweep;
 use crate::contract;
-use crate::contract::fleet::{BridgeView, LeaseWord};
+use crate::contract::fleet::{BridgeConcern, BridgeProblem, BridgeView, LeaseWord};
 use crate::files::Grade;
 use crate::fleet::Topic;
 use crate::fleet::nats::version::{SOUND_VERSIONS, is_sound};
@@ -64,8 +64,8 @@ impl Bridge {
                     tracing::warn!(version, "nats-server has known holes; replace it by {SOUND_VERSIONS}, or later");
                 }
                 self.view.connected_since = Some(self.now.rfc3339());
-                self.problem("login", None);
-                self.problem("server", None);
+                self.problem(BridgeConcern::Login, None);
+                self.problem(BridgeConcern::Server, None);
                 self.clock_looked_ms = None;
                 self.ask_for_members();
                 self.ask_for_box();
@@ -77,10 +77,13 @@ impl Bridge {
             Heard::LoginRefused => {
                 let what =
                     "The server refuses this host's login: the host was expelled, or its ticket is for another server.";
-                self.problem("login", Some(what.to_owned()));
+                self.problem(BridgeConcern::Login, Some(what.to_owned()));
             }
             Heard::Unreached(why) => {
-                self.problem("server", Some(format!("The server is not reached ({why}); tasuki-fleet tries again.")));
+                self.problem(
+                    BridgeConcern::Server,
+                    Some(format!("The server is not reached ({why}); tasuki-fleet tries again.")),
+                );
             }
             Heard::NotAllowed(what) => {
                 tracing::warn!(what, "the server does not allow it");
@@ -119,10 +122,10 @@ impl Bridge {
         match FleetSettings::load(&self.folder) {
             Ok(settings) => {
                 self.settings = settings;
-                self.problem("settings", None);
+                self.problem(BridgeConcern::Settings, None);
             }
             // The last settings that could be read still count.
-            Err(error) => self.problem("settings", Some(error.message)),
+            Err(error) => self.problem(BridgeConcern::Settings, Some(error.message)),
         }
     }
 
@@ -181,7 +184,7 @@ impl Bridge {
     fn box_looked(&mut self, created: Result<String, CourierError>) {
         match created {
             Ok(created) => {
-                self.problem("box", None);
+                self.problem(BridgeConcern::Letters, None);
                 if self.box_created.as_ref().is_some_and(|known| *known != created) {
                     tracing::warn!(
                         "the stream of letters is another one than before; open requests are published again"
@@ -196,7 +199,7 @@ impl Bridge {
             Err(CourierError::Refused(why)) => {
                 let what =
                     format!("The server has no stream of letters for this fleet ({why}); run: tasuki fleet setup");
-                self.problem("box", Some(what));
+                self.problem(BridgeConcern::Letters, Some(what));
             }
             Err(_) => {}
         }
@@ -212,7 +215,7 @@ impl Bridge {
             LeaseWord::None
         };
         let server = self.courier.server();
-        let (hosts_seen_at, problem) = (self.directory.read_at(), self.problems.values().next().cloned());
+        let hosts_seen_at = self.directory.read_at();
         let waiting = self.asking.open() as u64;
         let is_same = self.view.lease == lease && self.view.server == server && self.view.waiting == waiting;
         if is_same && self.view.hosts_seen_at == hosts_seen_at && self.now.boot_ms < self.view_due_ms {
@@ -221,7 +224,8 @@ impl Bridge {
         self.view_due_ms = self.now.boot_ms.saturating_add(HEARTBEAT_MS);
         let heartbeat = self.now.rfc3339();
         let lease = lease.into();
-        self.view = BridgeView { heartbeat, lease, server, waiting, hosts_seen_at, problem, ..self.view.clone() };
+        self.view = BridgeView { heartbeat, lease, server, waiting, hosts_seen_at, ..self.view.clone() };
+        self.view.have(self.problems.iter().map(|(about, message)| BridgeProblem::new(*about, message)).collect());
         if let Err(error) = self.folder.write("", "bridge.json", contract::text(&self.view).as_bytes(), Grade::Fast) {
             tracing::warn!("{error}");
         }

@@ -3,6 +3,7 @@
 use super::audit::AuditLine;
 use super::members_file;
 use super::state::{Bridge, Done};
+use crate::contract::fleet::BridgeConcern;
 use crate::fleet::lease::{LeaseAct, OursSeen, RosterStanding};
 use crate::fleet::nats::{CourierError, PutOutcome, StoredRoster};
 use crate::fleet::{Learnt, Member, MemberList, Roster, Topic};
@@ -122,7 +123,7 @@ impl Bridge {
             }
             Ok(None) => {
                 let what = "The server has no list of members for this fleet; run: tasuki fleet setup";
-                self.problem("members", Some(what.to_owned()));
+                self.problem(BridgeConcern::Members, Some(what.to_owned()));
             }
             Err(error) => tracing::debug!(error = error.to_string(), "the list of members can't be read"),
         }
@@ -133,7 +134,7 @@ impl Bridge {
             Ok(list) => list,
             Err(error) => {
                 let what = format!("The list of members at the server is not believed: {error}.");
-                return self.problem("members", Some(what));
+                return self.problem(BridgeConcern::Members, Some(what));
             }
         };
         if self.members.learn(list) == Learnt::Newer {
@@ -152,7 +153,7 @@ impl Bridge {
         self.is_member = is_member;
         let what =
             "This host is not in the list of members: it was expelled, or another home was admitted under its name.";
-        self.problem("members", (!is_member).then(|| what.to_owned()));
+        self.problem(BridgeConcern::Members, (!is_member).then(|| what.to_owned()));
     }
 
     /// A roster or the list of members has changed at the server, or somebody says so.

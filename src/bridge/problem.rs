@@ -4,22 +4,36 @@ use super::folder::FleetFolder;
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::config::{Config, Home, OperatorCommand};
+use crate::contract::fleet::{BridgeConcern, BridgeProblem, LeaseWord};
 use crate::contract::{self, BridgeView, ErrorFile};
 use crate::files::Grade;
 use crate::fleet::LeaseProblem;
 use crate::notify;
 
-/// Writes it into `bridge.json`, runs `notify.command`, and returns the error with which the bridge ends.
-pub(super) async fn tell(home: &Home, folder: &FleetFolder, problem: &LeaseProblem) -> CliError {
-    let error = in_words(problem);
+/// Why the last bridge of this home has ended, if it must not serve.
+pub(super) fn last_told(folder: &FleetFolder) -> Option<String> {
+    let problems = kept_view(folder).problems;
+    problems.into_iter().find(|problem| problem.about == BridgeConcern::Lease).map(|problem| problem.message)
+}
+
+fn kept_view(folder: &FleetFolder) -> BridgeView {
     let kept = folder.read("", "bridge.json").ok().flatten();
-    let view: BridgeView = kept.and_then(|bytes| contract::read(&bytes).ok().flatten()).unwrap_or_default();
-    let view =
-        BridgeView { problem: Some(error.message.clone()), lease: contract::fleet::LeaseWord::None.into(), ..view };
+    kept.and_then(|bytes| contract::read(&bytes).ok().flatten()).unwrap_or_default()
+}
+
+/// Writes it into `bridge.json`, runs `notify.command`, and returns the error with which the bridge ends.
+///
+/// `told`: why the last bridge has ended. launchd starts a bridge again and again: a person is told of each cause once.
+pub(super) async fn tell(home: &Home, folder: &FleetFolder, problem: &LeaseProblem, told: Option<&str>) -> CliError {
+    let error = in_words(problem);
+    let mut view = BridgeView { lease: LeaseWord::None.into(), ..kept_view(folder) };
+    view.have(vec![BridgeProblem::new(BridgeConcern::Lease, &error.message)]);
     if let Err(unwritten) = folder.write("", "bridge.json", contract::text(&view).as_bytes(), Grade::Durable) {
         tracing::warn!("{unwritten}");
     }
-    notify_operator(home, &error).await;
+    if told != Some(error.message.as_str()) {
+        notify_operator(home, &error).await;
+    }
     error
 }
 
@@ -60,5 +74,31 @@ fn in_words(problem: &LeaseProblem) -> CliError {
             format!("This home was put back to an older state: its bridge of {since} was further. This one has ended and carries nothing out."),
         )
         .hint("Join again as a new home, so that nothing that was sent to the old one is carried out twice: tasuki fleet rejoin"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::folder::of_test;
+    use super::super::runtime::wait_for;
+    use super::*;
+
+    #[test]
+    fn each_cause_is_told_once_however_often_a_bridge_is_started() {
+        let (dir, home, folder) = of_test();
+        let notices = dir.path().join("notices");
+        let script = format!("cat >> '{}'; echo >> '{}'", notices.display(), notices.display());
+        let config = format!("[notify]\ncommand = [\"/bin/sh\", \"-c\", {script:?}]\n");
+        std::fs::write(home.config(), config).expect("written");
+        let tell_of = |since: &str| {
+            let told = last_told(&folder);
+            let problem = LeaseProblem::HostTaken(since.to_owned());
+            let ended = wait_for(async { Ok(tell(&home, &folder, &problem, told.as_deref()).await) });
+            assert_eq!(ended.expect("it is told").code, "host_taken");
+            std::fs::read_to_string(&notices).unwrap_or_default().lines().count()
+        };
+        assert_eq!([tell_of("noon"), tell_of("noon"), tell_of("one"), tell_of("one")], [1, 1, 2, 2]);
+        let view = kept_view(&folder);
+        assert!(view.problem.is_some_and(|problem| problem.contains("since one")) && view.problems.len() == 1);
     }
 }

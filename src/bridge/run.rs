@@ -107,6 +107,7 @@ async fn serve(
         done: done_to,
         serves: serves_to,
     };
+    let told = problem::last_told(&folder);
     let mut bridge = Bridge::new(parts)?;
     let mut changes = changes(&courier, bridge.directory.wants_changes.subscribe());
     let (mut folders, mut alarm) = (FolderWatch::new(home), Alarm::new());
@@ -128,7 +129,7 @@ async fn serve(
         };
         bridge.take(event);
         if let Some(ended) = bridge.ended.take() {
-            return Err(problem::tell(home, &folder, &ended).await);
+            return Err(problem::tell(home, &folder, &ended, told.as_deref()).await);
         }
     }
     courier.close().await;

@@ -5,10 +5,10 @@ use super::answers;
 use super::audit::AuditLine;
 use super::judging::in_words;
 use super::out::{FleetRefused, MAIN_PART, kind_of};
-use super::personas;
 use super::serving::{Serving, WaitingLetter};
 use super::settings::LONGEST_TTL;
 use super::state::{Bridge, Done};
+use super::{personas, sweep};
 use crate::cli::error::CliError;
 use crate::contract::{self, ResultFile};
 use crate::core::id::RequestId;
@@ -159,7 +159,7 @@ impl Bridge {
             Judged::Refuse(refusal) => {
                 let refused = in_words(refusal, &serving.kind, &serving.header.from);
                 let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
-                serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
+                serving.answer = Some(self.tell(rid, &result)?);
             }
             Judged::IdReused => {
                 let refused = FleetRefused::new(409, "id_reused", "Another request of this id came here before.");
@@ -175,7 +175,7 @@ impl Bridge {
                 let parts = parts.get(1..).unwrap_or_default();
                 self.write_down(rid, &serving.request, &[])?;
                 let result = personas::put((&self.home, &self.folder), rid, &serving.request, parts, &self.now);
-                serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
+                serving.answer = Some(self.tell(rid, &result)?);
             }
             Judged::CarryOut => {
                 let parts = parts.get(1..).unwrap_or_default();
@@ -186,6 +186,17 @@ impl Bridge {
             Judged::NotAuthentic(_) | Judged::Later => {}
         }
         Ok(())
+    }
+
+    /// Writes down what the bridge itself answers. A host that is refused all the time can't fill the folder.
+    fn tell(&mut self, rid: &RequestId, result: &ResultFile) -> Result<Vec<u8>, CliError> {
+        let answer = answers::tell(&self.folder, rid, result)?;
+        self.told += 1;
+        if self.told >= sweep::TOLD_AT_ONCE {
+            self.told = 0;
+            sweep::newest_refusals_only(&self.folder);
+        }
+        Ok(answer)
     }
 
     /// Puts a request into the spool. What was put there is written down before: if the bridge dies, nobody may be told

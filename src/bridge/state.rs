@@ -14,7 +14,7 @@ use super::settings::FleetSettings;
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::config::Home;
-use crate::contract::fleet::BridgeView;
+use crate::contract::fleet::{BridgeConcern, BridgeView};
 use crate::core::host::{FleetId, HostName};
 use crate::core::id::RequestId;
 use crate::core::time::Now;
@@ -102,7 +102,9 @@ pub(super) struct Bridge {
     pub(super) view: BridgeView,
     pub(super) view_due_ms: u64,
     /// What is wrong, by what it is about.
-    pub(super) problems: BTreeMap<&'static str, String>,
+    pub(super) problems: BTreeMap<BridgeConcern, String>,
+    /// How many answers of its own the bridge has written down since the oldest were looked for.
+    pub(super) told: usize,
     /// Why the bridge must end.
     pub(super) ended: Option<LeaseProblem>,
 }
@@ -154,6 +156,7 @@ impl Bridge {
             is_member: true,
             view_due_ms: now.boot_ms,
             problems: BTreeMap::new(),
+            told: 0,
             ended: None,
             home,
             folder,
@@ -198,8 +201,8 @@ impl Bridge {
     }
 
     /// Notes what is wrong with something, for `bridge.json` and doctor; none if nothing is any more.
-    pub(super) fn problem(&mut self, about: &'static str, what: Option<String>) {
-        if self.problems.get(about) == what.as_ref() {
+    pub(super) fn problem(&mut self, about: BridgeConcern, what: Option<String>) {
+        if self.problems.get(&about) == what.as_ref() {
             return;
         }
         match what {
@@ -207,7 +210,7 @@ impl Bridge {
                 tracing::warn!("{what}");
                 self.problems.insert(about, what);
             }
-            None => drop(self.problems.remove(about)),
+            None => drop(self.problems.remove(&about)),
         }
         self.view_due_ms = self.now.boot_ms;
     }

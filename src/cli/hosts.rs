@@ -98,7 +98,7 @@ fn no_bridge(home: &Home, seen: Option<&BridgeView>, now_ms: i64) -> CliError {
     let error = |message: String| CliError::new(exit::UNAVAILABLE, "no_bridge", message);
     match heartbeat {
         Some((seen, age_ms)) if age_ms <= HOST_STALE_MS => {
-            let problem = said(seen.problem.as_deref()).map(|problem| format!(" {}", sanitise(problem)));
+            let problem = seen.all_problems().map(|problem| format!(" {}", sanitise(&problem)));
             let message =
                 format!("The bridge of {root} is not connected to the fleet's server.{}", problem.unwrap_or_default());
             error(message).hint("It tries again by itself. Only one bridge is needed: tasuki fleet run")

@@ -2,6 +2,8 @@
 //! are not meant for.
 
 use crate::fleet::{TestFleet, TestHost, text};
+use crate::support::stage::PATIENCE;
+use crate::support::stage_files::names;
 use crate::support::tally;
 use async_nats::{Client, ConnectOptions, HeaderMap};
 use serde_json::{Value, json};
@@ -218,4 +220,42 @@ fn the_server_lets_a_member_do_little_else() {
     });
     assert_eq!(a.ask("last", "b", &json!({"kind": "view", "of": "agents"}))["status"], 200, "b serves on");
     tally::add(tally::INPUTS, 31);
+}
+
+/// More refusals than a host may have, and those between two looks for the oldest.
+const FLOOD: usize = 1_700;
+/// The most that lie there at any time.
+const MOST_REFUSALS: usize = 1_500;
+
+#[test]
+fn a_member_that_is_refused_all_the_time_fills_no_folder() {
+    let Some(fleet) = TestFleet::new(&["a", "b", "m"]) else { return };
+    let (a, b, m) = (fleet.host("a"), fleet.host("b"), fleet.host("m"));
+    assert_eq!(a.ask("first", "b", &json!({"kind": "view", "of": "agents"}))["status"], 403);
+    m.kill_bridge();
+    let told = || -> usize {
+        let names = names(&b.files("told"));
+        names.iter().filter(|name| name.starts_with("fleet.m.")).count()
+    };
+    let mut most = 0;
+    on_a_runtime(async {
+        let mallory = Mallory::of(m).await;
+        let request = json!({"v": 1, "kind": "view", "of": "agents"});
+        let deadline = std::time::Instant::now() + PATIENCE * 3;
+        for number in 0..FLOOD {
+            let letter = mallory.letter("m", "b", &format!("flood-{number}"), &request);
+            // Its box at the server is full until b has taken some.
+            while !mallory.put("tk.test.box.b.m.req".to_owned(), letter.clone()).await {
+                assert!(std::time::Instant::now() < deadline, "b does not take {number}");
+            }
+            if number % 50 == 0 {
+                most = most.max(told());
+            }
+        }
+    });
+    let refused = |line: &&Value| line["host"] == "m" && line["status"] == "403 not_accepted";
+    b.until("all of them are refused", || b.audit().iter().filter(refused).count() >= FLOOD);
+    let left = told();
+    assert!(most.max(left) <= MOST_REFUSALS && left >= 1_000, "{most} at most, {left} left");
+    assert!(b.files("told").join("fleet.a.first.json").exists(), "that of another host stays");
 }

@@ -41,7 +41,7 @@ fn judge(facts: &BridgeFacts) -> Line {
         shell_word(&facts.home)
     );
     let view = facts.view.clone().unwrap_or_default();
-    let problem = said(view.problem.as_deref()).map(|problem| problem.trim_end_matches('.').to_owned());
+    let problem = view.all_problems().map(|problem| problem.trim_end_matches('.').to_owned());
     if !facts.runs {
         let last = problem.map(|problem| format!("; the last one said: {problem}")).unwrap_or_default();
         return fail(
@@ -115,6 +115,7 @@ fn judge_waiting(count: usize, oldest: Option<(i64, &str)>, id: &str) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::fleet::{BridgeConcern, BridgeProblem};
 
     fn facts() -> BridgeFacts {
         let view = BridgeView {
@@ -151,6 +152,9 @@ mod tests {
         assert_eq!(both(|_, view| view.lease = LeaseWord::Waiting.into()), "ok warn");
         assert_eq!(both(|_, view| (view.server, view.lease) = (None, LeaseWord::None.into())), "ok fail");
         assert_eq!(both(|_, view| view.problem = Some("Copied.".to_owned())), "fail ok");
+        let two = [(BridgeConcern::Login, "It refuses us."), (BridgeConcern::Settings, "A key is wrong.")];
+        let (bridge, _) = found(|_, view| view.have(two.map(|(about, what)| BridgeProblem::new(about, what)).into()));
+        assert_eq!(bridge.said, "It refuses us. A key is wrong");
     }
 
     #[test]
