@@ -1,7 +1,8 @@
 //! `tasuki-fleet run`: starts the bridge, and hands it one event after the other until it is told to end.
 
 use super::folder::FleetFolder;
-use super::identity::{Membership, not_a_member};
+use super::identity::Membership;
+use super::lock::{LOCK, lock};
 use super::machine::BridgeEvent;
 use super::roster::journal_seq;
 use super::runtime::wait_for;
@@ -15,13 +16,11 @@ use crate::clock::Clock;
 use crate::clock::alarm::Alarm;
 use crate::config::Home;
 use crate::core::text::sha256;
-use crate::exit;
 use crate::fleet::lease::Own;
 use crate::fleet::nats::{ArrivedLetter, NatsCourier};
 use crate::fleet::{Members, What};
-use nix::fcntl::{Flock, FlockArg};
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -38,32 +37,18 @@ const ANSWERS: usize = 256;
 /// This home has joined no fleet, another bridge runs on it, its files can't be used; or it must not serve.
 pub(crate) fn run(home: &Home) -> Result<(), CliError> {
     let folder = FleetFolder::open(home)?;
+    // Under the lock, for a command that makes this home a member no more, or another one, holds it meanwhile.
+    let lock = lock(&folder)?;
     let settings = FleetSettings::load(&folder)?;
     let member = Membership::load(&folder, &settings)?;
-    let lock = lock(&folder)?;
     let seen = SeenFile::load(&folder);
     let own = own(&folder, home, &member, &lock, seen.last_n)?;
     wait_for(serve(home, folder, settings, member, (own, seen)))
 }
 
-/// Holds the home's lock: one bridge for a home. `join` makes the file, and nobody replaces it.
-fn lock(folder: &FleetFolder) -> Result<Flock<File>, CliError> {
-    let path = folder.path("", "lock");
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).custom_flags(nix::libc::O_NOFOLLOW).open(&path);
-    let file = file.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => not_a_member(),
-        _ => CliError::file("Can't open", &path, &error),
-    })?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
-        let message = format!("Another tasuki-fleet runs on {} already.", folder.path("", "").display());
-        CliError::new(exit::TRY_AGAIN, "bridge_runs", message)
-    })
-}
-
 /// What tells this bridge apart from a copy of its home. A copy has another lock file, so another inode.
 fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File, last_n: u64) -> Result<Own, CliError> {
-    let meta = lock.metadata().map_err(|error| CliError::file("Can't check", &folder.path("", "lock"), &error))?;
+    let meta = lock.metadata().map_err(|error| CliError::file("Can't check", &folder.path("", LOCK), &error))?;
     let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_else(|_| {
         nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     });
@@ -167,22 +152,4 @@ fn changes(courier: &NatsCourier, mut wanted: watch::Receiver<bool>) -> mpsc::Re
 
 fn signals(kind: SignalKind) -> Result<tokio::signal::unix::Signal, CliError> {
     signal(kind).map_err(|error| CliError::refused("signal", format!("Signals can't be awaited: {error}.")))
-}
-
-/// Makes the lock file, if it is missing.
-///
-/// # Errors
-/// The system's.
-pub(super) fn make_lock(folder: &FleetFolder) -> Result<(), CliError> {
-    let path = folder.path("", "lock");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
-    options.open(&path).map(drop).map_err(|error| CliError::file("Can't make", &path, &error))
-}
-
-/// Whether a bridge of this program holds the home's lock.
-#[must_use]
-pub(super) fn is_running(folder: &FleetFolder) -> bool {
-    let file = File::open(folder.path("", "lock"));
-    file.is_ok_and(|file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err())
 }

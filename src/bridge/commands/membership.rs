@@ -6,8 +6,8 @@ use crate::bridge::admission::{KeyLine, Ticket, save_ticket};
 use crate::bridge::identity::save_keys;
 use crate::bridge::identity::{self, HostFile, JoinedFleet, not_a_member};
 use crate::bridge::leaving::{answer_all_open, note_all_begun};
+use crate::bridge::lock::{BridgeLock, LOCK, lock, make_lock};
 use crate::bridge::owner::{FleetOwner, OwnerFile};
-use crate::bridge::run::{is_running, make_lock};
 use crate::bridge::runtime::wait_for;
 use crate::bridge::seen::SEEN;
 use crate::bridge::settings::forget_rights;
@@ -15,7 +15,6 @@ use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::cli::view::read_bytes;
 use crate::core::host::HostName;
-use crate::exit;
 use crate::files::Grade;
 use crate::fleet::{AccountKey, HostKeys};
 use clap::Args;
@@ -254,27 +253,24 @@ pub(super) fn expel(session: &CliSession, args: &ExpelArgs) -> Result<(), CliErr
     session.report(&json!({"status": "expelled", "host": args.host}), &line)
 }
 
-/// Refuses while a bridge runs on this home.
-fn without_bridge(ground: &Ground) -> Result<(), CliError> {
-    if !is_running(&ground.folder) {
-        return Ok(());
-    }
-    Err(CliError::new(exit::TRY_AGAIN, "bridge_runs", "tasuki-fleet runs on this home. Nothing was changed.")
-        .hint("Stop it first: tasuki fleet service uninstall, or end `tasuki fleet run`."))
+/// Refuses while a bridge runs on this home, and lets none start as long as what it returns is held.
+fn without_bridge(ground: &Ground) -> Result<Option<BridgeLock>, CliError> {
+    let held = ground.folder.path("", LOCK).try_exists().is_ok_and(|there| there).then(|| lock(&ground.folder));
+    held.transpose()
 }
 
 /// Makes this home a member no more. What others have sent it stays with the server until the owner expels the host.
 pub(super) fn leave(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (host, fleet) = joined(&ground)?;
-    without_bridge(&ground)?;
+    let _lock = without_bridge(&ground)?;
     if OwnerFile::load(&ground.folder)?.is_some() {
         let owner = ground.folder.path("", crate::bridge::owner::OWNER);
         session.out.note(&format!("The fleet's own key stays in {}.", owner.display()));
     }
     answer_all_open(&ground.folder, &host.name)?;
     forget_rights(&ground.folder)?;
-    for name in ["host.json", "jwt", "key", "members.json", SEEN, "bridge.json", "lock"] {
+    for name in ["host.json", "jwt", "key", "members.json", SEEN, "bridge.json", LOCK] {
         ground.folder.remove("", name)?;
     }
     for name in ground.folder.names("hosts")? {
@@ -291,7 +287,7 @@ pub(super) fn leave(session: &CliSession) -> Result<(), CliError> {
 pub(super) fn moved(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (host, _) = joined(&ground)?;
-    without_bridge(&ground)?;
+    let _lock = without_bridge(&ground)?;
     HostFile { was_moved: true, ..host.clone() }.save(&ground.folder)?;
     let line =
         format!("The bridge of {} starts here the next time, even if its last one ran on another machine.", host.name);
@@ -302,7 +298,7 @@ pub(super) fn moved(session: &CliSession) -> Result<(), CliError> {
 pub(super) fn rejoin(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (host, _) = joined(&ground)?;
-    without_bridge(&ground)?;
+    let _lock = without_bridge(&ground)?;
     if !ground.settings.key_command.is_empty() {
         let message = "The key of this home comes from key_command, so it can't be made new here. Nothing was changed.";
         return Err(CliError::refused("key_command", message).hint(

@@ -2,8 +2,8 @@
 
 use super::finding::{fail, ok, skipped, span, warn};
 use crate::bridge::folder::FleetFolder;
+use crate::bridge::lock::is_running;
 use crate::bridge::out;
-use crate::bridge::run::is_running;
 use crate::cli::doctor::Line;
 use crate::cli::hosts;
 use crate::cli::view::said;

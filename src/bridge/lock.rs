@@ -1,0 +1,140 @@
+//! `fleet/lock`: one bridge for a home. `join` makes the file, and nobody replaces it.
+
+use super::folder::FleetFolder;
+use super::identity::not_a_member;
+use crate::cli::error::CliError;
+use crate::exit;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::time::{Duration, Instant};
+
+/// The file's name.
+pub(super) const LOCK: &str = "lock";
+/// How long the lock is tried for: a look at whether a bridge runs holds it for a moment too.
+const TRY_FOR: Duration = Duration::from_secs(1);
+/// How often.
+const TRY_EVERY: Duration = Duration::from_millis(20);
+
+/// The lock, as long as it is held.
+pub(super) type BridgeLock = Flock<File>;
+
+/// Holds the home's lock.
+///
+/// # Errors
+/// 75 `bridge_runs` if a bridge holds it; this home has joined no fleet.
+pub(super) fn lock(folder: &FleetFolder) -> Result<BridgeLock, CliError> {
+    let path = folder.path("", LOCK);
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => not_a_member(),
+        _ => CliError::file("Can't lock", &path, &error),
+    };
+    let mut file = open(folder).map_err(failed)?;
+    let end = Instant::now() + TRY_FOR;
+    let held = loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(held) => break held,
+            Err((again, Errno::EWOULDBLOCK)) if Instant::now() < end => file = again,
+            Err((_, Errno::EWOULDBLOCK)) => return Err(bridge_runs(folder)),
+            Err((_, error)) => return Err(failed(error.into())),
+        }
+        std::thread::sleep(TRY_EVERY);
+    };
+    // `leave` removes the file while it holds it: what was waited for may be gone.
+    let named = std::fs::symlink_metadata(&path).map_err(failed)?;
+    let own = held.metadata().map_err(failed)?;
+    if (named.dev(), named.ino()) == (own.dev(), own.ino()) { Ok(held) } else { Err(not_a_member()) }
+}
+
+fn bridge_runs(folder: &FleetFolder) -> CliError {
+    let message = format!("A tasuki-fleet runs on {} already.", folder.path("", "").display());
+    CliError::new(exit::TRY_AGAIN, "bridge_runs", message)
+        .hint("To stop it: tasuki fleet service uninstall, or end `tasuki fleet run`.")
+}
+
+/// Opens the file; a link, a pipe and the like are none.
+fn open(folder: &FleetFolder) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+    let file = options.read(true).write(true).custom_flags(flags).open(folder.path("", LOCK))?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a plain file")) }
+}
+
+/// Makes the file, if it is missing.
+///
+/// # Errors
+/// The system's, or something else lies there.
+pub(super) fn make_lock(folder: &FleetFolder) -> Result<(), CliError> {
+    let path = folder.path("", LOCK);
+    let mut options = OpenOptions::new();
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+    let made = options.open(&path).and_then(|_| open(folder));
+    made.map(drop).map_err(|error| CliError::file("Can't make", &path, &error))
+}
+
+/// Whether a bridge of this program holds the lock.
+#[must_use]
+pub(super) fn is_running(folder: &FleetFolder) -> bool {
+    let held = open(folder).map(|file| Flock::lock(file, FlockArg::LockSharedNonblock));
+    matches!(held, Ok(Err((_, Errno::EWOULDBLOCK))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::folder::of_test;
+    use super::*;
+
+    #[test]
+    fn one_bridge_holds_the_lock_and_a_look_sees_it() {
+        let (_dir, _, folder) = of_test();
+        assert_eq!(lock(&folder).expect_err("no fleet").code, "no_fleet");
+        make_lock(&folder).expect("made");
+        assert!(!is_running(&folder));
+        let held = lock(&folder).expect("free");
+        assert!(is_running(&folder));
+        assert_eq!(lock(&folder).expect_err("held").code, "bridge_runs");
+        drop(held);
+        assert!(!is_running(&folder) && lock(&folder).is_ok());
+    }
+
+    #[test]
+    fn a_look_does_not_stop_a_bridge_from_starting() {
+        let (_dir, _, folder) = of_test();
+        make_lock(&folder).expect("made");
+        let look = Flock::lock(open(&folder).expect("there"), FlockArg::LockSharedNonblock).expect("free");
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(look);
+        });
+        assert!(lock(&folder).is_ok());
+        ends.join().expect("it ends");
+    }
+
+    #[test]
+    fn the_lock_of_a_home_that_has_left_meanwhile_is_none() {
+        let (_dir, _, folder) = of_test();
+        make_lock(&folder).expect("made");
+        let leaves = lock(&folder).expect("free");
+        let starts = std::thread::spawn({
+            let folder = folder.clone();
+            move || lock(&folder)
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        folder.remove("", LOCK).expect("removed");
+        drop(leaves);
+        assert_eq!(starts.join().expect("it ends").expect_err("it has left").code, "no_fleet");
+    }
+
+    #[test]
+    fn a_pipe_or_a_link_is_not_a_lock_and_stops_nobody_who_looks() {
+        let (_dir, _, folder) = of_test();
+        nix::unistd::mkfifo(&folder.path("", LOCK), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        assert!(!is_running(&folder) && lock(&folder).is_err() && make_lock(&folder).is_err());
+        folder.remove("", LOCK).expect("removed");
+        std::os::unix::fs::symlink("elsewhere", folder.path("", LOCK)).expect("a link");
+        assert!(!is_running(&folder) && lock(&folder).is_err() && make_lock(&folder).is_err());
+    }
+}
