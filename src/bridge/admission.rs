@@ -25,7 +25,7 @@ pub(crate) struct Ticket {
     pub(crate) servers: Vec<String>,
     /// The certificate of its authority; none if the system knows that authority.
     pub(crate) ca: Option<String>,
-    /// The domain of its streams.
+    /// The domain of its streams; empty if they have none.
     pub(crate) domain: String,
     /// The newcomer's claims.
     pub(crate) jwt: String,
@@ -49,8 +49,10 @@ pub(crate) struct KeyLine {
 /// # Errors
 /// The system's.
 pub(crate) fn save_ticket(folder: &FleetFolder, host: &HostFile, ticket: &Ticket) -> Result<(), CliError> {
-    if let Some(ca) = &ticket.ca {
-        folder.write("", CA, ca.as_bytes(), Grade::Durable)?;
+    match &ticket.ca {
+        Some(ca) => folder.write("", CA, ca.as_bytes(), Grade::Durable)?,
+        // That of a former fleet says nothing of this one's server.
+        None => folder.remove("", CA)?,
     }
     folder.write("", JWT, ticket.jwt.as_bytes(), Grade::Durable)?;
     let Ticket { fleet: name, fleet_key: key, servers, domain, .. } = ticket.clone();
@@ -141,6 +143,8 @@ mod tests {
         assert_eq!((member.keys.user_key(), member.jwt.as_str()), (keys.user_key(), "a.b.c"));
         let access = member.access(&folder, &settings).expect("encrypted");
         assert_eq!((access.domain.as_str(), access.ca), ("hub", Some(folder.path("", CA))));
+        save_ticket(&folder, &host, &Ticket { ca: None, ..ticket() }).expect("saved");
+        assert!(!folder.path("", CA).exists(), "the authority of another ticket");
         std::fs::write(folder.path("", KEY), "SUABC\n").expect("written");
         assert_eq!(Membership::load(&folder, &settings).expect_err("a bad key").code, "bad_key");
     }

@@ -56,7 +56,7 @@ pub(crate) struct JoinedFleet {
     pub(crate) key: AccountKey,
     /// The server's addresses.
     pub(crate) servers: Vec<String>,
-    /// The domain of the server's streams.
+    /// The domain of the server's streams; empty if they have none.
     pub(crate) domain: String,
 }
 

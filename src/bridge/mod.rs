@@ -2,7 +2,7 @@
 //! spool, as commands are: it reads views and results, and drops request files. The sidecar knows nothing of it.
 //!
 //! 1. `commands`: what a person does: making a server's folder, joining, admitting, rights, looking.
-//! 2. `folder`, `settings`, `identity`, `admission`, `owner`: `HOME/fleet` and what lies in it.
+//! 2. `folder`, `settings`, `identity`, `admission`, `owner`, `owner_file`: `HOME/fleet` and what lies in it.
 //! 3. `run`, `lock`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`: being this
 //!    host, and no other bridge being it too. `asks`: requests of this host, with `out` and `leaving`, their files. `serves`: requests
 //!    to this host, with `judging`, `answers` and `personas`.
@@ -28,6 +28,7 @@ mod members_file;
 mod name;
 mod out;
 mod owner;
+mod owner_file;
 mod personas;
 mod problem;
 mod roster;

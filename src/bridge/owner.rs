@@ -1,97 +1,33 @@
-//! The fleet's owner: the seeds by which members are admitted and expelled. They lie on one machine. The server needs
-//! none of them, and no other host has them.
+//! The fleet's owner, at the server: admits and expels members, by the seeds in `owner_file`.
 
 use super::admission::{KeyLine, Ticket};
 use super::folder::FleetFolder;
 use super::identity::{self, JoinedFleet};
 use super::members_file;
+use super::owner_file::OwnerFile;
 use super::settings::FleetSettings;
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::core::host::HostName;
 use crate::core::time::Now;
 use crate::exit;
-use crate::files::Grade;
 use crate::fleet::nats::admin::{FleetAdmin, push_account};
 use crate::fleet::nats::{CourierError, PutOutcome, ServerAccess};
-use crate::fleet::{FleetKeys, Member, MemberList, ServerKeys, Topic, UserKey, jwt};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use crate::fleet::{FleetKeys, LoginKey, Member, MemberList, Topic, UserKey, jwt};
 
-/// The file of the owner's seeds.
-pub(super) const OWNER: &str = "owner.json";
 /// How often the list of members is written again when another change came first.
 const TRIES: usize = 5;
-
-/// `fleet/owner.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OwnerFile {
-    v: u8,
-    /// The seed of the fleet's key.
-    fleet: String,
-    /// The seeds of the server's operator and of its system account; none where another party runs the server.
-    operator: Option<String>,
-    system: Option<String>,
-    /// The keys that were expelled, with the second since when.
-    #[serde(default)]
-    expelled: BTreeMap<UserKey, i64>,
-    /// Hosts whose expulsion has begun, with their keys: it can be repeated until all of it is done.
-    #[serde(default)]
-    expelling: BTreeMap<HostName, UserKey>,
-}
 
 /// The owner, at the server.
 pub(super) struct FleetOwner<'a> {
     folder: &'a FleetFolder,
     file: OwnerFile,
     keys: FleetKeys,
+    login: LoginKey,
     fleet: JoinedFleet,
     access: ServerAccess,
     admin: FleetAdmin,
     now: Now,
-}
-
-impl OwnerFile {
-    pub(super) fn new(fleet: &FleetKeys, server: &ServerKeys) -> OwnerFile {
-        let [operator, system] = server.seeds();
-        OwnerFile {
-            v: 1,
-            fleet: fleet.seed(),
-            operator: Some(operator),
-            system: Some(system),
-            expelled: BTreeMap::new(),
-            expelling: BTreeMap::new(),
-        }
-    }
-
-    /// Reads the owner's seeds of this home; none if they lie elsewhere.
-    ///
-    /// # Errors
-    /// The file can't be read.
-    pub(super) fn load(folder: &FleetFolder) -> Result<Option<OwnerFile>, CliError> {
-        let Some(bytes) = folder.read("", OWNER)? else { return Ok(None) };
-        OwnerFile::parse(&bytes).map(Some)
-    }
-
-    pub(super) fn parse(bytes: &[u8]) -> Result<OwnerFile, CliError> {
-        serde_json::from_slice(bytes)
-            .map_err(|_| CliError::config("bad_key", "The file of the fleet's seeds can't be read."))
-    }
-
-    /// # Errors
-    /// The system's.
-    pub(super) fn save(&self, folder: &FleetFolder) -> Result<(), CliError> {
-        folder.write("", OWNER, &serde_json::to_vec(self).expect("a plain value"), Grade::Durable)
-    }
-
-    pub(super) fn keys(&self) -> Result<FleetKeys, CliError> {
-        FleetKeys::from_seed(&self.fleet)
-            .map_err(|error| CliError::config("bad_key", format!("The fleet's key: {error}.")))
-    }
-
-    fn server_keys(&self) -> Option<ServerKeys> {
-        ServerKeys::from_seeds(self.operator.as_deref()?, self.system.as_deref()?).ok()
-    }
 }
 
 /// An error of the server, for a person.
@@ -116,20 +52,29 @@ impl<'a> FleetOwner<'a> {
         settings: &FleetSettings,
         fleet: JoinedFleet,
     ) -> Result<FleetOwner<'a>, CliError> {
-        let file = OwnerFile::load(folder)?.ok_or_else(|| {
-            CliError::new(
-                exit::NOT_ALLOWED,
-                "not_the_owner",
-                "The fleet's key lies on another machine. Nothing was changed.",
-            )
-            .hint("Run this where `tasuki fleet join --first` was run.")
-        })?;
-        let (keys, now) = (file.keys()?, Clock::new().now());
+        let file = OwnerFile::load(folder)?.ok_or_else(not_the_owner)?;
+        FleetOwner::connect_by(folder, settings, fleet, file).await
+    }
+
+    /// Logs in by these seeds, and keeps them once the server has taken them.
+    ///
+    /// # Errors
+    /// A seed can't be used; the server was not reached, or refuses them.
+    pub(super) async fn connect_by(
+        folder: &'a FleetFolder,
+        settings: &FleetSettings,
+        fleet: JoinedFleet,
+        file: OwnerFile,
+    ) -> Result<FleetOwner<'a>, CliError> {
+        let (keys, login, now) = (file.keys()?, file.login()?, Clock::new().now());
         let access = identity::access(&fleet, "", folder, settings)?;
-        let admin = FleetAdmin::connect(&fleet.name, &access, &keys, now.wall_ms / 1_000)
+        let admin = FleetAdmin::connect(&fleet.name, &access, &login, now.wall_ms / 1_000)
             .await
             .map_err(|error| server_error(&error))?;
-        Ok(FleetOwner { folder, file, keys, fleet, access, admin, now })
+        if OwnerFile::load(folder)?.as_ref() != Some(&file) {
+            file.save(folder)?;
+        }
+        Ok(FleetOwner { folder, file, keys, login, fleet, access, admin, now })
     }
 
     /// Makes the streams, and a first list of members.
@@ -142,10 +87,11 @@ impl<'a> FleetOwner<'a> {
     }
 
     /// Admits a host: its consumers, its entry in the list of members, its claims. The same host again gets the same.
+    /// Returns also what could not be done.
     ///
     /// # Errors
     /// `name_taken` if another home has the name, and `replace` does not say that it is to lose it.
-    pub(super) async fn admit(&mut self, line: &KeyLine, replace: bool) -> Result<Ticket, CliError> {
+    pub(super) async fn admit(&mut self, line: &KeyLine, replace: bool) -> Result<(Ticket, Option<String>), CliError> {
         let member = Member {
             name: line.name.clone(),
             home_id: line.home_id,
@@ -160,22 +106,24 @@ impl<'a> FleetOwner<'a> {
             enter(members, &member, replace)
         })
         .await?;
+        let mut left = None;
         if let Some(former) = former.filter(|former| *former != member.user_key) {
-            self.file.expelled.insert(former, self.now.wall_ms / 1_000);
+            self.file.expelled.insert(former.clone(), self.now.wall_ms / 1_000);
             self.file.save(self.folder)?;
-            self.push_expelled().await?;
+            left = self.push_expelled(&former).await?;
         }
         let (fleet, domain, at_s) = (&self.fleet, &self.access.domain, self.now.wall_ms / 1_000);
-        let claims = jwt::member(&self.keys, &fleet.name, domain, &line.name, &line.user_key, at_s);
+        let claims = jwt::member(&self.login, &fleet.name, domain, &line.name, &line.user_key, at_s);
         let ca = self.access.ca.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
-        Ok(Ticket {
+        let ticket = Ticket {
             fleet: fleet.name.clone(),
             fleet_key: fleet.key.clone(),
             servers: fleet.servers.clone(),
             ca,
             domain: domain.clone(),
             jwt: claims,
-        })
+        };
+        Ok((ticket, left))
     }
 
     /// Makes what keeps letters, where it is missing, for each member.
@@ -195,14 +143,14 @@ impl<'a> FleetOwner<'a> {
     ///
     /// # Errors
     /// 404 `no_host`; the server refuses.
-    pub(super) async fn expel(mut self, name: &HostName) -> Result<Option<&'static str>, CliError> {
+    pub(super) async fn expel(mut self, name: &HostName) -> Result<Option<String>, CliError> {
         let now_s = self.now.wall_ms / 1_000;
         let list = self.change_members(|_| Ok(false)).await?;
         let key =
             list.find(name).map(|member| member.user_key.clone()).or_else(|| self.file.expelling.get(name).cloned());
         let key = key.ok_or_else(|| CliError::refused("no_host", format!("{name} is not a host of this fleet.")))?;
         self.file.expelling.insert(name.clone(), key.clone());
-        self.file.expelled.insert(key, now_s);
+        self.file.expelled.insert(key.clone(), now_s);
         self.file.save(self.folder)?;
         self.change_members(|members| {
             let before = members.len();
@@ -211,16 +159,19 @@ impl<'a> FleetOwner<'a> {
         })
         .await?;
         self.admin.expel(name).await.map_err(|error| server_error(&error))?;
-        let left = self.push_expelled().await?;
+        let left = self.push_expelled(&key).await?;
         self.file.expelling.remove(name);
         self.file.save(self.folder)?;
         Ok(left)
     }
 
-    /// Tells the server which keys may not log in any more. Returns what could not be done.
-    async fn push_expelled(&self) -> Result<Option<&'static str>, CliError> {
+    /// Tells the server which keys may not log in any more, `last` among them. Returns what could not be done.
+    async fn push_expelled(&self, last: &UserKey) -> Result<Option<String>, CliError> {
         let Some(server) = self.file.server_keys() else {
-            return Ok(Some("The server's operator must revoke the host's key, for that key is not here."));
+            return Ok(Some(format!(
+                "Another party runs the server, which still lets that home log in, though no host believes it any more. \
+                 Revoke its user key in the account there: {last}"
+            )));
         };
         let at_s = self.now.wall_ms / 1_000;
         let account = jwt::fleet_account(&server, (&self.fleet.name, &self.fleet.key), &self.file.expelled, at_s);
@@ -272,6 +223,13 @@ impl<'a> FleetOwner<'a> {
             "The list of members was changed by somebody else at the same time.",
         ))
     }
+}
+
+/// The refusal where the fleet's key lies elsewhere.
+pub(super) fn not_the_owner() -> CliError {
+    let message = "The fleet's key lies on another machine. Nothing was changed.";
+    CliError::new(exit::NOT_ALLOWED, "not_the_owner", message)
+        .hint("Run this where the fleet was made: `tasuki fleet join --first`, or `setup --account`.")
 }
 
 fn unreadable_list(error: &dyn std::fmt::Display) -> CliError {

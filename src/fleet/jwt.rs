@@ -1,10 +1,10 @@
-//! What the server believes: signed claims, as NATS servers read them. The operator's key vouches for the fleet's key,
-//! and the fleet's key for each member. A member's claims list all that it may publish and read; everything else is
+//! What the server believes: signed claims, as NATS servers read them. The operator's key vouches for the fleet's account,
+//! and the account's key, or a signing key of it, for each member. A member's claims list all that it may publish and read; everything else is
 //! refused by the server.
 //!
 //! They bound what a member can do to others. They do not prove who sent what: only seal and signature do.
 
-use super::keys::{AccountKey, FleetKeys, ServerKeys, UserKey};
+use super::keys::{AccountKey, LoginKey, ServerKeys, UserKey};
 use crate::core::host::{FleetName, HostName};
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use serde_json::{Value, json};
@@ -83,10 +83,13 @@ fn user(issuer: &str, key: &UserKey, name: &str, may: &Value, at_s: i64) -> Valu
 }
 
 /// What a member may do at the server: send letters in its own name, tell of itself, and read what is sent to it.
+/// `domain`: that of the server's streams; empty if they have none.
 #[must_use]
-pub fn member(keys: &FleetKeys, fleet: &FleetName, domain: &str, name: &HostName, key: &UserKey, at_s: i64) -> String {
+pub fn member(login: &LoginKey, fleet: &FleetName, domain: &str, name: &HostName, key: &UserKey, at_s: i64) -> String {
     let mut publish = vec![format!("tk.{fleet}.box.*.{name}.*"), format!("tk.{fleet}.host.{name}")];
-    for api in ["$JS.API".to_owned(), format!("$JS.{domain}.API")] {
+    let of_domain = Some(domain).filter(|domain| !domain.is_empty());
+    let in_domain = of_domain.map(|domain| format!("$JS.{domain}.API"));
+    for api in std::iter::once("$JS.API".to_owned()).chain(in_domain) {
         for what in ["req", "res"] {
             publish.push(format!("{api}.CONSUMER.MSG.NEXT.tk_{fleet}_box.{name}-{what}"));
             publish.push(format!("{api}.CONSUMER.INFO.tk_{fleet}_box.{name}-{what}"));
@@ -97,20 +100,29 @@ pub fn member(keys: &FleetKeys, fleet: &FleetName, domain: &str, name: &HostName
     }
     for what in ["req", "res"] {
         publish.push(format!("$JS.ACK.tk_{fleet}_box.{name}-{what}.>"));
+        // Newer servers name domain and account in it, and `_` where there is no domain.
+        let domain = of_domain.unwrap_or("_");
         publish.push(format!("$JS.ACK.{domain}.*.tk_{fleet}_box.{name}-{what}.>"));
     }
     let subscribe = [format!("_INBOX.{name}.>"), format!("tk.{fleet}.roster.*")];
     let may = json!({"pub": publish, "sub": subscribe});
-    let claims = user(keys.account_key().as_str(), key, name.as_str(), &may, at_s);
-    signed(claims, |bytes| keys.sign(bytes))
+    signed(of_account(login, user(&login.public_key(), key, name.as_str(), &may, at_s)), |bytes| login.sign(bytes))
 }
 
-/// What the person who holds the fleet's key may do in the fleet's account: everything, for ten minutes.
+/// What the person who holds the key of logins may do in the fleet's account: everything, for ten minutes.
 #[must_use]
-pub fn owner(keys: &FleetKeys, key: &UserKey, at_s: i64) -> String {
-    let mut claims = user(keys.account_key().as_str(), key, "owner", &json!({}), at_s);
+pub fn owner(login: &LoginKey, key: &UserKey, at_s: i64) -> String {
+    let mut claims = of_account(login, user(&login.public_key(), key, "owner", &json!({}), at_s));
     claims["exp"] = (at_s + 600).into();
-    signed(claims, |bytes| keys.sign(bytes))
+    signed(claims, |bytes| login.sign(bytes))
+}
+
+/// Claims that a signing key signs say for which account it does.
+fn of_account(login: &LoginKey, mut claims: Value) -> Value {
+    if let Some(account) = login.signs_for() {
+        claims["nats"]["issuer_account"] = account.as_str().into();
+    }
+    claims
 }
 
 /// What the person who holds the operator's key may do in the system account: everything, for ten minutes.
@@ -132,17 +144,22 @@ pub fn subject_and_end(jwt: &str) -> Option<(String, Option<i64>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::HostKeys;
+    use super::super::keys::{FleetKeys, HostKeys};
     use super::*;
     use proptest::prelude::*;
+
+    fn body_of(jwt: &str) -> Value {
+        let body = BASE64URL_NOPAD.decode(jwt.split('.').nth(1).expect("a body").as_bytes()).expect("base64");
+        serde_json::from_slice(&body).expect("JSON")
+    }
 
     #[test]
     fn a_member_s_claims_name_its_own_places_and_no_others() {
         let (fleet, keys, host) = ("home".parse().expect("a name"), FleetKeys::generate(), HostKeys::generate());
         let name = "box".parse().expect("a name");
-        let jwt = member(&keys, &fleet, "hub", &name, &host.user_key(), 1_790_000_000);
-        let body = BASE64URL_NOPAD.decode(jwt.split('.').nth(1).expect("a body").as_bytes()).expect("base64");
-        let claims: Value = serde_json::from_slice(&body).expect("JSON");
+        let login = LoginKey::of_fleet(&keys);
+        let jwt = member(&login, &fleet, "hub", &name, &host.user_key(), 1_790_000_000);
+        let claims = body_of(&jwt);
         let allowed = |way: &str| claims["nats"][way]["allow"].as_array().cloned().unwrap_or_default();
         let publish: Vec<String> =
             allowed("pub").iter().map(|text| text.as_str().unwrap_or_default().to_owned()).collect();
@@ -157,12 +174,28 @@ mod tests {
         }
         assert_eq!(allowed("sub"), [json!("_INBOX.box.>"), json!("tk.home.roster.*")]);
         assert_eq!(subject_and_end(&jwt), Some((host.user_key().to_string(), None)));
+        assert_eq!((&claims["iss"], &claims["nats"]["issuer_account"]), (&json!(keys.account_key()), &Value::Null));
+        let plain = body_of(&member(&login, &fleet, "", &name, &host.user_key(), 1));
+        let subjects = plain["nats"]["pub"]["allow"].as_array().expect("a list");
+        assert!(subjects.iter().all(|subject| !subject.as_str().unwrap_or_default().contains("..")), "{subjects:?}");
+    }
+
+    #[test]
+    fn claims_by_a_signing_key_name_the_account() {
+        let (account, signing, host) = (FleetKeys::generate(), FleetKeys::generate(), HostKeys::generate());
+        let login = LoginKey::from_seed(&signing.seed(), account.account_key()).expect("a seed");
+        let claims = body_of(&owner(&login, &host.user_key(), 1));
+        assert_eq!(claims["iss"], json!(signing.account_key()));
+        assert_eq!(claims["nats"]["issuer_account"], json!(account.account_key()));
+        // A server refuses that where the account's own key signs.
+        let own = LoginKey::from_seed(&account.seed(), account.account_key()).expect("a seed");
+        assert_eq!(body_of(&owner(&own, &host.user_key(), 1))["nats"]["issuer_account"], Value::Null);
     }
 
     #[test]
     fn an_owner_s_claims_end_by_themselves() {
         let (keys, host) = (FleetKeys::generate(), HostKeys::generate());
-        let jwt = owner(&keys, &host.user_key(), 1_000);
+        let jwt = owner(&LoginKey::of_fleet(&keys), &host.user_key(), 1_000);
         assert_eq!(subject_and_end(&jwt), Some((host.user_key().to_string(), Some(1_600))));
     }
 

@@ -1,5 +1,6 @@
 //! Keys. A host has two: the user key signs (Ed25519, also its login at the server), and the box key seals (X25519). The
-//! fleet has a key too, the account key of the server: the person who holds its seed says who is a member.
+//! fleet has a key too: the person who holds its seed says who is a member. It is the key of the fleet's account at the
+//! server, unless another party owns that account; then a key that this party has given signs the logins, and no more.
 
 use crate::core::id::{InvalidId, text_id};
 use nkeys::{KeyPair, KeyPairType, XKey};
@@ -158,6 +159,57 @@ impl FleetKeys {
     }
 }
 
+/// The key that signs logins at the server, with its secret half.
+pub struct LoginKey {
+    pair: KeyPair,
+    account: AccountKey,
+}
+
+impl fmt::Debug for LoginKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoginKey").field("account", &self.account).finish_non_exhaustive()
+    }
+}
+
+impl LoginKey {
+    /// The fleet's own key, where it is the key of the fleet's account.
+    #[must_use]
+    pub fn of_fleet(keys: &FleetKeys) -> LoginKey {
+        let pair = KeyPair::from_seed(&keys.seed()).expect("its own seed");
+        LoginKey { pair, account: keys.account_key() }
+    }
+
+    /// A signing key of an account that another party owns.
+    ///
+    /// # Errors
+    /// It is not the seed of such a key.
+    pub fn from_seed(seed: &str, account: AccountKey) -> Result<LoginKey, InvalidId> {
+        let pair = pair_of(
+            seed,
+            &KeyPairType::Account,
+            "seed of an account's signing key",
+            "58 characters that begin with SA",
+        )?;
+        Ok(LoginKey { pair, account })
+    }
+
+    /// The public half.
+    #[must_use]
+    pub(super) fn public_key(&self) -> String {
+        self.pair.public_key()
+    }
+
+    /// The account that it signs for, if it is not the account's own key.
+    #[must_use]
+    pub(super) fn signs_for(&self) -> Option<&AccountKey> {
+        Some(&self.account).filter(|account| account.as_str() != self.pair.public_key())
+    }
+
+    pub(super) fn sign(&self, bytes: &[u8]) -> Vec<u8> {
+        self.pair.sign(bytes).expect("it has its secret half")
+    }
+}
+
 /// The two keys of the server's operator, with their secret halves: the first vouches for accounts, and the second is the key of the
 /// account that tells of the server itself.
 pub struct ServerKeys {
@@ -241,7 +293,7 @@ mod tests {
     #[test]
     fn no_secret_is_printed() {
         let (keys, fleet) = (HostKeys::generate(), FleetKeys::generate());
-        let told = format!("{keys:?} {fleet:?}");
+        let told = format!("{keys:?} {fleet:?} {:?}", LoginKey::of_fleet(&fleet));
         let [user, sealing] = keys.seeds();
         assert!([user, sealing, fleet.seed()].iter().all(|seed| !told.contains(seed.as_str())), "{told}");
     }

@@ -37,7 +37,7 @@ mod tests;
 pub use ages::{CourierTime, Moment};
 pub use answering::{FleetRefusal, Judged};
 pub use asking::{Asking, AskingStep, TakenRequest};
-pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, ServerKeys, UserKey};
+pub use keys::{AccountKey, BoxKey, FleetKeys, HostKeys, LoginKey, ServerKeys, UserKey};
 pub use lease::{Lease, LeaseProblem, Own, RosterStanding};
 pub use letter::{Header, Letter, LetterError, LetterPart, What};
 pub use members::{Learnt, Member, MemberList, Members};

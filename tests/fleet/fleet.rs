@@ -50,6 +50,11 @@ pub(crate) struct NatsServer {
 }
 
 impl NatsServer {
+    /// A server whose configuration lies in that folder and names that port; none if there is no NATS server.
+    pub(crate) fn at(folder: PathBuf, port: u16) -> Option<NatsServer> {
+        Some(NatsServer { folder, port, program: nats_program()?, child: RefCell::new(None) })
+    }
+
     pub(crate) fn start(&self) {
         let log = fs::File::options().create(true).append(true).open(self.folder.join("log")).expect("a log");
         let mut command = Command::new(&self.program);
@@ -147,7 +152,7 @@ pub(crate) fn succeeded(output: &Output) -> String {
 }
 
 impl TestHost {
-    fn new(name: &str) -> TestHost {
+    pub(crate) fn new(name: &str) -> TestHost {
         TestHost { name: name.to_owned(), stage: Stage::new(), bridge: RefCell::new(None) }
     }
 

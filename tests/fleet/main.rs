@@ -7,6 +7,7 @@ mod deaths;
 mod demo;
 mod fleet;
 mod hostile;
+mod managed;
 mod secrecy;
 mod server;
 mod service;

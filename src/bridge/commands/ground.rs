@@ -1,9 +1,12 @@
 //! What most commands need.
 
 use crate::bridge::folder::FleetFolder;
+use crate::bridge::identity::{self, HostFile, save_keys};
 use crate::bridge::settings::FleetSettings;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
+use crate::core::host::HostName;
+use crate::fleet::HostKeys;
 use std::io::Read;
 
 /// The longest line of standard input that is read, in bytes.
@@ -25,6 +28,26 @@ impl Ground {
         let folder = FleetFolder::open(&session.home)?;
         let settings = FleetSettings::load(&folder)?;
         Ok(Ground { folder, settings })
+    }
+
+    /// This host's keys, made if it has none. A host that is a member keeps its name.
+    pub(super) fn own_key(&self, name: &HostName) -> Result<(HostFile, HostKeys), CliError> {
+        let known = HostFile::load(&self.folder)?;
+        if let Some(host) = known.as_ref().filter(|host| host.fleet.is_some() && host.name != *name) {
+            let message = format!("This home is the host {} of a fleet already. Nothing was changed.", host.name);
+            return Err(CliError::refused("is_member", message).hint("To take another name: tasuki fleet leave first."));
+        }
+        let host = known.map_or_else(|| HostFile::new(name.clone()), |host| HostFile { name: name.clone(), ..host });
+        let keys = match identity::load_keys(&self.folder, &self.settings, identity::KEY_WITHIN)? {
+            Some(keys) => keys,
+            None => {
+                let keys = HostKeys::generate();
+                save_keys(&self.folder, &keys)?;
+                keys
+            }
+        };
+        host.save(&self.folder)?;
+        Ok((host, keys))
     }
 }
 

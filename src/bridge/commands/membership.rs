@@ -1,28 +1,23 @@
 //! Becoming a member and ceasing to be one: `key`, `join`, `admit`, `setup`, `expel`, `leave`, `moved`, `rejoin`.
 
+use super::first;
 use super::ground::{Ground, line_of_input};
-use super::server::NewFleet;
 use crate::bridge::admission::{KeyLine, Ticket, save_ticket};
-use crate::bridge::identity::save_keys;
-use crate::bridge::identity::{self, HostFile, JoinedFleet, not_a_member};
+use crate::bridge::identity::{self, CA, HostFile, JoinedFleet, not_a_member, save_keys};
 use crate::bridge::leaving::{answer_all_open, note_all_begun};
 use crate::bridge::lock::{BridgeLock, LOCK, lock, make_lock};
-use crate::bridge::owner::{FleetOwner, OwnerFile};
+use crate::bridge::owner::{FleetOwner, not_the_owner};
+use crate::bridge::owner_file::{OWNER, OwnerFile};
 use crate::bridge::runtime::wait_for;
 use crate::bridge::seen::SEEN;
 use crate::bridge::settings::forget_rights;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
-use crate::cli::view::read_bytes;
 use crate::core::host::HostName;
-use crate::files::Grade;
 use crate::fleet::{AccountKey, HostKeys};
 use clap::Args;
 use serde_json::json;
-use std::path::{Path, PathBuf};
-
-/// The largest file of a server's folder that is read, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+use std::path::PathBuf;
 
 /// `key`.
 #[derive(Debug, Args)]
@@ -57,6 +52,9 @@ pub(crate) struct AdmitArgs {
     /// The newcomer takes the name of another home, which is gone.
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Where another party runs the server: the file with the signing key of the account, if it is another one than before.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signing_key: Option<PathBuf>,
 }
 
 /// `setup`.
@@ -65,6 +63,11 @@ pub(crate) struct SetupArgs {
     /// How many copies of each letter the servers keep: 1 for one server, 3 for three.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
     pub(crate) replicas: u8,
+    /// Make a new fleet in this account, at a server that another party runs.
+    #[arg(long, requires_all = ["signing_key", "server", "fleet", "host"])]
+    pub(crate) account: Option<AccountKey>,
+    #[command(flatten)]
+    pub(crate) given: first::GivenServerArgs,
 }
 
 /// `expel`.
@@ -77,36 +80,16 @@ pub(crate) struct ExpelArgs {
 /// Makes this host's keys, if it has none, and prints the line for the owner.
 pub(super) fn key(session: &CliSession, args: &KeyArgs) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
-    let (host, keys) = own_key(&ground, &args.name)?;
+    let (host, keys) = ground.own_key(&args.name)?;
     let line = KeyLine::of(&host, &keys).line();
     session.report(&json!({"status": "ready", "host": host.name, "line": line}), &line)
-}
-
-/// This host's keys, made if it has none. A host that is a member keeps its name.
-fn own_key(ground: &Ground, name: &HostName) -> Result<(HostFile, HostKeys), CliError> {
-    let known = HostFile::load(&ground.folder)?;
-    if let Some(host) = known.as_ref().filter(|host| host.fleet.is_some() && host.name != *name) {
-        let message = format!("This home is the host {} of a fleet already. Nothing was changed.", host.name);
-        return Err(CliError::refused("is_member", message).hint("To take another name: tasuki fleet leave first."));
-    }
-    let host = known.map_or_else(|| HostFile::new(name.clone()), |host| HostFile { name: name.clone(), ..host });
-    let keys = match identity::load_keys(&ground.folder, &ground.settings, identity::KEY_WITHIN)? {
-        Some(keys) => keys,
-        None => {
-            let keys = HostKeys::generate();
-            save_keys(&ground.folder, &keys)?;
-            keys
-        }
-    };
-    host.save(&ground.folder)?;
-    Ok((host, keys))
 }
 
 /// Joins a fleet by a ticket, or as its first host.
 pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
-    if let (Some(first), Some(name)) = (&args.first, &args.name) {
-        return wait_for(join_first(session, ground, first, name, args.replicas.into()));
+    if let (Some(folder), Some(name)) = (&args.first, &args.name) {
+        return first::join(session, &ground, folder, name, args.replicas.into());
     }
     let line = line_of_input(args.ticket.as_deref().unwrap_or("-"))?;
     let ticket = Ticket::read(&line).ok_or_else(|| {
@@ -139,68 +122,6 @@ pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError
     session.report(&json!({"status": "joined", "host": host.name, "fleet": ticket.fleet}), &line)
 }
 
-/// Refuses if this home belongs to another fleet, or has the key of one; whether it has this one's.
-fn not_another_fleet(ground: &Ground, key: &AccountKey) -> Result<bool, CliError> {
-    let (known, owner) = (HostFile::load(&ground.folder)?, OwnerFile::load(&ground.folder)?);
-    let is_other_fleet = known.and_then(|host| host.fleet).is_some_and(|joined| joined.key != *key);
-    let owned = owner.as_ref().map(OwnerFile::keys).transpose()?.map(|keys| keys.account_key());
-    if !is_other_fleet && owned.as_ref().is_none_or(|owned| owned == key) {
-        return Ok(owned.is_some());
-    }
-    let message = "This home belongs to another fleet, or has the key of one. Nothing was changed.";
-    Err(CliError::refused("is_member", message)
-        .hint("Use another home; or leave that fleet, and put its fleet/owner.json into a safe place."))
-}
-
-async fn join_first(
-    session: &CliSession,
-    ground: Ground,
-    server: &Path,
-    name: &HostName,
-    replicas: usize,
-) -> Result<(), CliError> {
-    let read = |name: &str| -> Result<Vec<u8>, CliError> {
-        let path = server.join(name);
-        read_bytes(&path, MOST_BYTES)?.ok_or_else(|| {
-            CliError::refused("no_server_folder", format!("{} does not exist. Nothing was changed.", path.display()))
-                .hint("Write the folder first: tasuki fleet server init DIR --name FLEET")
-        })
-    };
-    let broken = |_| {
-        CliError::refused("no_server_folder", format!("{} can't be read.", server.join("owner/fleet.json").display()))
-    };
-    let NewFleet { name: fleet, key, servers, domain } =
-        serde_json::from_slice(&read("owner/fleet.json")?).map_err(broken)?;
-    let owned = not_another_fleet(&ground, &key)?;
-    if !owned {
-        OwnerFile::parse(&read("owner/owner.json")?)?.save(&ground.folder)?;
-    }
-    ground.folder.write("", "ca.pem", &read("ca.pem")?, Grade::Durable)?;
-    let fleet = JoinedFleet { name: fleet, key, servers, domain };
-    let (host, keys) = own_key(&ground, name)?;
-    let mut owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
-    owner.set_up(replicas).await?;
-    let ticket = owner.admit(&KeyLine::of(&host, &keys), false).await?;
-    save_ticket(&ground.folder, &host, &ticket)?;
-    make_lock(&ground.folder)?;
-    // The seeds lie in this home now, and the server needs none of them.
-    let seeds = server.join("owner/owner.json");
-    if let Err(error) = std::fs::remove_file(&seeds).or_else(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    }) {
-        session.out.note(&format!("The fleet's seeds are in this home now; remove {} ({error}).", seeds.display()));
-    }
-    let line = format!(
-        "{name} is the first host of the fleet {}, and its owner: the fleet's key lies in {}.\n\
-         To admit another host: ssh HOST tasuki fleet key NAME | tasuki fleet admit - | ssh HOST tasuki fleet join -\n\
-         Start the bridge: tasuki fleet run, or: tasuki fleet service install",
-        ticket.fleet,
-        ground.folder.path("", crate::bridge::owner::OWNER).display()
-    );
-    session.report(&json!({"status": "joined", "host": name, "fleet": ticket.fleet, "owner": true}), &line)
-}
-
 fn joined(ground: &Ground) -> Result<(HostFile, JoinedFleet), CliError> {
     let host = HostFile::load(&ground.folder)?.ok_or_else(not_a_member)?;
     let fleet = host.fleet.clone().ok_or_else(not_a_member)?;
@@ -214,17 +135,31 @@ pub(super) fn admit(session: &CliSession, args: &AdmitArgs) -> Result<(), CliErr
     let line = KeyLine::read(&line_of_input(&args.line)?).ok_or_else(|| {
         CliError::refused("bad_key", "This is not a line of `tasuki fleet key`. Nothing was changed.")
     })?;
-    let ticket = wait_for(async {
-        let mut owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
+    let file = match &args.signing_key {
+        None => None,
+        Some(path) => {
+            let file = OwnerFile::load(&ground.folder)?.ok_or_else(not_the_owner)?;
+            Some(file.signing_by(first::seed_in(path)?)?)
+        }
+    };
+    let (ticket, left) = wait_for(async {
+        let mut owner = match file {
+            None => FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?,
+            Some(file) => FleetOwner::connect_by(&ground.folder, &ground.settings, fleet, file).await?,
+        };
         owner.admit(&line, args.replace).await
     })?;
+    left.into_iter().for_each(|what| session.out.note(&what));
     session.out.note(&format!("{} is admitted. Its ticket, for `tasuki fleet join` there:", line.name));
     session.report(&json!({"status": "admitted", "host": line.name, "ticket": ticket.line()}), &ticket.line())
 }
 
-/// Makes the streams at the server, where they are missing.
+/// Makes the streams at the server, where they are missing; or a new fleet in a given account.
 pub(super) fn setup(session: &CliSession, args: &SetupArgs) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
+    if let Some(account) = &args.account {
+        return first::in_account(session, &ground, account, &args.given, args.replicas.into());
+    }
     let (_, fleet) = joined(&ground)?;
     let name = fleet.name.clone();
     wait_for(async {
@@ -247,7 +182,7 @@ pub(super) fn expel(session: &CliSession, args: &ExpelArgs) -> Result<(), CliErr
         let owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
         owner.expel(&args.host).await
     })?;
-    left.into_iter().for_each(|what| session.out.note(what));
+    left.into_iter().for_each(|what| session.out.note(&what));
     let line =
         format!("{} is expelled: no host believes it any more, and its letters are gone from the server.", args.host);
     session.report(&json!({"status": "expelled", "host": args.host}), &line)
@@ -265,16 +200,17 @@ pub(super) fn leave(session: &CliSession) -> Result<(), CliError> {
     let (host, fleet) = joined(&ground)?;
     let _lock = without_bridge(&ground)?;
     if OwnerFile::load(&ground.folder)?.is_some() {
-        let owner = ground.folder.path("", crate::bridge::owner::OWNER);
+        let owner = ground.folder.path("", OWNER);
         session.out.note(&format!("The fleet's own key stays in {}.", owner.display()));
     }
     answer_all_open(&ground.folder, &host.name)?;
     forget_rights(&ground.folder)?;
-    for name in ["host.json", "jwt", "key", "members.json", SEEN, "bridge.json", LOCK] {
-        ground.folder.remove("", name)?;
-    }
     for name in ground.folder.names("hosts")? {
         ground.folder.remove("hosts", &name)?;
+    }
+    // By host.json this is a member: as long as it is there, all of this can be done again.
+    for name in ["jwt", "key", "members.json", CA, SEEN, "bridge.json", "host.json", LOCK] {
+        ground.folder.remove("", name)?;
     }
     let line = format!(
         "This home is not a member of the fleet {} any more. Tell the owner to expel {}: tasuki fleet expel {}",

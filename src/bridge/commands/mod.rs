@@ -3,6 +3,7 @@
 mod about;
 mod checks;
 mod demo;
+mod first;
 mod ground;
 mod hosts;
 mod membership;
@@ -63,8 +64,10 @@ enum FleetCommand {
         after_help = "Example:\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -"
     )]
     Admit(AdmitArgs),
-    /// Make the streams at the server, where they are missing.
-    #[command(after_help = "Example:\n  tasuki fleet setup --replicas 3")]
+    /// Make the streams at the server, where they are missing; or a new fleet in an account that another party has given.
+    #[command(
+        after_help = "Example:\n  tasuki fleet setup --replicas 3\n  tasuki fleet setup --account ACCOUNT --signing-key FILE --server tls://connect.example.org:4222 --name home --as desk"
+    )]
     Setup(SetupArgs),
     /// Let a host ask this one for certain things. Without that it may ask for nothing.
     #[command(

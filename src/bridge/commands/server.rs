@@ -1,6 +1,6 @@
 //! `server init`: everything that a NATS server needs to carry a fleet's letters, in one folder. It starts nothing.
 
-use crate::bridge::owner::OwnerFile;
+use crate::bridge::owner_file::OwnerFile;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::clock::Clock;

@@ -6,7 +6,7 @@ use super::streams::{consumers, letters, rosters};
 use super::{CourierError, FleetPlace, NatsCourier, PutOutcome, ServerAccess};
 use crate::core::host::{FleetName, HostName};
 use crate::fleet::jwt;
-use crate::fleet::keys::{FleetKeys, HostKeys, ServerKeys};
+use crate::fleet::keys::{HostKeys, LoginKey, ServerKeys};
 use crate::fleet::signed::Topic;
 use async_nats::jetstream::context::CreateStreamErrorKind;
 use serde::Deserialize;
@@ -20,18 +20,18 @@ pub struct FleetAdmin {
 }
 
 impl FleetAdmin {
-    /// Logs in with the fleet's key, by claims that end after ten minutes.
+    /// Logs in with the key that signs logins, by claims that end after ten minutes.
     ///
     /// # Errors
     /// The server was not reached, or does not know the fleet.
     pub async fn connect(
         fleet: &FleetName,
         access: &ServerAccess,
-        keys: &FleetKeys,
+        login: &LoginKey,
         now_s: i64,
     ) -> Result<FleetAdmin, CourierError> {
         let own = Arc::new(HostKeys::generate());
-        let access = ServerAccess { jwt: jwt::owner(keys, &own.user_key(), now_s), ..access.clone() };
+        let access = ServerAccess { jwt: jwt::owner(login, &own.user_key(), now_s), ..access.clone() };
         let client = connect(options(&access, own), &access).await?;
         let host = "owner".parse().expect("a name");
         let courier = NatsCourier::of(client, FleetPlace { fleet: fleet.clone(), host }, &access.domain);

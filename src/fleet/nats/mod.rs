@@ -106,9 +106,9 @@ impl NatsCourier {
     }
 
     pub(super) fn of(client: Client, place: FleetPlace, domain: &str) -> NatsCourier {
-        let streams =
-            jetstream::context::ContextBuilder::new().domain(domain).timeout(ANSWER_WITHIN).build(client.clone());
-        NatsCourier { client, streams, place: Arc::new(place), api: format!("$JS.{domain}.API") }
+        let api = if domain.is_empty() { "$JS.API".to_owned() } else { format!("$JS.{domain}.API") };
+        let streams = jetstream::context::ContextBuilder::new().api_prefix(&api).timeout(ANSWER_WITHIN);
+        NatsCourier { streams: streams.build(client.clone()), client, place: Arc::new(place), api }
     }
 
     /// The largest letter that the server takes, in bytes.
@@ -243,6 +243,9 @@ impl NatsCourier {
 
     /// Sends what is on its way, and closes the connection.
     pub async fn close(&self) {
+        if !self.is_connected() {
+            return;
+        }
         let _ = tokio::time::timeout(ANSWER_WITHIN, self.client.flush()).await;
     }
 

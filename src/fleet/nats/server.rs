@@ -14,7 +14,7 @@ pub struct ServerAccess {
     pub urls: Vec<String>,
     /// The certificate of its authority, where that is the fleet's own.
     pub ca: Option<PathBuf>,
-    /// The domain of its streams.
+    /// The domain of its streams; empty if they have none.
     pub domain: String,
     /// The claims of this host.
     pub jwt: String,

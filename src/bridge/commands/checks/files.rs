@@ -3,7 +3,7 @@
 use super::finding::{ADMIT_AGAIN, fail, listed, of_error, ok, warn};
 use crate::bridge::folder::FleetFolder;
 use crate::bridge::identity::{JWT, load_keys};
-use crate::bridge::owner::OWNER;
+use crate::bridge::owner_file::OWNER;
 use crate::bridge::settings::FleetSettings;
 use crate::cli::doctor::Line;
 use crate::core::text::shell_word;
@@ -103,7 +103,7 @@ pub(super) fn rights(accepts: &Accepts) -> Line {
 mod tests {
     use super::*;
     use crate::config::Home;
-    use crate::fleet::FleetKeys;
+    use crate::fleet::{FleetKeys, LoginKey};
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -119,7 +119,8 @@ mod tests {
     #[test]
     fn a_login_is_for_this_host_s_key_and_has_an_end() {
         let (fleet, own, other) = (FleetKeys::generate(), HostKeys::generate(), HostKeys::generate());
-        let claims = jwt::owner(&fleet, &own.user_key(), 1_000_000);
+        let login = LoginKey::of_fleet(&fleet);
+        let claims = jwt::owner(&login, &own.user_key(), 1_000_000);
         let end_ms = 1_000_600_000;
         let judged = |text: Option<&str>, keys: &HostKeys, now_ms| judge_login(text, Some(&keys.user_key()), now_ms);
         let status = |now_ms| judged(Some(&claims), &own, now_ms).status;
@@ -128,7 +129,7 @@ mod tests {
         assert!(judged(Some(&claims), &other, 0).said.contains("another key"));
         assert_eq!((judged(None, &own, 0).status, judged(Some("x"), &own, 0).status), ("fail".into(), "fail".into()));
         let name = "box".parse().expect("a name");
-        let member = jwt::member(&fleet, &"home".parse().expect("a name"), "hub", &name, &own.user_key(), 1);
+        let member = jwt::member(&login, &"home".parse().expect("a name"), "hub", &name, &own.user_key(), 1);
         assert!(judged(Some(&member), &own, end_ms).said.contains("does not expire"));
     }
 
