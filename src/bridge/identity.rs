@@ -7,6 +7,7 @@ use crate::child::Grouped;
 use crate::cli::error::CliError;
 use crate::cli::hosts;
 use crate::core::host::{FleetName, HomeId, HostName};
+use crate::core::text::quotable;
 use crate::exit;
 use crate::files::Grade;
 use crate::fleet::nats::{FleetPlace, ServerAccess};
@@ -28,6 +29,8 @@ pub(super) const KEY_WITHIN: Duration = Duration::from_secs(60);
 const MOST_KEY: u64 = 4 << 10;
 /// The file of the host's claims.
 pub(super) const JWT: &str = "jwt";
+/// The most of a wrong setting that a message quotes, in characters.
+const MOST_QUOTED: usize = 100;
 /// The file of the certificate of the server's authority.
 pub(super) const CA: &str = "ca.pem";
 
@@ -140,7 +143,17 @@ pub(crate) fn access(
     settings: &FleetSettings,
 ) -> Result<ServerAccess, CliError> {
     let own = &settings.server;
-    let urls = if own.urls.is_empty() { fleet.servers.clone() } else { own.urls.clone() };
+    let named = if own.urls.is_empty() { &fleet.servers } else { &own.urls };
+    let mut urls: Vec<String> =
+        named.iter().map(|url| if own.websocket { by_websocket(url) } else { url.clone() }).collect();
+    urls.dedup();
+    // It would be shown with the address, and hosts log in by their keys.
+    if urls.iter().any(|url| url.contains('@')) {
+        let message = "An address of the server names a user or a password.";
+        return Err(
+            CliError::config("address", message).hint("Leave out what stands before @: hosts log in by their keys.")
+        );
+    }
     if let Some(open) = urls.iter().find(|url| is_open(url)).filter(|_| !own.plaintext) {
         let message = format!("The server {open} is on another machine and would be reached without encryption.");
         let hint = "Use an address that begins with tls://, or allow it in fleet.toml: [server] plaintext = true.";
@@ -148,9 +161,22 @@ pub(crate) fn access(
     }
     let kept = folder.path("", CA);
     let ca = own.ca.clone().or_else(|| kept.is_file().then_some(kept));
-    let needs_ca = urls.iter().any(|url| url.starts_with("tls://"));
+    let needs_ca = urls.iter().any(|url| url.starts_with("tls://") || url.starts_with("wss://"));
     let domain = own.domain.clone().unwrap_or_else(|| fleet.domain.clone());
+    if !is_domain(&domain) {
+        let message = format!("The domain {:?} of the server can't be used.", quotable(&domain, MOST_QUOTED));
+        return Err(CliError::config("domain", message).hint("A domain has at most 64 of A-Z a-z 0-9 _ -"));
+    }
+    // The client would wait for ever for what a pipe says.
+    if let Some(ca) = ca.as_ref().filter(|ca| needs_ca && !ca.is_file()) {
+        return Err(CliError::config("ca", format!("{} is not there, or not a plain file.", ca.display())));
+    }
     Ok(ServerAccess { urls, ca: ca.filter(|_| needs_ca), domain, jwt: jwt.to_owned() })
+}
+
+/// Whether a text can be the domain of a server's streams; an empty one says that they have none.
+fn is_domain(text: &str) -> bool {
+    text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// Whether this address is off this machine and not encrypted.
@@ -160,14 +186,25 @@ pub(crate) fn is_open(url: &str) -> bool {
     ["nats", "ws"].contains(&scheme) && !is_local(url)
 }
 
-/// Whether this address is on this machine.
-pub(crate) fn is_local(url: &str) -> bool {
+/// The host in an address.
+fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let address = rest.rsplit_once('@').map_or(rest, |(_, address)| address).trim_end_matches('/');
-    let host = match address.rsplit_once(':') {
+    match address.rsplit_once(':') {
         Some((host, port)) if port.parse::<u16>().is_ok() => host,
         _ => address,
-    };
+    }
+}
+
+/// The same host, by websocket at port 443; an address that names a websocket stays as it is.
+fn by_websocket(url: &str) -> String {
+    let is_one = url.starts_with("wss://") || url.starts_with("ws://");
+    if is_one { url.to_owned() } else { format!("wss://{}:443", host_of(url)) }
+}
+
+/// Whether this address is on this machine.
+pub(crate) fn is_local(url: &str) -> bool {
+    let host = host_of(url);
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
@@ -277,5 +314,62 @@ mod tests {
         }
         settings.server.plaintext = true;
         assert!(access(&fleet("nats://10.0.0.1:4222"), "", &folder, &settings).is_ok());
+    }
+
+    #[test]
+    fn a_domain_that_would_make_other_subjects_and_an_authority_that_is_not_a_file_are_refused() {
+        let (_dir, _, folder) = of_test();
+        let fleet = JoinedFleet {
+            name: "home".parse().expect("a name"),
+            key: FleetKeys::generate().account_key(),
+            servers: vec!["tls://127.0.0.1:4222".to_owned()],
+            domain: "hub".to_owned(),
+        };
+        let mut settings = FleetSettings::default();
+        for (domain, is_fine) in
+            [("", true), ("hub-2", true), ("a.b", false), (">", false), ("a b", false), ("*", false)]
+        {
+            settings.server.domain = Some(domain.to_owned());
+            assert_eq!(access(&fleet, "", &folder, &settings).is_ok(), is_fine, "{domain}");
+        }
+        settings.server.domain = None;
+        let pipe = folder.path("", "pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        for path in [pipe, folder.path("", "missing"), folder.path("", "out")] {
+            settings.server.ca = Some(path);
+            assert_eq!(access(&fleet, "", &folder, &settings).expect_err("not a file").code, "ca");
+        }
+    }
+
+    #[test]
+    fn no_password_in_an_address_is_taken_or_shown() {
+        let (_dir, _, folder) = of_test();
+        let fleet = JoinedFleet {
+            name: "home".parse().expect("a name"),
+            key: FleetKeys::generate().account_key(),
+            servers: vec!["nats://me:secret@127.0.0.1:4222".to_owned()],
+            domain: "hub".to_owned(),
+        };
+        let error = access(&fleet, "", &folder, &FleetSettings::default()).expect_err("a password");
+        assert!(error.code == "address" && !format!("{error:?}").contains("secret"), "{error:?}");
+    }
+
+    #[test]
+    fn by_websocket_each_server_is_reached_at_port_443_unless_its_address_says_otherwise() {
+        let (_dir, _, folder) = of_test();
+        folder.write("", CA, b"certificate", Grade::Fast).expect("written");
+        let servers =
+            ["tls://10.0.0.1:4222", "nats://10.0.0.1:4222", "tls://[::1]:4222", "hub.example.org", "wss://a:8443"];
+        let fleet = JoinedFleet {
+            name: "home".parse().expect("a name"),
+            key: FleetKeys::generate().account_key(),
+            servers: servers.map(str::to_owned).to_vec(),
+            domain: "hub".to_owned(),
+        };
+        let mut settings = FleetSettings::default();
+        settings.server.websocket = true;
+        let access = access(&fleet, "", &folder, &settings).expect("encrypted");
+        let urls = ["wss://10.0.0.1:443", "wss://[::1]:443", "wss://hub.example.org:443", "wss://a:8443"];
+        assert_eq!((access.urls, access.ca), (urls.map(str::to_owned).to_vec(), Some(folder.path("", CA))));
     }
 }

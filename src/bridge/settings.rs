@@ -52,6 +52,8 @@ pub(crate) struct ServerSettings {
     pub(crate) plaintext: bool,
 }
 
+    /// Whether the server is reached by websocket at port 443, where a network lets nothing else out.
+    pub(crate) websocket: bool,
 /// `[show]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

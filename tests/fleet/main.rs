@@ -14,3 +14,4 @@ mod service;
 mod shells;
 mod support;
 mod times;
+mod websocket;

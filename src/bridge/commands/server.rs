@@ -192,7 +192,9 @@ fn configuration(folder: &Path, args: &InitArgs, keys: &ServerKeys, at_s: i64) -
          resolver_preload: {{\n  {system}: {system_jwt}\n}}\n\
          # Without max_file_store the server may keep three quarters of what is free on its disk. If that is less than\n\
          # the fleet's account may keep, it gives the fleet no streams.\n\
-         jetstream {{\n  store_dir: {store}\n  max_file_store: {most}\n{sync}  domain: {DOMAIN}\n}}\n",
+         jetstream {{\n  store_dir: {store}\n  max_file_store: {most}\n{sync}  domain: {DOMAIN}\n}}\n\
+         # For hosts whose network lets only port 443 out, with [server] websocket = true in their fleet.toml:\n\
+         # websocket {{\n#   port: 443\n#   tls {{\n#     cert_file: {certificate}\n#     key_file: {key}\n#   }}\n# }}\n",
         fleet = args.name,
         listen = args.listen,
         certificate = path("server.pem"),

@@ -13,7 +13,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 /// Connects, by these options.
 pub(super) async fn connect(options: ConnectOptions, access: &ServerAccess) -> Result<Client, CourierError> {
-    options.connect(addresses(access)?).await.map_err(|error| unreachable(&error))
+    options.connect(addresses(access)?).await.map_err(|error| unreachable(&with_causes(&error)))
+}
+
+/// An error with its causes: that of a websocket says nothing by itself.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let (mut text, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
 }
 
 /// How this host logs in.
