@@ -177,6 +177,7 @@ fn view_of(roster: Roster, stored_ms: Option<i64>) -> HostView {
         handoffs: roster.handoffs,
         errors: roster.errors,
         personas: roster.personas,
+        journal: roster.journal,
         more: roster.more,
         told_at: stored_ms.map(rfc3339).unwrap_or_default(),
         seen_at: String::new(),

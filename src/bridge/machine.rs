@@ -113,7 +113,7 @@ impl Bridge {
 
     /// Tells the other hosts of what has changed.
     fn look_at_views(&mut self) {
-        if self.roster.refresh(&self.home, &self.settings.show.hide, &self.now) {
+        if self.roster.refresh(&self.home, &self.settings.show, &self.now) {
             self.lease.changed(self.now.boot_ms);
         }
     }

@@ -1,20 +1,24 @@
 //! What this host tells the others of itself, read from the views that its sidecar writes.
 
 use super::personas::{FILES, MOST};
+use super::settings::ShowSettings;
 use crate::cli::view::{self, ViewFile};
 use crate::config::Home;
-use crate::contract::fleet::{HostAgent, HostError, HostHandoff, HostPersona, HostSidecar, MOST_ENDED, SidecarWord};
-use crate::contract::{AgentView, ErrorFile, HandoffView};
+use crate::contract::fleet::{
+    HostAgent, HostError, HostEvent, HostHandoff, HostPersona, HostSidecar, MOST_ENDED, MOST_EVENTS, SidecarWord,
+};
+use crate::contract::{AgentView, ErrorFile, HandoffView, JournalLine};
 use crate::core::text::sha256;
 use crate::core::time::{Now, millis};
 use crate::fleet::Roster;
-use crate::fleet::roster::Teller;
+use crate::fleet::roster::{MOST_ENTRIES, Teller};
 use crate::spool::client::{SidecarPresence, sidecar_alive};
 use crate::spool::journal::last_whole_line;
 use std::collections::BTreeSet;
+use std::io::{Read, Seek, SeekFrom};
 
-/// The most entries of a kind.
-const MOST_ENTRIES: usize = 1_000;
+/// How much of the journal's end is read, in bytes.
+const MOST_TAIL: u64 = 64 << 10;
 /// How long handoffs that have ended are told of, in milliseconds.
 const A_DAY_MS: i64 = 24 * 3_600_000;
 
@@ -26,6 +30,7 @@ struct Entries {
     handoffs: Vec<HostHandoff>,
     errors: Vec<HostError>,
     personas: Vec<HostPersona>,
+    journal: Vec<HostEvent>,
 }
 
 /// Reads the views, and remembers what was read last.
@@ -36,13 +41,15 @@ pub(super) struct RosterSource {
 
 impl RosterSource {
     /// Reads the views; whether something has changed since the last time.
-    pub(super) fn refresh(&mut self, home: &Home, hide: &[String], now: &Now) -> bool {
+    pub(super) fn refresh(&mut self, home: &Home, show: &ShowSettings, now: &Now) -> bool {
+        let hide = &show.hide;
         let mut entries = Entries {
             sidecar: sidecar(home, &self.last.sidecar, now),
             agents: agents(home, hide),
             handoffs: handoffs(home, hide, now),
             errors: errors(home),
             personas: personas(home, hide),
+            journal: if show.journal { events(home) } else { Vec::new() },
         };
         // A list that can't be read at this moment is told of as it was.
         if entries.agents.is_empty() && !home.agent_views().is_dir() {
@@ -55,14 +62,10 @@ impl RosterSource {
 
     /// The roster as it stands.
     pub(super) fn roster(&self, teller: Teller, n: u64, home: &Home) -> Roster {
-        let Entries { sidecar, agents, handoffs, errors, personas } = self.last.clone();
+        let Entries { sidecar, agents, handoffs, errors, personas, journal } = self.last.clone();
         let mut roster = Roster::new(teller, n, journal_seq(home).unwrap_or_default(), sidecar);
-        let all = [agents.len(), handoffs.len(), errors.len(), personas.len()];
-        roster.more = all.iter().map(|count| count.saturating_sub(MOST_ENTRIES) as u64).sum();
-        roster.agents = agents.into_iter().take(MOST_ENTRIES).collect();
-        roster.handoffs = handoffs.into_iter().take(MOST_ENTRIES).collect();
-        roster.errors = errors.into_iter().take(MOST_ENTRIES).collect();
-        roster.personas = personas.into_iter().take(MOST_ENTRIES).collect();
+        (roster.agents, roster.handoffs, roster.errors, roster.personas) = (agents, handoffs, errors, personas);
+        roster.journal = journal;
         roster
     }
 }
@@ -71,6 +74,23 @@ impl RosterSource {
 pub(super) fn journal_seq(home: &Home) -> Option<u64> {
     let opened = crate::files::open(&home.spool().join("journal.jsonl")).ok();
     opened.and_then(|(mut file, _)| last_whole_line(&mut file).ok()?.1)
+}
+
+/// The last lines of the journal: number, time and type of each, and nothing of what they are about.
+fn events(home: &Home) -> Vec<HostEvent> {
+    let Ok((mut file, meta)) = crate::files::open(&home.spool().join("journal.jsonl")) else { return Vec::new() };
+    let from = meta.file_stamp.size.saturating_sub(MOST_TAIL);
+    let mut bytes = Vec::new();
+    if file.seek(SeekFrom::Start(from)).and_then(|_| file.take(MOST_TAIL).read_to_end(&mut bytes)).is_err() {
+        return Vec::new();
+    }
+    // What follows the last line feed is a line that is being written; of a line that is cut off at its front nothing is read.
+    let whole = bytes.rsplit(|byte| *byte == b'\n').skip(1);
+    let lines = whole.filter_map(|line| serde_json::from_slice::<JournalLine>(line).ok());
+    let one = |line: JournalLine| HostEvent { seq: line.seq, at: line.at, r#type: line.r#type.as_str().to_owned() };
+    let mut events: Vec<HostEvent> = lines.take(MOST_EVENTS).map(one).collect();
+    events.reverse();
+    events
 }
 
 fn sidecar(home: &Home, before: &HostSidecar, now: &Now) -> HostSidecar {
@@ -134,4 +154,33 @@ fn persona_sha256(home: &Home, slug: &str) -> Option<String> {
         }
     }
     (!all.is_empty()).then(|| sha256(&all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::folder::of_test;
+    use super::*;
+
+    #[test]
+    fn of_the_journal_nothing_is_told_but_number_time_and_type_and_only_if_the_settings_say_so() {
+        let (_dir, home, _) = of_test();
+        std::fs::create_dir_all(home.spool()).expect("made");
+        let line = |seq: u64| {
+            format!(
+                "{{\"seq\":{seq},\"at\":\"2026-11-25T12:00:00.000Z\",\"type\":\"delivery\",\"agent_id\":\"secret\"}}\n"
+            )
+        };
+        let text: String = (1..=30).map(line).collect();
+        std::fs::write(home.spool().join("journal.jsonl"), format!("{text}{{\"seq\":31,")).expect("written");
+        let (mut source, now) = (RosterSource::default(), crate::clock::Clock::new().now());
+        let show = |journal| ShowSettings { journal, ..ShowSettings::default() };
+        source.refresh(&home, &show(false), &now);
+        assert!(source.last.journal.is_empty());
+        assert!(source.refresh(&home, &show(true), &now));
+        let seqs: Vec<u64> = source.last.journal.iter().map(|event| event.seq).collect();
+        assert_eq!(seqs, (11..=30).collect::<Vec<_>>());
+        let told = serde_json::to_string(&source.last.journal).expect("a plain value");
+        assert!(told.contains("delivery") && !told.contains("secret"), "{told}");
+        assert!(!source.refresh(&home, &show(true), &now), "nothing has changed");
+    }
 }

@@ -62,6 +62,8 @@ pub(crate) struct ShowSettings {
     pub(crate) hide: Vec<String>,
 }
 
+    /// Whether other hosts are told of the last lines of the journal: number, time and type of each.
+    pub(crate) journal: bool,
 /// `[ttl]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]

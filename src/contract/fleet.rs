@@ -14,6 +14,8 @@ use serde_json::Value;
 pub const HOST_STALE_MS: i64 = 45_000;
 /// The most handoffs that have ended in a roster, beside those that are open.
 pub const MOST_ENDED: usize = 20;
+/// The most lines of a journal in a roster.
+pub const MOST_EVENTS: usize = 20;
 
 words! {
     listed
@@ -106,6 +108,8 @@ pub struct HostView {
     pub errors: Vec<HostError>,
     /// Its personas.
     pub personas: Vec<HostPersona>,
+    /// The last lines of its journal, the newest last; empty unless `fleet.toml` there says `show.journal = true`.
+    pub journal: Vec<HostEvent>,
     /// How many entries were left out because the roster would be too large.
     pub more: u64,
     /// When the server stored the roster, by the server's clock; empty if this host never told of itself.
@@ -196,6 +200,19 @@ pub struct HostPersona {
     pub slug: String,
     /// SHA-256 over the files that `tasuki fleet persona push` would send.
     pub sha256: String,
+}
+
+/// A line of a host's journal, without what it is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct HostEvent {
+    /// Its number.
+    pub seq: u64,
+    /// When: UTC, by its host's clock.
+    pub at: String,
+    /// What it reports, as in the journal.
+    pub r#type: String,
 }
 
 /// `fleet/bridge.json`: this host's own bridge.

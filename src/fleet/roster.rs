@@ -4,14 +4,18 @@
 use super::keys::{HostKeys, UserKey};
 use super::members::MemberList;
 use super::signed::{self, SignedError};
-use crate::contract::fleet::{HostAgent, HostError, HostHandoff, HostPersona, HostSidecar};
+use crate::contract::fleet::{HostAgent, HostError, HostEvent, HostHandoff, HostPersona, HostSidecar};
 use crate::core::host::{FleetName, HomeId, HostName};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use uuid::Uuid;
 
 /// The most that a roster may hold as it is published, in bytes.
 pub const MAX_ROSTER: usize = 256 << 10;
+/// The most entries of a kind.
+pub const MOST_ENTRIES: usize = 1_000;
 /// The version of the roster's form.
 const FORM: u8 = 1;
 
@@ -42,15 +46,48 @@ pub struct Roster {
     /// Its sidecar.
     pub sidecar: HostSidecar,
     /// Its agents that live.
+    #[serde(deserialize_with = "at_most")]
     pub agents: Vec<HostAgent>,
     /// Its handoffs that are open, and the last that have ended.
+    #[serde(deserialize_with = "at_most")]
     pub handoffs: Vec<HostHandoff>,
     /// Its errors that nobody has dismissed.
+    #[serde(deserialize_with = "at_most")]
     pub errors: Vec<HostError>,
     /// Its personas.
+    #[serde(deserialize_with = "at_most")]
     pub personas: Vec<HostPersona>,
+    /// The last lines of its journal, if its settings say so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "at_most")]
+    pub journal: Vec<HostEvent>,
     /// How many entries were left out.
     pub more: u64,
+}
+
+/// Reads a list of at most [`MOST_ENTRIES`]: in a few bytes another host could else name millions of empty entries.
+fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    struct Entries<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "a list of at most {MOST_ENTRIES} entries")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+            let mut list = Vec::new();
+            while let Some(entry) = seq.next_element()? {
+                if list.len() == MOST_ENTRIES {
+                    return Err(A::Error::invalid_length(list.len() + 1, &self));
+                }
+                list.push(entry);
+            }
+            Ok(list)
+        }
+    }
+
+    from.deserialize_seq(Entries(PhantomData))
 }
 
 /// Who tells, and in which order.
@@ -93,20 +130,33 @@ impl Roster {
             handoffs: Vec::new(),
             errors: Vec::new(),
             personas: Vec::new(),
+            journal: Vec::new(),
             more: 0,
         }
     }
 
-    /// The roster as it is published. If it would be too large, entries are left out and counted: handoffs first, from
+    /// The roster as it is published, with at most [`MOST_ENTRIES`] of a kind. If it would be too large, more entries are left out and counted: handoffs first, from
     /// the end of the list, where those stand that have ended; then errors, personas and agents.
     #[must_use]
     pub fn sign(mut self, keys: &HostKeys, fleet: &FleetName) -> Vec<u8> {
+        self.keep_most();
         loop {
             let whole = signed::by_host(keys, fleet, &self.host, &self);
             if whole.len() <= MAX_ROSTER || !self.leave_out() {
                 return whole;
             }
         }
+    }
+
+    /// Leaves out what is more than a reader takes.
+    fn keep_most(&mut self) {
+        fn cut<T>(list: &mut Vec<T>) -> usize {
+            let more = list.len().saturating_sub(MOST_ENTRIES);
+            list.truncate(MOST_ENTRIES);
+            more
+        }
+        let gone = [cut(&mut self.agents), cut(&mut self.handoffs), cut(&mut self.errors), cut(&mut self.personas)];
+        self.more += gone.iter().sum::<usize>() as u64;
     }
 
     /// Leaves out a tenth of the first list that has something; false if all are empty.

@@ -96,16 +96,38 @@ fn a_roster_counts_in_its_own_fleet_alone() {
     assert!(Roster::open(&list, &alpha.user_key, &fleet(), &name("a")).is_err(), "a list can't be read as a roster");
 }
 
+/// Text that can't be compressed.
+fn noise() -> String {
+    (0..20).map(|_| Uuid::new_v4().simple().to_string()).collect()
+}
+
 #[test]
 fn what_is_too_much_is_left_out_and_counted() {
     let a = HostKeys::generate();
     let alpha = member("a", &a);
-    let full = Roster { handoffs: (0..20_000).map(handoff).collect(), ..roster(&alpha, 1) };
+    // Of the first 1,000 there is no room for all, for they have long words that can't be compressed.
+    let long = |number| HostHandoff { error: Some(noise()), ..handoff(number) };
+    let full = Roster { handoffs: (0..20_000).map(long).collect(), ..roster(&alpha, 1) };
     let whole = full.sign(&a, &fleet());
     assert!(whole.len() <= MAX_ROSTER, "{}", whole.len());
     let read = Roster::open(&whole, &alpha.user_key, &fleet(), &name("a")).expect("its own");
     assert_eq!(read.handoffs.len() as u64 + read.more, 20_000);
-    assert!(read.handoffs.len() > 1_000, "{}", read.handoffs.len());
+    assert!((100..MOST_ENTRIES).contains(&read.handoffs.len()), "{}", read.handoffs.len());
+    let many = Roster { errors: vec![HostError::default(); 1_200], ..roster(&alpha, 1) }.sign(&a, &fleet());
+    let read_many = Roster::open(&many, &alpha.user_key, &fleet(), &name("a")).expect("its own");
+    assert_eq!((read_many.errors.len(), read_many.more), (MOST_ENTRIES, 200));
     let persona = |entry: &HostHandoff| entry.persona.clone();
     assert_eq!(read.handoffs.first().and_then(persona), Some("persona-0".to_owned()), "the first ones stay");
+}
+
+/// A member can name a million empty agents in some kilobytes; they must not be read.
+#[test]
+fn a_roster_with_more_entries_than_any_host_has_is_not_believed() {
+    let (keys, fleet, name) = (HostKeys::generate(), fleet(), name("m"));
+    let mallory = member("m", &keys);
+    for (count, is_believed) in [(MOST_ENTRIES, true), (MOST_ENTRIES + 1, false)] {
+        let roster = Roster { agents: vec![HostAgent::default(); count], ..roster(&mallory, 1) };
+        let whole = signed::by_host(&keys, &fleet, &name, &roster);
+        assert_eq!(Roster::open(&whole, &keys.user_key(), &fleet, &name).is_ok(), is_believed, "{count}");
+    }
 }

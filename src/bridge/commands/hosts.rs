@@ -44,11 +44,17 @@ pub(super) fn list(session: &CliSession) -> Result<(), CliError> {
         let agents = view.map_or_else(|| "-".to_owned(), |view| view.agents.len().to_string());
         let version = view.map_or_else(|| "-".to_owned(), |view| view.version.clone());
         let told_at = if told.is_empty() { "never".to_owned() } else { session.out.when(&told) };
-        rows.push(vec![member.name.to_string(), state.as_str().to_owned(), told_at, agents, version, rights.clone()]);
+        let journal = view.map(|view| view.journal.clone()).unwrap_or_default();
+        let last = journal.last().map_or_else(
+            || "-".to_owned(),
+            |event| format!("{}, {}", sanitise(&event.r#type), session.out.when(&event.at)),
+        );
+        let state_word = state.as_str().to_owned();
+        rows.push(vec![member.name.to_string(), state_word, told_at, agents, version, last, rights.clone()]);
         tones.push(if state == HostState::Live { Tone::Plain } else { Tone::Faint });
         all.push(json!({
             "host": member.name, "home_id": member.home_id, "admitted_at": member.admitted_at, "state": state.as_str(),
-            "told_at": told, "own": is_own, "accepts": rights,
+            "told_at": told, "own": is_own, "accepts": rights, "journal": journal,
         }));
     }
     if session.out.is_json() {
@@ -57,7 +63,7 @@ pub(super) fn list(session: &CliSession) -> Result<(), CliError> {
     if !seen.is_fresh {
         session.out.note("This host's own bridge does not run, or reaches no server: what is shown may be old.");
     }
-    session.out.toned(&["HOST", "STATE", "TOLD", "AGENTS", "VERSION", "MAY ASK US FOR"], &rows, &tones)
+    session.out.toned(&["HOST", "STATE", "TOLD", "AGENTS", "VERSION", "LAST EVENT", "MAY ASK US FOR"], &rows, &tones)
 }
 
 /// Prints the last lines of the audit.
