@@ -17,6 +17,9 @@ const PAUSE_MS: u64 = 5_000;
 /// The most files that are taken at once: between them the lease must be kept.
 const TAKEN_AT_ONCE: usize = 50;
 
+/// The most files that are passed over because they wait for the list of members.
+const MOST_UNREAD: usize = 1_000;
+
 impl Bridge {
     /// Takes the files in `requests/`.
     pub(super) fn take_requests(&mut self) {
@@ -24,8 +27,14 @@ impl Bridge {
             tracing::warn!("{error}");
             Vec::new()
         });
-        self.has_more_requests = names.len() > TAKEN_AT_ONCE;
-        for name in names.into_iter().take(TAKEN_AT_ONCE) {
+        self.has_more_requests = false;
+        let (mut taken, mut failed, mut waiting) = (0, 0, 0);
+        for name in names {
+            if taken + failed >= TAKEN_AT_ONCE || waiting >= MOST_UNREAD {
+                // What could not be taken is tried again at the next look: a disk that is full stays so for a while.
+                self.has_more_requests = failed == 0 && waiting < MOST_UNREAD;
+                return;
+            }
             let known = (self.members.list(), &self.here.host, &self.settings);
             match out::take(&self.folder, &name, known, (self.asking.has_room(), self.is_list_read), &self.now) {
                 Ok(Some((id, TakenFile::Open(request)))) => self.asking.take(id, *request, self.now.boot_ms),
@@ -39,9 +48,22 @@ impl Bridge {
                         self.asking.take(id, out.taken(&self.now), self.now.boot_ms);
                     }
                 }
-                Ok(Some((_, TakenFile::Rejected)) | None) => {}
-                Err(error) => tracing::warn!(name, "a request to another host was not taken: {error}"),
+                Ok(Some((_, TakenFile::Rejected))) => {}
+                // It waits for the list of members, and nobody behind it does.
+                Ok(None) => {
+                    waiting += 1;
+                    continue;
+                }
+                Err(error) => {
+                    // One line for all: a full disk says the same of each.
+                    if failed == 0 {
+                        tracing::warn!(name, "a request to another host was not taken: {error}");
+                    }
+                    failed += 1;
+                    continue;
+                }
             }
+            taken += 1;
         }
     }
 

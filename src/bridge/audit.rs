@@ -76,9 +76,12 @@ impl Audit {
                 .append(true)
                 .create(true)
                 .mode(0o600)
-                .custom_flags(OFlag::O_NOFOLLOW.bits())
+                .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
                 .open(&path)?,
         };
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::other("it is not a plain file"));
+        }
         file.write_all(format!("{entry}\n").as_bytes())?;
         let is_full = file.metadata()?.len() >= ROTATE_AT;
         if is_full {
@@ -122,6 +125,14 @@ mod tests {
             .collect();
         assert_eq!(seqs, [1, 2]);
         assert!(!text.contains("secret") && text.contains(&sha256(b"a secret text")));
+    }
+
+    #[test]
+    fn a_pipe_in_its_place_keeps_nobody_waiting() {
+        let (_dir, _, folder) = of_test();
+        nix::unistd::mkfifo(&folder.path("", FILE), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        let mut audit = Audit::open(&folder);
+        assert!(audit.write(LINE, b"", "2026-11-25T12:00:00.000Z").is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::settings::FleetSettings;
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
 use super::sweep;
+use super::told::ToldCounts;
 use crate::contract;
 use crate::contract::fleet::{BridgeConcern, BridgeProblem, BridgeView, LeaseWord};
 use crate::files::Grade;
@@ -82,7 +83,9 @@ impl Bridge {
             Heard::Unreached(why) => {
                 self.problem(
                     BridgeConcern::Server,
-                    Some(format!("The server is not reached ({why}); tasuki-fleet tries again.")),
+                    Some(format!(
+                        "The server is not reached ({why}); tasuki-fleet tries again. `tasuki doctor` may say more."
+                    )),
                 );
             }
             Heard::NotAllowed(what) => {
@@ -141,6 +144,7 @@ impl Bridge {
         if self.now.boot_ms >= self.sweep_due_ms {
             self.sweep_due_ms = self.now.boot_ms.saturating_add(sweep::EVERY_MS);
             sweep::sweep(&self.folder, &self.home, SystemTime::now());
+            self.told = ToldCounts::count(&self.folder);
         }
         if self.now.boot_ms >= self.members_due_ms && self.view.connected_since.is_some() {
             self.ask_for_members();

@@ -23,6 +23,8 @@ use std::path::Path;
 const MOST_PART: u64 = 2 << 20;
 /// The most that a dropped file may hold, in bytes.
 const MOST_DROPPED: u64 = 2 << 20;
+/// The most that the name of a kind may hold, in bytes.
+const MOST_KIND: usize = 64;
 /// The name of the part that is the request or the result itself.
 pub(super) const MAIN_PART: &str = "request.json";
 
@@ -368,14 +370,15 @@ pub(super) fn reject(folder: &FleetFolder, name: &str, code: &str, now: &Now) ->
     std::fs::rename(&from, to).map_err(|error| CliError::file("Can't put aside", &from, &error))
 }
 
-/// The kind of a request, if it has one.
+/// The kind of a request, if it has one. A word that is longer than any kind is none: it stands in answers, in the audit
+/// and in messages.
 pub(super) fn kind_of(request: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Kind {
         kind: String,
     }
     let readable = Some(request).filter(|request| request.len() as u64 <= MAX_INPUT_BYTES)?;
-    serde_json::from_slice::<Kind>(readable).ok().map(|read| read.kind)
+    serde_json::from_slice::<Kind>(readable).ok().map(|read| read.kind).filter(|kind| kind.len() <= MOST_KIND)
 }
 
 /// The kind and host of a dropped file, as far as they can be read.

@@ -5,10 +5,10 @@ use super::answers;
 use super::audit::AuditLine;
 use super::judging::in_words;
 use super::out::{FleetRefused, MAIN_PART, kind_of};
+use super::personas;
 use super::serving::{Serving, WaitingLetter};
 use super::settings::LONGEST_TTL;
 use super::state::{Bridge, Done};
-use super::{personas, sweep};
 use crate::cli::error::CliError;
 use crate::contract::{self, ResultFile};
 use crate::core::id::RequestId;
@@ -93,6 +93,13 @@ impl Bridge {
         Bridge::settle(letter.settling, Settle::Never);
     }
 
+    /// A letter that is dropped is noted, and nobody is answered.
+    fn not_answered(&mut self, letter: ArrivedLetter, header: &Header, status: &str) {
+        let host = header.from.to_string();
+        self.note(AuditLine { dir: "in", host: &host, id: header.id.as_str(), kind: "", status }, &letter.sealed);
+        Bridge::settle(letter.settling, Settle::Never);
+    }
+
     /// Settles a letter, beside all else. A letter that is not settled comes again.
     pub(super) fn settle(settling: Settling, how: Settle) {
         tokio::spawn(async move { settling.settle(how).await });
@@ -119,6 +126,10 @@ impl Bridge {
             Judged::CarryOut => "taken".to_owned(),
             Judged::TakeBack => "taken back".to_owned(),
             Judged::IdReused => "409 id_reused".to_owned(),
+            // It is not told: what is told is kept, and this host has been told enough.
+            Judged::Refuse(_) if self.told.is_full(&from.name) => {
+                return self.not_answered(letter, &header, "dropped: too many refusals");
+            }
             Judged::Refuse(refusal) => format!("{} {}", refusal.answer().0, refusal.answer().1),
         };
         let host = from.name.to_string();
@@ -159,7 +170,8 @@ impl Bridge {
             Judged::Refuse(refusal) => {
                 let refused = in_words(refusal, &serving.kind, &serving.header.from);
                 let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
-                serving.answer = Some(self.tell(rid, &result)?);
+                serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
+                self.told.add(&serving.header.from);
             }
             Judged::IdReused => {
                 let refused = FleetRefused::new(409, "id_reused", "Another request of this id came here before.");
@@ -175,7 +187,7 @@ impl Bridge {
                 let parts = parts.get(1..).unwrap_or_default();
                 self.write_down(rid, &serving.request, &[])?;
                 let result = personas::put((&self.home, &self.folder), rid, &serving.request, parts, &self.now);
-                serving.answer = Some(self.tell(rid, &result)?);
+                serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
             }
             Judged::CarryOut => {
                 let parts = parts.get(1..).unwrap_or_default();
@@ -186,17 +198,6 @@ impl Bridge {
             Judged::NotAuthentic(_) | Judged::Later => {}
         }
         Ok(())
-    }
-
-    /// Writes down what the bridge itself answers. A host that is refused all the time can't fill the folder.
-    fn tell(&mut self, rid: &RequestId, result: &ResultFile) -> Result<Vec<u8>, CliError> {
-        let answer = answers::tell(&self.folder, rid, result)?;
-        self.told += 1;
-        if self.told >= sweep::TOLD_AT_ONCE {
-            self.told = 0;
-            sweep::newest_refusals_only(&self.folder);
-        }
-        Ok(answer)
     }
 
     /// Puts a request into the spool. What was put there is written down before: if the bridge dies, nobody may be told

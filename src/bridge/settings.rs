@@ -15,6 +15,8 @@ use toml::Table;
 
 /// The file's name.
 pub(super) const FILE: &str = "fleet.toml";
+/// The most that the file may hold, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
 /// The most characters of a key, and of what is wrong with it, that a message quotes.
 const MOST_QUOTED: usize = 400;
 /// The longest time that a request may take to be carried out.
@@ -50,20 +52,20 @@ pub(crate) struct ServerSettings {
     pub(crate) domain: Option<String>,
     /// Whether a server that is not on this machine may be reached without encryption.
     pub(crate) plaintext: bool,
-}
-
     /// Whether the server is reached by websocket at port 443, where a network lets nothing else out.
     pub(crate) websocket: bool,
+}
+
 /// `[show]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ShowSettings {
     /// Personas that other hosts are not told of.
     pub(crate) hide: Vec<String>,
-}
-
     /// Whether other hosts are told of the last lines of the journal: number, time and type of each.
     pub(crate) journal: bool,
+}
+
 /// `[ttl]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -85,8 +87,8 @@ impl Default for Ttl {
 /// It is not a time, or longer than seven days.
 pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|_| format!("{text:?} is not a time such as 10m"))?;
-    if time > LONGEST_TTL || time.is_zero() {
-        Err("it must be more than 0 and at most 7d".to_owned())
+    if time > LONGEST_TTL || time.as_millis() == 0 {
+        Err("it must be at least 1ms and at most 7d".to_owned())
     } else {
         Ok(time)
     }
@@ -125,7 +127,7 @@ impl FleetSettings {
 }
 
 fn text(folder: &FleetFolder) -> Result<String, CliError> {
-    let bytes = folder.read("", FILE)?.unwrap_or_default();
+    let bytes = folder.read_small("", FILE, MOST_BYTES)?.unwrap_or_default();
     let path = folder.path("", FILE);
     String::from_utf8(bytes).map_err(|_| CliError::config("config", format!("{} is not UTF-8.", path.display())))
 }
@@ -191,6 +193,7 @@ mod tests {
             ("[accept]\na = [\"everything\"]\n", "line 2: accept.a"),
             ("[accept]\n\"A b\" = [\"view\"]\n", "neither a host's name"),
             ("\n[ttl]\ndefault = \"8d\"\n", "at most 7d"),
+            ("[ttl]\ndefault = \"1ns\"\n", "at least 1ms"),
             ("[server]\nurl = \"tls://a:1\"\n", "line 2: server.url"),
             ("[", "line 1: syntax"),
         ] {

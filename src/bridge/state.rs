@@ -11,6 +11,7 @@ use super::roster::RosterSource;
 use super::seen::{SEEN, SeenFile};
 use super::serving::{Serving, WaitingLetter};
 use super::settings::FleetSettings;
+use super::told::ToldCounts;
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::config::Home;
@@ -72,6 +73,8 @@ pub(super) struct Bridge {
     /// How many publishings of requests are under way.
     pub(super) in_flight: usize,
     pub(super) serving: BTreeMap<RequestId, Serving>,
+    /// How many refusals are kept, by host.
+    pub(super) told: ToldCounts,
     /// Letters that can't be judged yet.
     pub(super) waiting: Vec<WaitingLetter>,
     pub(super) server_time: CourierTime,
@@ -103,8 +106,6 @@ pub(super) struct Bridge {
     pub(super) view_due_ms: u64,
     /// What is wrong, by what it is about.
     pub(super) problems: BTreeMap<BridgeConcern, String>,
-    /// How many answers of its own the bridge has written down since the oldest were looked for.
-    pub(super) told: usize,
     /// Why the bridge must end.
     pub(super) ended: Option<LeaseProblem>,
 }
@@ -143,6 +144,7 @@ impl Bridge {
             fleet_key: fleet.key,
             in_flight: 0,
             serving: BTreeMap::new(),
+            told: ToldCounts::count(&folder),
             waiting: Vec::new(),
             server_time: CourierTime::default(),
             put: None,
@@ -156,7 +158,6 @@ impl Bridge {
             is_member: true,
             view_due_ms: now.boot_ms,
             problems: BTreeMap::new(),
-            told: 0,
             ended: None,
             home,
             folder,
@@ -182,16 +183,27 @@ impl Bridge {
 
     /// What was on its way before this bridge started.
     fn take_up_open_requests(&mut self) -> Result<(), CliError> {
+        let mut unreadable = 0_usize;
         for name in self.folder.names("out")? {
             let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else { continue };
-            let Some(out) = out::load(&self.folder, &id)? else { continue };
-            // The answer may have been written just before the last bridge ended.
-            if self.folder.read("results", &name)?.is_some() {
-                out::forget(&self.folder, &id)?;
-                continue;
+            // One file that can't be read must not keep this host from all others.
+            if let Err(error) = self.take_up(id, &name) {
+                tracing::warn!(name, "a request that was on its way can't be read: {error}");
+                unreadable += 1;
             }
-            self.asking.take(id, out.taken(&self.now), self.now.boot_ms);
         }
+        let what = format!("{unreadable} files in fleet/out or their answers can't be read: those requests stay open.");
+        self.problem(BridgeConcern::Requests, (unreadable > 0).then_some(what));
+        Ok(())
+    }
+
+    fn take_up(&mut self, id: FleetId, name: &str) -> Result<(), CliError> {
+        let Some(out) = out::load(&self.folder, &id)? else { return Ok(()) };
+        // The answer may have been written just before the last bridge ended.
+        if self.folder.read("results", name)?.is_some() {
+            return out::forget(&self.folder, &id);
+        }
+        self.asking.take(id, out.taken(&self.now), self.now.boot_ms);
         Ok(())
     }
 

@@ -2,7 +2,6 @@
 
 use super::folder::FleetFolder;
 use crate::config::Home;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -10,17 +9,12 @@ use std::time::{Duration, SystemTime};
 /// How often it is swept, in milliseconds.
 pub(super) const EVERY_MS: u64 = 3_600_000;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-/// The most refusals of one host's requests. What is older is forgotten: the request would be judged once more if its letter
-/// came again, and only a host that was refused so often can bring that about.
-pub(super) const MOST_TOLD: usize = 1_000;
-/// After so many refusals the oldest are looked for without waiting for the next sweep.
-pub(super) const TOLD_AT_ONCE: usize = 500;
 /// The most files that were put aside.
 const MOST_REJECTED: usize = 1_000;
 /// The most personas that were replaced.
 const MOST_REPLACED: usize = 100;
 
-/// Removes what is too old: answers after 7 days, refusals after 30 or where one host has too many, what was put aside after 30, parts that came with a
+/// Removes what is too old: answers after 7 days, refusals after 30, what was put aside after 30, parts that came with a
 /// request 7 days after its answer, parts of requests that are answered, and what a crash has left in `tmp`.
 pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
     let older = |folder_name: &str, limit: Duration| {
@@ -32,7 +26,6 @@ pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
     };
     older("results", 7 * DAY);
     older("told", 30 * DAY);
-    newest_refusals_only(folder);
     older("rejected", 30 * DAY);
     older("tmp", DAY / 24);
     newest_only(folder, "rejected", 2 * MOST_REJECTED);
@@ -51,22 +44,6 @@ pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
         let is_left = path.is_dir() && !folder.path("out", &format!("{name}.json")).exists();
         if is_left && age(&path, now).is_some_and(|age| age > DAY / 24) {
             let _ = fs::remove_dir_all(path);
-        }
-    }
-}
-
-/// Keeps the newest refusals of each host's requests.
-pub(super) fn newest_refusals_only(folder: &FleetFolder) {
-    let mut of_hosts: BTreeMap<String, Vec<(Option<i64>, String)>> = BTreeMap::new();
-    for name in folder.all_names("told").unwrap_or_default() {
-        // fleet.HOST.ID.json
-        let host = name.split('.').nth(1).unwrap_or_default().to_owned();
-        of_hosts.entry(host).or_default().push((folder.changed_ms("told", &name), name));
-    }
-    for mut told in of_hosts.into_values().filter(|told| told.len() > MOST_TOLD) {
-        told.sort_unstable();
-        for (_, name) in &told[..told.len() - MOST_TOLD] {
-            let _ = folder.remove("told", name);
         }
     }
 }
@@ -110,25 +87,5 @@ mod tests {
         assert_eq!(all(), [0, 2, 1, 0, 0, 2], "answers, and the parts that came with one");
         after(31);
         assert_eq!(all(), [0, 0, 0, 0, 0, 2], "what is on its way stays");
-    }
-
-    #[test]
-    fn one_host_can_have_only_so_many_refusals_and_takes_no_room_from_another() {
-        let (_dir, home, folder) = of_test();
-        let told = |host: &str| -> usize {
-            let names = folder.all_names("told").expect("listed");
-            names.iter().filter(|name| name.starts_with(&format!("fleet.{host}."))).count()
-        };
-        let tell = |name: &str, seconds: u64| {
-            folder.write("told", &format!("fleet.{name}.json"), b"{}", Grade::Fast).expect("written");
-            let file = fs::File::options().write(true).open(folder.path("told", &format!("fleet.{name}.json")));
-            file.expect("there").set_modified(SystemTime::now() - Duration::from_secs(seconds)).expect("ours");
-        };
-        tell("a.first", 9_000);
-        (0..MOST_TOLD + 7).for_each(|at| tell(&format!("mallory.{at}"), 8_000 - at as u64));
-        sweep(&folder, &home, SystemTime::now());
-        assert_eq!((told("a"), told("mallory")), (1, MOST_TOLD));
-        let is_there = |name: &str| folder.path("told", &format!("fleet.mallory.{name}.json")).exists();
-        assert!(!is_there("6") && is_there("7"), "the oldest go");
     }
 }

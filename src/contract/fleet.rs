@@ -61,6 +61,8 @@ words! {
         Letters = "letters",
         /// `fleet.toml`.
         Settings = "settings",
+        /// Requests that were on their way when the bridge was started.
+        Requests = "requests",
     }
 }
 

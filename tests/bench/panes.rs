@@ -171,6 +171,7 @@ fn plan(pane: PaneRef) -> TypePlan {
         delivery: DeliveryId::from_bits(uuid::Uuid::new_v4().as_u64_pair().0),
         text: format!("{}{TAIL}", PIECE.repeat(PIECES)),
         input: Input::Pieces { chars: PIECE.len(), gap: Duration::ZERO, settle: Duration::ZERO },
+        raw_bytes: None,
         foreground: Some("tasuki".to_owned()),
         enter_delay: Duration::ZERO,
         enter_retry_after: PATIENCE,

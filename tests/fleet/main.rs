@@ -2,6 +2,7 @@
 //! no NATS server can be had, all of it is counted as skipped.
 
 mod asks;
+mod careless;
 mod clones;
 mod deaths;
 mod demo;

@@ -6,7 +6,6 @@ use crate::bridge::lock::is_running;
 use crate::bridge::out;
 use crate::cli::doctor::Line;
 use crate::cli::hosts;
-use crate::cli::view::said;
 use crate::config::Home;
 use crate::contract::BridgeView;
 use crate::contract::fleet::{HOST_STALE_MS, LeaseWord};

@@ -1,0 +1,58 @@
+//! How many refusals this bridge keeps for each host that was refused. Each is a file for 30 days, so a host that asks and
+//! asks must not fill this one's disk with them.
+
+use super::folder::FleetFolder;
+use crate::core::host::HostName;
+use std::collections::BTreeMap;
+
+/// The most refusals that are kept for one host.
+const MOST: usize = 10_000;
+
+/// The counts, by host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ToldCounts(BTreeMap<HostName, usize>);
+
+impl ToldCounts {
+    /// Counts the files.
+    pub(super) fn count(folder: &FleetFolder) -> ToldCounts {
+        let mut counts = ToldCounts::default();
+        for name in folder.all_names("told").unwrap_or_default() {
+            // A request's id here is fleet.HOST.ID.
+            if let Some(host) = name.split('.').nth(1).and_then(|host| host.parse().ok()) {
+                counts.add(&host);
+            }
+        }
+        counts
+    }
+
+    /// One more was written.
+    pub(super) fn add(&mut self, host: &HostName) {
+        *self.0.entry(host.clone()).or_default() += 1;
+    }
+
+    /// Whether no more is written for this host.
+    pub(super) fn is_full(&self, host: &HostName) -> bool {
+        self.0.get(host).is_some_and(|count| *count >= MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::folder::of_test;
+    use super::*;
+    use crate::files::Grade;
+
+    #[test]
+    fn the_refusals_of_each_host_are_counted_and_after_too_many_there_are_no_more() {
+        let (_dir, _, folder) = of_test();
+        let [one, other]: [HostName; 2] = ["m", "b"].map(|name| name.parse().expect("a name"));
+        folder.write("told", "fleet.m.x.json", b"{}", Grade::Fast).expect("written");
+        folder.write("told", "garbage", b"{}", Grade::Fast).expect("written");
+        let mut counts = ToldCounts::count(&folder);
+        assert_eq!(counts.0.get(&one), Some(&1));
+        (1..MOST - 1).for_each(|_| counts.add(&one));
+        assert!(!counts.is_full(&one));
+        counts.add(&one);
+        assert!(counts.is_full(&one) && !counts.is_full(&other));
+    }
+}

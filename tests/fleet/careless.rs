@@ -1,0 +1,51 @@
+//! What a careless user does to the files of a bridge.
+
+use crate::fleet::{TestFleet, text};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::json;
+use std::fs;
+
+/// One request that can't be read kept the bridge from starting, and so this host from all others. A pipe in place of the
+/// audit kept it waiting for ever.
+#[test]
+fn files_that_are_not_what_they_should_be_stop_no_bridge() {
+    let Some(fleet) = TestFleet::joined(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.accept("a", &["view"]);
+    fs::write(a.files("out/cut.json"), "{\"v\":1,").expect("written");
+    mkfifo(&a.files("out/pipe.json"), Mode::S_IRWXU).expect("a pipe");
+    std::os::unix::fs::symlink("/etc/hostname", a.files("out/link.json")).expect("a link");
+    fs::create_dir(a.files("out/folder.json")).expect("made");
+    mkfifo(&a.files("audit.jsonl"), Mode::S_IRWXU).expect("a pipe");
+    mkfifo(&a.files("seen.json"), Mode::S_IRWXU).expect("a pipe");
+    fs::create_dir(a.files("requests/folder.json")).expect("made");
+    mkfifo(&a.files("requests/pipe.json"), Mode::S_IRWXU).expect("a pipe");
+    [a, b].into_iter().for_each(crate::fleet::TestHost::start_bridge);
+    [a, b].into_iter().for_each(crate::fleet::TestHost::until_serving);
+    assert_eq!(a.ask("v1", "b", &json!({"kind": "view", "of": "agents"}))["status"], 200);
+    let problem = a.bridge_view()["problem"].as_str().unwrap_or_default().to_owned();
+    assert!(problem.contains("4 files in fleet/out"), "{problem}");
+    a.until("what is no file is put aside", || {
+        fs::read_dir(a.files("requests")).is_ok_and(|mut all| all.next().is_none())
+    });
+}
+
+/// Requests to hosts that may have been admitted a moment ago wait for the list of members. Fifty of them kept all others
+/// from being taken, and the bridge busy.
+#[test]
+fn requests_that_wait_for_the_list_of_members_keep_no_others_waiting() {
+    let Some(fleet) = TestFleet::joined(&["a", "b"]) else { return };
+    let a = fleet.host("a");
+    fleet.server.kill();
+    for number in 0..60 {
+        a.drop_to(&format!("x{number:02}"), "nobody", &json!({"kind": "view", "of": "agents"}), None);
+    }
+    a.drop_to("z", "b", &text("11111111-1111-4111-8111-111111111111", "hello"), None);
+    a.start_bridge();
+    a.until("the last is taken", || a.files("out/z.json").exists());
+    assert_eq!(a.open(), 61);
+    fleet.server.start();
+    a.until("the others are answered", || (0..60).all(|number| a.answer(&format!("x{number:02}")).is_some()));
+    assert_eq!(a.answered("x00")["error"]["code"], "no_host");
+}
