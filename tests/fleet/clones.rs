@@ -122,3 +122,21 @@ fn an_expelled_host_is_cut_off_at_once_and_after_a_restart_of_the_server_too() {
     });
     assert_eq!(c.times_typed(&agent, &["as a member".to_owned(), "as nobody".to_owned()]), [2, 0]);
 }
+
+/// Nobody but the owner can admit a host: an owner whose home was put back and that had made it a new one was a member of
+/// nothing, and could admit nobody any more.
+#[test]
+fn the_home_of_the_owner_joins_as_a_new_one_by_itself() {
+    let Some(fleet) = TestFleet::joined(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    let own = || crate::support::stage_files::read_json(&a.files("host.json")).expect("its file");
+    let before = own();
+    a.fleet(&["rejoin"]);
+    assert_ne!(own()["home_id"], before["home_id"]);
+    assert_eq!(own()["fleet"], before["fleet"]);
+    b.accept("a", &["view"]);
+    [a, b].into_iter().for_each(crate::fleet::TestHost::start_bridge);
+    [a, b].into_iter().for_each(crate::fleet::TestHost::until_serving);
+    assert_eq!(a.ask("v1", "b", &json!({"kind": "view", "of": "agents"}))["status"], 200);
+    a.fleet(&["expel", "b"]);
+}

@@ -230,10 +230,11 @@ pub(super) fn moved(session: &CliSession) -> Result<(), CliError> {
     session.report(&json!({"status": "moved", "host": host.name}), &line)
 }
 
-/// Makes this home a new one under its old name, for the owner to admit again.
+/// Makes this home a new one under its old name, for the owner to admit again. The owner's home admits itself: nobody else
+/// can.
 pub(super) fn rejoin(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
-    let (host, _) = joined(&ground)?;
+    let (host, fleet) = joined(&ground)?;
     let _lock = without_bridge(&ground)?;
     if !ground.settings.key_command.is_empty() {
         let message = "The key of this home comes from key_command, so it can't be made new here. Nothing was changed.";
@@ -241,14 +242,26 @@ pub(super) fn rejoin(session: &CliSession) -> Result<(), CliError> {
             "Remove key_command from fleet.toml, run this again, and put the two lines of fleet/key where you keep keys.",
         ));
     }
-    note_all_begun(&ground.folder)?;
     let (new, keys) = (HostFile::new(host.name), HostKeys::generate());
+    let line = KeyLine::of(&new, &keys);
+    let ticket = match OwnerFile::load(&ground.folder)? {
+        None => None,
+        Some(_) => Some(wait_for(async {
+            let mut owner = FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?;
+            owner.admit(&line, true).await
+        })?),
+    };
+    note_all_begun(&ground.folder)?;
     save_keys(&ground.folder, &keys)?;
-    new.save(&ground.folder)?;
     ground.folder.remove("", SEEN)?;
-    let line = KeyLine::of(&new, &keys).line();
-    session
-        .out
-        .note("This home has a new identity. Have it admitted: tasuki fleet admit --replace LINE, then join here.");
-    session.report(&json!({"status": "ready", "host": new.name, "line": line}), &line)
+    let Some((ticket, left)) = ticket else {
+        new.save(&ground.folder)?;
+        let what = "This home has a new identity. Have it admitted: tasuki fleet admit --replace LINE, then join here.";
+        session.out.note(what);
+        return session.report(&json!({"status": "ready", "host": new.name, "line": line.line()}), &line.line());
+    };
+    save_ticket(&ground.folder, &new, &ticket)?;
+    left.into_iter().for_each(|what| session.out.note(&what));
+    let said = format!("{} has a new identity, and has admitted itself. Start the bridge: tasuki fleet run", new.name);
+    session.report(&json!({"status": "joined", "host": new.name, "line": line.line()}), &said)
 }
