@@ -6,7 +6,7 @@ use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
 use super::sweep;
 use super::told::ToldCounts;
 use crate::contract;
-use crate::contract::fleet::{BridgeConcern, BridgeProblem, BridgeView, LeaseWord};
+use crate::contract::bridge::{BridgeConcern, BridgeProblem, BridgeView, LeaseWord};
 use crate::files::Grade;
 use crate::fleet::Topic;
 use crate::fleet::nats::version::{SOUND_VERSIONS, is_sound};

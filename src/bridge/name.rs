@@ -3,7 +3,7 @@
 use super::audit::AuditLine;
 use super::members_file;
 use super::state::{Bridge, Done};
-use crate::contract::fleet::BridgeConcern;
+use crate::contract::bridge::BridgeConcern;
 use crate::fleet::lease::{LeaseAct, OursSeen, RosterStanding};
 use crate::fleet::nats::{CourierError, PutOutcome, StoredRoster};
 use crate::fleet::{Learnt, Member, MemberList, Roster, Topic};

@@ -4,7 +4,7 @@ use super::folder::FleetFolder;
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::config::{Config, Home, OperatorCommand};
-use crate::contract::fleet::{BridgeConcern, BridgeProblem, LeaseWord};
+use crate::contract::bridge::{BridgeConcern, BridgeProblem, LeaseWord};
 use crate::contract::{self, BridgeView, ErrorFile};
 use crate::files::Grade;
 use crate::fleet::LeaseProblem;

@@ -15,7 +15,7 @@ use super::told::ToldCounts;
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::config::Home;
-use crate::contract::fleet::{BridgeConcern, BridgeView};
+use crate::contract::bridge::{BridgeConcern, BridgeView};
 use crate::core::host::{FleetId, HostName};
 use crate::core::id::RequestId;
 use crate::core::time::Now;

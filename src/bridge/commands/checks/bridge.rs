@@ -8,7 +8,8 @@ use crate::cli::doctor::Line;
 use crate::cli::hosts;
 use crate::config::Home;
 use crate::contract::BridgeView;
-use crate::contract::fleet::{HOST_STALE_MS, LeaseWord};
+use crate::contract::bridge::LeaseWord;
+use crate::contract::fleet::HOST_STALE_MS;
 use crate::core::text::shell_word;
 use crate::core::time::millis;
 
@@ -114,7 +115,7 @@ fn judge_waiting(count: usize, oldest: Option<(i64, &str)>, id: &str) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::fleet::{BridgeConcern, BridgeProblem};
+    use crate::contract::bridge::{BridgeConcern, BridgeProblem};
 
     fn facts() -> BridgeFacts {
         let view = BridgeView {
