@@ -96,7 +96,6 @@ pub(super) fn passed_on(args: &[OsString]) -> bool {
 }
 
 /// The question as one for tasuki-fleet: its arguments, and the number of the word at the cursor among them.
-
 fn asked_of_fleet(args: &[OsString], at_cursor: Option<usize>) -> Option<(Vec<OsString>, usize)> {
     let words = args.get(args.iter().position(|arg| arg == "--")? + 1..)?;
     let own = fleet::arguments(words)?;
