@@ -55,6 +55,18 @@ impl NatsServer {
         Some(NatsServer { folder, port, program: nats_program()?, child: RefCell::new(None) })
     }
 
+    /// The same program in another folder, at another port. It does not run yet.
+    pub(crate) fn another(&self, folder: PathBuf, port: u16) -> NatsServer {
+        NatsServer { folder, port, program: self.program.clone(), child: RefCell::new(None) }
+    }
+
+    /// Changes a file of its folder.
+    pub(crate) fn change(&self, name: &str, change: impl FnOnce(String) -> String) {
+        let path = self.folder.join(name);
+        let text = fs::read_to_string(&path).expect("a file of its folder");
+        fs::write(&path, change(text)).expect("written");
+    }
+
     pub(crate) fn start(&self) {
         let log = fs::File::options().create(true).append(true).open(self.folder.join("log")).expect("a log");
         let mut command = Command::new(&self.program);
@@ -116,6 +128,12 @@ impl TestFleet {
 
     /// The same before any bridge was started.
     pub(crate) fn joined(hosts: &[&str]) -> Option<TestFleet> {
+        TestFleet::made(hosts, 1, NatsServer::start)
+    }
+
+    /// The same with a server that `start` starts, from the folder that `server init` has written, or with several that keep
+    /// so many copies.
+    pub(crate) fn made(hosts: &[&str], copies: usize, start: impl FnOnce(&NatsServer)) -> Option<TestFleet> {
         let (program, dir) = (nats_program()?, tempfile::tempdir().expect("a folder"));
         let (port, folder) = (free_port(), dir.path().join("server"));
         let made: BTreeMap<String, TestHost> =
@@ -129,8 +147,12 @@ impl TestFleet {
             format!("{}:{}", program.parent().expect("a folder").display(), std::env::var("PATH").unwrap_or_default());
         succeeded(&command.env("PATH", path).output().expect("it runs"));
         let server = NatsServer { folder, port, program, child: RefCell::new(None) };
-        server.start();
-        first.fleet(&["join", "--first", &place, "--as", hosts[0]]);
+        start(&server);
+        let join = ["join", "--first", &place, "--as", hosts[0], "--replicas", &copies.to_string()];
+        // Several servers need a while until they have found each other.
+        let is_joined = || first.fleet_command(&join).output().expect("it runs").status.success();
+        first.until("so many copies can be kept", || copies == 1 || is_joined());
+        first.fleet(&join);
         for name in &hosts[1..] {
             let line = made[*name].fleet(&["key", name]);
             let ticket = first.fleet(&["admit", line.trim()]);

@@ -4,11 +4,13 @@
 mod asks;
 mod careless;
 mod clones;
+mod cuts;
 mod deaths;
 mod demo;
 mod fleet;
 mod hostile;
 mod managed;
+mod proxy;
 mod secrecy;
 mod server;
 mod service;
