@@ -16,5 +16,6 @@ mod server;
 mod service;
 mod shells;
 mod support;
+mod three;
 mod times;
 mod websocket;

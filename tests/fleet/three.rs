@@ -1,0 +1,190 @@
+//! Three servers that keep three copies, as the guide sets them up: any of them dies at any moment, then two at once, then
+//! all; and the bridges too.
+
+use crate::fleet::{NatsServer, TestFleet, TestHost, check_promises, free_port, text};
+use crate::support::random::Random;
+use crate::support::stage::PATIENCE;
+use crate::support::tally;
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const GUIDE: &str = include_str!("../../data/guide/fleet.md");
+
+/// The block of the guide that makes one cluster of three servers.
+fn cluster_block() -> String {
+    let start = GUIDE.find("   cluster {").expect("the guide's block");
+    let length = GUIDE[start..].find("   ```").expect("its end");
+    GUIDE[start..start + length].to_owned()
+}
+
+/// The folders of three servers of one fleet on this machine, each at ports of its own.
+fn nodes_of(server: &NatsServer) -> Vec<NatsServer> {
+    let ports: Vec<(u16, u16)> = (0..3).map(|_| (free_port(), free_port())).collect();
+    let node = |number: usize| {
+        let (port, route) = ports[number];
+        let folder = server.folder.with_file_name(format!("server-{}", number + 1));
+        assert!(Command::new("cp").arg("-a").args([&server.folder, &folder]).status().expect("cp").success());
+        // No server needs the fleet's key.
+        fs::remove_dir_all(folder.join("owner")).expect("it was copied");
+        let mut block = cluster_block().replace("0.0.0.0:6222", &format!("127.0.0.1:{route}"));
+        for (other, (_, route)) in ports.iter().enumerate() {
+            block = block.replace(&format!("10.0.0.{}:6222", other + 1), &format!("127.0.0.1:{route}"));
+        }
+        let node = server.another(folder, port);
+        let place = |folder: &std::path::Path| folder.display().to_string();
+        node.change("nats-server.conf", |text| {
+            let text = text.replace("\"tasuki-test\"", &format!("\"tasuki-test-{}\"", number + 1));
+            let text = text.replace(&format!("127.0.0.1:{}", server.port), &format!("127.0.0.1:{port}"));
+            let text = format!("{text}{block}").replace("/srv/fleet/", &format!("{}/", place(&server.folder)));
+            text.replace(&place(&server.folder), &place(&node.folder))
+        });
+        node
+    };
+    server.change("owner/fleet.json", |text| {
+        let mut fleet: Value = serde_json::from_str(&text).expect("JSON");
+        fleet["servers"] = ports.iter().map(|(port, _)| json!(format!("tls://127.0.0.1:{port}"))).collect();
+        fleet.to_string()
+    });
+    (0..3).map(node).collect()
+}
+
+/// Three servers, two hosts, and the texts that one has sent to agents of the other.
+struct Three {
+    fleet: TestFleet,
+    nodes: Vec<NatsServer>,
+    agents: Vec<String>,
+    sent: Vec<(String, String, String)>,
+    kills: u64,
+}
+
+impl Three {
+    fn new() -> Option<Three> {
+        let mut nodes = Vec::new();
+        let fleet = TestFleet::made(&["a", "b"], 3, |server| {
+            nodes = nodes_of(server);
+            nodes.iter().for_each(NatsServer::start);
+        })?;
+        for host in fleet.hosts.values() {
+            host.start_bridge();
+            host.until_serving();
+        }
+        let b = fleet.host("b");
+        b.accept("a", &["send"]);
+        let agents = b.stage.agents(&["kai", "mia", "ben"]);
+        Some(Three { fleet, nodes, agents, sent: Vec::new(), kills: 0 })
+    }
+
+    fn a(&self) -> &TestHost {
+        self.fleet.host("a")
+    }
+
+    fn send(&mut self) {
+        let number = self.sent.len();
+        let (id, agent) = (format!("t{number}"), self.agents[number % self.agents.len()].clone());
+        let words = format!("text <{number}> by three servers");
+        self.a().drop_to(&id, "b", &text(&agent, &words), Some("2h"));
+        self.sent.push((id, agent, words));
+    }
+
+    fn answered(&self) -> usize {
+        self.sent.iter().filter(|(id, ..)| self.a().answer(id).is_some()).count()
+    }
+
+    /// `kill -9` of some servers, which start again after a while.
+    fn kill_nodes(&mut self, numbers: &[usize], away: Duration) {
+        numbers.iter().for_each(|number| self.nodes[*number].kill());
+        sleep(away);
+        numbers.iter().for_each(|number| self.nodes[*number].start());
+        self.kills += numbers.len() as u64;
+    }
+
+    /// The same of one bridge.
+    fn kill_bridge(&mut self, name: &str, away: Duration) {
+        let host = self.fleet.host(name);
+        host.kill_bridge();
+        sleep(away);
+        host.start_bridge();
+        self.kills += 1;
+    }
+
+    /// How long after now a request that is dropped now is answered.
+    fn goes_on_after(&mut self, what: &str) -> Duration {
+        let start = Instant::now();
+        self.send();
+        let id = self.sent.last().expect("a request").0.clone();
+        self.a().until_within(2 * PATIENCE, what, || self.a().answer(&id).is_some());
+        println!("goes on after {:.1} s: {what}", start.elapsed().as_secs_f64());
+        start.elapsed()
+    }
+
+    /// Two at once for so long, then all of them: how long after a majority is there again the next request is answered.
+    fn lose_the_majority(&mut self, away: Duration) -> Vec<Duration> {
+        let mut times = Vec::new();
+        for (numbers, what) in [(&[0, 1][..], "two servers were away"), (&[0, 1, 2], "all servers were away")] {
+            self.send();
+            self.kill_nodes(numbers, away);
+            times.push(self.goes_on_after(what));
+        }
+        times
+    }
+
+    fn end(&self) {
+        self.a().until_within(Duration::from_secs(300), "all is answered", || self.answered() == self.sent.len());
+        tally::add(tally::DEATHS, self.kills);
+        check_promises(self.a(), self.fleet.host("b"), &self.sent);
+        assert_eq!(self.a().open(), 0, "what is answered is not open");
+        println!("{} kills, {} requests, 0 lost, 0 twice", self.kills, self.sent.len());
+    }
+}
+
+/// 15 s on a machine with nothing else to do.
+const GOES_ON: Duration = Duration::from_secs(45);
+
+#[test]
+fn three_servers_and_bridges_that_die_lose_nothing_and_repeat_nothing() {
+    let mut seed = Random::from_env();
+    let Some(mut three) = Three::new() else { return };
+    let mut times = Vec::new();
+    for round in 0..2 {
+        let node = usize::try_from(seed.below(3)).expect("it fits");
+        three.nodes[node].kill();
+        times.push(three.goes_on_after("one server is away"));
+        three.kill_nodes(&[node], Duration::ZERO);
+        three.send();
+        three.kill_bridge(["a", "b"][round % 2], Duration::from_millis(seed.below(200)));
+    }
+    times.extend(three.lose_the_majority(Duration::from_secs(4)));
+    three.end();
+    assert!(times.iter().all(|time| *time < GOES_ON), "{times:?}");
+}
+
+/// Five hundred deaths in ten minutes: a server every few seconds, and bridges between them.
+#[test]
+fn a_long_storm_over_three_servers() {
+    if !tally::is_long() {
+        return tally::skip("a long storm over three servers: only in the long suite; a short one is tried always");
+    }
+    let mut seed = Random::from_env();
+    let Some(mut three) = Three::new() else { return };
+    let start = Instant::now();
+    while three.kills < 495 {
+        let step = Instant::now();
+        three.send();
+        sleep(Duration::from_millis(seed.below(300)));
+        let away = Duration::from_millis(seed.below(500));
+        match three.kills % 4 {
+            0 => three.kill_nodes(&[usize::try_from(seed.below(3)).expect("it fits")], away),
+            1 | 3 => three.kill_bridge("a", away),
+            _ => three.kill_bridge("b", away),
+        }
+        sleep(Duration::from_millis(1_200).saturating_sub(step.elapsed()));
+    }
+    println!("{} of {} answered after {:.0} s", three.answered(), three.sent.len(), start.elapsed().as_secs_f64());
+    let mut times = vec![three.goes_on_after("the last one has died")];
+    times.extend(three.lose_the_majority(Duration::from_secs(30)));
+    three.end();
+    assert!(times.iter().all(|time| *time < GOES_ON), "{times:?}");
+}
