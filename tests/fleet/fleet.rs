@@ -30,10 +30,12 @@ pub(crate) fn nats_program() -> Option<PathBuf> {
     found.clone()
 }
 
-/// A port that is free at this moment.
+/// A port that is free at this moment, and that the system gives to no connection by itself: a server that was killed must
+/// find it free again.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its address").port()
+    let some = || 10_000 + u16::try_from(uuid::Uuid::new_v4().as_u128() % 22_000).expect("it fits");
+    let free = (0..1_000).map(|_| some()).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    free.expect("a free port")
 }
 
 fn stop(child: &mut Child) {

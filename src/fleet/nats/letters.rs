@@ -17,10 +17,15 @@ const AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: usize = 8 << 20;
 /// How long one question for letters stays with the server.
 const PULL_FOR: Duration = Duration::from_secs(60);
-/// After how much silence of the server a question for letters is asked again.
+/// How often a server says that a question for letters stays with it. After twice that time of silence it is asked again.
 const HEARTBEAT: Duration = Duration::from_secs(25);
+/// The same of several servers: the question lies with one of them, and dies with it, while the connection to another one
+/// stands.
+const HEARTBEAT_OF_SEVERAL: Duration = Duration::from_secs(4);
 /// How long it takes until letters are asked for again where that has failed.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// The same where letters could be asked for, and something has ended that.
+const SOON: Duration = Duration::from_secs(1);
 
 /// A letter that has arrived and is not settled.
 #[derive(Debug)]
@@ -69,22 +74,34 @@ pub(super) async fn bring(
     to: mpsc::Sender<ArrivedLetter>,
 ) {
     while serves.wait_for(|serves| *serves).await.is_ok() && !to.is_closed() {
-        if let Err(error) = fetch(streams, place, what, &to).await {
+        let (brought, pause) = match ask(streams, place, what).await {
+            Ok(letters) => (pass_on(letters, what, &to).await, SOON),
+            Err(error) => (Err(error), AGAIN_AFTER),
+        };
+        if let Err(error) = brought {
             tracing::debug!(error = error.to_string(), what = what.as_str(), "letters can't be fetched");
         }
-        tokio::time::sleep(AGAIN_AFTER).await;
+        tokio::time::sleep(pause).await;
     }
 }
 
-async fn fetch(
-    streams: &Context,
-    place: &FleetPlace,
+/// Asks for letters.
+async fn ask(streams: &Context, place: &FleetPlace, what: What) -> Result<pull::Stream, async_nats::Error> {
+    let (stream, name) = (format!("tk_{}_box", place.fleet), format!("{}-{}", place.host, what.as_str()));
+    let consumer: PullConsumer = streams.get_consumer_from_stream(name, stream).await?;
+    let cluster = consumer.cached_info().cluster.as_ref();
+    let are_several = cluster.is_some_and(|cluster| !cluster.replicas.is_empty());
+    let letters = consumer.stream().max_messages_per_batch(AT_ONCE).max_bytes_per_batch(BYTES_AT_ONCE);
+    let letters = letters.expires(PULL_FOR).heartbeat(if are_several { HEARTBEAT_OF_SEVERAL } else { HEARTBEAT });
+    Ok(letters.messages().await?)
+}
+
+/// Passes letters on until nobody takes them, or something ends that.
+async fn pass_on(
+    mut letters: pull::Stream,
     what: What,
     to: &mpsc::Sender<ArrivedLetter>,
 ) -> Result<(), async_nats::Error> {
-    let (stream, name) = (format!("tk_{}_box", place.fleet), format!("{}-{}", place.host, what.as_str()));
-    let consumer: PullConsumer = streams.get_consumer_from_stream(name, stream).await?;
-    let mut letters = messages(&consumer).await?;
     while let Some(letter) = letters.next().await {
         let Some(letter) = arrived(letter?, what) else { continue };
         if to.send(letter).await.is_err() {
@@ -92,12 +109,6 @@ async fn fetch(
         }
     }
     Ok(())
-}
-
-async fn messages(consumer: &PullConsumer) -> Result<pull::Stream, async_nats::Error> {
-    let letters = consumer.stream().max_messages_per_batch(AT_ONCE).max_bytes_per_batch(BYTES_AT_ONCE);
-    let letters = letters.expires(PULL_FOR).heartbeat(HEARTBEAT);
-    Ok(letters.messages().await?)
 }
 
 /// A letter as it was delivered; none if its subject or its delivery can't be read.
