@@ -144,7 +144,7 @@ fn the_serving_bridge_dies_at_each_of_its_changes() {
 
 /// For a part of the long suites' time: all of it dies, again and again.
 #[test]
-fn a_long_storm() {
+fn a_long_storm_over_a_fleet() {
     if !tally::is_long() {
         return tally::skip("a long storm over the fleet: only in the long suite; short ones are tried always");
     }
