@@ -41,14 +41,15 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
 fn row(home: &Path, figure: rows::Figure, args: &[&str], length: Length) -> Row {
     let (mut ours, mut floor) = (Vec::new(), Vec::new());
     for _ in rounds(length.pick(300, 60), Duration::from_secs(length.pick(15, 4))) {
-        ours.push(run(home, args));
-        floor.push(run(home, &["--version"]));
+        ours.push(run(TASUKI, home, args));
+        floor.push(run(TASUKI, home, &["--version"]));
     }
     Row { met: percentile(&ours, 0.5) < GOAL, ..Row::times(figure, &ours, &floor, 0.5, f64::INFINITY) }
 }
 
-fn run(home: &Path, args: &[&str]) -> Duration {
-    let mut command = Command::new(TASUKI);
+/// How long a command takes, as a whole process. It must succeed.
+pub(crate) fn run(program: &str, home: &Path, args: &[&str]) -> Duration {
+    let mut command = Command::new(program);
     command.args(args).env("TASUKI_HOME", home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let began = Instant::now();
     let status = command.status().expect("it runs");

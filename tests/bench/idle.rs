@@ -30,19 +30,28 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let resident = resident(sidecar.pid());
     drop(sidecar);
     place.remove(&home);
-    let shortest = wakes.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(watched);
     // A timer is never early; what is counted is when we looked.
-    let rare = shortest + 2 * LOOK >= Duration::from_secs(5);
-    let closest = shortest.as_secs_f64();
-    let counted = format!("{} in {} s, the closest {closest:.1} s apart", wakes.len(), watched.as_secs());
+    let rare = closest(&wakes, watched) + 2 * LOOK >= Duration::from_secs(5);
+    let counted = wakes_in_words(&wakes, watched);
     vec![
         Row::alone(rows::IDLE_MEMORY, format!("{resident:.1} MiB"), resident < 20.0),
         Row::alone(rows::IDLE_WAKES, counted, rare),
     ]
 }
 
+/// The time between the two wake-ups that are closest to each other.
+fn closest(wakes: &[Duration], watched: Duration) -> Duration {
+    wakes.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(watched)
+}
+
+/// Wake-ups, for people.
+pub(crate) fn wakes_in_words(wakes: &[Duration], watched: Duration) -> String {
+    let apart = closest(wakes, watched).as_secs_f64();
+    format!("{} in {} s, the closest {apart:.1} s apart", wakes.len(), watched.as_secs())
+}
+
 /// When the process woke up, whichever of its threads it was.
-fn wakes(pid: Pid, watched: Duration) -> Vec<Duration> {
+pub(crate) fn wakes(pid: Pid, watched: Duration) -> Vec<Duration> {
     let began = Instant::now();
     let mut last = switches(pid);
     let mut wakes: Vec<Duration> = Vec::new();

@@ -1,6 +1,8 @@
 //! Speed and size: each figure beside a floor or a rival that is measured in the same run, in turn with it. It prints a
 //! table and never fails because a goal was missed. `scripts/bench` runs it and tidies up.
 //!
+//! `fleet` is measured only where it is named, and has a table of its own: it needs the feature of this name, and a NATS server.
+//!
 //! `rows` names the figures; `place` is where everything lies; `bare` is the program that does only what can't be left out; `drops` drops requests
 //! and sees results; `sample` and `table` count and print; the other files are one figure each.
 
@@ -8,6 +10,8 @@ mod bare;
 mod commands;
 mod documents;
 mod drops;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod flood;
 mod history;
 mod hook;
@@ -15,6 +19,7 @@ mod idle;
 mod latency;
 mod panes;
 mod place;
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "the rows of the fleet"))]
 mod rows;
 mod sample;
 mod serve;
@@ -73,6 +78,17 @@ fn main() {
         named.peek().is_none() || named.any(|arg| arg == name)
     };
     let place = Place::new();
+    let write = if args.iter().any(|arg| arg == "--markdown") { table::markdown } else { table::plain };
+    #[cfg(feature = "fleet")]
+    if args.iter().any(|arg| arg == "fleet") {
+        let rows = fleet::measure(&place, length);
+        println!("{}\n{}", table::machine(&place), write(&rows));
+        assert!(
+            rows.iter().map(|row| row.figure).eq(rows::FLEET.iter().copied()),
+            "every figure is measured, in its order"
+        );
+        return;
+    }
     let mut rows = Vec::new();
     for (name, measure) in FIGURES.iter().filter(|(name, _)| wanted(name)) {
         eprintln!("measuring: {name}");
@@ -82,7 +98,6 @@ fn main() {
     if length == Length::Quick {
         println!("Quick: fewer samples, and 20,000 work items instead of 100,000.\n");
     }
-    let write = if args.iter().any(|arg| arg == "--markdown") { table::markdown } else { table::plain };
     println!("{}", write(&rows));
     let known = rows::ALL.iter().copied();
     assert!(

@@ -113,7 +113,8 @@ impl Worker {
         Worker::spawn(command.stdout(Stdio::null()), &home.with_extension("log"))
     }
 
-    fn spawn(command: &mut Command, log: &Path) -> Worker {
+    /// Starts a program, whose errors go to a log. Returns at once.
+    pub(crate) fn spawn(command: &mut Command, log: &Path) -> Worker {
         let log = File::create(log).expect("a log");
         let child = command.stdin(Stdio::null()).stderr(log).spawn();
         Worker { child: child.expect("the program starts") }

@@ -11,15 +11,30 @@ pub(crate) struct Figure {
 }
 
 macro_rules! figures {
-    ($($(#[$doc:meta])* $id:ident = $name:literal, $goal:literal;)*) => {
-        $($(#[$doc])* pub(crate) const $id: Figure = Figure { name: $name, goal: $goal };)*
+    ($(#[$about:meta])* $list:ident: $($id:ident = $name:literal, $goal:literal;)*) => {
+        $(pub(crate) const $id: Figure = Figure { name: $name, goal: $goal };)*
 
-        /// All rows, in the order of the table.
-        pub(crate) const ALL: &[Figure] = &[$($id),*];
+        $(#[$about])*
+        pub(crate) const $list: &[Figure] = &[$($id),*];
     };
 }
 
 figures! {
+    /// The rows of `scripts/bench fleet`, which are a table of their own: they need the fleet's program, and a server.
+    FLEET:
+    FLEET_SERVER_SHARE = "the server, everybody at rest: share of a core", "< 5 %";
+    FLEET_SERVER_MEMORY = "the server, everybody at rest: resident", "";
+    FLEET_BRIDGE_SHARE = "a bridge at rest: share of a core", "< 5 %";
+    FLEET_BRIDGE_MEMORY = "a bridge: resident", "< 32 MiB";
+    FLEET_BRIDGE_WAKES = "a bridge at rest: wake-ups", "";
+    FLEET_BRIDGE_LOOKED = "a bridge while somebody looks at all hosts: share of a core", "";
+    FLEET_AGENTS = "`tasuki agents --all-hosts`, the whole process, against `tasuki --version`, p50", "< 100 ms";
+    FLEET_HOSTS = "`tasuki-fleet hosts`, against `tasuki-fleet --version`, p50", "< 100 ms";
+}
+
+figures! {
+    /// All other rows, in the order of the table.
+    ALL:
     HOOK = "`tasuki hook`, the whole process, against `sh -c 'cat >tmp && mv'`, p50", "≤ 2";
     LATENCY_P50 = "drop of a request → result visible, p50, against inotify + one redb commit + renames", "≤ 1.5";
     LATENCY_P99 = "the same, p99", "≤ 1.5";
