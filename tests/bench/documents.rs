@@ -3,7 +3,7 @@
 
 use crate::Length;
 use crate::drops::register;
-use crate::place::{Place, TASUKI, Worker};
+use crate::place::{Place, Worker, said};
 use crate::rows;
 use crate::sample::{ms, percentile, rounds};
 use crate::table::Row;
@@ -104,18 +104,6 @@ fn persona(home: &Path, slug: &str, cwd: &Path, check: &str) {
     let persona = format!("profile = \"demo\"\ncwd = {:?}\ncheck = \"{check}\"\n", cwd.display().to_string());
     fs::write(folder.join("persona.toml"), persona).expect("a persona");
     fs::write(folder.join("skill.md"), "# Skill\n\nKeep notes.\n").expect("a skill");
-}
-
-/// What a command prints.
-fn said(home: &Path, words: &[&str]) -> Value {
-    let mut command = Command::new(TASUKI);
-    command.arg("--home").arg(home).args(["--json", "--timeout", "1m"]).args(words).stdin(Stdio::null());
-    let output = command.output().expect("it runs");
-    let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{words:?}: {printed}{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_str(printed.lines().last().unwrap_or_default())
-        .or_else(|_| serde_json::from_str(&printed))
-        .expect("JSON")
 }
 
 /// Starts an agent; gives its id.

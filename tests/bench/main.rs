@@ -13,6 +13,7 @@ mod drops;
 #[cfg(feature = "fleet")]
 mod fleet;
 mod flood;
+mod handoff;
 mod history;
 mod hook;
 mod idle;
@@ -50,11 +51,12 @@ impl Length {
 
 type Figure = fn(&Place, Length) -> Vec<Row>;
 
-const FIGURES: [(&str, Figure); 12] = [
+const FIGURES: [(&str, Figure); 13] = [
     ("hook", hook::measure),
     ("latency", latency::measure),
     ("flood", flood::measure),
     ("panes", panes::measure),
+    ("handoff", handoff::measure),
     ("idle", idle::measure),
     ("start", start::measure),
     ("documents", documents::measure),

@@ -2,6 +2,7 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -138,6 +139,18 @@ impl Drop for Worker {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// What a command of tasuki prints.
+pub(crate) fn said(home: &Path, words: &[&str]) -> Value {
+    let mut command = Command::new(TASUKI);
+    command.arg("--home").arg(home).args(["--json", "--timeout", "1m"]).args(words).stdin(Stdio::null());
+    let output = command.output().expect("it runs");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{words:?}: {printed}{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_str(printed.lines().last().unwrap_or_default())
+        .or_else(|_| serde_json::from_str(&printed))
+        .expect("JSON")
 }
 
 /// Waits until something is so.

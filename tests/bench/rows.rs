@@ -42,6 +42,7 @@ figures! {
     PANES_1 = "pieces of text into the composer of 1 agent, each seen before the next is typed, against a new `tmux` process for each command", "≥ 20";
     PANES_10 = "the same, 10 agents at once", "≥ 20";
     PANES_100 = "the same, 100 agents at once", "≥ 20";
+    HANDOFF = "a handoff of the demo agent until its successor is briefed, against a driver that knows when the agent is ready and proves nothing, p50", "≤ 1.25";
     IDLE_MEMORY = "idle, 1,000 registered agents, tmux connected: resident", "< 20 MiB";
     IDLE_WAKES = "idle, 1,000 registered agents, tmux connected: wake-ups", "≥ 5 s apart";
     START = "start with 100,000 finished handoffs until the first answer, CPU time", "< 200 ms";
