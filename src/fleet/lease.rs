@@ -353,9 +353,11 @@ impl Lease {
         } else if seen.n <= self.acknowledged && seen.instance == self.own.instance {
             // The server has gone back to an older state.
             self.due_ms = now_ms;
-        } else if seen.n <= self.acknowledged {
+        } else if seen.n <= self.acknowledged || self.acknowledged == 0 {
             // It may have gone back further, to a roster of an earlier bridge; or a copy of this home has begun while the
-            // server had lost everything. So this bridge begins again, and serves nothing meanwhile.
+            // server had lost everything. Or no put of this bridge was stored yet, and what it saw first was not the last:
+            // that of the bridge before was still on its way, or one of several servers was behind the others. So this
+            // bridge begins again, and serves nothing meanwhile.
             self.valid_until_ms = None;
             self.phase = Phase::Unknown;
             self.found(seen, now_ms);

@@ -148,6 +148,25 @@ fn the_first_bridge_serves_at_once_and_a_restarted_one_too() {
     assert!(again.lease.is_valid_for(5_000, 1_000), "the same boot, and the lock proves that the first is gone");
 }
 
+/// The last put of a bridge that was killed may still be on its way when the next one looks; and one of three servers may
+/// show the roster before it.
+#[test]
+fn a_late_put_of_the_bridge_before_is_not_another_host() {
+    let mut server = server();
+    let mut first = Bridge::start(own(), 1, 0);
+    let now = alone(&mut first, &mut server, 0, 20_000);
+    let (before, sequence) = (server.standing(), server.sequence);
+    // The put goes out, and the bridge is killed before any answer comes.
+    alone(&mut first, &mut server, now, 15_000);
+    assert!(server.sequence > sequence, "there was another one");
+    let mut second = Bridge::start(first.own.clone(), 2, now + 15_000);
+    assert_eq!(second.lease.poll(now + 15_000), Some(LeaseAct::Look));
+    second.lease.looked(&before, sequence, now + 15_000);
+    alone(&mut second, &mut server, now + 15_000, UNCHANGED_MS + 10_000);
+    assert_eq!(second.ended, None);
+    assert!(second.lease.is_valid_for(0, now + 15_000 + UNCHANGED_MS + 10_000));
+}
+
 #[test]
 fn without_an_answer_the_lease_ends_and_nothing_is_served_after_it() {
     let mut server = server();
