@@ -46,6 +46,8 @@ fn on_demand_every_line_is_json_and_each_step_has_one() {
     let stage = Stage::without_sidecar("");
     start(&stage, &["--json"], log_file(&stage), None);
     let handoff = hand_off(&stage);
+    // The log is written by a thread of its own, and may be later than the view.
+    stage.until("the log has the last step", || log(&stage).contains("\"step\":\"done\""));
     let text = log(&stage);
     let lines: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect();
