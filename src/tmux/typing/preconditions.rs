@@ -58,16 +58,14 @@ impl Delivery<'_> {
         }
     }
 
-    /// Leaves the pane's copy mode if no client shows its window: then nobody loses the place where they were reading.
+    /// Leaves the pane's copy mode if no client shows its window: then nobody loses the place where they were reading. A
+    /// server that does not say who looks on leaves it as it is.
     async fn leave_unseen_mode(&self, live: &LiveClient) -> Result<(), BrokenOff> {
-        let pane = self.plan.pane;
-        // A server that does not say who looks on may have somebody who does.
-        if !matches!(self.tmux.viewers(&pane).await, Ok(Some(0))) {
-            return Ok(());
-        }
-        let is_unseen = format!("#{{&&:#{{==:#{{pane_pid}},{}}},#{{==:#{{window_active_clients}},0}}}}", pane.pid);
-        let line = format!("if-shell -F -t %{id} \"{is_unseen}\" \"copy-mode -q -t %{id}\"", id = pane.pane);
-        live.ask(line).await.map(drop).map_err(|_| BrokenOff::Lost)
+        let pane = &self.plan.pane;
+        let same = self.tmux.inner.shared.names.same_pane(&live.fence, pane);
+        let guard = format!("#{{&&:{same},#{{==:#{{window_active_clients}},0}}}}");
+        let line = format!("if-shell -F -t %{id} \"{guard}\" \"copy-mode -q -t %{id}\"", id = pane.pane);
+        self.tmux.change(live, line).await.map(drop).map_err(|_| BrokenOff::Lost)
     }
 
     /// One look; an error if the pane can't be used any more.
