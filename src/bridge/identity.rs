@@ -287,15 +287,19 @@ mod tests {
     use super::*;
     use crate::fleet::FleetKeys;
 
+    fn fleet_at(servers: &[&str]) -> JoinedFleet {
+        JoinedFleet {
+            name: "home".parse().expect("a name"),
+            key: FleetKeys::generate().account_key(),
+            servers: servers.iter().map(|server| (*server).to_owned()).collect(),
+            domain: "hub".to_owned(),
+        }
+    }
+
     #[test]
     fn a_server_elsewhere_is_not_reached_without_encryption_unless_that_is_allowed() {
         let (_dir, _, folder) = of_test();
-        let fleet = |url: &str| JoinedFleet {
-            name: "home".parse().expect("a name"),
-            key: FleetKeys::generate().account_key(),
-            servers: vec![url.to_owned()],
-            domain: "hub".to_owned(),
-        };
+        let fleet = |url: &str| fleet_at(&[url]);
         let mut settings = FleetSettings::default();
         for (url, is_fine) in [
             ("nats://127.0.0.1:4222", true),
@@ -319,12 +323,7 @@ mod tests {
     #[test]
     fn a_domain_that_would_make_other_subjects_and_an_authority_that_is_not_a_file_are_refused() {
         let (_dir, _, folder) = of_test();
-        let fleet = JoinedFleet {
-            name: "home".parse().expect("a name"),
-            key: FleetKeys::generate().account_key(),
-            servers: vec!["tls://127.0.0.1:4222".to_owned()],
-            domain: "hub".to_owned(),
-        };
+        let fleet = fleet_at(&["tls://127.0.0.1:4222"]);
         let mut settings = FleetSettings::default();
         for (domain, is_fine) in
             [("", true), ("hub-2", true), ("a.b", false), (">", false), ("a b", false), ("*", false)]
@@ -344,12 +343,7 @@ mod tests {
     #[test]
     fn no_password_in_an_address_is_taken_or_shown() {
         let (_dir, _, folder) = of_test();
-        let fleet = JoinedFleet {
-            name: "home".parse().expect("a name"),
-            key: FleetKeys::generate().account_key(),
-            servers: vec!["nats://me:secret@127.0.0.1:4222".to_owned()],
-            domain: "hub".to_owned(),
-        };
+        let fleet = fleet_at(&["nats://me:secret@127.0.0.1:4222"]);
         let error = access(&fleet, "", &folder, &FleetSettings::default()).expect_err("a password");
         assert!(error.code == "address" && !format!("{error:?}").contains("secret"), "{error:?}");
     }
@@ -360,12 +354,7 @@ mod tests {
         folder.write("", CA, b"certificate", Grade::Fast).expect("written");
         let servers =
             ["tls://10.0.0.1:4222", "nats://10.0.0.1:4222", "tls://[::1]:4222", "hub.example.org", "wss://a:8443"];
-        let fleet = JoinedFleet {
-            name: "home".parse().expect("a name"),
-            key: FleetKeys::generate().account_key(),
-            servers: servers.map(str::to_owned).to_vec(),
-            domain: "hub".to_owned(),
-        };
+        let fleet = fleet_at(&servers);
         let mut settings = FleetSettings::default();
         settings.server.websocket = true;
         let access = access(&fleet, "", &folder, &settings).expect("encrypted");

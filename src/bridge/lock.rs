@@ -18,6 +18,9 @@ const TRY_FOR: Duration = Duration::from_secs(1);
 /// How often.
 const TRY_EVERY: Duration = Duration::from_millis(20);
 
+/// No link is followed, and a pipe in its place keeps nobody waiting.
+const FLAGS: i32 = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+
 /// The lock, as long as it is held.
 pub(super) type BridgeLock = Flock<File>;
 
@@ -56,9 +59,7 @@ fn bridge_runs(folder: &FleetFolder) -> CliError {
 
 /// Opens the file; a link, a pipe and the like are none.
 fn open(folder: &FleetFolder) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
-    let file = options.read(true).write(true).custom_flags(flags).open(folder.path("", LOCK))?;
+    let file = OpenOptions::new().read(true).write(true).custom_flags(FLAGS).open(folder.path("", LOCK))?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a plain file")) }
 }
 
@@ -69,8 +70,7 @@ fn open(folder: &FleetFolder) -> io::Result<File> {
 pub(super) fn make_lock(folder: &FleetFolder) -> Result<(), CliError> {
     let path = folder.path("", LOCK);
     let mut options = OpenOptions::new();
-    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
-    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(FLAGS);
     let made = options.open(&path).and_then(|_| open(folder));
     made.map(drop).map_err(|error| CliError::file("Can't make", &path, &error))
 }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 /// The file of the owner's seeds.
 pub(super) const OWNER: &str = "owner.json";
+
 /// `fleet/owner.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OwnerFile {
@@ -45,28 +46,17 @@ struct GivenAccount {
 impl OwnerFile {
     pub(super) fn new(fleet: &FleetKeys, server: &ServerKeys) -> OwnerFile {
         let [operator, system] = server.seeds();
-        OwnerFile {
-            v: 1,
-            fleet: fleet.seed(),
-            operator: Some(operator),
-            system: Some(system),
-            given: None,
-            expelled: BTreeMap::new(),
-            expelling: BTreeMap::new(),
-        }
+        OwnerFile { operator: Some(operator), system: Some(system), ..OwnerFile::of(fleet) }
     }
 
     /// The owner of a new fleet in the account of another party, whose signing key has this seed.
     pub(super) fn of_account(fleet: &FleetKeys, account: AccountKey, signing: String) -> OwnerFile {
-        OwnerFile {
-            v: 1,
-            fleet: fleet.seed(),
-            operator: None,
-            system: None,
-            given: Some(GivenAccount { account, signing }),
-            expelled: BTreeMap::new(),
-            expelling: BTreeMap::new(),
-        }
+        OwnerFile { given: Some(GivenAccount { account, signing }), ..OwnerFile::of(fleet) }
+    }
+
+    fn of(fleet: &FleetKeys) -> OwnerFile {
+        let (expelled, expelling) = (BTreeMap::new(), BTreeMap::new());
+        OwnerFile { v: 1, fleet: fleet.seed(), operator: None, system: None, given: None, expelled, expelling }
     }
 
     /// The account of another party that the fleet is in, if it is in one.

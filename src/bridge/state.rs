@@ -144,7 +144,8 @@ impl Bridge {
             fleet_key: fleet.key,
             in_flight: 0,
             serving: BTreeMap::new(),
-            told: ToldCounts::count(&folder),
+            // Counted with the first sweep, before any letter is taken.
+            told: ToldCounts::default(),
             waiting: Vec::new(),
             server_time: CourierTime::default(),
             put: None,

@@ -1,6 +1,6 @@
 //! What the server believes: signed claims, as NATS servers read them. The operator's key vouches for the fleet's account,
-//! and the account's key, or a signing key of it, for each member. A member's claims list all that it may publish and read; everything else is
-//! refused by the server.
+//! and the account's key, or a signing key of it, for each member. A member's claims list all that it may publish and read;
+//! everything else is refused by the server.
 //!
 //! They bound what a member can do to others. They do not prove who sent what: only seal and signature do.
 

@@ -135,8 +135,9 @@ impl Roster {
         }
     }
 
-    /// The roster as it is published, with at most [`MOST_ENTRIES`] of a kind. If it would be too large, more entries are left out and counted: handoffs first, from
-    /// the end of the list, where those stand that have ended; then errors, personas and agents.
+    /// The roster as it is published, with at most [`MOST_ENTRIES`] of a kind. If it would be too large, more entries are
+    /// left out and counted: handoffs first, from the end of the list, where those stand that have ended; then errors,
+    /// personas and agents.
     #[must_use]
     pub fn sign(mut self, keys: &HostKeys, fleet: &FleetName) -> Vec<u8> {
         self.keep_most();

@@ -1,10 +1,11 @@
 //! Speed and size: each figure beside a floor or a rival that is measured in the same run, in turn with it. It prints a
 //! table and never fails because a goal was missed. `scripts/bench` runs it and tidies up.
 //!
-//! `fleet` is measured only where it is named, and has a table of its own: it needs the feature of this name, and a NATS server.
+//! `fleet` is measured only where it is named, and has a table of its own: it needs the feature of this name, and a NATS
+//! server.
 //!
-//! `rows` names the figures; `place` is where everything lies; `bare` is the program that does only what can't be left out; `drops` drops requests
-//! and sees results; `sample` and `table` count and print; the other files are one figure each.
+//! `rows` names the figures; `place` is where everything lies; `bare` is the program that does only what can't be left out;
+//! `drops` drops requests and sees results; `sample` and `table` count and print; the other files are one figure each.
 
 mod bare;
 mod commands;

@@ -135,18 +135,13 @@ pub(super) fn admit(session: &CliSession, args: &AdmitArgs) -> Result<(), CliErr
     let line = KeyLine::read(&line_of_input(&args.line)?).ok_or_else(|| {
         CliError::refused("bad_key", "This is not a line of `tasuki fleet key`. Nothing was changed.")
     })?;
+    let file = OwnerFile::load(&ground.folder)?.ok_or_else(not_the_owner)?;
     let file = match &args.signing_key {
-        None => None,
-        Some(path) => {
-            let file = OwnerFile::load(&ground.folder)?.ok_or_else(not_the_owner)?;
-            Some(file.signing_by(first::seed_in(path)?)?)
-        }
+        None => file,
+        Some(path) => file.signing_by(first::seed_in(path)?)?,
     };
     let (ticket, left) = wait_for(async {
-        let mut owner = match file {
-            None => FleetOwner::connect(&ground.folder, &ground.settings, fleet).await?,
-            Some(file) => FleetOwner::connect_by(&ground.folder, &ground.settings, fleet, file).await?,
-        };
+        let mut owner = FleetOwner::connect_by(&ground.folder, &ground.settings, fleet, file).await?;
         owner.admit(&line, args.replace).await
     })?;
     left.into_iter().for_each(|what| session.out.note(&what));

@@ -59,7 +59,7 @@ pub(super) fn command(session: &CliSession, command: &FleetServiceCommand) -> Re
         FleetServiceCommand::Restart(args) => control(session, args, ServiceAction::Restart),
         FleetServiceCommand::Status(args) => {
             let is_alive = hosts::has_bridge(&session.home)?;
-            service::status(session, bridge(args), is_alive)
+            service::status::command(session, bridge(args), is_alive)
         }
         FleetServiceCommand::Logs(args) => service::logs(bridge(&args.manager), args),
     }

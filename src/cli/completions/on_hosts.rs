@@ -62,8 +62,8 @@ fn others(home: &Home) -> Vec<HostName> {
     known(home).into_iter().filter(|name| *name != own).collect()
 }
 
-/// Agents: by persona if no other agent of that host has it, else by the beginning of the id. Anything else than a name is left out:
-/// a shell writes it into the command line as it stands.
+/// Agents: by persona if no other agent of that host has it, else by the beginning of the id. Anything else than a name is
+/// left out: a shell writes it into the command line as it stands.
 fn agents(host: &HostView) -> Vec<Told> {
     let is_alone = |slug: &str| host.agents.iter().filter(|one| one.persona.as_deref() == Some(slug)).count() == 1;
     let named = host.agents.iter().filter_map(|agent| {

@@ -5,7 +5,7 @@
 mod args;
 mod file;
 pub(super) mod manager;
-pub(super) mod status;
+pub(crate) mod status;
 
 #[cfg(feature = "fleet")]
 pub(crate) use args::ChangeArgs;
@@ -229,17 +229,6 @@ fn make(managed: ManagedService, calls: &[Call]) -> Result<(), CliError> {
         }
     }
     Ok(())
-}
-
-/// Prints whether the service is installed and runs.
-///
-/// `is_alive`: the program gives signs of life in this home.
-///
-/// # Errors
-/// It does not run.
-#[cfg(feature = "fleet")]
-pub(crate) fn status(session: &CliSession, managed: ManagedService, is_alive: bool) -> Result<(), CliError> {
-    status::command(session, managed, is_alive)
 }
 
 /// Replaces this process by the program that prints the log.

@@ -11,7 +11,10 @@ use std::path::Path;
 /// Prints the status. The exit code is 1 if the service does not run.
 ///
 /// `is_alive`: the program gives signs of life in this home.
-pub(super) fn command(session: &CliSession, managed: ManagedService, is_alive: bool) -> Result<(), CliError> {
+///
+/// # Errors
+/// The service does not run.
+pub(crate) fn command(session: &CliSession, managed: ManagedService, is_alive: bool) -> Result<(), CliError> {
     let (kind, service) = (managed.kind, managed.service);
     let installed = managed.installed()?;
     let is_installed = installed.is_some();

@@ -5,7 +5,7 @@ use super::connect::{connect, options, unreachable};
 use super::streams::{consumers, letters, rosters};
 use super::{CourierError, FleetPlace, NatsCourier, PutOutcome, ServerAccess};
 use crate::core::host::{FleetName, HostName};
-use crate::fleet::jwt;
+use crate::fleet::jwt::{self, MOST_ON_DISKS};
 use crate::fleet::keys::{HostKeys, LoginKey, ServerKeys};
 use crate::fleet::signed::Topic;
 use async_nats::jetstream::context::CreateStreamErrorKind;
@@ -54,11 +54,12 @@ impl FleetAdmin {
             made.map_err(|error| {
                 // The server reserves room for the whole account, and without it serves no JetStream to the account.
                 let why = match error.kind() {
-                    CreateStreamErrorKind::JetStreamUnavailable => {
-                        ", perhaps because it may keep less than 4 GiB: write max_file_store: 4294967296 into the \
-                         jetstream {} of its configuration, and start it again"
-                    }
-                    _ => "",
+                    CreateStreamErrorKind::JetStreamUnavailable => format!(
+                        ", perhaps because it may keep less than {} GiB: write max_file_store: {MOST_ON_DISKS} into the \
+                         jetstream {{}} of its configuration, and start it again",
+                        MOST_ON_DISKS >> 30
+                    ),
+                    _ => String::new(),
                 };
                 CourierError::Refused(format!("{}: {error}{why}", config.name))
             })?;
