@@ -1,33 +1,14 @@
 //! How full an agent's context is, and what follows from it, with the whole program and the demo agent.
 
 use crate::support::stage::Stage;
+use crate::support::viewer::Viewer;
 use serde_json::{Value, json};
-use std::process::{Child, Command, Stdio};
 
-/// A client that shows a session's window, as a person's terminal does.
-struct Client(Child);
-
-impl Client {
-    fn attach(stage: &Stage, session: &str) -> Self {
-        let mut command = Command::new("tmux");
-        command.arg("-S").arg(stage.socket()).args(["-C", "attach", "-t", session]).env_remove("TMUX");
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("tmux runs");
-        stage.until("the client is attached", || viewers(stage, session) == "1");
-        Client(child)
-    }
-
-    fn detach(mut self, stage: &Stage, session: &str) {
-        drop(self.0.stdin.take());
-        self.0.wait().expect("it ends");
-        stage.until("it is detached", || viewers(stage, session) == "0");
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A client that shows a session's window, once the server counts it.
+fn attached(stage: &Stage, session: &str) -> Viewer {
+    let viewer = Viewer::attach(&stage.socket(), session);
+    stage.until("the client is attached", || viewers(stage, session) == "1");
+    viewer
 }
 
 fn viewers(stage: &Stage, session: &str) -> String {
@@ -113,13 +94,14 @@ fn an_automatic_handoff_begins_when_no_client_shows_the_agent() {
 fn while_a_client_shows_the_window_nothing_begins() {
     let stage = Stage::with_config("[context]\nsuggest_at = \"off\"\nauto_at = 80\n");
     let agent = stage.agent("dev");
-    let client = Client::attach(&stage, "tasuki-dev");
+    let client = attached(&stage, "tasuki-dev");
     turn(&stage, &agent, 85_000);
     let why = "a tmux client is attached to the agent's window";
     stage.until("it is put off", || said(&stage) == [("put_off".to_owned(), Some(why.to_owned()))]);
     turn(&stage, &agent, 86_000);
     assert!(stage.views("handoffs").is_empty());
-    client.detach(&stage, "tasuki-dev");
+    client.detach();
+    stage.until("it is detached", || viewers(&stage, "tasuki-dev") == "0");
     // The look after the last turn may still be under way: then it finds nobody, and the handoff is there before
     // another turn.
     let answer = stage.ask(&json!({"kind": "agent_send", "agent_id": agent, "text": "Please go on with it."}));

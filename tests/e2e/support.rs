@@ -48,3 +48,5 @@ pub(crate) mod terminal;
 pub(crate) mod tmux;
 #[path = "../support/typed.rs"]
 pub(crate) mod typed;
+#[path = "../support/viewer.rs"]
+pub(crate) mod viewer;

@@ -108,6 +108,14 @@ fn not_authentic(host: &TestHost) -> usize {
     host.audit().iter().filter(is_one).count()
 }
 
+/// Three hosts, of whom `b` lets `a` see views, and `m` has no bridge any more: its keys are in other hands.
+fn with_mallory() -> Option<TestFleet> {
+    let fleet = TestFleet::new(&["a", "b", "m"])?;
+    fleet.host("b").accept("a", &["view"]);
+    fleet.host("m").kill_bridge();
+    Some(fleet)
+}
+
 #[test]
 fn letters_that_it_forges_replays_and_relabels_do_nothing() {
     let Some(fleet) = TestFleet::new(&["a", "b", "m"]) else { return };
@@ -144,10 +152,8 @@ fn letters_that_it_forges_replays_and_relabels_do_nothing() {
 
 #[test]
 fn what_it_writes_over_rosters_is_seen_and_stops_nobody() {
-    let Some(fleet) = TestFleet::new(&["a", "b", "m"]) else { return };
+    let Some(fleet) = with_mallory() else { return };
     let (a, b, m) = (fleet.host("a"), fleet.host("b"), fleet.host("m"));
-    b.accept("a", &["view"]);
-    m.kill_bridge();
     on_a_runtime(async {
         let mallory = Mallory::of(m).await;
         assert!(!mallory.put("tk.test.host.b".to_owned(), b"scribble".to_vec()).await, "it may not write there itself");
@@ -171,10 +177,8 @@ fn what_it_writes_over_rosters_is_seen_and_stops_nobody() {
 /// authentic, or stop others for long.
 #[test]
 fn the_server_lets_a_member_do_little_else() {
-    let Some(fleet) = TestFleet::new(&["a", "b", "m"]) else { return };
-    let (a, b, m) = (fleet.host("a"), fleet.host("b"), fleet.host("m"));
-    b.accept("a", &["view"]);
-    m.kill_bridge();
+    let Some(fleet) = with_mallory() else { return };
+    let (a, m) = (fleet.host("a"), fleet.host("m"));
     on_a_runtime(async {
         let mallory = Mallory::of(m).await;
         let calls: [(&str, &str, Value); 12] = [
@@ -247,10 +251,8 @@ fn long_words_of_a_member_are_not_kept() {
 /// them at once.
 #[test]
 fn a_flood_of_large_letters_stops_nobody() {
-    let Some(fleet) = TestFleet::new(&["a", "b", "m"]) else { return };
+    let Some(fleet) = with_mallory() else { return };
     let (a, b, m) = (fleet.host("a"), fleet.host("b"), fleet.host("m"));
-    b.accept("a", &["view"]);
-    m.kill_bridge();
     on_a_runtime(async {
         let mallory = Mallory::of(m).await;
         for number in 0..80 {

@@ -1,9 +1,10 @@
 //! A private tmux server for one test, the program that runs in its panes, and the eye that reads that program's screen.
 
+use super::viewer::Viewer;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tasuki::core::id::DeliveryId;
 use tasuki::core::pane::{Activity, ComposerContent, PaneRef, ScreenReading};
@@ -17,16 +18,6 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// A server on a socket of its own; it and its folder go with this value.
 pub(crate) struct Server {
     pub(crate) dir: tempfile::TempDir,
-}
-
-/// See [`Server::shown`].
-pub(crate) struct Viewer(Child);
-
-impl Drop for Viewer {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 fn options(socket: &Path, home_tag: &str) -> SocketOptions {
@@ -83,10 +74,7 @@ impl Server {
     /// A client that shows a pane's window, as a person's terminal does, until it is dropped.
     pub(crate) fn shown(&self, target: &str) -> Viewer {
         self.tmux(&["select-window", "-t", target]);
-        let mut command = Command::new("tmux");
-        command.arg("-S").arg(self.socket()).args(["-C", "attach", "-t", "main"]).env_remove("TMUX");
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("tmux runs");
-        let viewer = Viewer(child);
+        let viewer = Viewer::attach(&self.socket(), "main");
         let deadline = Instant::now() + DEADLINE;
         while self.tmux(&["display-message", "-p", "-t", target, "#{window_active_clients}"]) != "1" {
             assert!(Instant::now() < deadline, "no client shows {target}");

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use tasuki::core::pane::Process;
+use tasuki::process::{identify, is_alive};
 
 /// Pause between two looks at what the agent has noted.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
@@ -46,21 +48,21 @@ pub(super) struct FloorAgent<'p> {
     home: PathBuf,
     log: PathBuf,
     pane: String,
-    pid: i32,
+    process: Process,
     handoffs: usize,
 }
 
 impl FloorAgent<'_> {
     pub(super) fn start(place: &Place, texts: Texts) -> FloorAgent<'_> {
         let (home, log) = (place.home("handoff-floor"), place.path("handoff-floor-prompts"));
-        let mut floor = FloorAgent { place, texts, home, log, pane: String::new(), pid: 0, handoffs: 0 };
-        floor.open();
-        floor
+        let (pane, process) = open(place, &home, &log);
+        FloorAgent { place, texts, home, log, pane, process, handoffs: 0 }
     }
 
     /// A handoff, and how long it took until the successor had its briefing. Then the successor is the agent.
     pub(super) fn hand_off(&mut self) -> Duration {
         self.handoffs += 1;
+        self.forget();
         let document = self.home.join(format!("document-{}.md", self.handoffs));
         let document = document.to_str().expect("a path").to_owned();
         let with = |text: &str| text.replace(&self.texts.document, &document);
@@ -70,8 +72,8 @@ impl FloorAgent<'_> {
         self.turn(&instruction);
         assert!(Path::new(&document).exists(), "the agent has written {document}");
         self.put("/exit");
-        wait_until("it has ended", LOOK_EVERY, || has_ended(self.pid));
-        self.open();
+        wait_until("it has ended", LOOK_EVERY, || !is_alive(&self.process));
+        (self.pane, self.process) = open(self.place, &self.home, &self.log);
         self.turn(&skill);
         let (prompts, turns) = (self.prompts(), self.turns());
         self.put(&briefing);
@@ -81,19 +83,12 @@ impl FloorAgent<'_> {
         took
     }
 
-    /// Opens a window with an agent, and waits until its composer is drawn.
-    fn open(&mut self) {
-        let program = format!(
-            "exec env TASUKI_HOME={} TASUKI_DEMO_LOG={} TASUKI_AGENT_ID=0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9b003 {TASUKI} demo-agent",
-            self.home.display(),
-            self.log.display()
-        );
-        let made = self.said(&["new-window", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", "user:", &program]);
-        let (pane, pid) = made.split_once(' ').expect("a pane and a process");
-        (self.pane, self.pid) = (pane.to_owned(), pid.parse().expect("a number"));
-        wait_until("it is ready", LOOK_EVERY, || {
-            self.said(&["capture-pane", "-p", "-t", &self.pane]).contains(INVITATION)
-        });
+    /// Removes what was noted of earlier handoffs: it is read again and again while something is waited for.
+    fn forget(&self) {
+        fs::write(&self.log, "").expect("emptied");
+        for event in fs::read_dir(self.home.join("spool/events")).expect("a folder").flatten() {
+            fs::remove_file(event.path()).expect("removed");
+        }
     }
 
     /// Types a text and waits for the end of the turn.
@@ -110,13 +105,7 @@ impl FloorAgent<'_> {
             &paste,
             &[";", "send-keys", "-t", &self.pane, "Enter"],
         ];
-        self.said(&typed.concat());
-    }
-
-    fn said(&self, words: &[&str]) -> String {
-        let output = self.place.tmux(words).stdout(Stdio::piped()).output().expect("tmux runs");
-        assert!(output.status.success(), "tmux {words:?}");
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        said(self.place, &typed.concat());
     }
 
     /// How many prompts the agents have taken.
@@ -131,8 +120,22 @@ impl FloorAgent<'_> {
     }
 }
 
-/// Whether a process is gone. tmux may be late in taking note of a child that has ended.
-fn has_ended(pid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
-        || !Path::new(&format!("/proc/{pid}")).exists()
+/// Opens a window with an agent, and waits until its composer is drawn.
+fn open(place: &Place, home: &Path, log: &Path) -> (String, Process) {
+    let program = format!(
+        "exec env TASUKI_HOME={} TASUKI_DEMO_LOG={} TASUKI_AGENT_ID=0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9b003 {TASUKI} demo-agent",
+        home.display(),
+        log.display()
+    );
+    let made = said(place, &["new-window", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", "user:", &program]);
+    let (pane, pid) = made.split_once(' ').expect("a pane and a process");
+    wait_until("it is ready", LOOK_EVERY, || said(place, &["capture-pane", "-p", "-t", pane]).contains(INVITATION));
+    let process = identify(pid.parse().expect("a number")).expect("it runs");
+    (pane.to_owned(), process)
+}
+
+fn said(place: &Place, words: &[&str]) -> String {
+    let output = place.tmux(words).stdout(Stdio::piped()).output().expect("tmux runs");
+    assert!(output.status.success(), "tmux {words:?}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
