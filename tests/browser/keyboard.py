@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from by_keys import act, at_card, begun, can, choose, known_handoffs, left, newest, opened, step, surely, tab_to, view
+from by_keys import act, at_card, begun, can, choose, known_handoffs, left, newest, opened, press, step, surely, tab_to, view
 from chrome import BACKSPACE, CONTROL, DELETE, DOWN, ENTER, ESCAPE, SPACE, TAB, UP
 from publishing import publishing
 from scenes import accessible
@@ -20,15 +20,13 @@ def agents(stage, browser):
     made = until("the agent is there", lambda: {path.stem for path in (stage.home / "view/agents").glob("*.json")} - known).pop()
     until("it is idle", lambda: view(stage, "agents", made)["state"] == "idle")
     until("its card is there", lambda: browser.has(f'#agents > li[data-id="{made}"]'))
-    at_card(browser, "agents", "1", made)
-    browser.keys("s")
+    press(browser, "agents", made, "s")
     browser.keys("say what you see")
     browser.keys(ENTER, CONTROL)
     until("the text is sent", lambda: f"The text for ada {made[:8]}: delivered." in browser.text("#notices"))
     until("its turn is over", lambda: view(stage, "agents", made)["state"] == "idle" and not view(stage, "agents", made)["waiting_texts"])
     known = known_handoffs(stage)
-    at_card(browser, "agents", "1", made)
-    browser.keys("h")
+    press(browser, "agents", made, "h")
     browser.keys("a fresh look" + TAB + "the tests" + TAB + ENTER + TAB + "first" + ENTER + "second")
     browser.keys(ENTER, CONTROL)
     handoff = newest(stage, known)
@@ -73,33 +71,28 @@ def handoffs(stage, browser):
     agent = stage.agent("otto")
     handoff = begun(stage, browser, agent, "write_never")
     step(stage, handoff, "writing")
-    at_card(browser, "handoffs", "2", handoff)
-    can(browser, handoff, "cancel")
-    browser.keys("c")
+    press(browser, "handoffs", handoff, "c")
     surely(browser)
     step(stage, handoff, "cancelled")
     until("the agent is idle", lambda: view(stage, "agents", agent)["state"] == "idle")
     handoff = begun(stage, browser, agent, "flaw=headings", "--check", "hold")
     held = f'#handoffs > li[data-id="{handoff}"] [data-part=held]:not([hidden])'
     until("it waits", lambda: browser.has(held))
-    at_card(browser, "handoffs", "2", handoff)
-    browser.keys("w")
+    press(browser, "handoffs", handoff, "w")
     browser.keys("fill the sections" + ENTER)
     until("the agent is asked", lambda: view(stage, "handoffs", handoff)["reworks"] == 1)
     step(stage, handoff, "done")
-    at_card(browser, "handoffs", "2", handoff)
+    opened(browser, "handoffs", "2", handoff)
     reading = f'#handoffs > li[data-id="{handoff}"] [data-part=reading]'
     was = browser.has(f"{reading}[open]")
-    browser.keys("v")
+    press(browser, "handoffs", handoff, "v")
     until("the document opens or closes", lambda: browser.has(f"{reading}[open]") != was)
-    at_card(browser, "handoffs", "2", handoff)
-    browser.keys("f")
+    press(browser, "handoffs", handoff, "f")
     until("the facts open", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=facts][open]'))
     agent = view(stage, "handoffs", handoff)["successor_id"]
     handoff = begun(stage, browser, agent, "flaw=headings", "--check", "hold")
     until("it waits too", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=held]:not([hidden])'))
-    at_card(browser, "handoffs", "2", handoff)
-    browser.keys("a")
+    press(browser, "handoffs", handoff, "a")
     surely(browser)
     step(stage, handoff, "done")
     return view(stage, "handoffs", handoff)["successor_id"]
@@ -112,12 +105,9 @@ def failures(stage, browser, agent):
     stage.faults("")
     error = view(stage, "handoffs", handoff)["error"]["error_id"]
     until("the error is there", lambda: browser.has(f'#error-list > li[data-id="{error}"]'))
-    at_card(browser, "errors", "4", error)
-    browser.keys("d")
+    press(browser, "errors", error, "d")
     until("it is dismissed", lambda: not browser.has(f'#error-list > li[data-id="{error}"]'))
-    at_card(browser, "handoffs", "2", handoff)
-    can(browser, handoff, "retry")
-    browser.keys("r")
+    press(browser, "handoffs", handoff, "r")
     step(stage, handoff, "done")
     agent = view(stage, "handoffs", handoff)["successor_id"]
     agent = by_another(stage, browser, agent)
@@ -125,8 +115,7 @@ def failures(stage, browser, agent):
     step(stage, handoff, "failed")
     stage.faults("")
     until("it is in doubt", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=arrived]:not([hidden])'))
-    at_card(browser, "handoffs", "2", handoff)
-    browser.keys("x")
+    press(browser, "handoffs", handoff, "x")
     surely(browser)
     step(stage, handoff, "cancelled")
 
@@ -143,8 +132,7 @@ def by_another(stage, browser, agent):
     tab_to(browser, "handoffs", handoff, "successor")
     choose(browser, other)
     browser.keys(TAB)
-    at_card(browser, "handoffs", "2", handoff)
-    browser.keys("r")
+    press(browser, "handoffs", handoff, "r")
     step(stage, handoff, "done")
     check(view(stage, "handoffs", handoff)["successor_id"] == other, "another one has taken over")
     return other
@@ -155,8 +143,7 @@ def answers(stage, browser):
     agent = stage.agent("ines")
     handoff = begun(stage, browser, agent, "ack_questions", "--urgency", "immediate")
     until("it asks", lambda: browser.has(f'#handoffs > li[data-id="{handoff}"] [data-part=answers]:not([hidden]) input'))
-    at_card(browser, "handoffs", "2", handoff)
-    browser.keys("q")
+    press(browser, "handoffs", handoff, "q")
     browser.keys("Yes, on the branch main" + ENTER)
     step(stage, handoff, "done")
     check("on the branch main" in json.dumps(view(stage, "handoffs", handoff)["ack"]["answers"]), "answered otherwise")
@@ -181,8 +168,7 @@ def written_by_hand(stage, browser, agent):
     """A handoff whose document the person at the keyboard writes."""
     until("it can be handed off", lambda: browser.has(f'#agents > li[data-id="{agent}"] [data-part=open]:not(:disabled)'))
     known = known_handoffs(stage)
-    at_card(browser, "agents", "1", agent)
-    browser.keys("h")
+    press(browser, "agents", agent, "h")
     browser.keys("I know it better" + TAB * 2 + ENTER + TAB * 3 + "Sew the red sash; the pattern is in sash.md.")
     browser.keys(ENTER, CONTROL)
     handoff = newest(stage, known)
@@ -241,8 +227,7 @@ def made(stage, browser, title, kind):
 
 def claimed_for(stage, browser, item, agent):
     """Claims an item for an agent, and not for the person."""
-    at_card(browser, "work", "3", item)
-    browser.keys("l")
+    press(browser, "work", item, "l")
     choose(browser, agent)
     browser.keys(TAB + ENTER)
     until("it is claimed", lambda: view(stage, "work", item)["status"] == "claimed")
@@ -254,17 +239,14 @@ def children(stage, browser):
     agent = stage.agent("sue", "scrum_master")
     item = made(stage, browser, "Write the plan", "prd")
     claimed_for(stage, browser, item, agent)
-    can(browser, item, "complete")
-    at_card(browser, "work", "3", item)
-    browser.keys("o")
+    press(browser, "work", item, "o")
     good, bad = {"type": "story", "title": "Good"}, {"type": "nonsense", "title": "Bad"}
     browser.keys((BACKSPACE + DELETE) * 40)
     browser.keys(json.dumps({"completed": True, "stories": [1]}))
     browser.keys(TAB + ENTER + TAB + json.dumps([good, bad]) + TAB + SPACE)
     browser.keys(ENTER, CONTROL)
     until("a child has failed", lambda: view(stage, "work", item)["failed_children"])
-    at_card(browser, "work", "3", item)
-    browser.keys("r")
+    press(browser, "work", item, "r")
     browser.keys(json.dumps([bad | {"type": "story"}]))
     browser.keys(ENTER, CONTROL)
     until("both children are there", lambda: len(view(stage, "work", item)["children"]) == 2 and not view(stage, "work", item)["failed_children"])
