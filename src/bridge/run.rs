@@ -42,12 +42,12 @@ pub(crate) fn run(home: &Home) -> Result<(), CliError> {
     let settings = FleetSettings::load(&folder)?;
     let member = Membership::load(&folder, &settings)?;
     let seen = SeenFile::load(&folder);
-    let own = own(&folder, home, &member, &lock, seen.last_n)?;
+    let own = own(&folder, home, &member, &lock, &seen)?;
     wait_for(serve(home, folder, settings, member, (own, seen)))
 }
 
 /// What tells this bridge apart from a copy of its home. A copy has another lock file, so another inode.
-fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File, last_n: u64) -> Result<Own, CliError> {
+fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File, seen: &SeenFile) -> Result<Own, CliError> {
     let meta = lock.metadata().map_err(|error| CliError::file("Can't check", &folder.path("", LOCK), &error))?;
     let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_else(|_| {
         nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
@@ -59,7 +59,8 @@ fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File, last
         instance: uuid::Uuid::new_v4(),
         // A journal that was moved away says nothing of the home: then it is not judged.
         journal_seq: journal_seq(home).unwrap_or(u64::MAX),
-        last_n,
+        last_n: seen.last_n,
+        stored_n: seen.stored_n,
         was_moved: member.host.was_moved,
     })
 }

@@ -13,6 +13,8 @@ pub(super) const SEEN: &str = "seen.json";
 pub(super) struct SeenFile {
     /// The highest number of a roster that this home has put or seen at its name.
     pub(super) last_n: u64,
+    /// The highest of them that the server is known to have stored.
+    pub(super) stored_n: u64,
     /// The highest number of each home's roster.
     pub(super) numbers: RosterNumbers,
     /// When the stream of letters was made.

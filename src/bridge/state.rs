@@ -232,6 +232,7 @@ impl Bridge {
     pub(super) fn save_seen(&self) {
         let seen = SeenFile {
             last_n: self.lease.last_n(),
+            stored_n: self.lease.stored_n(),
             numbers: self.numbers.clone(),
             box_created: self.box_created.clone(),
         };

@@ -43,6 +43,8 @@ pub struct Own {
     pub journal_seq: u64,
     /// The highest number of a roster that this home has put or seen at its name; 0 if there never was one.
     pub last_n: u64,
+    /// The highest of them that the server is known to have stored: the last put before a death may never have got there.
+    pub stored_n: u64,
     /// The operator has said that the home was moved here (`fleet moved`).
     pub was_moved: bool,
 }
@@ -138,8 +140,10 @@ pub struct Lease {
     phase: Phase,
     /// The sequence of what stands there, as far as is known.
     sequence: u64,
-    /// The highest number that was given, and the highest that was acknowledged.
+    /// The highest number that was given, the highest that the server is known to have stored, and the highest of this
+    /// bridge's own that was acknowledged.
     n: u64,
+    stored_n: u64,
     acknowledged: u64,
     /// Puts without an answer.
     sent: VecDeque<SentPut>,
@@ -159,12 +163,13 @@ impl Lease {
     /// A bridge that starts at this time. The home's lock is held: no other bridge runs on this very home.
     #[must_use]
     pub fn new(own: Own, now_ms: u64) -> Lease {
-        let n = own.last_n;
+        let (n, stored_n) = (own.last_n, own.stored_n);
         Lease {
             own,
             phase: Phase::Unknown,
             sequence: 0,
             n,
+            stored_n,
             acknowledged: 0,
             sent: VecDeque::new(),
             valid_from_ms: now_ms,
@@ -198,6 +203,12 @@ impl Lease {
     #[must_use]
     pub fn last_n(&self) -> u64 {
         self.n
+    }
+
+    /// The highest number that the server is known to have stored; kept beside `last_n`.
+    #[must_use]
+    pub fn stored_n(&self) -> u64 {
+        self.stored_n
     }
 
     /// Something in the roster has changed: it is put soon.
@@ -310,6 +321,7 @@ impl Lease {
 
     fn hold(&mut self, n: u64, asked_ms: u64, now_ms: u64) {
         self.acknowledged = self.acknowledged.max(n);
+        self.stored_n = self.stored_n.max(n);
         self.sent.retain(|sent| sent.n > n);
         self.valid_until_ms = Some(asked_ms.saturating_add(VALID_MS));
         self.due_ms = asked_ms.saturating_add(PUT_EVERY_MS).max(now_ms);
@@ -317,8 +329,8 @@ impl Lease {
 
     /// At the start, a roster of this host stands there.
     fn found(&mut self, seen: &OursSeen, now_ms: u64) {
-        let is_newest = seen.n >= self.n;
-        self.n = self.n.max(seen.n);
+        let is_newest = seen.n >= self.stored_n;
+        (self.n, self.stored_n) = (self.n.max(seen.n), self.stored_n.max(seen.n));
         if seen.machine != self.own.machine && !self.own.was_moved {
             return self.end(LeaseProblem::HomeCopied(seen.started_at.clone()));
         }

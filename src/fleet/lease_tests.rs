@@ -73,7 +73,7 @@ impl Bridge {
     fn run(&mut self, server: &mut Server, now_ms: u64, is_reached: bool, loses: bool) {
         for _ in 0..8 {
             let act = self.lease.poll(now_ms);
-            self.own.last_n = self.lease.last_n();
+            (self.own.last_n, self.own.stored_n) = (self.lease.last_n(), self.lease.stored_n());
             match act {
                 None => return,
                 Some(LeaseAct::NoteScribble) => {}
@@ -122,6 +122,7 @@ fn own() -> Own {
         instance: Uuid::nil(),
         journal_seq: 10,
         last_n: 0,
+        stored_n: 0,
         was_moved: false,
     }
 }
@@ -146,6 +147,33 @@ fn the_first_bridge_serves_at_once_and_a_restarted_one_too() {
     let mut again = Bridge::start(bridge.own.clone(), 2, 1_000);
     again.run(&mut server, 1_000, true, false);
     assert!(again.lease.is_valid_for(5_000, 1_000), "the same boot, and the lock proves that the first is gone");
+}
+
+#[test]
+fn a_bridge_that_was_killed_while_it_put_its_roster_serves_at_once_when_it_starts_again() {
+    let mut server = server();
+    let mut bridge = Bridge::start(own(), 1, 0);
+    let now = alone(&mut bridge, &mut server, 0, 20_000) + PUT_EVERY_MS;
+    // The number is given and kept; the put never arrives.
+    let before = bridge.own.last_n;
+    bridge.run(&mut server, now, false, false);
+    assert!(bridge.own.last_n > before, "it was about to put one");
+    let mut again = Bridge::start(bridge.own.clone(), 2, now);
+    again.run(&mut server, now, true, false);
+    assert!(again.lease.is_valid_for(5_000, now));
+}
+
+#[test]
+fn a_bridge_that_starts_again_over_a_server_that_has_gone_back_waits() {
+    let mut server = server();
+    let mut bridge = Bridge::start(own(), 1, 0);
+    let now = alone(&mut bridge, &mut server, 0, 60_000);
+    server.go_back(1);
+    let mut again = Bridge::start(bridge.own.clone(), 2, now);
+    let end = alone(&mut again, &mut server, now, UNCHANGED_MS - 5_000);
+    assert!(!again.lease.is_valid_for(0, end), "a copy's roster may have stood there");
+    let end = alone(&mut again, &mut server, end, 20_000);
+    assert!(again.lease.is_valid_for(0, end));
 }
 
 /// The last put of a bridge that was killed may still be on its way when the next one looks; and one of three servers may
@@ -320,6 +348,7 @@ fn live(story: &[Happens]) -> Result<(), TestCaseError> {
                 Own {
                     journal_seq: first.journal_seq.saturating_sub(5),
                     last_n: (first.last_n / 2).max(1),
+                    stored_n: first.stored_n / 2,
                     machine: format!("m{number}"),
                     ..first
                 },

@@ -64,6 +64,7 @@ impl World {
             instance,
             journal_seq: home.disk.journal_seq,
             last_n: home.disk.last_n,
+            stored_n: home.disk.stored_n,
             was_moved: home.was_moved,
         };
         let mut asking = Asking::new(random);
@@ -109,6 +110,7 @@ impl World {
             let Some(bridge) = &mut home.bridge else { return Ok(()) };
             let act = bridge.lease.poll(now);
             home.disk.last_n = home.disk.last_n.max(bridge.lease.last_n());
+            home.disk.stored_n = home.disk.stored_n.max(bridge.lease.stored_n());
             match act {
                 None => return Ok(()),
                 Some(LeaseAct::NoteScribble) => {}

@@ -62,6 +62,7 @@ pub(super) struct Disk {
     pub(super) members: Members,
     pub(super) journal_seq: u64,
     pub(super) last_n: u64,
+    pub(super) stored_n: u64,
     pub(super) stream: u64,
 }
 
@@ -80,6 +81,7 @@ impl Disk {
             members,
             journal_seq: 1,
             last_n: 0,
+            stored_n: 0,
             stream: 0,
         }
     }

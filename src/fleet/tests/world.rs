@@ -228,7 +228,7 @@ impl World {
         self.homes[at].home_id = home_id;
         // It may be a home that was put back: what is open in it may have been sent in the life that it has lost.
         self.homes[at].disk.out.values_mut().for_each(|out| out.was_begun = true);
-        (self.homes[at].disk.last_n, self.homes[at].highest_n) = (0, 0);
+        (self.homes[at].disk.last_n, self.homes[at].disk.stored_n, self.homes[at].highest_n) = (0, 0, 0);
         self.change_members(|members| {
             for member in members.iter_mut().filter(|member| member.name == cast().names[host]) {
                 member.home_id = home_id;
