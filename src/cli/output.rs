@@ -6,6 +6,7 @@ use super::view;
 use crate::core::text::{normalise, plain_json, sanitise};
 use crate::demo::terminal;
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 /// The escape sequences for colours. No other control characters are ever written.
@@ -193,11 +194,12 @@ impl Out {
     pub fn toned(&self, headings: &[&str], rows: &[Vec<String>], tones: &[Tone]) -> Result<(), CliError> {
         let width = if self.live { usize::from(terminal::size().0) } else { usize::MAX };
         let mut lines = columns(headings, rows).into_iter().map(|line| short_text(&line, width));
-        if let Some(first) = lines.next() {
-            self.line(&self.paint(Tone::Strong, &first))?;
-        }
-        let mut tones = tones.iter().copied().chain(std::iter::repeat(Tone::Plain));
-        lines.try_for_each(|line| self.line(&self.paint(tones.next().unwrap_or(Tone::Plain), &line)))
+        let headings = lines.next().map(|first| self.paint(Tone::Strong, &first));
+        let tones = tones.iter().copied().chain(std::iter::repeat(Tone::Plain));
+        let painted = lines.zip(tones).map(|(line, tone)| self.paint(tone, &line));
+        // Written at once: a fleet has thousands of rows, and each write on its own costs more than all that it says.
+        let whole: String = headings.into_iter().chain(painted).map(|line| harmless(&line) + "\n").collect();
+        self.raw(&whole)
     }
 }
 
@@ -249,15 +251,23 @@ pub fn eprint_quietly(text: &str) {
 /// Headings and rows as aligned lines. Cells are sanitised: they may come from outside.
 #[must_use]
 pub fn columns(headings: &[&str], rows: &[Vec<String>]) -> Vec<String> {
-    let clean = |cell: &String| sanitise(cell).replace(['\n', '\t'], " ");
+    let clean = |cell: &String| {
+        let clean = sanitise(cell);
+        if clean.contains(['\n', '\t']) { clean.replace(['\n', '\t'], " ") } else { clean }
+    };
     let mut all: Vec<Vec<String>> = vec![headings.iter().map(|heading| (*heading).to_owned()).collect()];
     all.extend(rows.iter().map(|row| row.iter().map(clean).collect()));
     let width = |column: usize| all.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..headings.len()).map(|column| width(column).unwrap_or(0)).collect();
     all.iter()
         .map(|row| {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width));
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                // Writing to a String can't fail.
+                let _ = write!(line, "{cell:<width$}  ");
+            }
+            line.truncate(line.trim_end().len());
+            line
         })
         .collect()
 }

@@ -21,8 +21,13 @@ pub const LARGEST: u64 = 8 << 20;
 /// # Errors
 /// The system's errors, and anything that is not a regular file.
 pub fn open(path: &Path) -> std::io::Result<fs::File> {
+    open_with_size(path).map(|(file, _)| file)
+}
+
+/// The same, with the size that the file has now, in bytes.
+fn open_with_size(path: &Path) -> std::io::Result<(fs::File, u64)> {
     match files::open(path)? {
-        (file, meta) if meta.is_file() => Ok(file),
+        (file, meta) if meta.is_file() => Ok((file, meta.file_stamp.size)),
         _ => Err(std::io::Error::other("is not a regular file")),
     }
 }
@@ -33,12 +38,13 @@ pub fn open(path: &Path) -> std::io::Result<fs::File> {
 /// When it can't be read, is not a regular file, or is larger.
 pub fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, CliError> {
     let failed = |error: &std::io::Error| CliError::file("Can't read", path, error);
-    let file = match open(path) {
-        Ok(file) => file,
+    let (file, size) = match open_with_size(path) {
+        Ok(opened) => opened,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(&error)),
     };
-    let mut bytes = Vec::new();
+    // One byte more than there is, for the read that finds the end.
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default() + 1);
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if bytes.len() as u64 > limit {
         return Err(CliError::refused("too_large", format!("{} is larger than {limit} bytes.", path.display())));

@@ -16,10 +16,8 @@ use serde_json::{Value, json};
 
 /// A host of the fleet with what is known of it at this moment.
 struct ListedHost {
-    view: HostView,
+    view: ViewFile<HostView>,
     state: HostState,
-    /// Everything of its file, also what this version does not know.
-    json: Value,
 }
 
 /// One line of a table: the cells after HOST and SEEN, and their tone while the host is live.
@@ -112,15 +110,10 @@ pub fn errors(session: &CliSession, limit: usize) -> Result<(), CliError> {
 fn read(session: &CliSession) -> Result<Vec<ListedHost>, CliError> {
     let fleet = hosts::all(&session.home)?;
     let own = own::host(&session.home, &fleet.own)?;
-    let others = fleet.hosts.iter().filter(|host| host.host != fleet.own.as_str());
-    let other = |host: &ViewFile<HostView>| ListedHost {
-        view: HostView::clone(host),
-        state: fleet.state(host),
-        json: host.json(),
-    };
-    let mut all: Vec<ListedHost> = others.map(other).collect();
+    let others = fleet.hosts.into_iter().filter(|host| host.host != fleet.own.as_str());
+    let mut all: Vec<ListedHost> = others.map(|view| ListedHost { state: view.state(fleet.is_fresh), view }).collect();
     // What this host sees of itself needs no bridge.
-    all.push(ListedHost { state: HostState::Live, json: json!(own), view: own });
+    all.push(ListedHost { state: HostState::Live, view: json!(own).into() });
     all.sort_by(|one, other| one.view.host.cmp(&other.view.host));
     if !fleet.is_fresh {
         session.out.note(&session.out.paint(
@@ -148,8 +141,9 @@ fn print(
         if own.is_empty() {
             own.push(Line { cells: vec!["-".to_owned(); headings.len()], tone: Tone::Plain });
         }
+        let (name, seen) = (shown(host.view.host.as_str()), seen(&host.view, host.state, now));
         for line in own {
-            let mut row = vec![shown(host.view.host.as_str()), seen(&host.view, host.state, now)];
+            let mut row = vec![name.clone(), seen.clone()];
             row.extend(line.cells);
             rows.push(row);
             tones.push(if host.state == HostState::Live { line.tone } else { Tone::Faint });
@@ -166,7 +160,8 @@ fn print(
 
 /// A host as programs get it.
 fn document(host: &ListedHost) -> Value {
-    let mut json = host.json.clone();
+    // Everything of its file, also what this version does not know.
+    let mut json = host.view.json();
     if let Some(fields) = json.as_object_mut() {
         fields.insert("state".to_owned(), host.state.as_str().into());
     }
