@@ -50,7 +50,7 @@ impl GivenServer {
         let of_operator = json!({"type": "operator", "version": 2, "system_account": system.public_key()});
         let conf = format!(
             "listen: \"127.0.0.1:{port}\"\noperator: {}\nsystem_account: {system_key}\nresolver: MEMORY\n\
-             resolver_preload: {{\n  {system_key}: {}\n  {}: {}\n}}\njetstream {{\n  store_dir: \"{}\"\n  max_file_store: 4294967296\n}}\n",
+             resolver_preload: {{\n  {system_key}: {}\n  {}: {}\n}}\njetstream {{\n  store_dir: \"{}\"\n  max_file_store: 8589934592\n}}\n",
             claims(&operator, &operator.public_key(), &of_operator),
             account_claims(&operator, &system, 0, &[]),
             account.public_key(),

@@ -191,7 +191,7 @@ fn configuration(folder: &Path, args: &InitArgs, keys: &ServerKeys, at_s: i64) -
          resolver {{\n  type: full\n  dir: {accounts}\n}}\n\
          resolver_preload: {{\n  {system}: {system_jwt}\n}}\n\
          # Without max_file_store the server may keep three quarters of what is free on its disk. If that is less than\n\
-         # the fleet's account may keep, it gives the fleet no streams.\n\
+         # twice what the fleet's account may keep, it may give the fleet no streams.\n\
          jetstream {{\n  store_dir: {store}\n  max_file_store: {most}\n{sync}  domain: {DOMAIN}\n}}\n\
          # For hosts whose network lets only port 443 out, with [server] websocket = true in their fleet.toml:\n\
          # websocket {{\n#   port: 443\n#   tls {{\n#     cert_file: {certificate}\n#     key_file: {key}\n#   }}\n# }}\n",
@@ -204,7 +204,7 @@ fn configuration(folder: &Path, args: &InitArgs, keys: &ServerKeys, at_s: i64) -
         accounts = path("accounts"),
         system_jwt = jwt::system_account(keys, at_s),
         store = path("jetstream"),
-        most = jwt::MOST_ON_DISKS,
+        most = jwt::SERVER_MAY_KEEP,
     )
 }
 

@@ -5,7 +5,7 @@ use super::connect::{connect, options, unreachable};
 use super::streams::{consumers, letters, rosters};
 use super::{CourierError, FleetPlace, NatsCourier, PutOutcome, ServerAccess};
 use crate::core::host::{FleetName, HostName};
-use crate::fleet::jwt::{self, MOST_ON_DISKS};
+use crate::fleet::jwt::{self, SERVER_MAY_KEEP};
 use crate::fleet::keys::{HostKeys, LoginKey, ServerKeys};
 use crate::fleet::signed::Topic;
 use async_nats::jetstream::context::CreateStreamErrorKind;
@@ -55,9 +55,9 @@ impl FleetAdmin {
                 // The server reserves room for the whole account, and without it serves no JetStream to the account.
                 let why = match error.kind() {
                     CreateStreamErrorKind::JetStreamUnavailable => format!(
-                        ", perhaps because it may keep less than {} GiB: write max_file_store: {MOST_ON_DISKS} into the \
+                        ", perhaps because it may keep less than {} GiB: write max_file_store: {SERVER_MAY_KEEP} into the \
                          jetstream {{}} of its configuration, and start it again",
-                        MOST_ON_DISKS >> 30
+                        SERVER_MAY_KEEP >> 30
                     ),
                     _ => String::new(),
                 };
