@@ -5,6 +5,7 @@ use crate::contract;
 use crate::contract::fleet::HostView;
 use crate::core::host::HostName;
 use crate::files::Grade;
+use crate::fleet::lease::Digest;
 use std::collections::BTreeMap;
 use tokio::sync::watch;
 
@@ -14,6 +15,18 @@ pub(super) struct KnownHost {
     pub(super) view: HostView,
     /// When its roster was stored, by the server's clock, in milliseconds since 1970; none if it never told.
     pub(super) told_ms: Option<i64>,
+    /// What its view was read from; none if it never told.
+    pub(super) read: Option<ReadRoster>,
+    /// When its file was last written, by this machine's clock since its boot, in milliseconds.
+    pub(super) written_ms: u64,
+}
+
+/// The bytes of a roster, and the list of members by whose keys they were judged. The same bytes by the same list say
+/// the same again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReadRoster {
+    pub(super) digest: Digest,
+    pub(super) list_version: u64,
 }
 
 /// The hosts, and who looks at them.

@@ -1,6 +1,6 @@
 //! Reads what the other hosts tell of themselves, for as long as somebody looks.
 
-use super::directory::KnownHost;
+use super::directory::{KnownHost, ReadRoster};
 use super::state::{Bridge, Done};
 use crate::contract::fleet::{HOST_STALE_MS, HostView};
 use crate::core::host::HostName;
@@ -17,6 +17,8 @@ const ALL_EVERY_MS: u64 = 60_000;
 const AT_ONCE: usize = 64;
 /// How long the whole reading may take, in milliseconds; then it counts as done, and is tried again.
 const READ_WITHIN_MS: u64 = 20_000;
+/// How old the time in a host's file may be at which it was last seen, in milliseconds, if nothing else in it has changed.
+const WRITTEN_FOR_MS: u64 = 5_000;
 
 impl Bridge {
     /// Reads the rosters while somebody looks, and says which hosts are away.
@@ -101,18 +103,21 @@ impl Bridge {
     }
 
     fn see(&mut self, host: &HostName, bytes: &[u8], stored_ms: Option<i64>) {
+        let read = ReadRoster { digest: Bridge::digest(bytes), list_version: self.members.list().version };
+        if self.directory.hosts.get(host).is_some_and(|known| known.read == Some(read)) {
+            return self.see_nothing(host);
+        }
         let seen = self.numbers.read(bytes, host, self.members.list());
-        let known = match seen {
-            Seen::Roster(roster) => KnownHost { view: view_of(*roster, stored_ms), told_ms: stored_ms },
-            Seen::NotAuthentic => {
-                let mut known = self.known(host);
-                known.view.authentic = false;
-                known
-            }
+        let before = self.known(host);
+        let view = match seen {
+            Seen::Roster(roster) => view_of(*roster, stored_ms),
+            Seen::NotAuthentic => HostView { authentic: false, ..before.view },
         };
-        self.seen(host, known);
+        let told_ms = if view.authentic { stored_ms } else { before.told_ms };
+        self.seen(host, KnownHost { view, told_ms, read: Some(read), written_ms: 0 });
     }
 
+    /// A host has told nothing new.
     fn see_nothing(&mut self, host: &HostName) {
         let known = self.known(host);
         self.seen(host, known);
@@ -125,14 +130,22 @@ impl Bridge {
         }
         let home_id = self.members.list().find(host).map(|member| member.home_id.to_string()).unwrap_or_default();
         let view = HostView { v: 1, host: host.to_string(), home_id, authentic: true, ..HostView::default() };
-        KnownHost { view, told_ms: None }
+        KnownHost { view, told_ms: None, read: None, written_ms: 0 }
     }
 
     fn seen(&mut self, host: &HostName, mut known: KnownHost) {
+        let away_since = self.away_since(&known);
+        let is_written = self.now.boot_ms.saturating_sub(known.written_ms) < WRITTEN_FOR_MS;
+        let is_same = is_written && away_since == known.view.away_since;
         known.view.seen_at = self.now.rfc3339();
-        known.view.away_since = self.away_since(&known);
+        known.view.away_since = away_since;
+        if !is_same {
+            known.written_ms = self.now.boot_ms;
+        }
         self.directory.hosts.insert(host.clone(), known);
-        self.directory.write(host);
+        if !is_same {
+            self.directory.write(host);
+        }
     }
 
     /// Since when a host tells nothing, by this host's clock; none while it is live. It is counted by the server's clock.

@@ -19,6 +19,11 @@ pub(super) const HEARTBEAT_MS: u64 = 15_000;
 pub(super) const TICK_MS: u64 = 5_000;
 /// How soon it is read again for a letter from an unknown host, in milliseconds.
 const MEMBERS_SOONEST_MS: u64 = 2_000;
+/// After how long the stream of letters is looked at again while there is none, or none was seen: a server that has just
+/// started may not answer yet, in milliseconds.
+const BOX_AGAIN_MS: u64 = 2_000;
+/// How long a server that is connected may say nothing of the stream of letters before the operator is told, in milliseconds.
+const BOX_SILENT_MS: u64 = 15_000;
 /// After how long the list of members is read again, in milliseconds, for news of it may be lost.
 const MEMBERS_EVERY_MS: u64 = 60_000;
 
@@ -39,9 +44,14 @@ pub(super) enum BridgeEvent {
 }
 
 impl Bridge {
-    /// Takes one event, and then does all that is due.
-    pub(super) fn take(&mut self, event: BridgeEvent) {
+    /// Takes these events, and then does all that is due.
+    pub(super) fn take(&mut self, events: impl IntoIterator<Item = BridgeEvent>) {
         self.now = self.clock.now();
+        events.into_iter().for_each(|event| self.hear(event));
+        self.do_what_is_due();
+    }
+
+    fn hear(&mut self, event: BridgeEvent) {
         match event {
             BridgeEvent::Heard(heard) => self.heard(&heard),
             BridgeEvent::Arrived(letter) => self.arrived(letter),
@@ -54,7 +64,6 @@ impl Bridge {
                 self.look_at_views();
             }
         }
-        self.do_what_is_due();
     }
 
     fn heard(&mut self, heard: &Heard) {
@@ -74,6 +83,7 @@ impl Bridge {
             Heard::Disconnected => {
                 tracing::warn!("the connection to the server is gone; tasuki-fleet tries again");
                 self.view.connected_since = None;
+                self.box_silent_ms = None;
             }
             Heard::LoginRefused => {
                 let what =
@@ -149,6 +159,9 @@ impl Bridge {
         if self.now.boot_ms >= self.members_due_ms && self.view.connected_since.is_some() {
             self.ask_for_members();
         }
+        if self.box_due_ms.is_some_and(|at| self.now.boot_ms >= at) && self.view.connected_since.is_some() {
+            self.ask_for_box();
+        }
         self.write_view();
     }
 
@@ -180,12 +193,17 @@ impl Bridge {
         self.members_due_ms = self.members_due_ms.min(soonest.max(self.now.boot_ms));
     }
 
-    fn ask_for_box(&self) {
+    fn ask_for_box(&mut self) {
+        self.box_due_ms = None;
         self.beside(|courier| async move { Done::BoxCreated(courier.box_created().await) });
     }
 
     /// A stream of letters that was made at another time has lost what the former held.
     fn box_looked(&mut self, created: Result<String, CourierError>) {
+        self.box_due_ms = created.is_err().then(|| self.now.boot_ms.saturating_add(BOX_AGAIN_MS));
+        if !matches!(created, Err(CourierError::Unreachable(_))) {
+            self.box_silent_ms = None;
+        }
         match created {
             Ok(created) => {
                 self.problem(BridgeConcern::Letters, None);
@@ -205,7 +223,20 @@ impl Bridge {
                     format!("The server has no stream of letters for this fleet ({why}); run: tasuki fleet setup");
                 self.problem(BridgeConcern::Letters, Some(what));
             }
-            Err(_) => {}
+            Err(error) => self.box_is_silent(&error),
+        }
+    }
+
+    /// A server whose JetStream has not started lets every host log in, and answers none.
+    fn box_is_silent(&mut self, error: &CourierError) {
+        tracing::debug!(error = error.to_string(), "the stream of letters can't be looked at");
+        let since_ms = *self.box_silent_ms.get_or_insert(self.now.boot_ms);
+        if self.now.boot_ms.saturating_sub(since_ms) >= BOX_SILENT_MS && self.view.connected_since.is_some() {
+            let what = format!(
+                "The server lets this host log in, but says nothing of the fleet's streams ({error}). Its log may say why; if \
+                 it has no JetStream, start the server again."
+            );
+            self.problem(BridgeConcern::Letters, Some(what));
         }
     }
 

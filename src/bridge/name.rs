@@ -125,7 +125,10 @@ impl Bridge {
                 let what = "The server has no list of members for this fleet; run: tasuki fleet setup";
                 self.problem(BridgeConcern::Members, Some(what.to_owned()));
             }
-            Err(error) => tracing::debug!(error = error.to_string(), "the list of members can't be read"),
+            Err(error) => {
+                tracing::debug!(error = error.to_string(), "the list of members can't be read");
+                self.want_members();
+            }
         }
     }
 

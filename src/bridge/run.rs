@@ -99,7 +99,7 @@ async fn serve(
     let (mut folders, mut alarm) = (FolderWatch::new(home), Alarm::new());
     let (mut term, mut interrupt) = (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
     tracing::info!(host = bridge.here.host.as_str(), fleet = bridge.here.fleet.as_str(), "tasuki-fleet runs");
-    bridge.take(BridgeEvent::Look);
+    bridge.take([BridgeEvent::Look]);
     loop {
         let wait = Duration::from_millis(bridge.wait_ms());
         let event = tokio::select! {
@@ -113,7 +113,9 @@ async fn serve(
             () = folders.views_changed() => BridgeEvent::Views,
             () = alarm.ring_after(wait) => { folders.retry(); BridgeEvent::Look }
         };
-        bridge.take(event);
+        // What has come meanwhile is taken with it: two hundred rosters are no reason to look at everything two hundred times.
+        let ready = std::iter::from_fn(|| done.try_recv().ok()).take(ANSWERS).map(BridgeEvent::Done);
+        bridge.take(std::iter::once(event).chain(ready));
         if let Some(ended) = bridge.ended.take() {
             return Err(problem::tell(home, &folder, &ended, told.as_deref()).await);
         }

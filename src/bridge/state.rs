@@ -88,8 +88,11 @@ pub(super) struct Bridge {
     pub(super) audit: Audit,
     pub(super) done: mpsc::Sender<Done>,
     pub(super) serves: watch::Sender<bool>,
-    /// When the stream of letters was made.
+    /// When the stream of letters was made, and when that is looked at again; none while nothing is wrong with it.
     pub(super) box_created: Option<String>,
+    pub(super) box_due_ms: Option<u64>,
+    /// Since when the server says nothing of it, though it is connected.
+    pub(super) box_silent_ms: Option<u64>,
     pub(super) members_due_ms: u64,
     pub(super) sweep_due_ms: u64,
     /// No request is published or given up before: an answer could not be written a moment ago.
@@ -174,6 +177,8 @@ impl Bridge {
             done,
             serves,
             box_created,
+            box_due_ms: None,
+            box_silent_ms: None,
             view,
         };
         bridge.take_up_open_requests()?;

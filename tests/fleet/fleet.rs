@@ -253,6 +253,13 @@ impl TestHost {
         kill(Pid::from_raw(pid), signal).expect("the bridge is there");
     }
 
+    /// How much memory the bridge holds, in MiB.
+    pub(crate) fn bridge_mib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.bridge_pid())).expect("the bridge runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+        line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).expect("a number of kB") / 1_024
+    }
+
     /// Waits until the bridge has ended by itself; with which code, and what it said.
     pub(crate) fn bridge_end(&self) -> (Option<i32>, String) {
         let mut ended: Option<ExitStatus> = None;

@@ -33,7 +33,10 @@ fn a_host_reaches_the_server_by_a_websocket_with_tls() {
     fleet.server.start();
     assert_eq!(a.ask("v2", "b", &json!({"kind": "view", "of": "agents"}))["status"], 200);
     let server = check(b);
-    assert!(server["status"] == "ok" && server["said"].as_str().is_some_and(|it| it.contains("wss://")), "{server}");
+    let said = server["said"].as_str().unwrap_or_default();
+    // An old server has holes, of which doctor warns.
+    assert!(server["status"] == "ok" || said.contains("known holes"), "{server}");
+    assert!(said.contains("wss://"), "{server}");
     // Another authority than that of the server's certificate is not believed.
     b.kill_bridge();
     let other = TestFleet::joined(&["a"]).expect("there is a server");
