@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::core::host::HostName;
 use crate::core::time::Now;
 use crate::exit;
-use crate::fleet::nats::admin::{FleetAdmin, push_account};
+use crate::fleet::nats::admin::{FleetAdmin, SystemAdmin};
 use crate::fleet::nats::{CourierError, PutOutcome, ServerAccess};
 use crate::fleet::{FleetKeys, LoginKey, Member, MemberList, Topic, UserKey, jwt};
 
@@ -166,7 +166,8 @@ impl<'a> FleetOwner<'a> {
     }
 
     /// Tells the server which keys may not log in any more, `last` among them. Returns what could not be done.
-    async fn push_expelled(&self, last: &UserKey) -> Result<Option<String>, CliError> {
+    /// What the server knows of former ones stays: this home may have been put back to a state of before.
+    async fn push_expelled(&mut self, last: &UserKey) -> Result<Option<String>, CliError> {
         let Some(server) = self.file.server_keys() else {
             return Ok(Some(format!(
                 "Another party runs the server, which still lets that home log in, though no host believes it any more. \
@@ -174,8 +175,15 @@ impl<'a> FleetOwner<'a> {
             )));
         };
         let at_s = self.now.wall_ms / 1_000;
+        let system = SystemAdmin::connect(&self.access, &server, at_s).await.map_err(|error| server_error(&error))?;
+        let known = system.account(&self.fleet.key).await.map_err(|error| server_error(&error))?;
+        for (key, since_s) in jwt::expelled_in(&known) {
+            let noted = self.file.expelled.entry(key).or_insert(since_s);
+            *noted = (*noted).max(since_s);
+        }
+        self.file.save(self.folder)?;
         let account = jwt::fleet_account(&server, (&self.fleet.name, &self.fleet.key), &self.file.expelled, at_s);
-        push_account(&self.access, &server, account, at_s).await.map_err(|error| server_error(&error))?;
+        system.push_account(account).await.map_err(|error| server_error(&error))?;
         Ok(None)
     }
 

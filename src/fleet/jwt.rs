@@ -58,6 +58,16 @@ pub fn fleet_account(
     account(keys, fleet.1.as_str(), fleet.0.as_str(), (MOST_ON_DISKS, expelled), at_s)
 }
 
+/// The keys that may no longer log in by these claims of an account, with the second since when. What is not understood
+/// says nothing.
+#[must_use]
+pub fn expelled_in(claims: &str) -> BTreeMap<UserKey, i64> {
+    // As much as the server takes in one message.
+    let claims = read(claims, 2 << 20).unwrap_or_default();
+    let all = claims["nats"]["revocations"].as_object().into_iter().flatten();
+    all.filter_map(|(key, since_s)| Some((key.parse().ok()?, since_s.as_i64()?))).collect()
+}
+
 fn account(
     keys: &ServerKeys,
     key: &str,
@@ -137,12 +147,17 @@ pub fn system_user(keys: &ServerKeys, key: &UserKey, at_s: i64) -> String {
     signed(claims, |bytes| keys.sign_as_system(bytes))
 }
 
+/// What claims of at most so many bytes say.
+fn read(jwt: &str, most: usize) -> Option<Value> {
+    let body = jwt.split('.').nth(1).filter(|_| jwt.len() <= most)?;
+    serde_json::from_slice(&BASE64URL_NOPAD.decode(body.as_bytes()).ok()?).ok()
+}
+
 /// The key that claims are about, and when they end, in seconds since 1970; none where they can't be read. Nothing is
 /// believed of them: the server does that.
 #[must_use]
 pub fn subject_and_end(jwt: &str) -> Option<(String, Option<i64>)> {
-    let body = jwt.split('.').nth(1).filter(|_| jwt.len() <= 64 << 10)?;
-    let claims: Value = serde_json::from_slice(&BASE64URL_NOPAD.decode(body.as_bytes()).ok()?).ok()?;
+    let claims = read(jwt, 64 << 10)?;
     Some((claims["sub"].as_str()?.to_owned(), claims["exp"].as_i64()))
 }
 
@@ -197,6 +212,16 @@ mod tests {
     }
 
     #[test]
+    fn the_keys_that_were_expelled_are_read_back_from_the_claims() {
+        let (server, fleet) = (ServerKeys::generate(), FleetKeys::generate());
+        let name = "home".parse().expect("a name");
+        let expelled = BTreeMap::from([(HostKeys::generate().user_key(), 7), (HostKeys::generate().user_key(), 9)]);
+        let claims = fleet_account(&server, (&name, &fleet.account_key()), &expelled, 1_790_000_000);
+        assert_eq!(expelled_in(&claims), expelled);
+        assert_eq!(expelled_in(""), BTreeMap::new());
+    }
+
+    #[test]
     fn an_owner_s_claims_end_by_themselves() {
         let (keys, host) = (FleetKeys::generate(), HostKeys::generate());
         let jwt = owner(&LoginKey::of_fleet(&keys), &host.user_key(), 1_000);
@@ -207,6 +232,7 @@ mod tests {
         #[test]
         fn claims_that_are_none_are_read_as_none(text in "\\PC{0,200}|[A-Za-z0-9_-]{0,40}\\.[A-Za-z0-9_-]{0,80}\\.[A-Za-z0-9_-]{0,20}") {
             let _ = subject_and_end(&text);
+            prop_assert!(expelled_in(&text).is_empty());
         }
     }
 }

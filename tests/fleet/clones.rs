@@ -123,6 +123,21 @@ fn an_expelled_host_is_cut_off_at_once_and_after_a_restart_of_the_server_too() {
     assert_eq!(c.times_typed(&agent, &["as a member".to_owned(), "as nobody".to_owned()]), [2, 0]);
 }
 
+/// The list of those who may not log in any more lies at the owner's home, and the server had only what that home had last
+/// pushed.
+#[test]
+fn an_owner_whose_home_was_put_back_lets_nobody_in_again_by_expelling_another() {
+    let Some(fleet) = TestFleet::joined(&["a", "b", "c"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    let before = std::fs::read(a.files("owner.json")).expect("its file");
+    a.fleet(&["expel", "b"]);
+    std::fs::write(a.files("owner.json"), before).expect("written");
+    a.fleet(&["expel", "c"]);
+    b.start_bridge();
+    b.until("it is refused", || b.bridge_view()["problem"].as_str().is_some_and(|it| it.contains("login")));
+    assert!(b.bridge_view()["connected_since"].is_null(), "{}", b.bridge_view());
+}
+
 /// Nobody but the owner can admit a host: an owner whose home was put back and that had made it a new one was a member of
 /// nothing, and could admit nobody any more.
 #[test]

@@ -6,7 +6,7 @@ use super::streams::{consumers, letters, rosters};
 use super::{CourierError, FleetPlace, NatsCourier, PutOutcome, ServerAccess};
 use crate::core::host::{FleetName, HostName};
 use crate::fleet::jwt::{self, SERVER_MAY_KEEP};
-use crate::fleet::keys::{HostKeys, LoginKey, ServerKeys};
+use crate::fleet::keys::{AccountKey, HostKeys, LoginKey, ServerKeys};
 use crate::fleet::signed::Topic;
 use async_nats::jetstream::context::CreateStreamErrorKind;
 use serde::Deserialize;
@@ -111,33 +111,53 @@ impl FleetAdmin {
     }
 }
 
-/// Gives the server new claims of the fleet's account, such as claims that name a key that may not log in any more.
-///
-/// # Errors
-/// The server was not reached, or refuses.
-pub async fn push_account(
-    access: &ServerAccess,
-    keys: &ServerKeys,
-    account: String,
-    now_s: i64,
-) -> Result<(), CourierError> {
-    #[derive(Deserialize)]
-    struct Pushed {
-        error: Option<PushError>,
+/// A connection to the server's own account, which shows the claims of the fleet's account and takes others.
+#[derive(Debug)]
+pub struct SystemAdmin {
+    client: async_nats::Client,
+}
+
+impl SystemAdmin {
+    /// Logs in with a key of the server's own account.
+    ///
+    /// # Errors
+    /// The server was not reached, or refuses.
+    pub async fn connect(access: &ServerAccess, keys: &ServerKeys, now_s: i64) -> Result<SystemAdmin, CourierError> {
+        let own = Arc::new(HostKeys::generate());
+        let access = ServerAccess { jwt: jwt::system_user(keys, &own.user_key(), now_s), ..access.clone() };
+        Ok(SystemAdmin { client: connect(options(&access, own), &access).await? })
     }
-    #[derive(Deserialize)]
-    struct PushError {
-        #[serde(default)]
-        description: String,
+
+    /// The claims of the fleet's account as the server knows them; empty if it knows none.
+    ///
+    /// # Errors
+    /// The server was not reached.
+    pub async fn account(&self, key: &AccountKey) -> Result<String, CourierError> {
+        let asked = self.client.request(format!("$SYS.REQ.ACCOUNT.{key}.CLAIMS.LOOKUP"), "".into());
+        let answer = asked.await.map_err(|error| unreachable(&error))?;
+        Ok(String::from_utf8_lossy(&answer.payload).into_owned())
     }
-    let own = Arc::new(HostKeys::generate());
-    let access = ServerAccess { jwt: jwt::system_user(keys, &own.user_key(), now_s), ..access.clone() };
-    let client = connect(options(&access, own), &access).await?;
-    let asked = client.request("$SYS.REQ.CLAIMS.UPDATE", account.into());
-    let answer = asked.await.map_err(|error| unreachable(&error))?;
-    match serde_json::from_slice(&answer.payload) {
-        Ok(Pushed { error: None }) => Ok(()),
-        Ok(Pushed { error: Some(error) }) => Err(CourierError::Refused(error.description)),
-        Err(error) => Err(CourierError::Refused(error.to_string())),
+
+    /// Gives the server new claims of the fleet's account, such as claims that name a key that may not log in any more.
+    ///
+    /// # Errors
+    /// The server was not reached, or refuses.
+    pub async fn push_account(&self, account: String) -> Result<(), CourierError> {
+        #[derive(Deserialize)]
+        struct Pushed {
+            error: Option<PushError>,
+        }
+        #[derive(Deserialize)]
+        struct PushError {
+            #[serde(default)]
+            description: String,
+        }
+        let asked = self.client.request("$SYS.REQ.CLAIMS.UPDATE", account.into());
+        let answer = asked.await.map_err(|error| unreachable(&error))?;
+        match serde_json::from_slice(&answer.payload) {
+            Ok(Pushed { error: None }) => Ok(()),
+            Ok(Pushed { error: Some(error) }) => Err(CourierError::Refused(error.description)),
+            Err(error) => Err(CourierError::Refused(error.to_string())),
+        }
     }
 }
