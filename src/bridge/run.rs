@@ -113,7 +113,7 @@ async fn serve(
             () = folders.views_changed() => BridgeEvent::Views,
             () = alarm.ring_after(wait) => { folders.retry(); BridgeEvent::Look }
         };
-        // What has come meanwhile is taken with it: two hundred rosters are no reason to look at everything two hundred times.
+        // What has come meanwhile is taken with it, so that two hundred rosters do not let it look at everything two hundred times.
         let ready = std::iter::from_fn(|| done.try_recv().ok()).take(ANSWERS).map(BridgeEvent::Done);
         bridge.take(std::iter::once(event).chain(ready));
         if let Some(ended) = bridge.ended.take() {
