@@ -76,6 +76,8 @@ fn the_conversation_is_read_and_the_session_opened_beside_the_successor_once() {
 
     // A person asks it. Its hooks report the old session, which is nobody else's now.
     stage.until("its session is known", || stage.agent_view(&new)["session_id"] == json!(session_id));
+    // How full a context is, the sidecar reads later than that its turn is over.
+    stage.until("the successor's context is known", || !stage.agent_view(&successor)["context"].is_null());
     let views = || [&agent, &successor].map(|id| stage.agent_view(id));
     let before = (views(), stage.handoff_view(&id), stage.prompts(&successor));
     // What is typed before the composer is there is lost.
