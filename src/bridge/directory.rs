@@ -17,8 +17,8 @@ pub(super) struct KnownHost {
     pub(super) told_ms: Option<i64>,
     /// What its view was read from; none if it never told.
     pub(super) read: Option<ReadRoster>,
-    /// When its file was last written, by this machine's clock since its boot, in milliseconds.
-    pub(super) written_ms: u64,
+    /// When its file was last written, by this machine's clock since its boot, in milliseconds; none if this view never was.
+    pub(super) written_ms: Option<u64>,
 }
 
 /// The bytes of a roster, and the list of members by whose keys they were judged. The same bytes by the same list say

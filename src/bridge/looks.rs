@@ -114,7 +114,7 @@ impl Bridge {
             Seen::NotAuthentic => HostView { authentic: false, ..before.view },
         };
         let told_ms = if view.authentic { stored_ms } else { before.told_ms };
-        self.seen(host, KnownHost { view, told_ms, read: Some(read), written_ms: 0 });
+        self.seen(host, KnownHost { view, told_ms, read: Some(read), written_ms: None });
     }
 
     /// A host has told nothing new.
@@ -130,20 +130,18 @@ impl Bridge {
         }
         let home_id = self.members.list().find(host).map(|member| member.home_id.to_string()).unwrap_or_default();
         let view = HostView { v: 1, host: host.to_string(), home_id, authentic: true, ..HostView::default() };
-        KnownHost { view, told_ms: None, read: None, written_ms: 0 }
+        KnownHost { view, told_ms: None, read: None, written_ms: None }
     }
 
     fn seen(&mut self, host: &HostName, mut known: KnownHost) {
         let away_since = self.away_since(&known);
-        let is_written = self.now.boot_ms.saturating_sub(known.written_ms) < WRITTEN_FOR_MS;
-        let is_same = is_written && away_since == known.view.away_since;
+        let is_fresh = known.written_ms.is_some_and(|at| self.now.boot_ms.saturating_sub(at) < WRITTEN_FOR_MS);
+        let is_written = is_fresh && away_since == known.view.away_since;
         known.view.seen_at = self.now.rfc3339();
         known.view.away_since = away_since;
-        if !is_same {
-            known.written_ms = self.now.boot_ms;
-        }
+        known.written_ms = if is_written { known.written_ms } else { Some(self.now.boot_ms) };
         self.directory.hosts.insert(host.clone(), known);
-        if !is_same {
+        if !is_written {
             self.directory.write(host);
         }
     }

@@ -201,11 +201,9 @@ impl Bridge {
     /// A stream of letters that was made at another time has lost what the former held.
     fn box_looked(&mut self, created: Result<String, CourierError>) {
         self.box_due_ms = created.is_err().then(|| self.now.boot_ms.saturating_add(BOX_AGAIN_MS));
-        if !matches!(created, Err(CourierError::Unreachable(_))) {
-            self.box_silent_ms = None;
-        }
         match created {
             Ok(created) => {
+                self.box_silent_ms = None;
                 self.problem(BridgeConcern::Letters, None);
                 if self.box_created.as_ref().is_some_and(|known| *known != created) {
                     tracing::warn!(
@@ -219,6 +217,7 @@ impl Bridge {
                 }
             }
             Err(CourierError::Refused(why)) => {
+                self.box_silent_ms = None;
                 let what =
                     format!("The server has no stream of letters for this fleet ({why}); run: tasuki fleet setup");
                 self.problem(BridgeConcern::Letters, Some(what));

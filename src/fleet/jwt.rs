@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The most that all streams of a fleet may hold on the server's disks, in bytes: 1.25 GiB for each of three replicas,
 /// and a little. A server that may keep less serves the fleet no streams at all.
-pub const MOST_ON_DISKS: u64 = 4 << 30;
+const MOST_ON_DISKS: u64 = 4 << 30;
 /// What the server must be allowed to keep, in bytes. While it starts, two hosts that connect at the same moment make it
 /// reserve the account's room twice, and where it has no room for that the fleet gets no streams until the next start
 /// (seen with 2.9.10 in a third of the starts).

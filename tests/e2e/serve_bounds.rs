@@ -4,6 +4,7 @@
 use super::support::fake_sidecar::{FakeHome, FakeSidecar};
 use super::support::server::{Answer, Event, Server, has_curl};
 use super::support::stage::PATIENCE;
+use super::support::stage_files::resident_mib;
 use nix::sys::signal::Signal;
 use serde_json::json;
 use std::fs::{self, OpenOptions};
@@ -220,13 +221,6 @@ fn listeners_are_told_of_a_journal_that_was_begun_anew_and_hear_it_from_its_firs
     }
 }
 
-/// Mebibytes that the server holds.
-fn resident(server: &Server) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-    line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() / 1024
-}
-
 #[test]
 fn a_slow_listener_is_cut_off_and_loses_nothing() {
     let home = FakeHome::new();
@@ -241,7 +235,8 @@ fn a_slow_listener_is_cut_off_and_loses_nothing() {
         lines(&home, first..=first + 249, pad);
         while quick.next().and_then(|event| event.id).expect("an event") < first + 249 {}
     }
-    assert!(resident(&server) < 96, "{} MiB", resident(&server));
+    let held = resident_mib(server.pid());
+    assert!(held < 96, "{held} MiB");
     let mut seen: Vec<Event> = Vec::new();
     seen.extend(std::iter::from_fn(|| slow.next()));
     // One that has taken nothing for 20 seconds, on a machine that has much else to do, is left without a word.

@@ -1,7 +1,7 @@
 //! A fleet for a test: one NATS server, and hosts that each have a stage of their own and a bridge.
 
 use crate::support::stage::{PATIENCE, Stage};
-use crate::support::stage_files::{json_lines, make_folder, names, read_json};
+use crate::support::stage_files::{json_lines, make_folder, names, read_json, resident_mib};
 use crate::support::tally;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -255,9 +255,7 @@ impl TestHost {
 
     /// How much memory the bridge holds, in MiB.
     pub(crate) fn bridge_mib(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.bridge_pid())).expect("the bridge runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-        line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).expect("a number of kB") / 1_024
+        resident_mib(self.bridge_pid())
     }
 
     /// Waits until the bridge has ended by itself; with which code, and what it said.

@@ -27,25 +27,22 @@ fn while_the_server_is_away_all_else_works_and_afterwards_all_is_answered() {
         a.drop_to(&id, "b", &text(&agent, &words), Some("1h"));
         sent.push((id, agent, words));
     }
-    let looks = if tally::is_long() { 488 } else { 48 };
+    let looks: Vec<String> = (0..if tally::is_long() { 488 } else { 48 }).map(|number| format!("v{number}")).collect();
     let look = json!({"kind": "view", "of": "agents"});
-    (0..looks).for_each(|number| a.drop_to(&format!("v{number}"), "b", &look, Some("1h")));
+    looks.iter().for_each(|id| a.drop_to(id, "b", &look, Some("1h")));
     a.drop_to("short", "b", &look, Some("1s"));
-    a.until("they are taken", || (0..looks).all(|number| a.files(&format!("out/v{number}.json")).exists()));
+    a.until("they are taken", || looks.iter().all(|id| a.files(&format!("out/{id}.json")).exists()));
     assert!(a.bridge_mib() < 64, "the bridge of a holds {} MiB", a.bridge_mib());
     // The sidecars need no server.
     assert_eq!(b.stage.ask(&text(&agents[0], "from here"))["result"]["verdict"], "delivered");
     // Its second is over before anybody can be asked.
     std::thread::sleep(Duration::from_millis(1_100));
     fleet.server.start();
-    let all_are_answered = || {
-        let mut ids = sent.iter().map(|(id, ..)| id.clone()).chain((0..looks).map(|number| format!("v{number}")));
-        ids.all(|id| a.answer(&id).is_some())
-    };
+    let all_are_answered = || sent.iter().map(|(id, ..)| id).chain(&looks).all(|id| a.answer(id).is_some());
     a.until_within(Duration::from_secs(120), "all is answered", all_are_answered);
     assert!(a.bridge_mib() < 64 && b.bridge_mib() < 64, "{} and {} MiB", a.bridge_mib(), b.bridge_mib());
-    for number in 0..looks {
-        let answer = a.answered(&format!("v{number}"));
+    for id in &looks {
+        let answer = a.answered(id);
         assert_eq!(answer["status"], 200, "{answer}");
     }
     check_promises(a, b, &sent);

@@ -111,3 +111,10 @@ pub(crate) fn shown_keys(home: &Path) -> Vec<String> {
     }
     found
 }
+
+/// How much memory a process that runs holds, in MiB.
+pub(crate) fn resident_mib(pid: impl std::fmt::Display) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).expect("a number of kB") / 1_024
+}
