@@ -289,9 +289,12 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_os = "linux")]
     use std::process::{Child, Command, Stdio};
+    #[cfg(target_os = "linux")]
     use std::time::Duration;
 
+    #[cfg(target_os = "linux")]
     fn sleeper() -> Child {
         Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere")
     }

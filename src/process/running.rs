@@ -66,6 +66,7 @@ fn ports(pid: u32, listening: &BTreeMap<u64, u16>) -> Vec<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_os = "linux")]
     use std::process::{Command, Stdio};
 
     #[test]

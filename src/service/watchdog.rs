@@ -15,6 +15,7 @@ const LAST_WITHIN: Duration = Duration::from_secs(1);
 /// How often a start that takes long says so.
 const STILL_STARTING: Duration = Duration::from_secs(20);
 /// How long each such message holds.
+#[cfg(target_os = "linux")]
 const MORE_TIME: Duration = Duration::from_secs(60);
 /// The most such messages: half an hour's.
 const MOST_WORDS: usize = 90;
@@ -134,6 +135,7 @@ enum Word {
     Starting,
     Ready,
     Alive,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only systemd is told of it"))]
     Status(String),
     Reloading,
     /// With a channel that confirms it.

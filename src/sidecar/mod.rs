@@ -55,7 +55,7 @@ mod time_tests;
 mod timers;
 mod wait;
 mod watches;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod year_tests;
 
 pub use ground::fault_of_prompts;

@@ -7,6 +7,7 @@ use crate::core::event::Event;
 use crate::core::rows::outbox::{Pending, Waiter};
 use crate::core::time::Deadline;
 use crate::store::Batch;
+#[cfg(target_os = "linux")]
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde_json::Value;
 
@@ -61,6 +62,7 @@ async fn before_the_commit_no_request_is_answered_no_file_moved_and_no_effect_st
     }
 }
 
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_files_that_a_result_names_are_written_before_it() {
     let mut ground = Ground::new().await;

@@ -254,13 +254,11 @@ async fn play(load: Load) {
     assert!(start <= START && answer <= ANSWER, "start {start:?}, answer {answer:?}");
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn weeks_of_work_stay_within_their_bounds() {
     play(Load { days: 18, living: 1_000, handoffs: 40, requests: 40, events: 60, ticks: 122 }).await;
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_year_of_work_stays_within_its_bounds() {
     if std::env::var_os("TASUKI_LONG").is_none_or(|value| value != "1") {

@@ -94,7 +94,7 @@ impl Spool {
     }
 
     /// For tests: computes the change time of a file from its real one, which only the kernel can set.
-    #[cfg(test)]
+    #[cfg(all(test, target_os = "linux"))]
     pub(crate) fn set_file_times(&mut self, file_times: fn(i64) -> i64) {
         self.dirs.file_times = Some(file_times);
     }

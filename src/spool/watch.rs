@@ -297,14 +297,10 @@ fn identity(folder: Option<&OwnedFd>) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, Flag, RemoveKind};
+    use notify::event::Flag;
 
     fn paths() -> Paths {
         Paths { spool: "/h/spool".into(), inside: vec!["/h/spool/requests".into(), "/h/docs".into()] }
-    }
-
-    fn event(kind: EventKind, path: &str) -> Event {
-        Event::new(kind).add_path(path.into())
     }
 
     #[test]
@@ -316,6 +312,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn only_files_that_arrive_cause_a_hint() {
+        use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, RemoveKind};
+        let event = |kind, path: &str| Event::new(kind).add_path(path.into());
         let to = EventKind::Modify(ModifyKind::Name(RenameMode::To));
         let from = EventKind::Modify(ModifyKind::Name(RenameMode::From));
         let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));

@@ -177,6 +177,7 @@ fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
 }
 
 /// A store with this many mebibytes of answers, which a start does not load.
+#[cfg(target_os = "linux")]
 fn filled(dir: &Path, mebibytes: u64) -> Store {
     let mut store = Store::open(dir).expect("a new store");
     for number in 0..mebibytes {
@@ -193,6 +194,7 @@ fn filled(dir: &Path, mebibytes: u64) -> Store {
     store
 }
 
+#[cfg(target_os = "linux")]
 const NOW: Now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
 
 /// Bytes that this process has read while it opened the store.

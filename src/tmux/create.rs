@@ -22,6 +22,7 @@ const VARIABLE: &str = "TASUKI_CREATION";
 /// its own.
 const BIRTH: Duration = Duration::from_millis(500);
 /// The most bytes that are read of an environment.
+#[cfg(target_os = "linux")]
 const MAX_ENVIRONMENT: u64 = 2 * 1024 * 1024;
 /// How often a creation is tried over new connections.
 const TRIES: u32 = 3;

@@ -16,6 +16,7 @@ mod death_at_calls;
 mod demo;
 mod demo_faults;
 mod demo_transcript;
+#[cfg(target_os = "linux")]
 mod disk_full;
 mod doctor;
 mod documents;
@@ -38,6 +39,7 @@ mod needs;
 mod notices;
 mod on_disk;
 mod other_clis;
+#[cfg(target_os = "linux")]
 mod other_people;
 mod pairs;
 mod publish;
@@ -52,7 +54,9 @@ mod serve_bounds;
 mod serve_documents;
 mod serve_hosts;
 mod serve_login;
+#[cfg(target_os = "linux")]
 mod short_of;
+#[cfg(target_os = "linux")]
 mod short_of_threads;
 mod state_file;
 mod storm;

@@ -51,7 +51,6 @@ fn check_all_live(stage: &Stage, agents: &[String]) {
     }
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_process_that_could_not_be_looked_at_is_not_dead() {
     if std::env::var("NEXTEST_EXECUTION_MODE").as_deref() != Ok("process-per-test") {
@@ -77,7 +76,6 @@ async fn a_process_that_could_not_be_looked_at_is_not_dead() {
     child.wait().expect("our own child");
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn a_start_with_too_few_descriptors_declares_no_agent_dead() {
     if !has_prlimit() {
@@ -118,7 +116,6 @@ fn a_start_with_too_few_descriptors_declares_no_agent_dead() {
     tally::add(tally::FAULTS, 1);
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn what_is_asked_while_no_descriptor_is_left_is_done_when_there_is_one() {
     if !has_prlimit() {

@@ -76,7 +76,6 @@ fn typed(stage: &Stage, agent: &str, text: &str) -> usize {
     stage.prompts(agent).iter().filter(|prompt| prompt.contains(text)).count()
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn without_another_thread_or_process_nothing_is_lost_and_all_goes_on_later() {
     let stage = Stage::new();
@@ -111,7 +110,6 @@ fn mapped(pid: u32) -> u64 {
     kib * 1024
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn a_sidecar_that_gets_no_more_memory_loses_nothing() {
     let stage = Stage::new();

@@ -53,6 +53,7 @@ mod spool_documents;
 mod spool_intake;
 mod spool_journal;
 mod spool_output;
+#[cfg(target_os = "linux")]
 mod spool_races;
 mod spool_watch;
 mod statusline;

@@ -144,6 +144,7 @@ fn the_numbers_of_listings_continue_after_the_folders_were_opened_again() {
     assert_eq!(home.scan(Lane::Events).listing, before + 1);
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_device_is_not_even_opened() {
     let mut home = TestHome::new();

@@ -1,7 +1,9 @@
 //! A small file system of its own for one test: nobody else sees it, and it goes with the test.
 
 use super::tally;
+#[cfg(target_os = "linux")]
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
+#[cfg(target_os = "linux")]
 use nix::sched::{CloneFlags, unshare};
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,15 +12,36 @@ use std::path::{Path, PathBuf};
 /// Gives this thread, and the programs that it starts, a view of their own of what is mounted where. Counts what is
 /// skipped if that is not allowed.
 pub(crate) fn has_mounts_of_its_own() -> bool {
-    let private = || {
-        unshare(CloneFlags::CLONE_NEWNS)?;
-        mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
-    };
-    let allowed = nix::unistd::geteuid().is_root() && private().is_ok();
+    let allowed = nix::unistd::geteuid().is_root() && mounts_privately();
     if !allowed {
         tally::skip("a small disk is mounted by root only");
     }
     allowed
+}
+
+#[cfg(target_os = "linux")]
+fn mounts_privately() -> bool {
+    let private = || {
+        unshare(CloneFlags::CLONE_NEWNS)?;
+        mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
+    };
+    private().is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn mounts_privately() -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn mount_over(path: &Path, options: &str) {
+    mount(Some("tasuki-test"), path, Some("tmpfs"), MsFlags::empty(), Some(options)).expect("a tmpfs");
+}
+
+/// Nobody comes here: see [`has_mounts_of_its_own`].
+#[cfg(not(target_os = "linux"))]
+fn mount_over(path: &Path, options: &str) {
+    panic!("only Linux mounts {options} over {}", path.display());
 }
 
 /// A tmpfs over a folder.
@@ -30,7 +53,7 @@ impl SmallDisk {
     /// Mounts it over a folder, with options such as `size=6m` or `nr_inodes=300`.
     pub(crate) fn over(path: &Path, options: &str) -> SmallDisk {
         let options = format!("mode=0700,{options}");
-        mount(Some("tasuki-test"), path, Some("tmpfs"), MsFlags::empty(), Some(options.as_str())).expect("a tmpfs");
+        mount_over(path, &options);
         SmallDisk { path: path.to_owned() }
     }
 
@@ -64,6 +87,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
         let _ = umount2(&self.path, MntFlags::MNT_DETACH);
     }
 }
