@@ -32,11 +32,12 @@ impl fmt::Display for PaneRef {
     }
 }
 
-/// A process, identified by its id and its start time (clock ticks since boot), because ids are used again.
+/// A process, identified by its id and its start time, because ids are used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Process {
     pub pid: u32,
-    /// Field 22 of `/proc/<pid>/stat`; 0 where the system has no such thing.
+    /// On Linux field 22 of `/proc/<pid>/stat`: clock ticks since boot. On macOS microseconds since 1970. 0 where the
+    /// system has no such thing.
     pub start_ticks: u64,
 }
 

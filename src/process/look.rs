@@ -1,28 +1,15 @@
 //! Which process has an id, whether it runs, and how it was started.
 
+use super::stat::Stat;
+use super::system::{self, look};
 use crate::child::answers;
 use crate::core::pane::Process;
 use crate::limits;
 use std::io;
 use std::path::Path;
 
-/// The most that is read of a process's arguments, in bytes.
-#[cfg(target_os = "linux")]
-const MAX_ARGV_BYTES: u64 = 256 * 1024;
-
-/// The most that is read of a process's environment, in bytes.
-#[cfg(target_os = "linux")]
-const MAX_ENVIRON_BYTES: u64 = 4 * 1024 * 1024;
-
-/// What `/proc/<pid>/stat` says, as far as we need it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stat {
-    state: u8,
-    parent: u32,
-    /// The foreground group of its terminal; -1 if it has none.
-    foreground: i64,
-    start_ticks: u64,
-}
+/// The most processes that are listed.
+pub(super) const MOST_LISTED: usize = 20_000;
 
 /// What a look at a process has told. That we could not look says nothing of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +20,8 @@ pub enum ProcessState {
     Unknown,
 }
 
-/// The time at which a process started, in clock ticks since boot; `None` if there is no such process, or if the system
-/// does not say.
+/// The time at which a process started, in the system's own measure (see [`Process`]); `None` if there is no such
+/// process, or if the system does not say.
 #[must_use]
 pub fn start_ticks(pid: u32) -> Option<u64> {
     stat(pid).map(|stat| stat.start_ticks)
@@ -58,7 +45,7 @@ pub fn find(pid: u32) -> io::Result<Option<Process>> {
 fn look_up(pid: u32) -> io::Result<Option<Process>> {
     Ok(match look(pid)? {
         Some(stat) => Some(Process { pid, start_ticks: stat.start_ticks }),
-        None if !cfg!(target_os = "linux") && answers(pid) => Some(Process { pid, start_ticks: 0 }),
+        None if !system::KNOWS_STARTS && answers(pid) => Some(Process { pid, start_ticks: 0 }),
         None => None,
     })
 }
@@ -66,7 +53,7 @@ fn look_up(pid: u32) -> io::Result<Option<Process>> {
 /// Whether that very process still runs. A zombie does not: it has ended, and only its parent has not looked.
 #[must_use]
 pub fn life(process: &Process) -> ProcessState {
-    if !cfg!(target_os = "linux") {
+    if !system::KNOWS_STARTS {
         return if answers(process.pid) { ProcessState::Alive } else { ProcessState::Gone };
     }
     match look(process.pid) {
@@ -89,7 +76,7 @@ pub fn is_alive(process: &Process) -> bool {
 /// Whether there is a process of that id, a zombie included, as far as is known.
 #[must_use]
 pub fn exists(pid: u32) -> bool {
-    match cfg!(target_os = "linux").then(|| look(pid)) {
+    match system::KNOWS_STARTS.then(|| look(pid)) {
         Some(Ok(stat)) => stat.is_some(),
         Some(Err(_)) | None => answers(pid),
     }
@@ -165,156 +152,62 @@ pub fn environ_var(pid: u32, name: &str) -> Option<String> {
 ///
 /// # Errors
 /// There was no way to look, and that may pass.
-#[cfg(target_os = "linux")]
 pub fn arguments(pid: u32) -> io::Result<Option<Vec<String>>> {
-    let Some(bytes) = limits::of_proc(read_proc(pid, "cmdline", MAX_ARGV_BYTES))? else { return Ok(None) };
-    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(bytes.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned()).collect()))
-}
-
-/// As [`argv`].
-///
-/// # Errors
-/// `ps` could not be started.
-#[cfg(not(target_os = "linux"))]
-pub fn arguments(pid: u32) -> io::Result<Option<Vec<String>>> {
-    let output = std::process::Command::new("/bin/ps").args(["-o", "args=", "-p", &pid.to_string()]).output()?;
-    let words: Vec<String> = String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect();
-    Ok((!words.is_empty()).then_some(words))
+    system::arguments(pid)
 }
 
 /// As [`environ_var`].
 ///
 /// # Errors
 /// There was no way to look, and that may pass.
-#[cfg(target_os = "linux")]
 pub fn environment(pid: u32, name: &str) -> io::Result<Option<String>> {
-    let bytes = limits::of_proc(read_proc(pid, "environ", MAX_ENVIRON_BYTES))?;
-    Ok(bytes.and_then(|bytes| variable(&bytes, name)))
+    system::environment(pid, name)
 }
 
-/// The whole environment that a process was started with: names and values, without what is not UTF-8.
+/// The whole environment that a process was started with: names and values, without what is not UTF-8. Empty where the
+/// system does not say; see [`READS_ENVIRONMENTS`].
 ///
 /// # Errors
 /// There was no way to look, and that may pass.
-#[cfg(target_os = "linux")]
 pub fn environment_all(pid: u32) -> io::Result<Vec<(String, String)>> {
-    let bytes = limits::of_proc(read_proc(pid, "environ", MAX_ENVIRON_BYTES))?.unwrap_or_default();
-    let variable = |entry: &[u8]| {
-        let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
-        Some((name.to_owned(), value.to_owned()))
-    };
-    Ok(bytes.split(|byte| *byte == 0).filter_map(variable).collect())
+    system::environment_all(pid)
 }
 
-/// The whole environment that a process was started with: not to be had on this system.
+/// Whether this system says with which environment a process of ours was started.
+pub const READS_ENVIRONMENTS: bool = system::READS_ENVIRONMENTS;
+
+/// When a process started, in milliseconds since boot; `None` if the system does not say.
 ///
-/// # Errors
-/// None.
-#[cfg(not(target_os = "linux"))]
-pub fn environment_all(_pid: u32) -> io::Result<Vec<(String, String)>> {
-    Ok(Vec::new())
+/// `booted_ms`: when the machine was booted, in milliseconds since 1970, because some systems note the time of the day.
+#[must_use]
+pub fn started_ms(process: &Process, booted_ms: i64) -> Option<i64> {
+    system::started_ms(process, booted_ms)
 }
 
-/// A variable of the environment that a process was started with: not to be had on this system.
-///
-/// # Errors
-/// None.
-#[cfg(not(target_os = "linux"))]
-pub fn environment(_pid: u32, _name: &str) -> io::Result<Option<String>> {
-    Ok(None)
+/// The ids of the processes of this machine, at most 20,000; none if the system does not say.
+#[must_use]
+pub fn all() -> Vec<u32> {
+    system::processes(MOST_LISTED).unwrap_or_default()
 }
 
-#[cfg(any(target_os = "linux", test))]
-fn variable(environ: &[u8], name: &str) -> Option<String> {
-    let value = |entry: &[u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
-    String::from_utf8(environ.split(|byte| *byte == 0).find_map(value)?).ok()
-}
-
-#[cfg(target_os = "linux")]
-fn read_proc(pid: u32, file: &str, limit: u64) -> io::Result<Vec<u8>> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    std::fs::File::open(format!("/proc/{pid}/{file}"))?.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// What `/proc` says about a process; none if there is no such process. An error says nothing about it.
-#[cfg(target_os = "linux")]
-fn look(pid: u32) -> io::Result<Option<Stat>> {
-    match read_proc(pid, "stat", 4096) {
-        Ok(line) => Ok(parse_stat(&line)),
-        Err(error) if limits::is_absence(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn look(pid: u32) -> io::Result<Option<Stat>> {
-    Ok(stat(pid))
-}
-
-#[cfg(target_os = "linux")]
 fn stat(pid: u32) -> Option<Stat> {
     look(pid).ok().flatten()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn stat(pid: u32) -> Option<Stat> {
-    let ask = ["-o", "state=,ppid=,tpgid=", "-p", &pid.to_string()].map(str::to_owned);
-    let output = std::process::Command::new("/bin/ps").args(ask).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut words = text.split_whitespace();
-    let state = *words.next()?.as_bytes().first()?;
-    Some(Stat { state, parent: words.next()?.parse().ok()?, foreground: words.next()?.parse().ok()?, start_ticks: 0 })
-}
-
-/// The program's name, in brackets, may hold anything; the fields begin after the last bracket.
-#[cfg(any(target_os = "linux", test))]
-fn parse_stat(line: &[u8]) -> Option<Stat> {
-    let close = line.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(&line[close + 1..]).ok()?;
-    let field: Vec<&str> = rest.split_ascii_whitespace().collect();
-    Some(Stat {
-        state: *field.first()?.as_bytes().first()?,
-        parent: field.get(1)?.parse().ok()?,
-        foreground: field.get(5)?.parse().ok()?,
-        start_ticks: field.get(19)?.parse().ok()?,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(target_os = "linux")]
+    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     use std::process::{Child, Command, Stdio};
-    #[cfg(target_os = "linux")]
+    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     use std::time::Duration;
 
-    #[cfg(target_os = "linux")]
+    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     fn sleeper() -> Child {
         Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere")
     }
 
-    #[test]
-    fn a_program_name_may_hold_brackets_and_blanks() {
-        let line = b"42 (a) b (c)) S 7 42 42 34816 99 4194304 1 2 3 4 5 6 7 8 20 0 1 0 123456 1000 200";
-        let stat = parse_stat(line).expect("a stat line");
-        assert_eq!(stat, Stat { state: b'S', parent: 7, foreground: 99, start_ticks: 123_456 });
-        assert_eq!(parse_stat(b"42 (a"), None);
-    }
-
-    #[test]
-    fn a_variable_is_found_by_its_whole_name() {
-        let environ = b"XTASUKI_HOME=/x\0TASUKI_HOME=/h=1\0A=b\0";
-        assert_eq!(variable(environ, "TASUKI_HOME").as_deref(), Some("/h=1"));
-        assert_eq!(variable(environ, "TASUKI"), None);
-    }
-
-    #[cfg(target_os = "linux")]
+    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     #[test]
     fn a_process_is_alive_until_it_ends_and_a_zombie_is_not() {
         let mut child = sleeper();
@@ -332,7 +225,7 @@ mod tests {
         assert_eq!(identify(process.pid), None);
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     #[test]
     fn our_own_arguments_can_be_read() {
         let argv = argv(std::process::id()).expect("we run");

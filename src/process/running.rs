@@ -1,4 +1,4 @@
-//! What an agent has started and what still runs, with the ports on which it listens.
+//! What an agent has started and what still runs, with the ports on which it listens where the system tells them.
 
 use crate::contract::facts::RunningProcess;
 use crate::core::cut::quotable;
@@ -7,8 +7,6 @@ use std::fs;
 
 /// The most processes that are listed.
 const MOST: usize = 30;
-/// The most processes of the system that are looked at.
-const MOST_LOOKED_AT: usize = 20_000;
 /// The most open files of one process that are looked at.
 const MOST_FILES: usize = 1_000;
 /// Longest command line, in characters with the `…`.
@@ -20,8 +18,7 @@ const LISTEN: &str = "0A";
 #[must_use]
 pub fn below(pid: u32) -> Option<Vec<RunningProcess>> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for entry in fs::read_dir("/proc").ok()?.flatten().take(MOST_LOOKED_AT) {
-        let Some(child) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+    for child in super::system::processes(super::look::MOST_LISTED).ok()? {
         if let Some(parent) = super::look::parent(child) {
             children.entry(parent).or_default().push(child);
         }
@@ -66,7 +63,7 @@ fn ports(pid: u32, listening: &BTreeMap<u64, u16>) -> Vec<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(tasuki_portable)))]
     use std::process::{Command, Stdio};
 
     #[test]
@@ -77,7 +74,7 @@ mod tests {
         assert_eq!(socket("garbage"), None);
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(tasuki_portable)))]
     #[test]
     fn a_child_and_its_port_are_found_and_the_process_itself_is_not() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

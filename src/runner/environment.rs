@@ -53,7 +53,7 @@ fn kept(process: &Process) -> Option<Environment> {
     all.iter().find(|(other, _)| other == process).map(|(_, environment)| environment.clone())
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};

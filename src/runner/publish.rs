@@ -10,6 +10,7 @@ use crate::core::effect::{CopyPlan, EnvironmentSearch, Outcome, Posted, PublishF
 use crate::core::request::{PublishAs, PublishTarget};
 use crate::core::text;
 use crate::core::time::date;
+use crate::process::READS_ENVIRONMENTS;
 use crate::publish::{self, Gh, GhError, MAX_COMMENT_CHARS, Upload, UploadState};
 use crate::secrets::{self, Credential, Known};
 use crate::spool::documents::{self, DocumentFolder};
@@ -78,11 +79,11 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
     Err(format!("there is no free file name for a copy of {}", plan.document))
 }
 
-/// Whether nothing can tell any more that the document holds no value of the agent's environment. Only on Linux can
+/// Whether nothing can tell any more that the document holds no value of the agent's environment. Not every system lets
 /// tasuki read it at all.
 fn is_environment_lost(plan: &CopyPlan) -> bool {
     let is_lost = || plan.process.as_ref().and_then(environment_of).is_none();
-    cfg!(target_os = "linux") && plan.environment != EnvironmentSearch::Clean && plan.found.is_empty() && is_lost()
+    READS_ENVIRONMENTS && plan.environment != EnvironmentSearch::Clean && plan.found.is_empty() && is_lost()
 }
 
 /// Calls `work`, which finds or redacts credentials, with a document's text and with what is known beside the rules.

@@ -3,7 +3,6 @@
 use crate::agents::profile::Profiles;
 use crate::core;
 use crate::core::hook::{AgentCli, HookEvent};
-use crate::core::pane::Process;
 use crate::core::state::State;
 use crate::core::time::Now;
 use crate::limits;
@@ -29,20 +28,20 @@ pub(super) fn look_up(
     }
     let booted_ms = now.wall_ms.saturating_sub(i64::try_from(now.boot_ms).unwrap_or(i64::MAX));
     let latest_ms = (written_ns / 1_000_000).saturating_sub(booted_ms).saturating_add(SLACK_MS);
-    event.clis = clis(&event.ancestors, profiles, latest_ms)?;
+    event.clis = clis(&event.ancestors, profiles, (booted_ms, latest_ms))?;
     Ok(())
 }
 
 /// The CLIs among these processes that had started by then. A CLI that first starts itself again, such as a script that
 /// runs its binary, counts once.
-fn clis(ancestors: &[u32], profiles: &Profiles, latest_ms: i64) -> io::Result<Vec<AgentCli>> {
+fn clis(ancestors: &[u32], profiles: &Profiles, (booted_ms, latest_ms): (i64, i64)) -> io::Result<Vec<AgentCli>> {
     let mut found: Vec<AgentCli> = Vec::new();
     let mut below: Option<String> = None;
     for pid in ancestors {
         let profile = profile_of(*pid, profiles)?;
         if let Some(profile) = profile.clone().filter(|profile| below.as_ref() != Some(profile))
             && let Some(process) = process::find(*pid)?.filter(process::is_alive)
-            && started_ms(&process).is_none_or(|started| started <= latest_ms)
+            && process::started_ms(&process, booted_ms).is_none_or(|started| started <= latest_ms)
         {
             found.push(AgentCli { process, profile });
         }
@@ -56,15 +55,7 @@ fn profile_of(pid: u32, profiles: &Profiles) -> io::Result<Option<String>> {
     Ok(argv.and_then(|argv| Some(profiles.detect(&argv)?.name.clone())))
 }
 
-/// When a process started, in milliseconds since boot; `None` if the system does not say.
-fn started_ms(process: &Process) -> Option<i64> {
-    let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten()?;
-    let a_second = u64::try_from(a_second).ok().filter(|ticks| *ticks > 0)?;
-    let ms = process.start_ticks.saturating_mul(1_000) / a_second;
-    i64::try_from(ms).ok().filter(|ms| *ms > 0)
-}
-
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
 mod tests {
     use super::*;
     use std::os::unix::process::CommandExt;
@@ -77,9 +68,9 @@ mod tests {
             command.arg0("/bin/claude").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere");
         let profiles = Profiles::load(None).expect("the built-in ones");
         let process = process::identify(child.id()).expect("it runs");
-        let started = started_ms(&process).expect("linux reports it");
+        let started = process::started_ms(&process, 0).expect("the system reports it");
         let above = [child.id(), std::process::id()];
-        let clis = |above: &[u32], latest_ms| clis(above, &profiles, latest_ms).expect("nothing is short");
+        let clis = |above: &[u32], latest_ms| clis(above, &profiles, (0, latest_ms)).expect("nothing is short");
         let wanted = vec![AgentCli { process, profile: "claude".to_owned() }];
         assert_eq!(clis(&above, started), wanted);
         assert_eq!(clis(&[child.id(), child.id()], started), wanted, "a CLI that starts itself again");

@@ -8,22 +8,17 @@ use super::guard::Names;
 use super::pane::{first, same};
 use super::protocol::Block;
 use super::quote::{is_plain_id, quote};
+use super::started::{VARIABLE, was_started_by};
 use super::supervisor::LiveClient;
 use super::{Error, Tmux};
 use crate::core::pane::PaneRef;
-use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// The variable that holds the creation id.
-const VARIABLE: &str = "TASUKI_CREATION";
 /// How long a pane that was just made may look as if it were not there: between fork and exec it has no environment of
 /// its own.
 const BIRTH: Duration = Duration::from_millis(500);
-/// The most bytes that are read of an environment.
-#[cfg(target_os = "linux")]
-const MAX_ENVIRONMENT: u64 = 2 * 1024 * 1024;
 /// How often a creation is tried over new connections.
 const TRIES: u32 = 3;
 
@@ -303,27 +298,4 @@ fn created(block: &Block, live: &LiveClient) -> Option<PaneRef> {
     let text = block.text();
     let (pane, pid) = text.strip_prefix('%')?.split_once(' ')?;
     Some(PaneRef { server: live.info.id, pane: pane.parse().ok()?, pid: pid.trim().parse().ok()? })
-}
-
-/// Whether a process was started with this creation's id. A process that has ended, or that belongs to another user,
-/// counts as another one.
-#[cfg(target_os = "linux")]
-fn was_started_by(pid: u32, creation: &str) -> io::Result<bool> {
-    use std::io::Read as _;
-    let mut environment = Vec::new();
-    let file = std::fs::File::open(format!("/proc/{pid}/environ"));
-    match file.and_then(|file| file.take(MAX_ENVIRONMENT).read_to_end(&mut environment)) {
-        Ok(_) => {}
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {}
-        Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH) => {}
-        Err(error) => return Err(error),
-    }
-    let wanted = format!("{VARIABLE}={creation}");
-    Ok(environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))
-}
-
-/// Without `/proc` only the pane's option shows which creation made the pane.
-#[cfg(not(target_os = "linux"))]
-fn was_started_by(_pid: u32, _creation: &str) -> io::Result<bool> {
-    Ok(false)
 }

@@ -15,8 +15,9 @@
 //!   belongs to
 //! - `pane`, `look`, `composer_match`: what is known and seen of a pane
 //! - `plan`, `typing`, `deliver`: what is typed, and how it is typed exactly once, into the agent and nobody else;
-//!   `create`: new windows; `placeholder`: placeholder windows, messages and the variables of a session; `status`: a
-//!   line about tasuki that users may show; `terminals`: notices that terminals show on their desktops
+//!   `create`: new windows; `started`: with what a program was started; `placeholder`: placeholder windows, messages
+//!   and the variables of a session; `status`: a line about tasuki that users may show; `terminals`: notices that
+//!   terminals show on their desktops
 //!
 //! Never: `send-keys`, `run-shell`, Escape; a resize, a focus change or a use of the user's buffers; a line that types
 //! or kills in a user's pane without the guard; a line sent again because its answer was lost.
@@ -44,6 +45,7 @@ pub mod quote;
 mod server;
 mod server_lock;
 mod socket;
+mod started;
 mod status;
 mod supervisor;
 mod terminals;

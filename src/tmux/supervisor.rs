@@ -11,6 +11,7 @@ use super::owner;
 use super::probe::{self, ProbeResult, SocketState, Version};
 use super::pty::PtyClient;
 use super::server_lock::{self, ServerLock};
+use super::started::is_our_client;
 use super::{Error, ServerInfo, SocketOptions, TmuxNotice, server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -384,17 +385,4 @@ fn end_stale_client(pid: u32, session: &str) {
     while is_our_client(pid, session) && Instant::now() < until {
         thread::sleep(Duration::from_millis(10));
     }
-}
-
-#[cfg(target_os = "linux")]
-fn is_our_client(pid: u32, session: &str) -> bool {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut words = line.split(|byte| *byte == 0);
-    words.clone().any(|word| word == b"-C") && words.any(|word| word == session.as_bytes())
-}
-
-/// Without `/proc` the answer of the server, that this is a control client in our private session, has to do.
-#[cfg(not(target_os = "linux"))]
-fn is_our_client(pid: u32, _session: &str) -> bool {
-    i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None).is_ok())
 }

@@ -6,6 +6,7 @@ use crate::cli::error::CliError;
 use crate::config::Home;
 use crate::core::text::sanitise;
 use crate::exit;
+use crate::process;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest path that a Unix socket can have is 107 bytes; this leaves room for our names.
+/// The longest path that a Unix socket can have is 107 bytes on Linux and 103 on macOS; this leaves room for our names.
 const LONGEST_BASE: usize = 70;
 
 /// How long one tmux command may take.
@@ -231,9 +232,8 @@ pub(crate) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> boo
 
 /// Whether a process runs. A zombie does not: init collects it, which may take a while.
 fn runs(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let dead = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']));
-    !dead && i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None).is_ok())
+    let found = process::find(pid);
+    found.map_or(true, |found| found.is_some_and(|found| process::is_alive(&found)))
 }
 
 /// Sends a signal to a process, if it still runs.
@@ -244,7 +244,7 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
 }
 
 /// The processes, other than this one, that were started with this home: its path is random, so they are the demo's.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tasuki_portable)))]
 fn bearers(home: &Path) -> Vec<u32> {
     use std::os::unix::ffi::OsStrExt;
     let mut wanted = format!("{}=", Home::VARIABLE).into_bytes();
@@ -258,8 +258,9 @@ fn bearers(home: &Path) -> Vec<u32> {
     pids.filter(|pid| *pid != std::process::id()).filter(bears).collect()
 }
 
-/// If the environment of a process can't be read, only the end of the tmux server ends it.
-#[cfg(not(target_os = "linux"))]
-fn bearers(_home: &Path) -> Vec<u32> {
-    Vec::new()
+/// As on Linux. Where the environment of a process can't be read, only the end of the tmux server ends it.
+#[cfg(any(tasuki_portable, not(target_os = "linux")))]
+fn bearers(home: &Path) -> Vec<u32> {
+    let bears = |pid: &u32| process::environ_var(*pid, Home::VARIABLE).is_some_and(|value| Path::new(&value) == home);
+    process::all().into_iter().filter(|pid| *pid != std::process::id()).filter(bears).collect()
 }

@@ -155,7 +155,7 @@ async fn is_there(gh: &Gh, pid: Option<u32>) -> Result<Vec<Check>, Check> {
     let differs = |name: &&&str| pid.is_some_and(|pid| own(name) != process::environ_var(pid, name));
     let differing: Vec<&str> =
         ["GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "GH_CONFIG_DIR"].iter().filter(differs).copied().collect();
-    if !differing.is_empty() && cfg!(target_os = "linux") {
+    if !differing.is_empty() && process::READS_ENVIRONMENTS {
         let said = format!("the sidecar has another value of {} than this shell", differing.join(", "));
         checks.push(Check::warn(
             "environment",

@@ -53,7 +53,7 @@ impl DoctorFacts {
 
     /// A variable as the sidecar has it, or as this shell has it if no sidecar runs.
     pub(super) fn variable(&self, name: &str) -> Option<OsString> {
-        let value = match self.process.filter(|_| cfg!(target_os = "linux")) {
+        let value = match self.process.filter(|_| process::READS_ENVIRONMENTS) {
             Some(pid) => process::environ_var(pid, name).map(OsString::from),
             None => std::env::var_os(name),
         };

@@ -1,0 +1,94 @@
+//! What Linux says of processes: files in `/proc`.
+
+use super::stat::Stat;
+use crate::core::pane::Process;
+use crate::limits;
+use std::io::{self, Read};
+
+/// Whether the start of a process can be told here, so that a process is known from a later one with the same id.
+pub(super) const KNOWS_STARTS: bool = true;
+/// Whether the environment of another process of ours can be read here.
+pub(super) const READS_ENVIRONMENTS: bool = true;
+
+/// The most that is read of a process's arguments, in bytes.
+const MAX_ARGV_BYTES: u64 = 256 * 1024;
+
+/// The most that is read of a process's environment, in bytes.
+const MAX_ENVIRON_BYTES: u64 = 4 * 1024 * 1024;
+
+/// What `/proc` says about a process; none if there is no such process. An error says nothing about it.
+pub(super) fn look(pid: u32) -> io::Result<Option<Stat>> {
+    match read_proc(pid, "stat", 4096) {
+        Ok(line) => Ok(parse_stat(&line)),
+        Err(error) if limits::is_absence(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// As [`super::arguments`].
+pub(super) fn arguments(pid: u32) -> io::Result<Option<Vec<String>>> {
+    let Some(bytes) = limits::of_proc(read_proc(pid, "cmdline", MAX_ARGV_BYTES))? else { return Ok(None) };
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(bytes.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned()).collect()))
+}
+
+/// As [`super::environment`].
+pub(super) fn environment(pid: u32, name: &str) -> io::Result<Option<String>> {
+    let bytes = limits::of_proc(read_proc(pid, "environ", MAX_ENVIRON_BYTES))?;
+    Ok(bytes.and_then(|bytes| super::stat::variable(bytes.split(|byte| *byte == 0), name)))
+}
+
+/// As [`super::environment_all`].
+pub(super) fn environment_all(pid: u32) -> io::Result<Vec<(String, String)>> {
+    let bytes = limits::of_proc(read_proc(pid, "environ", MAX_ENVIRON_BYTES))?.unwrap_or_default();
+    Ok(bytes.split(|byte| *byte == 0).filter_map(super::stat::name_and_value).collect())
+}
+
+/// The ids of all processes, at most `most`.
+pub(super) fn processes(most: usize) -> io::Result<Vec<u32>> {
+    let entries = std::fs::read_dir("/proc")?.flatten().take(most);
+    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// As [`super::started_ms`]: the start is noted in clock ticks since boot.
+pub(super) fn started_ms(process: &Process, _booted_ms: i64) -> Option<i64> {
+    let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten()?;
+    let a_second = u64::try_from(a_second).ok().filter(|ticks| *ticks > 0)?;
+    let ms = process.start_ticks.saturating_mul(1_000) / a_second;
+    i64::try_from(ms).ok().filter(|ms| *ms > 0)
+}
+
+fn read_proc(pid: u32, file: &str, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(format!("/proc/{pid}/{file}"))?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The program's name, in brackets, may hold anything; the fields begin after the last bracket.
+fn parse_stat(line: &[u8]) -> Option<Stat> {
+    let close = line.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(&line[close + 1..]).ok()?;
+    let field: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(Stat {
+        state: *field.first()?.as_bytes().first()?,
+        parent: field.get(1)?.parse().ok()?,
+        foreground: field.get(5)?.parse().ok()?,
+        start_ticks: field.get(19)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_name_may_hold_brackets_and_blanks() {
+        let line = b"42 (a) b (c)) S 7 42 42 34816 99 4194304 1 2 3 4 5 6 7 8 20 0 1 0 123456 1000 200";
+        let stat = parse_stat(line).expect("a stat line");
+        assert_eq!(stat, Stat { state: b'S', parent: 7, foreground: 99, start_ticks: 123_456 });
+        assert_eq!(parse_stat(b"42 (a"), None);
+    }
+}

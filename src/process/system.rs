@@ -1,0 +1,14 @@
+//! What this system says of processes: each kind of system has a file with the same functions.
+
+#[cfg(all(target_os = "linux", not(tasuki_portable)))]
+pub(super) use super::linux::{
+    KNOWS_STARTS, READS_ENVIRONMENTS, arguments, environment, environment_all, look, processes, started_ms,
+};
+#[cfg(all(target_os = "macos", not(tasuki_portable)))]
+pub(super) use super::mac::{
+    KNOWS_STARTS, READS_ENVIRONMENTS, arguments, environment, environment_all, look, processes, started_ms,
+};
+#[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
+pub(super) use super::ps::{
+    KNOWS_STARTS, READS_ENVIRONMENTS, arguments, environment, environment_all, look, processes, started_ms,
+};
