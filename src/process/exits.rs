@@ -67,21 +67,51 @@ impl Drop for ExitWatch {
 /// Returns as soon as a process has ended. Dropping it ends the wait.
 pub async fn wait_for_end(process: &Process) {
     while is_alive(process) {
-        // Without a free descriptor the process is checked repeatedly until there is one.
-        #[cfg(target_os = "linux")]
-        if let Ok(fd) = pidfd_open(process.pid)
-            // Between our look and the open, the id may have been given to another process.
-            && is_alive(process)
-            && fd.readable().await.is_ok()
-        {
+        if told_by_the_system(process).await {
             return;
         }
         tokio::time::sleep(POLL).await;
     }
 }
 
+/// Waits until the system tells that a process has ended. `false` if it has not told: without a free descriptor the
+/// process is checked repeatedly until there is one.
+#[cfg(all(target_os = "linux", not(tasuki_portable)))]
+async fn told_by_the_system(process: &Process) -> bool {
+    let Ok(fd) = pidfd_open(process.pid) else { return false };
+    // Between our look and the open, the id may have been given to another process.
+    is_alive(process) && fd.readable().await.is_ok()
+}
+
+/// Waits until the system tells that a process has ended. `false` if it has not told.
+#[cfg(all(target_os = "macos", not(tasuki_portable)))]
+async fn told_by_the_system(process: &Process) -> bool {
+    /// The system tells of an end shortly before the process counts as ended.
+    const LOOKS: u32 = 40;
+    const PAUSE: Duration = Duration::from_millis(5);
+    let Ok(exit) = super::queue::await_exit(process.pid) else { return false };
+    // Between our look and the call, the id may have been given to another process.
+    if !is_alive(process) {
+        return true;
+    }
+    exit.told().await;
+    for _ in 0..LOOKS {
+        if !is_alive(process) {
+            return true;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    false
+}
+
+/// Here no system tells it.
+#[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
+async fn told_by_the_system(_process: &Process) -> bool {
+    false
+}
+
 /// A file descriptor that becomes readable when the process ends. It is not inherited by children.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tasuki_portable)))]
 #[allow(unsafe_code)]
 fn pidfd_open(pid: u32) -> std::io::Result<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
     use std::os::fd::{FromRawFd, OwnedFd};

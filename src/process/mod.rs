@@ -11,9 +11,13 @@ mod look;
 mod mac;
 #[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
 mod ps;
+#[cfg(all(target_os = "macos", not(tasuki_portable)))]
+mod queue;
 mod running;
 mod stat;
 mod system;
+#[cfg(any(all(target_os = "macos", not(tasuki_portable)), test))]
+mod waiters;
 
 pub use exits::{ExitWatch, wait_for_end};
 pub use look::{
