@@ -1,7 +1,5 @@
 //! When a hook ran, and who ran it: the parts of an event file's name, and the processes above the hook.
 
-use std::fs;
-use std::io::Read;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// When the hook ran, taken at the very start of its process: the sidecar takes event files in this order, however long
@@ -40,14 +38,29 @@ fn boot_ns() -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The first 8 digits of the kernel's boot id; zeros where the system has none.
+/// The first 8 digits of the id of this boot; zeros where the system has none.
 fn boot_id8() -> String {
-    let text = read_small("/proc/sys/kernel/random/boot_id");
-    let digits: String = text.chars().take(8).filter(char::is_ascii_hexdigit).collect();
+    first_8(&boot_id())
+}
+
+/// In small letters, as the clock of the sidecar writes them.
+fn first_8(boot_id: &str) -> String {
+    let digits = boot_id.chars().take(8).filter(char::is_ascii_hexdigit).map(|digit| digit.to_ascii_lowercase());
+    let digits: String = digits.collect();
     if digits.len() == 8 { digits } else { "0".repeat(8) }
 }
 
-/// Process ids from the parent upwards, at most `max`; only the parent on systems without `/proc`.
+#[cfg(any(tasuki_portable, not(target_os = "macos")))]
+fn boot_id() -> String {
+    read_small("/proc/sys/kernel/random/boot_id")
+}
+
+#[cfg(all(target_os = "macos", not(tasuki_portable)))]
+fn boot_id() -> String {
+    crate::darwin::boot_session().unwrap_or_default()
+}
+
+/// Process ids from the parent upwards, at most `max`; only the parent on systems that say no more.
 #[must_use]
 pub fn ancestors(max: usize) -> Vec<u32> {
     let mut found = Vec::new();
@@ -59,16 +72,24 @@ pub fn ancestors(max: usize) -> Vec<u32> {
     found
 }
 
+#[cfg(all(target_os = "macos", not(tasuki_portable)))]
+fn parent_of(pid: u32) -> Option<u32> {
+    crate::darwin::parent(pid)
+}
+
 /// Field 4 of `/proc/<pid>/stat`; the program's name before it is in parentheses and may contain anything.
+#[cfg(any(tasuki_portable, not(target_os = "macos")))]
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = read_small(&format!("/proc/{pid}/stat"));
     let (_, after_name) = stat.rsplit_once(')')?;
     after_name.split_whitespace().nth(1)?.parse().ok()
 }
 
+#[cfg(any(tasuki_portable, not(target_os = "macos")))]
 fn read_small(path: &str) -> String {
+    use std::io::Read;
     let mut text = String::new();
-    let read = fs::File::open(path).and_then(|file| file.take(4096).read_to_string(&mut text));
+    let read = std::fs::File::open(path).and_then(|file| file.take(4096).read_to_string(&mut text));
     if read.is_ok() { text } else { String::new() }
 }
 
@@ -85,7 +106,15 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
+    fn the_boot_id_is_written_as_the_clock_writes_it() {
+        assert_eq!(first_8("6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa\n"), "6f1c3a52");
+        assert_eq!(first_8("6F1C3A52-8F0E-4D5B-9A57-2F64C1F6F0AA"), "6f1c3a52", "as macOS writes it");
+        assert_eq!(first_8(""), "00000000");
+        assert_eq!(first_8("6f1c"), "00000000");
+    }
+
+    #[test]
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
     fn ancestors_begin_with_the_parent() {
         let above = ancestors(8);
         assert_eq!(above.first().copied(), Some(std::os::unix::process::parent_id()));

@@ -5,10 +5,11 @@ pub mod alarm;
 use crate::core::time::Now;
 use nix::time::{ClockId, clock_gettime};
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tasuki_portable)))]
 const BOOT_CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
-// On macOS the monotonic clock is the one that keeps running while the machine sleeps.
-#[cfg(not(target_os = "linux"))]
+// On macOS the monotonic clock is the one that keeps running while the machine sleeps, and does not move when the clock
+// is set.
+#[cfg(any(tasuki_portable, not(target_os = "linux")))]
 const BOOT_CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 
 /// Reads both clocks; knows which boot of the machine this is.
@@ -61,13 +62,20 @@ fn read_ns(clock: ClockId) -> i128 {
 }
 
 /// A number that differs from boot to boot: the first 64 bits of the kernel's random boot id.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tasuki_portable)))]
 fn boot_hash() -> u64 {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(0, |text| first_64_bits(&text))
 }
 
+/// A number that differs from boot to boot: the first 64 bits of the random id that macOS gives to each boot. Its time of
+/// the boot would not do: that moves whenever the clock is set.
+#[cfg(all(target_os = "macos", not(tasuki_portable)))]
+fn boot_hash() -> u64 {
+    crate::darwin::boot_session().map_or(0, |id| first_64_bits(&id))
+}
+
 /// A number that differs from boot to boot: the second in which the kernel started, spread over 64 bits.
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
 fn boot_hash() -> u64 {
     use sha2::{Digest, Sha256};
     let output = std::process::Command::new("/usr/sbin/sysctl").args(["-n", "kern.boottime"]).output();
@@ -78,7 +86,7 @@ fn boot_hash() -> u64 {
     hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-#[cfg(any(target_os = "linux", test))]
+#[cfg(any(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")), test))]
 fn first_64_bits(boot_id: &str) -> u64 {
     let digits: String = boot_id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
     u64::from_str_radix(&digits, 16).unwrap_or(0)
@@ -98,9 +106,19 @@ mod tests {
     }
 
     #[test]
+    fn two_clocks_of_one_boot_agree_on_it() {
+        assert_eq!(Clock::new().now().boot, Clock::new().now().boot);
+        if cfg!(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos"))) {
+            assert_ne!(Clock::new().now().boot, 0, "the system has given this boot an id");
+        }
+    }
+
+    #[test]
     fn the_boot_number_begins_as_the_boot_id_does() {
         let boot = first_64_bits("6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa\n");
         assert_eq!(boot, 0x6f1c_3a52_8f0e_4d5b);
         assert_eq!(Clock { boot }.boot_prefix(), "6f1c3a52");
+        // As macOS writes it.
+        assert_eq!(first_64_bits("6F1C3A52-8F0E-4D5B-9A57-2F64C1F6F0AA"), boot);
     }
 }
