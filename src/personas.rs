@@ -265,7 +265,7 @@ fn move_folder(root: &OwnedFd, temp: &str, slug: &Slug) -> io::Result<()> {
         return Err(io::Error::from(io::ErrorKind::AlreadyExists));
     }
     nix::fcntl::renameat(root, temp, root, slug.as_str())?;
-    Ok(nix::unistd::fsync(root)?)
+    files::sync_folder(root)
 }
 
 fn toml_of(example: &Example, own: bool, file: &PersonaFile, slug: &Slug) -> Result<String, String> {

@@ -12,4 +12,4 @@ pub use folder::{is_not_a_dir, is_plain, make_dir_at, names, open_dir, open_dir_
 pub use meta::{FileStamp, Meta, file_stamp, meta, meta_at};
 pub use read::{Unfit, check_readable, open, read_at};
 pub use scratch::scratch_name;
-pub use write::{Grade, create_at, open_to_overwrite, remove_at, rename_new, replace_at, swap};
+pub use write::{Grade, create_at, open_to_overwrite, remove_at, rename_new, replace_at, swap, sync_folder};

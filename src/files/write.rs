@@ -4,7 +4,9 @@ use super::{check_readable, meta, meta_at};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::Mode;
-use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+#[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
+use rustix::fs::{RenameFlags, renameat_with};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -31,7 +33,7 @@ pub fn replace_at(dir: impl AsFd, temp: &OsStr, name: &OsStr, bytes: &[u8], grad
         return Err(errno.into());
     }
     if grade == Grade::Durable {
-        fsync(dir)?;
+        sync_folder(dir)?;
     }
     Ok(())
 }
@@ -56,11 +58,11 @@ pub fn create_at(
         return if error.kind() == io::ErrorKind::AlreadyExists { Ok(false) } else { Err(error) };
     }
     if grade == Grade::Durable
-        && let Err(error) = fsync(to)
+        && let Err(error) = sync_folder(to)
         && unlinkat(to, name, UnlinkatFlags::NoRemoveDir).is_ok()
     {
         // The caller will say that it is not written, so nobody may find it later. If it can't be removed, it was taken.
-        return Err(error.into());
+        return Err(error);
     }
     Ok(true)
 }
@@ -91,10 +93,9 @@ fn write_temp(dir: impl AsFd, temp: &OsStr, bytes: &[u8], grade: Grade) -> io::R
 /// `AlreadyExists` if something lies there, else the system's.
 pub fn rename_new(from: impl AsFd, old: &OsStr, to: impl AsFd, new: &OsStr) -> io::Result<()> {
     let (from, to) = (from.as_fd(), to.as_fd());
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    match nix::fcntl::renameat2(from, old, to, new, nix::fcntl::RenameFlags::RENAME_NOREPLACE) {
-        // Some file systems do not know the flag.
-        Err(Errno::EINVAL | Errno::ENOSYS) => {}
+    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
+    match renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        Err(errno) if is_unknown(errno) => {}
         other => return Ok(other?),
     }
     if meta_at(from, old)?.is_some_and(|meta| meta.is_dir()) {
@@ -125,13 +126,34 @@ pub fn open_to_overwrite(dir: impl AsFd, name: &OsStr) -> io::Result<File> {
 /// The system's; then both are as they were.
 pub fn swap(dir: impl AsFd, one: &OsStr, other: &OsStr) -> io::Result<()> {
     let dir = dir.as_fd();
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    match nix::fcntl::renameat2(dir, one, dir, other, nix::fcntl::RenameFlags::RENAME_EXCHANGE) {
-        // Some file systems do not know the flag.
-        Err(Errno::EINVAL | Errno::ENOSYS | Errno::ENOENT) => {}
+    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
+    match renameat_with(dir, one, dir, other, RenameFlags::EXCHANGE) {
+        Err(errno) if is_unknown(errno) || errno == rustix::io::Errno::NOENT => {}
         other => return Ok(other?),
     }
     Ok(nix::fcntl::renameat(dir, one, dir, other)?)
+}
+
+/// Whether an error says that the file system, or the system, does not know what it was asked for. Some file systems do
+/// not know the flags of a rename, and network volumes of macOS know no full sync.
+#[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
+fn is_unknown(errno: rustix::io::Errno) -> bool {
+    use rustix::io::Errno;
+    [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::OPNOTSUPP, Errno::NOTTY].contains(&errno)
+}
+
+/// Syncs a folder: the names in it are on the disk when the call returns.
+///
+/// # Errors
+/// The system's.
+pub fn sync_folder(dir: impl AsFd) -> io::Result<()> {
+    // There a plain sync ends in the memory of the drive.
+    #[cfg(all(target_os = "macos", not(tasuki_portable)))]
+    match rustix::fs::fcntl_fullfsync(dir.as_fd()) {
+        Err(errno) if is_unknown(errno) => {}
+        other => return Ok(other?),
+    }
+    Ok(nix::unistd::fsync(dir)?)
 }
 
 /// Removes a name. `false` if it was not there.

@@ -224,12 +224,26 @@ impl Syncer {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tasuki_portable)))]
 fn sync_file_system(dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
     Ok(nix::unistd::syncfs(dir)?)
 }
 
-#[cfg(not(target_os = "linux"))]
+/// On macOS a plain sync returns before it is done, and ends in the memory of the drive.
+#[cfg(all(target_os = "macos", not(tasuki_portable)))]
+fn sync_file_system(dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
+    use nix::errno::Errno::{EINVAL, ENOTSUP, ENOTTY};
+    match crate::darwin::sync_volume(&dir) {
+        // A volume of another machine knows no full sync.
+        Err(error) if [EINVAL, ENOTSUP, ENOTTY].iter().any(|errno| error.raw_os_error() == Some(*errno as i32)) => {
+            nix::unistd::sync();
+            files::sync_folder(dir)
+        }
+        done => done,
+    }
+}
+
+#[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
 fn sync_file_system(_dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
     nix::unistd::sync();
     Ok(())

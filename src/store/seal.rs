@@ -43,7 +43,7 @@ pub(super) fn take(path: &Path) -> Result<bool, Error> {
     let name = seal_path.file_name().unwrap_or_default();
     let found = read(&folder, name);
     if files::remove_at(&folder, name).map_err(|error| failed("removed", error))? {
-        nix::unistd::fsync(&folder).map_err(|error| failed("removed", error.into()))?;
+        files::sync_folder(&folder).map_err(|error| failed("removed", error))?;
     }
     Ok(found.is_some() && found == seal_of(path))
 }
