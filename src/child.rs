@@ -9,8 +9,16 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 
 /// What belongs to the sidecar's own service, and must not be taken by a child for its own.
-const NOT_FOR_CHILDREN: [&str; 7] =
-    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "JOURNAL_STREAM"];
+const NOT_FOR_CHILDREN: [&str; 8] = [
+    "NOTIFY_SOCKET",
+    "WATCHDOG_USEC",
+    "WATCHDOG_PID",
+    "LISTEN_FDS",
+    "LISTEN_PID",
+    "LISTEN_FDNAMES",
+    "JOURNAL_STREAM",
+    "TASUKI_SERVICE",
+];
 
 /// The first pause where the system has no room for another process, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
@@ -34,7 +42,7 @@ fn leave_service(command: &mut Command) {
 /// thread that lives as long as the program does. Where the system can't do that, the child ends by itself.
 #[allow(unsafe_code)]
 pub fn die_with_us(command: &mut Command) {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(tasuki_portable)))]
     {
         let parent = nix::unistd::getpid();
         // SAFETY: the closure runs between fork and exec and calls only async-signal-safe functions: prctl and getppid.
@@ -50,7 +58,7 @@ pub fn die_with_us(command: &mut Command) {
             });
         }
     }
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(any(tasuki_portable, not(target_os = "linux")))]
     let _ = command;
 }
 

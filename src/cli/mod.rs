@@ -76,6 +76,12 @@ pub fn main(args: &[OsString]) -> u8 {
         hook::run(&own);
         return exit::DONE;
     }
+    let manager = std::env::var_os(exit::SERVICE_VARIABLE);
+    exit::of_service(args, manager.as_deref(), run_line(args), "tasuki service start", eprint_quietly)
+}
+
+/// Runs a command line that is not a hook's.
+fn run_line(args: &[OsString]) -> u8 {
     if let Some(own) = statusline::arguments(args) {
         statusline::run(&own);
         return exit::DONE;

@@ -2,6 +2,9 @@
 
 use super::{Plan, UnfitValue, text};
 
+/// The last line of the variables in the template: what tells the program that launchd has started it.
+const MANAGER: &str = "    <key>TASUKI_SERVICE</key>\n    <string>launchd</string>\n";
+
 /// The property list for this user and this machine.
 ///
 /// # Errors
@@ -21,12 +24,12 @@ pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
         service.ours(),
         service.command
     );
-    // The place of the log goes first: what is put in afterwards may be called like it.
+    // The place of the log goes first, then the variables: what is put in afterwards may be called like them.
     Ok(without_comments(service.list_template)
         .replace(&format!("<string>{}</string>", service.packaged_log), &format!("<string>{log}</string>"))
+        .replace(MANAGER, &format!("{MANAGER}{variables}"))
         .replace("<plist ", &format!("{note}<plist "))
-        .replace(&packaged, &words)
-        .replace("  <dict>\n  </dict>\n", &format!("  <dict>\n{variables}  </dict>\n")))
+        .replace(&packaged, &words))
 }
 
 /// The template without its comments, which describe the packaged file and not the generated one.
@@ -50,14 +53,17 @@ mod tests {
         let plan = Plan {
             service: &SIDECAR,
             program: PathBuf::from("/opt/tasuki"),
-            home: PathBuf::from("/tmp/tasuki.log"),
+            home: PathBuf::from("/Users/YOU/Library/Logs/tasuki/tasuki.log"),
             tmux: None,
             environment: BTreeMap::new(),
             starts_server: false,
             log: PathBuf::from("/Users/ada/log"),
         };
         let list = render(&plan).expect("fit");
-        assert!(list.contains("<string>--home</string>\n    <string>/tmp/tasuki.log</string>"), "{list}");
+        assert!(
+            list.contains("<string>--home</string>\n    <string>/Users/YOU/Library/Logs/tasuki/tasuki.log</string>"),
+            "{list}"
+        );
         assert_eq!(list.matches("<string>/Users/ada/log</string>").count(), 2, "{list}");
     }
 
@@ -73,8 +79,10 @@ mod tests {
             log: PathBuf::from("/Users/ada/Library/Logs/tasuki.log"),
         };
         let list = render(&plan).expect("fit");
-        assert!(!list.contains("/usr/local/bin/tasuki") && !list.contains("/tmp/tasuki.log"), "{list}");
+        assert!(!list.contains("/usr/local/bin/tasuki") && !list.contains("/Users/YOU"), "{list}");
         assert!(list.contains("<string>/Users/ada/a &amp; &lt;b&gt;</string>"), "{list}");
         assert!(list.contains("<key>PATH</key>\n    <string>/opt/homebrew/bin:/usr/bin</string>"), "{list}");
+        assert!(list.contains("<key>TASUKI_SERVICE</key>\n    <string>launchd</string>\n"), "{list}");
+        assert!(!list.contains("Background"), "a heartbeat must not wait for other work: {list}");
     }
 }

@@ -36,7 +36,7 @@ pub static SIDECAR: ServiceProgram = ServiceProgram {
     unit_template: include_str!("../../packaging/systemd/tasuki.service"),
     list_template: include_str!("../../packaging/launchd/dev.tasuki.sidecar.plist"),
     packaged: "/usr/local/bin/tasuki",
-    packaged_log: "/tmp/tasuki.log",
+    packaged_log: "/Users/YOU/Library/Logs/tasuki/tasuki.log",
 };
 
 /// `tasuki-fleet run`.
@@ -51,7 +51,7 @@ pub static BRIDGE: ServiceProgram = ServiceProgram {
     unit_template: include_str!("../../packaging/systemd/tasuki-fleet.service"),
     list_template: include_str!("../../packaging/launchd/dev.tasuki.fleet.plist"),
     packaged: "/usr/local/bin/tasuki-fleet",
-    packaged_log: "/tmp/tasuki-fleet.log",
+    packaged_log: "/Users/YOU/Library/Logs/tasuki/tasuki-fleet.log",
 };
 
 impl ServiceProgram {

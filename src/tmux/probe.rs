@@ -26,7 +26,7 @@ pub(super) const SILENT: &str = "the tmux server does not answer";
 /// The most bytes that are read of an answer.
 const MAX_ANSWER: u64 = 256 * 1024;
 /// The variables that a service manager gives to its service. No child of the service may inherit them.
-const SERVICE_VARIABLES: [&str; 12] = [
+const SERVICE_VARIABLES: [&str; 13] = [
     "NOTIFY_SOCKET",
     "WATCHDOG_PID",
     "WATCHDOG_USEC",
@@ -39,6 +39,7 @@ const SERVICE_VARIABLES: [&str; 12] = [
     "JOURNAL_STREAM",
     "SYSTEMD_EXEC_PID",
     "CREDENTIALS_DIRECTORY",
+    "TASUKI_SERVICE",
 ];
 
 /// tmux's version, as far as features depend on it. `next-3.8` counts as 3.8, `3.3a` as 3.3; a version without a

@@ -76,14 +76,15 @@ fn a_unit_of_an_earlier_version_is_ours_and_that_of_somebody_else_is_not() {
 #[test]
 fn under_launchd_the_agent_is_loaded_asked_for_and_removed() {
     let user = member();
-    user.play("launchctl", "echo \"$@\" >>\"$CALLS\"");
+    user.play_launchd(0, 0);
     let launchd = ["--manager", "launchd"];
     let with = |args: &[&'static str]| [args, &launchd].concat();
     assert_eq!(user.done(&with(&["install"]))["status"], "started");
     let agent = user.path("Library/LaunchAgents/dev.tasuki.fleet.plist");
     let domain = format!("gui/{}", nix::unistd::getuid());
     let target = format!("{domain}/dev.tasuki.fleet");
-    assert_eq!(user.calls(), [format!("bootout {target}"), format!("bootstrap {domain} {}", agent.display())]);
+    let load = format!("bootstrap {domain} {}", agent.display());
+    assert_eq!(user.calls(), [format!("enable {target}"), format!("bootout {target}"), load]);
     user.done(&with(&["restart"]));
     assert_eq!(user.calls(), [format!("kickstart -k {target}")]);
     user.play("launchctl", "printf 'state = running\\npid = 4711\\n'");
@@ -101,6 +102,10 @@ fn under_launchd_the_agent_is_loaded_asked_for_and_removed() {
         assert_eq!((&list["StandardErrorPath"], &list["StandardOutPath"]), (&json!(log), &json!(log)));
         assert_eq!((&list["KeepAlive"]["SuccessfulExit"], &list["Umask"]), (&json!(false), &json!(63)));
         assert!(list["EnvironmentVariables"]["PATH"].as_str().expect("a path").contains("/usr/bin"));
+        assert_eq!(
+            (&list["EnvironmentVariables"]["TASUKI_SERVICE"], &list["ProcessType"]),
+            (&json!("launchd"), &json!("Interactive"))
+        );
     }
     assert_eq!(user.done(&with(&["uninstall"]))["status"], "uninstalled");
     assert!(!agent.exists());

@@ -118,6 +118,60 @@ fn systemd_finds_nothing_wrong_with_the_unit() {
 }
 
 #[test]
+fn launchd_gets_a_service_again_only_when_the_old_one_has_gone() {
+    let user = user();
+    user.play_launchd(2, 1);
+    let launchd = |args: &[&'static str]| user.done(&[args, &["--manager", "launchd"]].concat());
+    let agent = user.path("Library/LaunchAgents/dev.tasuki.sidecar.plist");
+    let domain = format!("gui/{}", nix::unistd::getuid());
+    let target = format!("{domain}/dev.tasuki.sidecar");
+    let [enable, bootout, kick] = ["enable", "bootout", "kickstart"].map(|call| format!("{call} {target}"));
+    let load = format!("bootstrap {domain} {}", agent.display());
+    assert_eq!(launchd(&["install"])["status"], "started");
+    assert_eq!(user.calls(), [&enable, &bootout, &load].map(String::as_str));
+    // A second time, as after an update.
+    assert_eq!(launchd(&["install"])["status"], "started");
+    assert_eq!(user.calls(), [&enable, &bootout, &load, &load].map(String::as_str), "again while launchd is busy");
+    launchd(&["stop"]);
+    launchd(&["start"]);
+    assert_eq!(user.calls(), [&bootout, &enable, &load, &load, &kick].map(String::as_str));
+    // A service that is there already is started all the same.
+    launchd(&["start"]);
+    assert_eq!(user.calls(), [&enable, &load, &kick].map(String::as_str));
+    launchd(&["uninstall"]);
+    assert_eq!((user.calls(), agent.exists()), (vec![bootout], false));
+}
+
+#[test]
+fn what_launchd_refuses_for_another_reason_is_told_at_once() {
+    let user = user();
+    user.play(
+        "launchctl",
+        "case $1 in print) [ \"$2\" = \"${2%/dev.*}\" ];; bootstrap) echo 'Bootstrap failed: 125' >&2; exit 125;; esac",
+    );
+    let output = user.run(&["install", "--manager", "launchd"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("Bootstrap failed: 125"), "{}", err(&output));
+}
+
+/// launchd starts a service again after every exit code but 0.
+#[test]
+fn under_launchd_a_broken_configuration_is_told_and_not_tried_again() {
+    let home = super::support::fake_sidecar::FakeHome::new();
+    fs::write(home.path().join("config.toml"), "this is no TOML").expect("written");
+    let run = |manager: Option<&str>| {
+        let mut command = home.command(&["run"]);
+        command.env_remove("TASUKI_SERVICE").envs(manager.map(|manager| ("TASUKI_SERVICE", manager)));
+        command.output().expect("the program runs")
+    };
+    assert_eq!(run(None).status.code(), Some(78));
+    let output = run(Some("launchd"));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let said = err(&output);
+    assert!(said.contains("config.toml") && said.contains("tasuki service start"), "{said}");
+}
+
+#[test]
 fn the_property_list_is_one() {
     let user = user();
     let text =
@@ -133,4 +187,10 @@ fn the_property_list_is_one() {
     );
     assert_eq!((&list["KeepAlive"]["SuccessfulExit"], &list["Umask"]), (&false.into(), &63.into()));
     assert!(list["EnvironmentVariables"]["PATH"].as_str().expect("a path").contains("/usr/bin"));
+    assert_eq!(list["EnvironmentVariables"]["TASUKI_SERVICE"], "launchd");
+    assert_eq!(
+        (&list["ProcessType"], &list["SoftResourceLimits"]["NumberOfFiles"]),
+        (&"Interactive".into(), &4096.into())
+    );
+    assert_eq!(list["StandardErrorPath"], serde_json::json!(user.path("Library/Logs/tasuki/tasuki.log")));
 }

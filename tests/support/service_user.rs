@@ -45,6 +45,33 @@ impl ServiceUser {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
     }
 
+    /// Plays launchd, which ends a service only after it has said that it does, and then refuses another for a moment.
+    /// Questions are not noted.
+    ///
+    /// `looks`: how often a service that was told to end is still there. `busy`: how often the next is refused.
+    pub(crate) fn play_launchd(&self, looks: u32, busy: u32) {
+        let body = r#"
+here=$CALLS.here left=$CALLS.left busy=$CALLS.busy
+count() { n=$(cat "$1" 2>/dev/null || echo 0); [ "$n" -gt 0 ] && echo $((n - 1)) >"$1"; }
+[ "$1" = print ] || echo "$@" >>"$CALLS"
+case $1 in
+  print)
+    [ "$2" = "${2%/dev.*}" ] && exit 0
+    [ ! -e "$left" ] || count "$left" || rm -f "$left" "$here"
+    [ -e "$here" ] || { echo 'Could not find service' >&2; exit 113; }
+    printf 'state = running
+pid = 4711
+' ;;
+  bootout) [ -e "$here" ] || exit 3; echo LOOKS >"$left"; echo BUSY >"$busy" ;;
+  bootstrap)
+    if [ -e "$left" ]; then echo 'too early' >>"$CALLS"; exit 37; fi
+    if [ -e "$here" ] || count "$busy"; then echo 'Bootstrap failed: 5: Input/output error' >&2; exit 5; fi
+    : >"$here" ;;
+  kickstart) [ -e "$here" ] || { echo 'Could not find service' >&2; exit 113; } ;;
+esac"#;
+        self.play("launchctl", &body.replace("LOOKS", &looks.to_string()).replace("BUSY", &busy.to_string()));
+    }
+
     /// The user's own unit.
     pub(crate) fn unit(&self) -> PathBuf {
         self.path("config/systemd/user").join(self.unit)

@@ -118,6 +118,11 @@ enum FleetCommand {
 /// Runs one command line of `tasuki-fleet`, the program's name first, and returns the exit code.
 #[must_use]
 pub fn main(args: &[OsString]) -> u8 {
+    let manager = std::env::var_os(exit::SERVICE_VARIABLE);
+    exit::of_service(args, manager.as_deref(), run_line(args), "tasuki fleet service start", eprint_quietly)
+}
+
+fn run_line(args: &[OsString]) -> u8 {
     if completions::answer(args, for_shells) {
         return exit::DONE;
     }

@@ -1,40 +1,11 @@
-//! Calls systemd and launchd by their own command line tools, each call with a time limit.
+//! What systemd and launchd are told for each change, and what they are asked.
 
 use super::args::ManagerKind;
+use super::call::{Call, CallManner, PATIENCE, ToolOutput, run, run_within};
 use crate::cli::error::CliError;
-use crate::core::text::sanitise;
 use crate::service::ServiceProgram;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
 use std::time::Duration;
-
-/// How long a manager may take to start or stop the service: longer than `TimeoutStopSec`.
-const PATIENCE: Duration = Duration::from_secs(45);
-
-/// A change to be made through the manager's own tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Call {
-    pub(super) words: Vec<String>,
-    /// Whether a failure is ignored: the service may already be stopped.
-    pub(super) may_fail: bool,
-}
-
-impl Call {
-    fn new(words: &[&str]) -> Self {
-        Call { words: words.iter().map(|word| (*word).to_owned()).collect(), may_fail: false }
-    }
-
-    fn may_fail(self) -> Self {
-        Call { may_fail: true, ..self }
-    }
-}
-
-pub(super) struct ToolOutput {
-    pub(super) ok: bool,
-    pub(super) out: String,
-    pub(super) err: String,
-}
 
 /// A change to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,55 +155,37 @@ fn systemd(action: ServiceAction, unit: &str) -> Vec<Call> {
             vec![call(&["daemon-reload"]), call(&["enable", unit]), call(&["restart", unit])]
         }
         ServiceAction::Install { start: false } => vec![call(&["daemon-reload"]), call(&["enable", unit])],
-        ServiceAction::Uninstall => vec![call(&["disable", "--now", unit]).may_fail()],
+        ServiceAction::Uninstall => vec![call(&["disable", "--now", unit]).in_manner(CallManner::MayFail)],
         ServiceAction::Start => vec![call(&["start", unit])],
         ServiceAction::Stop => vec![call(&["stop", unit])],
         ServiceAction::Restart => vec![call(&["restart", unit])],
     }
 }
 
+/// launchd ends a service only after `bootout` has returned, and takes no other of the same label until then.
 fn launchd(action: ServiceAction, file: &str, target: &str) -> Vec<Call> {
-    let bootstrap = Call::new(&["launchctl", "bootstrap", &domain(), file]);
+    let domain = domain();
+    // A service that somebody has disabled can't be loaded.
+    let enable = Call::new(&["launchctl", "enable", target]).in_manner(CallManner::MayFail);
+    let load = |manner| Call::new(&["launchctl", "bootstrap", &domain, file]).in_manner(manner);
     let bootout = Call::new(&["launchctl", "bootout", target]);
+    let gone = Call::new(&["launchctl", "print", target]).in_manner(CallManner::UntilGone);
     match action {
-        ServiceAction::Install { start: true } => vec![bootout.may_fail(), bootstrap],
+        ServiceAction::Install { start: true } => {
+            vec![enable, bootout.in_manner(CallManner::MayFail), gone, load(CallManner::WhileBusy)]
+        }
         ServiceAction::Install { start: false } => Vec::new(),
-        ServiceAction::Uninstall => vec![bootout.may_fail()],
-        ServiceAction::Start => vec![bootstrap.may_fail(), Call::new(&["launchctl", "kickstart", target])],
-        ServiceAction::Stop => vec![bootout],
+        ServiceAction::Uninstall => vec![bootout.in_manner(CallManner::MayFail), gone],
+        ServiceAction::Start => {
+            let target_is_loaded = CallManner::UntilLoaded(target.to_owned());
+            vec![enable, load(target_is_loaded), Call::new(&["launchctl", "kickstart", target])]
+        }
+        ServiceAction::Stop => vec![bootout, gone],
         ServiceAction::Restart => vec![Call::new(&["launchctl", "kickstart", "-k", target])],
     }
 }
 
+/// launchd's name of the services of this user's session.
 fn domain() -> String {
     format!("gui/{}", nix::unistd::getuid())
-}
-
-/// Runs a tool and waits for its end, at most [`PATIENCE`].
-pub(super) fn run(call: &Call) -> Result<ToolOutput, CliError> {
-    run_within(call, PATIENCE)
-}
-
-fn run_within(call: &Call, patience: Duration) -> Result<ToolOutput, CliError> {
-    let failed = |why: String| CliError::refused("service_manager", format!("{} {why}", call.words.join(" ")));
-    let (program, arguments) = call.words.split_first().ok_or_else(|| failed("names no program.".to_owned()))?;
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().map_err(|error| failed(format!("can't be started: {error}.")))?;
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap_or(0));
-    let (sender, ended) = mpsc::channel();
-    std::thread::spawn(move || sender.send(child.wait_with_output()));
-    match ended.recv_timeout(patience) {
-        Ok(Ok(output)) => Ok(ToolOutput {
-            ok: output.status.success(),
-            out: sanitise(&String::from_utf8_lossy(&output.stdout)),
-            err: sanitise(&String::from_utf8_lossy(&output.stderr)),
-        }),
-        Ok(Err(error)) => Err(failed(format!("could not be awaited: {error}."))),
-        Err(_) => {
-            // It may just have ended by itself; then there is nothing to kill.
-            let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
-            Err(failed(format!("did not end within {} s and was stopped.", patience.as_secs())))
-        }
-    }
 }

@@ -3,6 +3,7 @@
 //! file that tasuki did not write is touched.
 
 mod args;
+mod call;
 mod file;
 pub(super) mod manager;
 pub(crate) mod status;
@@ -20,7 +21,7 @@ use super::error::CliError;
 use super::output::Tone;
 use crate::config::Config;
 use crate::service::{self, Plan, SIDECAR};
-use manager::Call;
+use call::{Call, CallManner};
 use serde_json::json;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -167,8 +168,8 @@ pub(crate) fn uninstall(session: &CliSession, managed: ManagedService, dry_run: 
     make(managed, &calls)?;
     file::remove(&path)?;
     if managed.kind == ManagerKind::Systemd {
-        let reload = ["systemctl", "--user", "daemon-reload"].map(str::to_owned);
-        make(managed, &[Call { words: reload.into(), may_fail: true }])?;
+        let reload = Call::new(&["systemctl", "--user", "daemon-reload"]);
+        make(managed, &[reload.in_manner(CallManner::MayFail)])?;
     }
     let line = format!("The service was stopped and {} was removed. tasuki's home was left as it is.", path.display());
     session.report(&json!({"status": "uninstalled", "file": path.display().to_string()}), &line)
@@ -219,8 +220,8 @@ fn show(session: &CliSession, path: &Path, text: Option<&str>, calls: &[Call]) -
 
 fn make(managed: ManagedService, calls: &[Call]) -> Result<(), CliError> {
     for call in calls {
-        let said = manager::run(call)?;
-        if !said.ok && !call.may_fail {
+        let said = call.make()?;
+        if !said.ok {
             let why = said.err.lines().next().unwrap_or("no reason given").to_owned();
             let message = format!("{} failed: {why}", call.words.join(" "));
             return Err(
