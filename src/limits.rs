@@ -7,8 +7,9 @@ use std::fs::File;
 use std::io;
 
 /// The most descriptors that we ask for: enough for one for each agent, and few enough for a child that closes them
-/// all.
-const MOST: u64 = 65_536;
+/// all. macOS refuses more than its own limit of a process (`kern.maxfilesperproc`) instead of cutting it, and that is
+/// never less than this.
+const MOST: u64 = if cfg!(target_os = "macos") { 10_240 } else { 65_536 };
 /// The stack of a thread that does nothing, in bytes.
 const LITTLE: usize = 64 * 1024;
 /// With fewer descriptors left than this, a check may fail half-way.

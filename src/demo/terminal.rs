@@ -97,6 +97,18 @@ impl SignalNotice {
     }
 }
 
+/// Gives SIGWINCH a handler that does nothing: macOS discards a signal that is ignored by default before anybody can wait
+/// for it.
+#[cfg(target_os = "macos")]
+#[allow(unsafe_code)]
+fn hear_resizes() -> nix::Result<()> {
+    use nix::sys::signal::{SaFlags, SigAction, SigHandler, sigaction};
+    extern "C" fn nothing(_signal: nix::libc::c_int) {}
+    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::SA_RESTART, SigSet::empty());
+    // SAFETY: the handler does nothing, so it may run at any time.
+    unsafe { sigaction(Signal::SIGWINCH, &action) }.map(drop)
+}
+
 /// Turns SIGWINCH, SIGHUP and SIGTERM into bytes on a pipe. To be called before other threads are started, because they
 /// inherit the signal mask.
 ///
@@ -105,6 +117,8 @@ impl SignalNotice {
 pub fn signals() -> io::Result<UnixStream> {
     let set: SigSet = [Signal::SIGWINCH, Signal::SIGHUP, Signal::SIGTERM].into_iter().collect();
     set.thread_block()?;
+    #[cfg(target_os = "macos")]
+    hear_resizes()?;
     let (mut sender, receiver) = UnixStream::pair()?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         loop {

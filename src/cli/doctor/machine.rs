@@ -72,7 +72,14 @@ fn network(place: &Path) -> Option<&'static str> {
     known.into_iter().find(|(magic, _)| *magic == kind).map(|(_, name)| name)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(target_os = "macos")]
+fn network(place: &Path) -> Option<&'static str> {
+    let stat = nix::sys::statfs::statfs(place).ok()?;
+    let known = [("nfs", "NFS"), ("smbfs", "SMB"), ("webdav", "WebDAV"), ("afpfs", "AFP"), ("macfuse", "FUSE")];
+    known.into_iter().find(|(kind, _)| *kind == stat.filesystem_type_name()).map(|(_, name)| name)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
 fn network(_place: &Path) -> Option<&'static str> {
     None
 }

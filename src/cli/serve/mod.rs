@@ -75,6 +75,9 @@ pub fn command(session: &CliSession, args: &ServeArgs) -> Result<(), CliError> {
     // Opened for its checks alone: spool and state are this user's own, and all their folders are there.
     drop(Spool::open(session.home.root())?);
     let token = Token::prepare(&session.home)?;
+    // A shell there allows 256 open files: fewer than the connections that are served.
+    #[cfg(target_os = "macos")]
+    crate::limits::raise();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(8)
