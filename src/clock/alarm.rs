@@ -7,7 +7,7 @@ use std::time::Duration;
 /// An alarm that rings after a time in which sleep of the machine counts.
 #[derive(Debug)]
 pub struct Alarm {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(tasuki_portable)))]
     timer: Option<timer::Timer>,
 }
 
@@ -17,7 +17,7 @@ impl Alarm {
     #[must_use]
     pub fn new() -> Alarm {
         Alarm {
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", not(tasuki_portable)))]
             timer: timer::Timer::new().ok(),
         }
     }
@@ -28,7 +28,7 @@ impl Alarm {
         if wait.is_zero() {
             return tokio::task::yield_now().await;
         }
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(tasuki_portable)))]
         if let Some(timer) = &self.timer
             && timer.expire_after(wait).await.is_ok()
         {
@@ -44,7 +44,7 @@ impl Default for Alarm {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tasuki_portable)))]
 mod timer {
     use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
     use std::io;

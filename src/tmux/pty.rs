@@ -107,7 +107,7 @@ impl Drop for PtyClient {
 }
 
 /// Both ends are closed on exec from the start, so that no child that another thread forks can hold them open.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tasuki_portable)))]
 fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
     let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC)?;
@@ -119,7 +119,7 @@ fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Without `ptsname_r` the flag can only be set a moment later.
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(tasuki_portable, not(target_os = "linux")))]
 fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
     let pair = nix::pty::openpty(None, None)?;
@@ -134,7 +134,7 @@ nix::ioctl_write_int_bad!(set_controlling_terminal, nix::libc::TIOCSCTTY);
 /// Makes the child lead its own session with the pty as its controlling terminal, and die with us.
 #[allow(unsafe_code)]
 fn lead_a_session(command: &mut Command) {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(tasuki_portable)))]
     let parent = nix::unistd::getpid();
     // SAFETY: the closure runs between fork and exec and calls only async-signal-safe functions: setsid, ioctl,
     // prctl, getppid and close_range. It allocates nothing and takes no lock.
@@ -142,7 +142,7 @@ fn lead_a_session(command: &mut Command) {
         command.pre_exec(move || {
             nix::unistd::setsid()?;
             set_controlling_terminal(0, 0)?;
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", not(tasuki_portable)))]
             {
                 nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?;
                 if nix::unistd::getppid() != parent {
