@@ -194,20 +194,16 @@ fn stat(pid: u32) -> Option<Stat> {
     look(pid).ok().flatten()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
 mod tests {
     use super::*;
-    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     use std::process::{Child, Command, Stdio};
-    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     use std::time::Duration;
 
-    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     fn sleeper() -> Child {
         Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere")
     }
 
-    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     #[test]
     fn a_process_is_alive_until_it_ends_and_a_zombie_is_not() {
         let mut child = sleeper();
@@ -225,7 +221,6 @@ mod tests {
         assert_eq!(identify(process.pid), None);
     }
 
-    #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
     #[test]
     fn our_own_arguments_can_be_read() {
         let argv = argv(std::process::id()).expect("we run");

@@ -112,6 +112,9 @@ fn a_file_that_changes_while_it_is_read_is_never_taken_for_what_it_was() {
 
 #[test]
 fn the_reason_lies_there_before_the_file_that_it_is_about() {
+    if cfg!(tasuki_portable) {
+        return tally::skip("the order of two renames is seen where no rename is a second name and a removal");
+    }
     let mut home = TestHome::new();
     home.put("spool/requests/no id.json", WHOLE);
     assert!(home.scan(Lane::Requests).found.is_empty(), "it is given a moment");
