@@ -1,10 +1,9 @@
 //! One call of the user's `gh`: no shell, no prompts, a limit on its time and on its output.
 
 use super::failure::GhError;
-use crate::child::{self, Grouped};
+use crate::child::Grouped;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
@@ -52,7 +51,7 @@ impl Gh {
         self.prepare(&mut command);
         // The semaphore is never closed. If it were, the call would be made without a permit.
         let _turn = ROOM.acquire().await.ok();
-        let mut group = Grouped::start(&mut command).await.map_err(|error| self.not_started(&error))?;
+        let mut group = Grouped::start_bound(&mut command).await.map_err(|error| self.not_started(&error))?;
         let child = group.child();
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let talk = async {
@@ -70,8 +69,6 @@ impl Gh {
     }
 
     fn prepare(&self, command: &mut Command) {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        child::die_with_us(command);
         for name in NOT_FOR_GH {
             command.env_remove(name);
         }
