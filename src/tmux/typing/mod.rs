@@ -23,11 +23,12 @@ use tokio_util::sync::CancellationToken;
 
 /// The pause between two looks at an agent that is to be typed into: the second look confirms the first, for the first one
 /// may have fallen between two parts of one redraw.
-const CONFIRM: Duration = Duration::from_millis(50);
+const CONFIRM: Duration = Duration::from_millis(25);
 /// The pause before an obstacle, or a mark that another process may be moving, is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The pause between two looks at the screen while something is expected to appear.
-const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// The first and the longest pause between two looks at the screen while something is expected to appear. Most of what an
+/// agent draws is there within milliseconds; what is not, takes its time.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(40));
 /// How long a user's own tmux hook may run between two commands of one of our lines.
 const HOOK_PATIENCE: Duration = Duration::from_secs(2);
 /// How long to wait for a lost connection.
@@ -46,6 +47,21 @@ fn unknown(reason: &str) -> Typed {
 /// The wire name of a refusal.
 fn wire_name(reason: Refusal) -> String {
     serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// The pauses between looks at a screen on which something is expected: each is twice as long as the one before it.
+struct Looks(Duration);
+
+impl Looks {
+    fn new() -> Looks {
+        Looks(LOOKS.0)
+    }
+
+    fn next_pause(&mut self) -> Duration {
+        let now = self.0;
+        self.0 = (now * 2).min(LOOKS.1);
+        now
+    }
 }
 
 /// Why a step was broken off before it had a result.
@@ -313,6 +329,7 @@ impl<'a> Delivery<'a> {
         let mark = DeliveryStage::Pieces(number).mark(&self.plan.delivery);
         let so_far = self.pieces[..number.min(self.pieces.len())].concat();
         let until = Instant::now() + self.plan.seen_within;
+        let mut looks = Looks::new();
         loop {
             let look = if let Some(look) = screen.take() { look } else { self.view().await };
             let Ok(view) = look? else { return Ok(None) };
@@ -331,7 +348,7 @@ impl<'a> Delivery<'a> {
             if Instant::now() >= until {
                 return Ok(Some(unknown(if self.last_piece == number { "not_seen" } else { "ambiguous" })));
             }
-            pause(LOOK_EVERY, self.stop).await?;
+            pause(looks.next_pause(), self.stop).await?;
         }
         if let Input::Pieces { gap, .. } = self.plan.input {
             pause(gap, self.stop).await?;

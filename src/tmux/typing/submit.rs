@@ -1,6 +1,6 @@
 //! Enter: when it is pressed, and whether the agent took it.
 
-use super::{BrokenOff, Delivery, LOOK_EVERY, StepResult, unknown, wire_name};
+use super::{BrokenOff, CONFIRM, Delivery, Looks, StepResult, unknown, wire_name};
 use crate::core::pane::{Activity, Typed};
 use crate::tmux::composer_match::{ComposerMatch, match_composer};
 use crate::tmux::guard::DeliveryStage;
@@ -21,7 +21,7 @@ impl Delivery<'_> {
         }
         let mark = stage.mark(&self.plan.delivery);
         let until = Instant::now() + self.plan.seen_within;
-        let mut seen = false;
+        let (mut seen, mut looks) = (false, Looks::new());
         loop {
             let Ok(view) = self.view().await? else { return Ok(None) };
             if view.activity == Activity::Blocked {
@@ -40,7 +40,7 @@ impl Delivery<'_> {
                 _ if Instant::now() >= until => return Ok(Some(unknown("not_seen"))),
                 _ => seen = false,
             }
-            pause(if seen { self.plan.enter_delay } else { LOOK_EVERY }, self.stop).await?;
+            pause(if seen { self.plan.enter_delay } else { looks.next_pause() }, self.stop).await?;
         }
         self.press(live, &mark, 1).await
     }
@@ -68,7 +68,7 @@ impl Delivery<'_> {
     ) -> StepResult {
         let until = Instant::now() + self.plan.enter_retry_after;
         let patience = until + self.plan.seen_within;
-        let mut absent = false;
+        let (mut absent, mut looks) = (false, Looks::new());
         loop {
             let Ok(view) = self.view().await? else { return Ok(None) };
             let matched = match_composer(&view.composer, &self.plan.text, self.tail());
@@ -93,13 +93,14 @@ impl Delivery<'_> {
                         self.press_again(live, stage, number + 1).await
                     }
                     ComposerMatch::Shown if Instant::now() < patience => {
-                        pause(LOOK_EVERY, self.stop).await?;
+                        pause(looks.next_pause(), self.stop).await?;
                         continue;
                     }
                     ComposerMatch::Shown | ComposerMatch::Mixed => Ok(Some(unknown("not_submitted"))),
                 };
             }
-            pause(LOOK_EVERY, self.stop).await?;
+            // A text that is absent may only be between two parts of one redraw.
+            pause(if absent { CONFIRM } else { looks.next_pause() }, self.stop).await?;
         }
     }
 
