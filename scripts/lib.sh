@@ -90,6 +90,27 @@ need_component() {
   rustup component add "$1"
 }
 
+# limited COMMAND…: for five minutes at most; a Mac has no timeout.
+limited() { if command -v timeout >/dev/null; then timeout 300 "$@"; else "$@"; fi; }
+
+has_std() { has_file "$(rustc --print target-libdir --target "$1" 2>/dev/null)/libstd-*.rlib"; }
+
+# need_std TARGET: the standard library for that target, by rustup where there is one.
+need_std() {
+  has_std "$1" && return 0
+  command -v rustup >/dev/null || return 1
+  say "adding the standard library for $1 by rustup"
+  limited rustup target add "$1" >&2 && has_std "$1"
+}
+
+# link_statically TARGET: what is built for this target from here on is static. Rust brings the C library and the linker, so
+# nothing of this system gets into it.
+link_statically() {
+  local name
+  name=CARGO_TARGET_$(tr a-z- A-Z_ <<<"$1")_RUSTFLAGS
+  export "$name=-Clinker=rust-lld -Clinker-flavor=ld.lld -Clink-self-contained=yes"
+}
+
 # closing_table FOLDER: adds up what the tests counted there (tests/support/tally.rs): what was tried, what of it was
 # lost or happened twice, and what was skipped, with the reason.
 closing_table() {

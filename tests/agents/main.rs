@@ -1,12 +1,13 @@
 //! The real agent CLIs, driven by tasuki and answered by a scripted model. `scripts/agents-e2e` installs them and runs
 //! this; it is no part of the tests, for it needs hundreds of megabytes of other people's programs.
 //!
-//! `campaign` delivers many texts to them, with faults. `play` runs scenes, each in a process of its own with a home of its own; `scenes` are what is played; `scene` is the
-//! stage on which it happens; `cli` furnishes homes; `model` is whom the agents talk to. The stage itself is the one of
-//! the tests.
+//! `campaign` delivers many texts to them, with faults; `figures` measures their handoffs. `play` runs scenes, each in a
+//! process of its own with a home of its own; `scenes` are what is played; `scene` is the stage on which it happens; `cli`
+//! furnishes homes; `model` is whom the agents talk to. The stage itself is the one of the tests.
 
 mod campaign;
 mod cli;
+mod figures;
 mod model;
 mod play;
 #[allow(dead_code, reason = "the tests' own chance, of which the campaign uses a part")]
@@ -51,12 +52,18 @@ fn main() -> ExitCode {
     if args.first().is_some_and(|word| word == campaign::PART) {
         return campaign::part(&args[1..]);
     }
+    if args.first().is_some_and(|word| word == figures::PART) {
+        return figures::part(&args[1..]);
+    }
     if std::env::var_os("TASUKI_AGENTS_CACHE").is_none() {
         println!("These scenes need agent CLIs: run scripts/agents-e2e.");
         return ExitCode::SUCCESS;
     }
     if args.first().is_some_and(|word| word == campaign::WORD) {
         return campaign::all(&args[1..]);
+    }
+    if args.first().is_some_and(|word| word == figures::WORD) {
+        return figures::all(&args[1..]);
     }
     match read(&args) {
         Ok(asked) => play::all(&asked.clis, asked.filter.as_deref(), asked.jobs, &asked.skipped),

@@ -9,6 +9,7 @@
 
 mod bare;
 mod commands;
+mod crowd;
 mod documents;
 mod drops;
 #[cfg(feature = "fleet")]
@@ -52,12 +53,13 @@ impl Length {
 
 type Figure = fn(&Place, Length) -> Vec<Row>;
 
-const FIGURES: [(&str, Figure); 13] = [
+const FIGURES: [(&str, Figure); 14] = [
     ("hook", hook::measure),
     ("latency", latency::measure),
     ("flood", flood::measure),
     ("panes", panes::measure),
     ("handoff", handoff::measure),
+    ("crowd", crowd::measure),
     ("idle", idle::measure),
     ("start", start::measure),
     ("documents", documents::measure),

@@ -81,11 +81,21 @@ pub(crate) fn share_of_a_core(pid: Pid, watched: Duration) -> f64 {
     (used(pid) - before) / began.elapsed().as_secs_f64() * 100.0
 }
 
-/// Seconds of processor time that a process has used.
-fn used(pid: Pid) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+/// Seconds of processor time that a process has used; none if it has ended.
+pub(crate) fn used(pid: Pid) -> f64 {
+    ticks(pid, 11)
+}
+
+/// The same of its children that have ended.
+pub(crate) fn used_by_children(pid: Pid) -> f64 {
+    ticks(pid, 13)
+}
+
+/// Two fields of a process's `stat`, counted from its state on.
+fn ticks(pid: Pid, field: usize) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
-    let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    let ticks: u64 = fields.skip(field).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     // Linux counts hundredths for everybody.
     ticks as f64 / 100.0
 }
