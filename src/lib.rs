@@ -33,12 +33,12 @@
 //! [acknowledging] → done`, or `failed`, or `cancelled`. A handoff has `acknowledging` only if it is urgent. It has
 //! `checking` if an agent writes its document and the document is to be checked or reviewed. If tasuki or a person
 //! writes the document, `waiting` is followed by `recording`, which also reads the document. If a person must accept
-//! such a document, `recording` is followed by `checking`, and `checking` by `recording` again. The checks are in
-//! [`core::check`]; the facts that tasuki collects of an agent's work are in [`contract::facts`]. Only
-//! [`core::handoff`] knows what follows each step. Each step has a file in `core/handoff/steps`, and the three ends
-//! share one. Only `core/handoff/driver.rs` moves a handoff from step to step. The acknowledgement of an urgent handoff
-//! is in [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the simulation writes, lists all transitions and
-//! their causes.
+//! such a document, `recording` only writes and reads it, `checking` waits for the person, and a second `recording`
+//! records it. The checks are in [`core::check`]; the facts that tasuki collects of an agent's work are in
+//! [`contract::facts`]. Only [`core::handoff`] knows what follows each step. Each step has a file in
+//! `core/handoff/steps`, and the three ends share one. Only `core/handoff/driver.rs` moves a handoff from step to step.
+//! The acknowledgement of an urgent handoff is in [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the
+//! simulation writes, lists all transitions and their causes.
 //!
 //! # The core's layers
 //!
@@ -82,10 +82,10 @@
 //! 1. [`contract`]: the files that tasuki writes for others, one type each.
 //! 2. [`core`]: the pure part. Begin with [`core::decide`], then read [`core::agent`], [`core::work`] and
 //!    [`core::handoff`], [`core::state`], and [`core::rows`], which is what the store keeps. Requests, which others
-//!    write, are in [`core::request`] with their checks. [`core::needs`] lists what waits for a person. Beside `core`:
-//!    [`files`], [`child`], [`exit`], [`limits`], [`darwin`] (what macOS is asked by calls of its own) and [`secrets`]
-//!    (finds credentials in a text), which use only `contract`. `limits` knows when the machine has no file descriptors,
-//!    threads or memory left.
+//! write, are in [`core::request`] with their checks. [`core::needs`] lists what waits for a person. Beside `core`:
+//! [`files`], [`child`], [`exit`], [`limits`], [`darwin`] (system calls that only macOS has) and [`secrets`]    (finds
+//! credentials in a text), which use only `contract`. `limits` knows when the machine has no file descriptors,
+//! threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
 //!    [`notify`], [`publish`], `fleet` (keys, letters, rosters and rights of several hosts, and the

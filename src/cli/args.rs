@@ -182,7 +182,7 @@ pub enum Command {
         args_conflicts_with_subcommands = true
     )]
     Errors(ErrorsArgs),
-    /// Several hosts that ask each other for things: runs tasuki-fleet, which joins a fleet and is its bridge.
+    /// Several hosts that ask each other for things: runs the program tasuki-fleet with the rest of the line.
     #[command(
         after_help = "Example:\n  tasuki fleet hosts\n  tasuki fleet run\n\nEverything after `fleet` goes to the program tasuki-fleet, which is installed beside tasuki or found in PATH."
     )]

@@ -1,9 +1,8 @@
-//! Removes old views of history, and old files of texts that were too long to type, when they are 7 days old. Of
-//! history, that is ended agents and finished handoffs: views of work items are never removed. Of the views it also
-//! removes all but the newest 20,000 of each kind. The store keeps the rows, and the sidecar writes a view again on
-//! request. Each call looks at a few files. Ages are counted by [`BelievedClock`], which believes what the wall clock
-//! said 10 minutes ago, and never more than it says now. So a jump forward that is corrected within 10 minutes removes
-//! nothing.
+//! Removes the views of ended agents and finished handoffs, and the files of texts that were too long to type, when
+//! they are 7 days old. Views of work items are never removed. Of the views it also removes all but the newest 20,000
+//! of each kind. The store keeps the rows, and the sidecar writes a view again on request. Each call looks at a few
+//! files. Ages are counted by [`BelievedClock`], which gives the time that the wall clock showed 10 minutes ago, or its
+//! present time if that is earlier. So a jump forward that is corrected within 10 minutes removes nothing.
 
 use super::dirs::{SpoolDir, SpoolDirs};
 use crate::core::id::{AgentId, DeliveryId, HandoffId, Slug};

@@ -51,8 +51,8 @@ pub fn submit_request(home: &Path, id: &RequestId, bytes: &[u8]) -> Result<(), E
     submit_file(&home.join("spool"), "requests", &format!("{id}.json"), bytes, Grade::Durable)
 }
 
-/// Leaves a request to another host for the bridge, in `fleet/requests`. When this returns, the request survives a power
-/// cut.
+/// Puts a request for another host into `fleet/requests`, where the bridge takes it. When this returns, the request
+/// survives a power cut.
 ///
 /// # Errors
 /// As for [`submit_request`]; `NoSpool` if there is no such folder.

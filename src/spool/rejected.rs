@@ -44,7 +44,7 @@ pub(super) struct Rejected {
     /// When `rejected/` was first found full since the last check, in milliseconds since boot; `None` if no file is
     /// held for that reason.
     full_checked_ms: Option<u64>,
-    /// How many bytes the smallest of the files takes for which there was no room.
+    /// The size in bytes of the smallest file for which there was no room.
     smallest_bytes: Option<u64>,
     /// When a move first failed since the last retry, in milliseconds since boot; `None` if no file is held for that
     /// reason.

@@ -43,8 +43,8 @@ pub struct Survey {
     pub faults: Vec<SurveyFault>,
     /// Missing folders; the sidecar creates them at its start.
     pub missing: Vec<PathBuf>,
-    /// Files in `spool/tmp/` and test events: left by killed processes if they are old. `tasuki doctor` makes hooks
-    /// write test events, and removes them afterwards.
+    /// Files in `spool/tmp/` and test events: old ones were left by killed processes. `tasuki doctor` makes hooks write
+    /// test events, and removes them afterwards.
     pub leftovers: Vec<LeftoverFile>,
 }
 

@@ -234,7 +234,7 @@ fn sync_file_system(dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
 fn sync_file_system(dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
     use nix::errno::Errno::{EINVAL, ENOTSUP, ENOTTY};
     match crate::darwin::sync_volume(&dir) {
-        // A volume of another machine knows no full sync.
+        // A volume of another machine does not support a full sync.
         Err(error) if [EINVAL, ENOTSUP, ENOTTY].iter().any(|errno| error.raw_os_error() == Some(*errno as i32)) => {
             nix::unistd::sync();
             files::sync_folder(dir)

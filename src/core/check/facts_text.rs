@@ -14,7 +14,7 @@ const MOST_FILES: usize = 60;
 pub fn markdown(facts: &Facts) -> String {
     let mut page = format!("# What tasuki saw at {}\n\n", facts.taken_at);
     page.push_str(
-        "tasuki took these facts itself when the document was recorded. Quoted lines are other people's words.\n",
+        "tasuki took these facts itself when the document was recorded. Lines that begin with `>` were written by others.\n",
     );
     if let Some(repository) = &facts.repository {
         about_repository(&mut page, repository);

@@ -46,7 +46,8 @@ pub(crate) fn hold_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused>
     Ok(())
 }
 
-/// The handoff is over: releases both agents and the work items that it holds, and removes the stored document.
+/// The handoff is over: releases both agents and the work items that it holds, and removes the store's copy of the
+/// document; the file stays.
 pub(crate) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     release_agents(tx, id);
     if tx.handoff(&id).is_some_and(|handoff| handoff.record.is_some()) {

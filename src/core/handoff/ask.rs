@@ -245,7 +245,7 @@ fn choice_of_retry(
     if keeps && profile.is_none() && model.is_none() {
         return Ok(None);
     }
-    // A model alone is one of the profile that was chosen before.
+    // A model that is named without a profile belongs to the profile that was chosen before.
     let before = Some(handoff.choice.profile.as_str()).filter(|profile| keeps && !profile.is_empty());
     successors::choice(tx, successor, (profile.or(before), model), outgoing, &[]).map(Some)
 }

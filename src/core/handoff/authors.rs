@@ -41,7 +41,7 @@ fn reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFacts) ->
         let message = format!("Profile {} does not say how to read an agent's answer", agent.profile);
         return Err(Refused::new(400, "no_transcript", message).field("author"));
     }
-    // If the transcript can't be read, the messages that the agent reported count.
+    // The larger of the two numbers counts: the transcript may be unreadable.
     if facts.messages.unwrap_or(0).max(agent.messages) < FEWEST_MESSAGES {
         let message = "Nothing to hand off (no messages yet)";
         return Err(Refused::new(409, "nothing_to_hand_off", message));
@@ -119,8 +119,8 @@ pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
         Author::Provided => DocumentSource::Text(handoff.provided.clone().unwrap_or_default()),
     };
     let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
-    // After a rework, the new answer replaces the one that was read before, and no other text: a person may have changed
-    // the file.
+    // After a rework, the new answer replaces the file only if it still holds the earlier answer: a person may have
+    // changed it.
     let replaces = handoff.examined.sha256.clone().filter(|_| handoff.examined.reworks > 0);
     let replaces = replaces.filter(|_| handoff.author == Author::AgentReply);
     Some(Effect::ComposeDocument { persona, file_name, source, replaces })

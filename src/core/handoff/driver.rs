@@ -40,7 +40,7 @@ pub(crate) fn retry(tx: &mut Tx<'_>, id: HandoffId, failed: Step, assume: Option
     proceed(tx, id, next);
 }
 
-/// Whether this failure leaves it unknown if the step's text arrived.
+/// Whether this failure leaves it unknown whether the step's text arrived.
 pub(crate) fn leaves_doubt(error: &HandoffError) -> bool {
     is_doubtful(error.step, &error.code)
 }
@@ -91,7 +91,7 @@ pub(crate) fn answered(tx: &mut Tx<'_>, id: HandoffId) {
     ask_step(tx, id, |step, tx| step.answered(tx, id));
 }
 
-/// Lets the present step continue, if it can: called for each agent of a decision that has changed.
+/// Lets the present step continue, if it can: called for each agent that the decision has changed.
 pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if !handoff.stay.deferred {

@@ -66,8 +66,8 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) 
 }
 
 /// Keeps what an examination has found. `handoff.examined.environment` is the result of an earlier search of the same
-/// text, or `NotDone`: that search may have known the environment of an agent that has ended since. None if there is no
-/// whole document.
+/// text, or `NotDone`: the agent's variables can be read only while its process lives, so a search that could read them
+/// counts for the same text afterwards. None if there is no whole document.
 pub(crate) fn keep(handoff: &mut Handoff, examination: Examination, file_path: &str) -> Option<DocumentText> {
     let Examination { document: DocumentRead::Whole { text, sha256 }, facts, mut faults, mut redacted, environment } =
         examination

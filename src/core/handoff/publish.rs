@@ -22,7 +22,8 @@ const UNSEARCHED: &str = "it was not searched for the values of the agent's envi
 const MOST_SECRETS: usize = 10;
 /// Addresses of earlier documents that are remembered.
 const MOST_FORMER: usize = 20;
-/// How much the clocks here and at the server may differ when tasuki searches for an upload since the first attempt.
+/// How much the clocks here and at the server may differ when tasuki searches the uploads that were made since the
+/// first attempt.
 const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;
 
 /// Begins to publish the recorded document if the handoff asks for that: after the first record, and after each new

@@ -93,7 +93,7 @@ fn try_again(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow, fallback: bool)
     let Some(publishing) = publishing_mut(tx, id) else { return Ok(()) };
     let before = publishing.fallback;
     publishing.fallback |= fallback;
-    let result = try_as_it_is(tx, id, asked);
+    let result = try_same_target(tx, id, asked);
     // A refused request changes nothing.
     if result.is_err()
         && let Some(publishing) = publishing_mut(tx, id)
@@ -103,7 +103,7 @@ fn try_again(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow, fallback: bool)
     result
 }
 
-fn try_as_it_is(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(), Refused> {
+fn try_same_target(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result<(), Refused> {
     let Some(publishing) = publishing_mut(tx, id) else { return Ok(()) };
     match (publishing.state, asked.assume) {
         (PublishState::Published, _) => {}

@@ -47,7 +47,8 @@ pub(crate) fn settled(
         begin(tx, id, ReadReason::AtStop);
         Next::Stay
     } else if let Outcome::Failed { why } = outcome {
-        // Only an examination ends so, and that fails no handoff: the document is recorded, and shown to nobody.
+        // Only an examination has this outcome. It fails no handoff: the document is recorded, but no view and no
+        // briefing shows its text.
         row::warn(tx, id, &not_checked(&why));
         begin(tx, id, ReadReason::Unexamined);
         Next::Stay
@@ -105,8 +106,8 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
     }
 }
 
-/// Puts the document back as it was before the agent was asked to repair it, and left nothing: false if nothing was
-/// read before. What was there is read once more for the same reason.
+/// If the agent was asked to repair its document and left none: writes the text of before back, and then reads it with
+/// the same `reading`. False if there is no such text.
 fn restore(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, problem: &str) -> bool {
     let Some(handoff) = tx.handoff_mut(&id).filter(|handoff| handoff.examined.reworks > 0) else { return false };
     let Some(text) = handoff.examined.before.take() else { return false };

@@ -1,4 +1,4 @@
-//! `handoff_reopen`: opens the session of the agent that was handed off again, beside its successor, so that a person
+//! `handoff_reopen`: opens again the session of the agent that was handed off, beside its successor, so that a person
 //! can ask it. The handoff itself does not change.
 
 use super::row::find;

@@ -49,8 +49,8 @@ pub(crate) fn begin_automatic(
     Ok(begin(tx, asked, &checked, facts).0)
 }
 
-/// Begins a handoff of an agent whose CLI takes nothing more, to another CLI. tasuki writes the document. A turn that
-/// only waits for the end of the limit is not waited for.
+/// Begins a handoff of an agent whose CLI has reached its usage limit, to another CLI. tasuki writes the document. Its
+/// turn is not waited for, because it only waits until the usage limit is over.
 pub(crate) fn begin_after_limit(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
@@ -65,7 +65,7 @@ pub(crate) fn begin_after_limit(
         model: choice.model.clone(),
         ..HandoffRequest::new(agent_id, reason)
     };
-    // Without a model the CLI is to choose: the one of before may be what is used up.
+    // Without a model the CLI takes its default: the model of the outgoing agent may be the one that is used up.
     let checked = Checked { choice: choice.clone(), ..check(tx, &asked, facts)? };
     let id = begin(tx, asked, &checked, facts).0;
     if let Some(handoff) = tx.handoff_mut(&id) {

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 /// The pause between two looks at an agent that is to be typed into: the second look confirms the first, for the first one
 /// may have fallen between two parts of one redraw.
 const CONFIRM: Duration = Duration::from_millis(25);
-/// The pause before an obstacle, or a mark that another process may be moving, is looked at again.
+/// How long to wait before the next look at an obstacle, or at a mark that another process may be moving.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The first and the longest pause between two looks at the screen while something is expected to appear. Most of what an
 /// agent draws is there within milliseconds; what is not, takes its time.
@@ -77,7 +77,7 @@ impl From<Stopped> for BrokenOff {
     }
 }
 
-/// One look at the screen, or why typing must end.
+/// One look at the screen, or why the pane can't be read, or why the step was broken off.
 type Look = Result<Result<ScreenReading, Refusal>, BrokenOff>;
 
 /// What a step came to: an end, or another look at the mark.
@@ -336,8 +336,8 @@ impl<'a> Delivery<'a> {
             if view.activity == Activity::Blocked {
                 return Ok(Some(unknown("dialog")));
             }
-            // Each piece must be seen before the next one goes in: a busy program reads what has come meanwhile at
-            // once, and takes two pieces in one reading for a paste.
+            // Each piece must be seen before the next one goes in: a busy program later reads all that has come in one
+            // go, and takes two pieces that it reads together for a paste.
             if holds_so_far(&view.composer, &so_far) {
                 self.recognise(&row.command, view.activity);
                 break;

@@ -39,13 +39,13 @@ impl Delivery<'_> {
                 },
                 Err(reason) => Invitation::No(reason),
             };
-            // Only the name beside a ready screen counts: `recognise` keeps no other.
+            // The command in front counts only beside a ready screen: `recognise` keeps no other.
             let command = command.filter(|_| view.activity == Activity::Ready).unwrap_or_default();
             let now = (view, verdict, command);
             match verdict {
                 // What forbids typing for good needs no second look.
                 Invitation::No(reason) => return Ok(Err(reason)),
-                // The second name was read between two looks that both showed the agent's screen.
+                // This command was read between two looks that both showed the agent's screen.
                 Invitation::Open if before.as_ref() == Some(&now) => {
                     self.recognise(&now.2, now.0.activity);
                     return Ok(Ok(()));
@@ -58,8 +58,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// Leaves the pane's copy mode if no client shows its window: then nobody loses the place where they were reading. A
-    /// server that does not say who looks on leaves it as it is.
+    /// Leaves the pane's copy mode if no client shows its window: then nobody loses the place where they were reading.
+    /// If the server is too old to say who looks on, the pane stays in copy mode.
     async fn leave_unseen_mode(&self, live: &LiveClient) -> Result<(), BrokenOff> {
         let pane = &self.plan.pane;
         let same = self.tmux.inner.shared.names.same_pane(&live.fence, pane);
@@ -97,7 +97,8 @@ impl Delivery<'_> {
         (!self.screen_reader.lives()).then(|| self.pane_gone("agent_ended", Refusal::AgentEnded))
     }
 
-    /// After the first piece tasuki checks a few times more whether the obstacle is gone. Then typing ends.
+    /// After the first piece tasuki checks a few times more whether the obstacle is gone. Then typing ends. `None`:
+    /// there is no obstacle; `Some(None)`: look at the mark again; else the end.
     pub(super) async fn check_obstacle(&mut self, row: &PaneRow) -> Result<Option<Option<Typed>>, BrokenOff> {
         let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(row, self.front()) else {
             return Ok(None);

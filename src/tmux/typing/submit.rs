@@ -99,7 +99,7 @@ impl Delivery<'_> {
                     ComposerMatch::Shown | ComposerMatch::Mixed => Ok(Some(unknown("not_submitted"))),
                 };
             }
-            // A text that is absent may only be between two parts of one redraw.
+            // The text may seem to be gone because the look fell between two parts of one redraw.
             pause(if absent { CONFIRM } else { looks.next_pause() }, self.stop).await?;
         }
     }

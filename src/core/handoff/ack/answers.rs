@@ -1,5 +1,6 @@
 //! The request `clarify`. If the step has failed because the successor could not set up its environment, the step is
-//! resumed first: what it lacked is there, or the answer says what to do without it.
+//! resumed first: by then the operator has supplied what the successor lacked, or the answer says how to continue
+//! without it.
 
 use super::clarify;
 use crate::core::event::RequestFacts;
@@ -24,7 +25,8 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyRequest,
     }
 }
 
-/// Enters the step again, with what the successor has said. Until it is answered, an answer is due.
+/// Enters the step again, with the successor's ACK as an open question: the times of the step then count for its
+/// answer.
 fn resume(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     if tx.state.server.is_none() {
         return Err(Refused::no_tmux());

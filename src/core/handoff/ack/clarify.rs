@@ -40,8 +40,8 @@ fn granted(id: HandoffId, file_path: Option<String>) -> Reply {
     Reply::ok(&HandoffReply { file_path: Some(file_path), ..HandoffReply::new(&id, "clarified") })
 }
 
-/// Whether the successor waits for an answer: to its questions, or to what it says that it lacks, with which the step has
-/// failed. Returns the handoff and the updated document, if there is one.
+/// Whether the successor waits for an answer: to its questions, or to its report that something is missing, because of
+/// which the step has failed. Returns the handoff and the updated document, if there is one.
 pub(super) fn check(
     tx: &Tx<'_>,
     asked: &ClarifyRequest,

@@ -66,7 +66,7 @@ pub(crate) fn to_successor(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, json: Val
 }
 
 /// Sets when the last message was due: the deadline that caused it, which may have passed some time ago.
-pub(crate) fn was_due(tx: &mut Tx<'_>, id: HandoffId, timer: &AckTimer) {
+pub(crate) fn set_due_time_of_last(tx: &mut Tx<'_>, id: HandoffId, timer: &AckTimer) {
     let ack = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut());
     if let Some(message) = ack.and_then(|ack| ack.messages.last_mut()) {
         message.due_at = timer.due.rfc3339();
@@ -214,7 +214,7 @@ fn is_temporary(reason: Refusal) -> bool {
     )
 }
 
-pub(crate) fn tries_due(tx: &mut Tx<'_>, id: HandoffId) {
+pub(crate) fn end_retry_pauses(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
     let is_due = |message: &Message| message.again.is_some_and(|again| again.is_due(&now));
     let any =

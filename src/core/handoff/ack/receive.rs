@@ -237,7 +237,7 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideR
     }
 }
 
-/// Checks an override. Returns the handoff, and the orchestrator's agent if that decides.
+/// Checks an override. Returns the handoff, and the orchestrator's agent if that has sent the override.
 fn override_check(tx: &Tx<'_>, asked: &OverrideRequest) -> Result<(HandoffId, Option<AgentId>), Refused> {
     let handoff = find(tx, &asked.handoff_id)?;
     let agent_id = asked.agent_id.as_deref().map(|text| orchestrating(tx, handoff.handoff_id, text)).transpose()?;

@@ -80,7 +80,7 @@ pub(crate) fn stop(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) -> Next {
-    messages::tries_due(tx, id);
+    messages::end_retry_pauses(tx, id);
     let now = tx.now;
     let timer = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref()).and_then(|ack| ack.timer);
     let Some(timer) = timer.filter(|timer| timer.due.is_due(&now)) else { return Next::Stay };
@@ -111,7 +111,7 @@ fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer, next: Due) {
         let text = with_instructions(tx, handoff, &json);
         messages::to_successor(tx, id, Kind::Reminder, json, text);
     }
-    messages::was_due(tx, id, &timer);
+    messages::set_due_time_of_last(tx, id, &timer);
 }
 
 fn late_reminders(tx: &mut Tx<'_>, id: HandoffId) {
@@ -139,7 +139,7 @@ fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer) -> Next {
         false => format!("Nobody answered the successor's questions in time: {}", questions.join(" / ")),
     };
     messages::notify_target(tx, id, Kind::Escalation, &target, json);
-    messages::was_due(tx, id, &timer);
+    messages::set_due_time_of_last(tx, id, &timer);
     let hint = "a late ACK is still accepted; otherwise: tasuki retry HANDOFF (with --successor new for another \
                 successor), or tasuki abandon HANDOFF";
     Next::fail("ack_timeout", message, hint)

@@ -169,7 +169,8 @@ fn hold(tx: &mut Tx<'_>, id: HandoffId, is_checked: bool) -> Next {
     Next::Stay
 }
 
-/// Asks the agent to repair its document. That it was asked is in the same commit as the text, so it is asked once.
+/// Asks the agent to repair its document. The number of reworks is written in the commit that starts the text, so the
+/// agent is asked only once.
 pub(crate) fn rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     let limit = tx.state.settings.limits.checking_ms;
     let deadline = Deadline::after(&tx.now, limit);
@@ -200,7 +201,7 @@ fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     if tx.agent(&agent_id).is_some_and(|agent| agent.typing.is_some() || agent.state.is_in_a_turn()) {
         return Next::Defer;
     }
-    // The limit is the agent's: it begins when the agent is asked. A text that waits for its turn has asked nothing.
+    // The limit is the agent's: it begins when the agent is asked. A deferred text has asked nothing.
     let deadline = Some(Deadline::after(&tx.now, tx.state.settings.limits.checking_ms));
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.examined.reworks += 1;

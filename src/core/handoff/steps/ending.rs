@@ -138,7 +138,8 @@ fn ends_by_force(tx: &Tx<'_>, handoff: &Handoff, agent: &Agent) -> bool {
     is_for_limit && agent.ours && handoff.successor == Successor::New && limits::is_used_up(agent, tx.now.wall_ms)
 }
 
-/// Kills the agent's pane. That its process is dead is then seen as ever; if it is not, the step's limit is the end.
+/// Kills the agent's pane. The end of its process is then noticed in the usual way. If the process does not end, the
+/// step fails at its limit.
 fn kill(tx: &mut Tx<'_>, agent_id: AgentId) -> Next {
     let Some(agent) = tx.agent(&agent_id) else { return Next::Stay };
     let Some(pane) = agent.pane else { return Next::Stay };

@@ -74,7 +74,7 @@ impl StepHandler for Reading {
 }
 
 /// Watches the successor's transcript for its own call of a tool that reads the document, if the profile says how such
-/// calls look. A good successor continues to work for a long time in the turn in which it reads.
+/// calls look. The end of this turn may come late: a good successor continues to work in the turn in which it reads.
 fn await_read(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) {
     let Some(agent) = tx.agent(successor_id) else { return };
     let sees = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.reports_tools);
