@@ -141,7 +141,7 @@ impl Grouped {
     }
 
     fn spawn_guarded(command: &Command) -> io::Result<Grouped> {
-        // Where no call makes a pipe that no other child can inherit, one that is started at this instant may hold its
+        // Where no call makes a pipe that no other child can inherit, a child started at this instant may hold its
         // end open. Then the program lives on until that one ends, too.
         let (input, lifeline) = io::pipe()?;
         let mut guard = guarded(command)?;
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use tokio::io::AsyncReadExt;
 
-    /// A program, started by a guard, whose group also holds a process that would go on without it.
+    /// A program, started by a guard, whose group also holds a process that would continue without it.
     async fn begun(script: &str) -> (Grouped, u32) {
         let mut group =
             Grouped::spawn_guarded(Command::new("sh").args(["-c", script, "$(touch /no)", "a b"])).expect("it starts");
