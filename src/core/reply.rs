@@ -60,6 +60,14 @@ impl Refused {
             .hint("nothing was done; send the request again under an id that was never used")
     }
 
+    /// 409 for an id that differs from that of an earlier request by upper and lower case alone.
+    #[must_use]
+    pub fn id_differs_by_case() -> Self {
+        let message = "This request id differs from that of an earlier request by upper and lower case alone";
+        Refused::new(409, "id_reused", message)
+            .hint("nothing was done; send the request again under an id that differs by more than that")
+    }
+
     /// 503: no tmux server answers.
     #[must_use]
     pub fn no_tmux() -> Self {

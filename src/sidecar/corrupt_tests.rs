@@ -6,7 +6,7 @@ use crate::core::decision::Decision;
 use crate::core::id::AgentId;
 use crate::core::rows::agent::{Agent, AgentState};
 use crate::store::Batch;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::borrow::Borrow;
 
 type Rows<K> = redb::TableDefinition<'static, K, &'static [u8]>;
@@ -26,17 +26,6 @@ impl Ground {
         let mut ground = Ground { dir, sidecar, sources };
         ground.settle();
         ground
-    }
-
-    fn answer(&self, id: &str) -> Value {
-        let text = std::fs::read_to_string(self.path("spool/results").join(format!("{id}.json"))).expect("an answer");
-        serde_json::from_str(&text).expect("JSON")
-    }
-
-    fn drop_again(&mut self, room: &str, name: &str, text: &str) {
-        std::fs::write(self.path("spool").join(room).join(name), text).expect("a file");
-        self.sidecar.intake.files = true;
-        self.settle();
     }
 
     /// Another request is answered, and the state has no problem.

@@ -3,7 +3,7 @@
 
 use super::clis;
 use super::corrupt::{Ledger, known, or_refuse, was_seen};
-use super::intake_item::{IntakeItem, known_request, read_request, why_of};
+use super::intake_item::{IntakeItem, case_twin, known_request, read_request, why_of};
 use super::parts::Sidecar;
 use super::preload::{Preload, agent_named};
 use super::request_words;
@@ -89,7 +89,7 @@ impl Sidecar {
             let lane = found.lane;
             let item = match lane {
                 Lane::Events => self.event_file(found, now)?,
-                Lane::Requests => self.request_file(found, now)?,
+                Lane::Requests => self.request_file(found, files, now)?,
             };
             if let Some(why) = self.intake.unavailable.take() {
                 self.intake.defer(&mut self.spool, lane, why, now);
@@ -132,7 +132,7 @@ impl Sidecar {
         }
     }
 
-    fn request_file(&mut self, found: IncomingFile, now: &Now) -> Result<IntakeItem, Error> {
+    fn request_file(&mut self, found: IncomingFile, before: &[IntakeItem], now: &Now) -> Result<IntakeItem, Error> {
         let Some(id) = found.request_id() else {
             let why = found.why();
             return Ok(IntakeItem::undecided(found, why, None));
@@ -144,9 +144,19 @@ impl Sidecar {
                 self.spare_answers(&mut item)?;
                 Ok(item)
             }
+            Ledger::New if self.has_case_twin(&id, before)? => Ok(case_twin(found, id, &sha256, &mut self.spool, now)),
             Ledger::New => self.new_request(found, id, sha256, now),
             Ledger::Corrupt(item) => Ok(*item),
         }
+    }
+
+    /// Whether another request, known or read before in this cycle, has an id that differs by case alone.
+    fn has_case_twin(&self, id: &RequestId, before: &[IntakeItem]) -> Result<bool, Error> {
+        let is_twin = |item: &IntakeItem| match &item.event {
+            Some(Event::Request(arrived)) => arrived.id.as_str().eq_ignore_ascii_case(id.as_str()),
+            _ => false,
+        };
+        Ok(before.iter().any(is_twin) || self.store.has_case_twin(id)?)
     }
 
     /// `a.reused` is a request id too, so an answer about the reuse of `a` must not replace that request's own answer.

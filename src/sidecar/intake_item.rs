@@ -5,7 +5,7 @@ use crate::core::id::RequestId;
 use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
 use crate::core::time::Now;
-use crate::spool::{Content, IncomingFile, OutputFile, Why};
+use crate::spool::{Content, IncomingFile, OutputFile, Spool, Why};
 use crate::store::SeenEvent;
 
 /// A file that was read, what it is decided as, and where it goes.
@@ -62,6 +62,14 @@ pub(super) fn known_request(
     let why = Some(why_of(&refused));
     let answer = refusal(&found, &id, sha256, refused, now);
     IntakeItem::undecided(found, why, Some((OutputFile::Reused(id), answer)))
+}
+
+/// A new request whose id differs from a known one by case alone: refused, in its own place.
+pub(super) fn case_twin(found: IncomingFile, id: RequestId, sha256: &str, spool: &mut Spool, now: &Now) -> IntakeItem {
+    let refused = Refused::id_differs_by_case();
+    let why = Some(why_of(&refused));
+    let answer = refusal(&found, &id, sha256, refused, now);
+    IntakeItem::undecided(found, why, Some((spool.twin_result(id), answer)))
 }
 
 /// The answer to a file that is refused whatever it asks for.

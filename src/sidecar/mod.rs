@@ -53,6 +53,8 @@ mod tidy;
 #[cfg(test)]
 mod time_tests;
 mod timers;
+#[cfg(test)]
+mod twins_tests;
 mod wait;
 mod watches;
 #[cfg(all(test, target_os = "linux"))]

@@ -53,6 +53,17 @@ impl Ground {
         std::fs::read_dir(self.path(below)).expect("a folder").count()
     }
 
+    pub(super) fn answer(&self, id: &str) -> serde_json::Value {
+        let text = std::fs::read_to_string(self.path("spool/results").join(format!("{id}.json"))).expect("an answer");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    pub(super) fn drop_again(&mut self, room: &str, name: &str, text: &str) {
+        std::fs::write(self.path("spool").join(room).join(name), text).expect("a file");
+        self.sidecar.intake.files = true;
+        self.settle();
+    }
+
     /// One turn, as when the loop wakes now.
     pub(super) fn cycle(&mut self) {
         let now = self.sidecar.clock.now();

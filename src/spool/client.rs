@@ -3,6 +3,8 @@
 
 use super::dirs::check_mode;
 use super::error::Error;
+use super::lane::RESERVED_SUFFIX;
+use super::twins::{is_refusal_of, is_twins_result};
 use crate::contract::{self, SidecarView};
 use crate::core::host::FleetId;
 use crate::core::id::RequestId;
@@ -74,7 +76,15 @@ pub fn submit_event(home: &Path, name: &str, bytes: &[u8], grade: Grade) -> Resu
 /// # Errors
 /// It is there but can't be read.
 pub fn read_result(home: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, Error> {
-    read_answer(&home.join("spool/results"), id.as_str())
+    let results = home.join("spool/results");
+    match read_answer(&results, id.as_str())? {
+        // Where the file system takes both names for one, this id's own answer is the refusal beside it.
+        Some(bytes) if is_twins_result(id.as_str(), &bytes) => {
+            let beside = read_answer(&results, &format!("{id}{RESERVED_SUFFIX}"))?;
+            Ok(beside.filter(|bytes| is_refusal_of(id.as_str(), bytes)))
+        }
+        found => Ok(found),
+    }
 }
 
 /// The result of a request to another host, if it exists by now.

@@ -21,6 +21,8 @@ pub struct Spool {
     sweeper: Sweeper,
     ager: Ager,
     pub(super) reserve: Reserve,
+    /// Whether the folder of the results can't tell names apart that differ by case alone, once it was asked.
+    pub(super) folds_case: Option<bool>,
 }
 
 impl Spool {
@@ -39,6 +41,7 @@ impl Spool {
             sweeper: Sweeper::default(),
             ager: Ager::default(),
             reserve: Reserve::default(),
+            folds_case: None,
         };
         // If the reserve can't be made now, the next successful write of the sidecar's view makes it.
         let _ = spool.reserve.keep(spool.dirs.dir(SpoolDir::View));

@@ -41,12 +41,19 @@ impl Lane {
 
 /// The request id in a file name, if it is a legal one.
 fn request_id(name: &OsStr) -> Option<RequestId> {
-    name.to_str()?.strip_suffix(".json").filter(|id| !id.ends_with(RESERVED_SUFFIX))?.parse().ok()
+    name.to_str()?.strip_suffix(".json").filter(|id| !is_reserved(id))?.parse().ok()
 }
 
 /// The end that a request id must not have. `results/<id>.reused.json` answers a second request with the same id and
-/// other bytes.
+/// other bytes. It is reserved in any case, because some file systems take both names for one.
 pub const RESERVED_SUFFIX: &str = ".reused";
+
+/// Whether a request id ends in the suffix that is reserved for refusals, in upper or lower case.
+#[must_use]
+pub fn is_reserved(id: &str) -> bool {
+    let end = id.len().checked_sub(RESERVED_SUFFIX.len()).and_then(|at| id.get(at..));
+    end.is_some_and(|end| end.eq_ignore_ascii_case(RESERVED_SUFFIX))
+}
 
 /// A file that a scan found, to be decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,4 +146,15 @@ impl Held {
 pub(super) struct IncompleteFile {
     pub(super) file_stamp: FileStamp,
     pub(super) since_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserved_suffix_is_known_in_any_case() {
+        assert!(["a.reused", "a.REUSED", ".Reused"].into_iter().all(is_reserved));
+        assert!(!["reused", "a.reuse", "a.reused.b", ""].into_iter().any(is_reserved));
+    }
 }

@@ -266,7 +266,7 @@ fn bad_name(lane: Lane) -> &'static str {
     match lane {
         Lane::Requests => {
             "the name is not <request id>.json; a request id is 1 to 128 of A-Z a-z 0-9 . _ - and does not end in \
-             .reused"
+             .reused, in any case"
         }
         Lane::Events => "the name does not end in .json",
     }

@@ -3,7 +3,7 @@
 use super::error::Error;
 use super::history::{self, HistoryError, HistoryKind};
 use super::rows::{LedgerRow, SeenEvent, StoredError};
-use super::{Store, tables};
+use super::{Store, case_twins, tables};
 use crate::core::event::LedgerEntry;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId};
 use crate::core::rows::agent::Agent;
@@ -20,6 +20,19 @@ impl Store {
     pub fn ledger_entry(&self, id: &RequestId) -> Result<Option<LedgerEntry>, Error> {
         let row: Option<LedgerRow> = self.get(tables::LEDGER, id.as_str())?;
         Ok(row.map(|row| LedgerEntry { sha256: row.sha256, result: row.result }))
+    }
+
+    /// Whether the ledger has a request whose id differs from this one by case alone.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn has_case_twin(&self, id: &RequestId) -> Result<bool, Error> {
+        let read = self.read()?;
+        let look = || -> Result<bool, redb::Error> {
+            let (ledger, cases) = (read.open_table(tables::LEDGER)?, read.open_table(tables::LEDGER_CASES)?);
+            case_twins::has(&ledger, &cases, id.as_str())
+        };
+        look().map_err(|error| self.failed("read", error))
     }
 
     /// Whether this event file was decided before.

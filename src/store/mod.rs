@@ -9,6 +9,7 @@
 //! transactions; this file opens, commits and closes. Rows are JSON, so that an older row without a newer field can
 //! still be read.
 
+mod case_twins;
 mod checking;
 mod error;
 mod handle;

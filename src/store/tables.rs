@@ -1,5 +1,6 @@
 //! The tables, and what one transaction writes into them.
 
+use super::case_twins;
 use super::history::{self, HistoryKind, HistoryTables};
 use super::rows::{Batch, Checkpoint, LedgerRow, SeenEvent, StoredError, outbox_key};
 use crate::core::decision::Decision;
@@ -10,7 +11,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// The version of the tables that this program writes.
-pub const SCHEMA: u64 = 4;
+pub const SCHEMA: u64 = 5;
 
 type Bytes = &'static [u8];
 
@@ -31,6 +32,9 @@ pub(crate) const OUTBOX: TableDefinition<'static, u64, Bytes> = TableDefinition:
 pub(crate) const LEDGER: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("ledger");
 /// Request ids, in the order in which they were accepted or answered.
 pub(crate) const LEDGER_ORDER: TableDefinition<'static, u64, &'static str> = TableDefinition::new("ledger_order");
+/// The ids in the ledger that have capital letters, by the same id in small letters.
+pub(crate) const LEDGER_CASES: TableDefinition<'static, &'static str, &'static str> =
+    TableDefinition::new("ledger_cases");
 /// Requests that were accepted and are not answered yet.
 pub(crate) const OPEN_REQUESTS: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("open_requests");
 /// Event files that were decided.
@@ -75,6 +79,7 @@ pub(crate) fn open_all(write: &WriteTransaction) -> Result<(), redb::Error> {
     write.open_table(OUTBOX)?;
     write.open_table(LEDGER)?;
     write.open_table(LEDGER_ORDER)?;
+    write.open_table(LEDGER_CASES)?;
     write.open_table(OPEN_REQUESTS)?;
     write.open_table(SEEN)?;
     write.open_table(SEEN_ORDER)?;
@@ -211,6 +216,7 @@ fn put_requests(write: &WriteTransaction, batch: &Batch<'_>, mut next: u64) -> R
     let mut ledger = write.open_table(LEDGER)?;
     let mut order = write.open_table(LEDGER_ORDER)?;
     let mut open = write.open_table(OPEN_REQUESTS)?;
+    let mut cases = write.open_table(LEDGER_CASES)?;
     let answered: BTreeSet<&RequestId> = decision.answers.iter().map(|answer| &answer.request_id).collect();
     for (id, request) in decision.opened.iter().filter(|(id, _)| !answered.contains(id)) {
         let row = LedgerRow {
@@ -220,6 +226,7 @@ fn put_requests(write: &WriteTransaction, batch: &Batch<'_>, mut next: u64) -> R
             result: None,
         };
         ledger.insert(id.as_str(), json(&row).as_slice())?;
+        case_twins::note(&mut cases, id.as_str())?;
         open.insert(id.as_str(), json(request).as_slice())?;
         order.insert(next, id.as_str())?;
         next += 1;
@@ -232,6 +239,7 @@ fn put_requests(write: &WriteTransaction, batch: &Batch<'_>, mut next: u64) -> R
             result: Some(answer.to_json(&batch.now)),
         };
         ledger.insert(answer.request_id.as_str(), json(&row).as_slice())?;
+        case_twins::note(&mut cases, answer.request_id.as_str())?;
         open.remove(answer.request_id.as_str())?;
         order.insert(next, answer.request_id.as_str())?;
         next += 1;
@@ -338,10 +346,12 @@ fn purge_ledger(write: &WriteTransaction, before_ms: i64, most: usize) -> Result
             _ => old.push((key.value(), None)),
         }
     }
+    let mut cases = write.open_table(LEDGER_CASES)?;
     for (key, id) in &old {
         order.remove(key)?;
         if let Some(id) = id {
             ledger.remove(id.as_str())?;
+            case_twins::forget(&mut cases, id)?;
         }
     }
     Ok(old.len())

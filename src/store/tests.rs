@@ -141,7 +141,11 @@ fn reopened(store: &mut Store) -> Result<Loaded, Error> {
 }
 
 fn answered(store: &mut Store, now: Now) -> RequestId {
-    let id: RequestId = "r1".parse().expect("an id");
+    answered_as("r1", store, now)
+}
+
+fn answered_as(id: &str, store: &mut Store, now: Now) -> RequestId {
+    let id: RequestId = id.parse().expect("an id");
     let reply = crate::core::reply::Reply::Ok(serde_json::json!({}));
     let answer =
         crate::core::reply::Answer { request_id: id.clone(), kind: None, request_sha256: "00".to_owned(), reply };
@@ -174,6 +178,35 @@ fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
     assert_eq!(store.purge(&at(2_000 + 9 * 60_000)).expect("a look"), 0, "an early look does not start the time again");
     assert_eq!(store.purge(&at(2_000 + 10 * 60_000)).expect("a look"), 1);
     assert!(store.ledger_entry(&id).expect("a look").is_none());
+}
+
+#[test]
+fn ids_that_differ_by_case_alone_are_known_until_the_request_is_forgotten() {
+    let (dir, path) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let id = |text: &str| -> RequestId { text.parse().expect("an id") };
+    let now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
+    for known in ["Deploy-1", "plain"] {
+        answered_as(known, &mut store, now);
+    }
+    let twins = ["deploy-1", "DEPLOY-1", "Plain"];
+    let others = ["Deploy-1", "plain", "deploy-2", "Deploy-"];
+    let judged = |store: &Store, ids: &[&str]| -> Vec<bool> {
+        ids.iter().map(|text| store.has_case_twin(&id(text)).expect("a look")).collect()
+    };
+    assert_eq!((judged(&store, &twins), judged(&store, &others)), (vec![true; 3], vec![false; 4]));
+    drop(store);
+    // A store of schema 4 has no second table.
+    spoil(&path, |write| {
+        write.delete_table(tables::LEDGER_CASES).expect("a table");
+        write.open_table(tables::META).expect("a table").insert("schema", 4).expect("a number");
+    });
+    let mut store = Store::open(dir.path()).expect("an upgrade");
+    assert_eq!((judged(&store, &twins), judged(&store, &others)), (vec![true; 3], vec![false; 4]));
+    let at = |boot_ms: u64| Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot_ms, ..now };
+    store.purge(&at(2_000)).expect("a look");
+    assert_eq!(store.purge(&at(2_000 + 10 * 60_000)).expect("a look"), 2);
+    assert_eq!(judged(&store, &twins), vec![false; 3]);
 }
 
 /// A store with this many mebibytes of answers, which a start does not load.

@@ -1,7 +1,8 @@
 //! Upgrades a store of an older schema. Schema 2 added the packs of the history, schema 3 added work items, and schema
-//! 4 added the waiter to each row of the outbox.
+//! 4 added the waiter to each row of the outbox, and schema 5 the table of ids that have capital letters.
 
-use super::tables::{self, AGENTS, HANDOFFS, META, OUTBOX, SCHEMA, json};
+use super::case_twins;
+use super::tables::{self, AGENTS, HANDOFFS, LEDGER, LEDGER_CASES, META, OUTBOX, SCHEMA, json};
 use crate::core::effect::{Effect, EffectKey};
 use crate::core::rows::agent::{Agent, Primed};
 use crate::core::rows::handoff::Handoff;
@@ -17,6 +18,7 @@ const PANE_LOOKUPS: TableDefinition<'static, u64, &'static [u8]> = TableDefiniti
 /// Upgrades from any older schema in one transaction.
 pub(super) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
     tables::open_all(write)?;
+    case_twins::note_all(&write.open_table(LEDGER)?, &mut write.open_table(LEDGER_CASES)?)?;
     let former = Former {
         agents: rows(write, AGENTS)?.into_values().collect(),
         handoffs: rows(write, HANDOFFS)?.into_values().collect(),

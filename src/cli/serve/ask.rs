@@ -176,7 +176,7 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
         return Err(Problem::new(413, "too_large", format!("A request may have at most {MAX_INPUT_BYTES} bytes")));
     }
     let (id, is_named) = id_of::<RequestId>(headers)?;
-    if id.as_str().ends_with(RESERVED_SUFFIX) {
+    if spool::is_reserved(id.as_str()) {
         let message =
             format!("Idempotency-Key: must not end in {RESERVED_SUFFIX}, which is reserved for tasuki's own answers");
         return Err(Problem::bad(message).field("Idempotency-Key"));

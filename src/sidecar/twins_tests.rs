@@ -1,0 +1,89 @@
+//! Requests whose ids differ by upper and lower case alone: the first is accepted, on every system.
+
+use super::tests::{Ground, NOTHING};
+use crate::core::id::RequestId;
+use crate::spool::client;
+use serde_json::{Value, json};
+
+fn names(ground: &Ground, below: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(ground.path(below)).expect("a folder").flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Whether the temporary folder keeps names apart that differ by case alone. Else two such files can't wait there.
+fn keeps_case(ground: &Ground) -> bool {
+    !ground.path("SPOOL").exists()
+}
+
+fn assert_refused(answer: &Value, id: &str) {
+    assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(409), &json!("id_reused")), "{answer}");
+    assert_eq!(answer["request_id"], id, "{answer}");
+    assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("case")), "{answer}");
+}
+
+#[tokio::test]
+async fn a_request_whose_id_differs_from_a_known_one_by_case_alone_is_refused_in_a_result_of_its_own() {
+    let mut ground = Ground::new().await;
+    if !keeps_case(&ground) {
+        return;
+    }
+    ground.drop_again("requests", "Deploy-1.json", NOTHING);
+    let first = ground.answer("Deploy-1");
+    assert_eq!(first["error"]["code"], "no_agent");
+    for twin in ["deploy-1", "DEPLOY-1"] {
+        ground.drop_again("requests", &format!("{twin}.json"), NOTHING);
+        assert_refused(&ground.answer(twin), twin);
+    }
+    assert_eq!(names(&ground, "spool/results"), ["DEPLOY-1.json", "Deploy-1.json", "deploy-1.json"]);
+    assert_eq!((ground.count("spool/requests"), ground.count("spool/rejected")), (0, 4), "two files, two reasons");
+    assert_eq!(ground.answer("Deploy-1"), first);
+    // The refusal does not make its id known, also after a restart.
+    let mut ground = ground.restarted().await;
+    ground.settle();
+    std::fs::remove_file(ground.path("spool/results/Deploy-1.json")).expect("removed");
+    ground.drop_again("requests", "Deploy-1.json", NOTHING);
+    assert_eq!(ground.answer("Deploy-1"), first, "the same answer again");
+    ground.drop_again("requests", "deploy-1.json", NOTHING);
+    assert_refused(&ground.answer("deploy-1"), "deploy-1");
+}
+
+#[tokio::test]
+async fn of_two_such_requests_that_wait_at_once_the_first_is_accepted() {
+    let mut ground = Ground::new().await;
+    if !keeps_case(&ground) {
+        return;
+    }
+    ground.ask("deploy-1.json", NOTHING);
+    let older = std::fs::File::options().write(true).open(ground.path("spool/requests/deploy-1.json"));
+    let before = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    older.and_then(|file| file.set_modified(before)).expect("an older file");
+    ground.drop_again("requests", "Deploy-1.json", NOTHING);
+    assert_eq!(ground.answer("deploy-1")["error"]["code"], "no_agent", "it is the older one");
+    assert_refused(&ground.answer("Deploy-1"), "Deploy-1");
+}
+
+/// As on macOS: the refusal lies beside the first answer, for `results/deploy-1.json` would be its file.
+#[tokio::test]
+async fn where_both_names_are_one_file_the_first_answer_is_neither_replaced_nor_taken_for_the_other_ones() {
+    let mut ground = Ground::new().await;
+    ground.sidecar.spool.set_folds_case(true);
+    ground.drop_again("requests", "Deploy-1.json", NOTHING);
+    let first = ground.answer("Deploy-1");
+    ground.drop_again("requests", "deploy-1.json", NOTHING);
+    assert_eq!(names(&ground, "spool/results"), ["Deploy-1.json", "deploy-1.reused.json"]);
+    assert_eq!(ground.answer("Deploy-1"), first);
+    assert_refused(&ground.answer("deploy-1.reused"), "deploy-1");
+    // A client that looks for its answer there finds the file of the first under its own name.
+    if keeps_case(&ground) {
+        std::fs::copy(ground.path("spool/results/Deploy-1.json"), ground.path("spool/results/deploy-1.json"))
+            .expect("copied");
+    }
+    let id: RequestId = "deploy-1".parse().expect("an id");
+    let read = || client::read_result(&ground.path(""), &id).expect("read");
+    let found: Value = serde_json::from_slice(&read().expect("an answer")).expect("JSON");
+    assert_refused(&found, "deploy-1");
+    std::fs::remove_file(ground.path("spool/results/deploy-1.reused.json")).expect("removed");
+    assert_eq!(read(), None, "the answer of the other request is not its own");
+}

@@ -1,0 +1,57 @@
+//! Request ids in the ledger that differ from another one by upper and lower case alone. The ledger's keys are the ids as
+//! they were sent; for the ids that have capital letters, a second table says where they are.
+
+use redb::{ReadableTable, Table};
+
+type Cases<'t> = Table<'t, &'static str, &'static str>;
+
+/// The id in small letters, where it has others.
+fn small(id: &str) -> Option<String> {
+    id.bytes().any(|byte| byte.is_ascii_uppercase()).then(|| id.to_ascii_lowercase())
+}
+
+/// Notes an id that the ledger gets.
+pub(super) fn note(cases: &mut Cases<'_>, id: &str) -> Result<(), redb::Error> {
+    if let Some(small) = small(id) {
+        cases.insert(small.as_str(), id)?;
+    }
+    Ok(())
+}
+
+/// Forgets an id that the ledger loses.
+pub(super) fn forget(cases: &mut Cases<'_>, id: &str) -> Result<(), redb::Error> {
+    let Some(small) = small(id) else { return Ok(()) };
+    let is_noted = cases.get(small.as_str())?.is_some_and(|noted| noted.value() == id);
+    if is_noted {
+        cases.remove(small.as_str())?;
+    }
+    Ok(())
+}
+
+/// Notes all ids of a ledger from before the second table.
+pub(super) fn note_all(
+    ledger: &impl ReadableTable<&'static str, &'static [u8]>,
+    cases: &mut Cases<'_>,
+) -> Result<(), redb::Error> {
+    for entry in ledger.iter()? {
+        let (id, _) = entry?;
+        note(cases, id.value())?;
+    }
+    Ok(())
+}
+
+/// Whether the ledger has an id that differs from this one by case alone.
+pub(super) fn has(
+    ledger: &impl ReadableTable<&'static str, &'static [u8]>,
+    cases: &impl ReadableTable<&'static str, &'static str>,
+    id: &str,
+) -> Result<bool, redb::Error> {
+    let small = small(id);
+    if let Some(small) = &small
+        && ledger.get(small.as_str())?.is_some()
+    {
+        return Ok(true);
+    }
+    let noted = cases.get(small.as_deref().unwrap_or(id))?;
+    Ok(noted.is_some_and(|noted| noted.value() != id))
+}
