@@ -221,6 +221,7 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     /// A program, started by a guard, whose group also holds a process that would continue without it.
+    #[cfg(target_os = "linux")]
     async fn begun(script: &str) -> (Grouped, u32) {
         let mut group =
             Grouped::spawn_guarded(Command::new("sh").args(["-c", script, "$(touch /no)", "a b"])).expect("it starts");
@@ -230,6 +231,7 @@ mod tests {
         (group, said.trim().parse().unwrap_or_else(|_| panic!("{said:?}")))
     }
 
+    #[cfg(target_os = "linux")]
     async fn ends(pid: u32) {
         let is_gone = || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

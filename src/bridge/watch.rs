@@ -2,11 +2,11 @@
 //! the look every 5 s.
 
 use crate::config::Home;
-use notify::event::EventKind;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use crate::files::watcher::{FolderNotice, FolderWatcher};
+use crate::files::{self, FileStamp};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// Files of `fleet/` itself that the bridge reads; all others there are its own.
@@ -14,7 +14,7 @@ const READ: [&str; 2] = ["looked", "fleet.toml"];
 
 /// Watches the folders.
 pub(super) struct FolderWatch {
-    watcher: Option<RecommendedWatcher>,
+    watcher: Option<FolderWatcher>,
     missing: BTreeSet<PathBuf>,
     files: Arc<Notify>,
     views: Arc<Notify>,
@@ -23,24 +23,15 @@ pub(super) struct FolderWatch {
 impl FolderWatch {
     pub(super) fn new(home: &Home) -> FolderWatch {
         let (files, views) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let (tell_files, tell_views, fleet) = (Arc::clone(&files), Arc::clone(&views), home.fleet());
+        let (tell_files, tell_views) = (Arc::clone(&files), Arc::clone(&views));
         let view_folders = [home.agent_views(), home.handoff_views(), home.errors()];
-        let is_view = {
-            let folders = view_folders.clone();
-            move |path: &PathBuf| folders.iter().any(|folder| path.starts_with(folder))
-        };
-        let is_own = move |path: &PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            path.parent() == Some(&fleet) && !READ.contains(&name)
-        };
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let Some(event) = event.ok().filter(|event| !matches!(event.kind, EventKind::Access(_))) else { return };
-            // Without a path it may be anything.
-            let is_any = event.paths.is_empty();
-            if is_any || event.paths.iter().any(&is_view) {
+        let judge = Judge::new(home.fleet(), view_folders.to_vec());
+        let watcher = FolderWatcher::new(move |seen| {
+            let changed = judge.changed(&seen);
+            if changed.views {
                 tell_views.notify_one();
             }
-            if is_any || event.paths.iter().any(|path| !is_view(path) && !is_own(path)) {
+            if changed.files {
                 tell_files.notify_one();
             }
         });
@@ -54,7 +45,7 @@ impl FolderWatch {
     /// Watches the folders that were not there before.
     pub(super) fn retry(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
-        self.missing.retain(|folder| watcher.watch(folder, RecursiveMode::NonRecursive).is_err());
+        self.missing.retain(|folder| watcher.watch(folder).is_err());
     }
 
     /// Waits until something was dropped or answered, or the settings have changed.
@@ -65,5 +56,82 @@ impl FolderWatch {
     /// Waits until the sidecar's views have changed.
     pub(super) async fn views_changed(&self) {
         self.views.notified().await;
+    }
+}
+
+/// Which of its files the bridge has to read again.
+#[derive(Debug, PartialEq, Eq)]
+struct Changed {
+    files: bool,
+    views: bool,
+}
+
+/// Tells changes that others have made from the bridge's own.
+struct Judge {
+    fleet: PathBuf,
+    view_folders: Vec<PathBuf>,
+    /// What the files that the bridge reads in `fleet/` looked like, for systems that don't say which one has changed.
+    read: Mutex<[Option<FileStamp>; 2]>,
+}
+
+impl Judge {
+    fn new(fleet: PathBuf, view_folders: Vec<PathBuf>) -> Judge {
+        let read = Mutex::new(stamps(&fleet));
+        Judge { fleet, view_folders, read }
+    }
+
+    fn changed(&self, seen: &FolderNotice) -> Changed {
+        // Without a path it may be anything.
+        let Some(path) = seen.path() else { return Changed { files: true, views: true } };
+        let views = self.view_folders.iter().any(|folder| path.starts_with(folder));
+        let is_own = match seen {
+            FolderNotice::In(folder) if *folder == self.fleet => !self.was_read_file_changed(),
+            _ => {
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                path.parent() == Some(&self.fleet) && !READ.contains(&name)
+            }
+        };
+        Changed { files: !views && !is_own, views }
+    }
+
+    fn was_read_file_changed(&self) -> bool {
+        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = stamps(&self.fleet);
+        std::mem::replace(&mut *known, now) != now
+    }
+}
+
+fn stamps(fleet: &Path) -> [Option<FileStamp>; 2] {
+    READ.map(|name| files::file_stamp(&fleet.join(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bridges_own_files_are_no_reason_to_look_also_where_no_file_is_named() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (fleet, views) = (dir.path().join("fleet"), dir.path().join("view/agents"));
+        std::fs::create_dir(&fleet).expect("made");
+        let judge = Judge::new(fleet.clone(), vec![views.clone()]);
+        let told = |seen: FolderNotice| {
+            let Changed { files, views } = judge.changed(&seen);
+            (files, views)
+        };
+        assert_eq!(told(FolderNotice::Lost), (true, true));
+        assert_eq!(told(FolderNotice::In(views.clone())), (false, true));
+        assert_eq!(told(FolderNotice::Came(views.join("a.json"))), (false, true));
+        assert_eq!(told(FolderNotice::In(fleet.join("requests"))), (true, false));
+        assert_eq!(told(FolderNotice::Came(fleet.join("requests/a.json"))), (true, false));
+        assert_eq!(told(FolderNotice::Came(fleet.join("fleet.toml"))), (true, false));
+        assert_eq!(told(FolderNotice::Came(fleet.join("bridge.json"))), (false, false));
+        std::fs::write(fleet.join("bridge.json"), "{}").expect("written");
+        assert_eq!(told(FolderNotice::In(fleet.clone())), (false, false));
+        std::fs::write(fleet.join("looked"), "").expect("written");
+        assert_eq!(told(FolderNotice::In(fleet.clone())), (true, false));
+        assert_eq!(told(FolderNotice::In(fleet.clone())), (false, false), "it is known by now");
+        std::fs::write(fleet.join("fleet.toml"), "").expect("written");
+        assert_eq!(told(FolderNotice::In(fleet)), (true, false));
     }
 }

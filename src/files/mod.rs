@@ -5,6 +5,7 @@ mod folder;
 mod meta;
 mod read;
 mod scratch;
+pub mod watcher;
 pub mod way;
 mod write;
 

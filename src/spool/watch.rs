@@ -5,8 +5,7 @@ use super::dirs::SpoolDir;
 use super::error::Error;
 use super::home::Spool;
 use crate::files;
-use notify::event::{EventKind, ModifyKind, RenameMode};
-use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
+use crate::files::watcher::{FolderNotice, FolderWatcher, SEES_GROWTH};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -38,7 +37,7 @@ pub enum Checked {
 /// Watches the spool, its lanes, and the folders in which documents are awaited.
 #[derive(Debug)]
 pub struct SpoolWatch {
-    watcher: Option<RecommendedWatcher>,
+    watcher: Option<FolderWatcher>,
     shared: Arc<Shared>,
     /// The document folders, each held open if it is watched. While a folder is open, the system can't reuse its inode
     /// number, so tasuki notices when it was removed and created again. `None`: the folder is missing or can't be
@@ -115,10 +114,7 @@ impl SpoolWatch {
     /// How often to call [`SpoolWatch::check`] and to scan without a hint.
     #[must_use]
     pub fn tick(&self) -> Duration {
-        match self.mode() {
-            WatchMode::Armed => Duration::from_secs(5),
-            WatchMode::Poll => Duration::from_secs(1),
-        }
+        tick(self.mode(), SEES_GROWTH || self.folders.is_empty())
     }
 
     /// The tick: checks that the folders we hold open are still those at their paths, and are still watched. If not,
@@ -165,8 +161,7 @@ impl SpoolWatch {
         if self.folders.remove(path).is_some() {
             self.publish_paths(spool);
             if let Some(watcher) = &mut self.watcher {
-                // It may be gone, and its watch with it.
-                let _ = watcher.unwatch(path);
+                watcher.unwatch(path);
             }
         }
     }
@@ -194,14 +189,11 @@ impl SpoolWatch {
         self.shared.hint();
     }
 
-    fn build(&self, spool: &Spool) -> notify::Result<RecommendedWatcher> {
+    fn build(&self, spool: &Spool) -> std::io::Result<FolderWatcher> {
         let shared = Arc::clone(&self.shared);
-        let mut watcher = RecommendedWatcher::new(
-            move |event| shared.on_event(event),
-            Config::default().with_follow_symlinks(false),
-        )?;
+        let mut watcher = FolderWatcher::new(move |seen| shared.on_seen(&seen))?;
         for spool_dir in [SpoolDir::Spool, SpoolDir::Requests, SpoolDir::Events] {
-            watcher.watch(spool.path(spool_dir), RecursiveMode::NonRecursive)?;
+            watcher.watch(spool.path(spool_dir))?;
         }
         Ok(watcher)
     }
@@ -219,7 +211,7 @@ impl SpoolWatch {
             return false;
         }
         let watcher = self.watcher.as_mut();
-        watcher.is_some_and(|watcher| watcher.watch(path, RecursiveMode::NonRecursive).is_ok())
+        watcher.is_some_and(|watcher| watcher.watch(path).is_ok())
     }
 
     /// Tries to watch the document folders that are not watched yet. Returns whether it succeeded for one of them.
@@ -244,18 +236,13 @@ impl SpoolWatch {
 
 impl Shared {
     /// Called on the watcher's thread: sets a flag and wakes, nothing else.
-    fn on_event(&self, event: notify::Result<Event>) {
-        match event {
-            Ok(event) => {
-                let relevant = self.paths.lock().unwrap_or_else(PoisonError::into_inner).is_relevant(&event);
-                if relevant {
-                    self.hint();
-                }
-            }
-            Err(_) => {
-                self.broken.store(true, Ordering::Release);
-                self.hint();
-            }
+    fn on_seen(&self, seen: &FolderNotice) {
+        if *seen == FolderNotice::Broken {
+            self.broken.store(true, Ordering::Release);
+        }
+        let relevant = self.paths.lock().unwrap_or_else(PoisonError::into_inner).is_relevant(seen);
+        if relevant {
+            self.hint();
         }
     }
 
@@ -268,24 +255,25 @@ impl Shared {
 impl Paths {
     /// Whether an event may mean that a new file arrived. What tasuki does itself (reading, moving files out, appending
     /// to the journal) must not count, or every scan would cause the next.
-    fn is_relevant(&self, event: &Event) -> bool {
-        if event.need_rescan() || event.paths.is_empty() {
-            return true;
+    fn is_relevant(&self, seen: &FolderNotice) -> bool {
+        let is_root = |path: &PathBuf| *path == self.spool || self.inside.contains(path);
+        match seen {
+            FolderNotice::Came(path) => {
+                let lies_inside = path.parent().is_some_and(|parent| self.inside.iter().any(|folder| folder == parent));
+                is_root(path) || lies_inside
+            }
+            FolderNotice::Left(path) => is_root(path),
+            // Nobody says whether a file has come or gone: what is taken out of a lane causes one more look.
+            FolderNotice::In(_) | FolderNotice::Lost | FolderNotice::Broken => true,
         }
-        if matches!(event.kind, EventKind::Access(_)) {
-            return false;
-        }
-        // On other systems, events are merged and their kinds mean little.
-        if cfg!(not(target_os = "linux")) {
-            return true;
-        }
-        let brings =
-            !matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)));
-        event.paths.iter().any(|path| {
-            let is_root = *path == self.spool || self.inside.contains(path);
-            let lies_inside = path.parent().is_some_and(|parent| self.inside.iter().any(|folder| folder == parent));
-            is_root || (brings && lies_inside)
-        })
+    }
+}
+
+/// How often to look without a hint. `sees_all`: the system reports all that counts, also the growth of a document.
+fn tick(mode: WatchMode, sees_all: bool) -> Duration {
+    match mode {
+        WatchMode::Armed if sees_all => Duration::from_secs(5),
+        WatchMode::Armed | WatchMode::Poll => Duration::from_secs(1),
     }
 }
 
@@ -297,36 +285,29 @@ fn identity(folder: Option<&OwnedFd>) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use notify::event::Flag;
 
     fn paths() -> Paths {
         Paths { spool: "/h/spool".into(), inside: vec!["/h/spool/requests".into(), "/h/docs".into()] }
     }
 
     #[test]
-    fn a_notice_without_a_path_means_look() {
-        assert!(paths().is_relevant(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
-        assert!(paths().is_relevant(&Event::new(EventKind::Other)));
+    fn only_files_that_arrive_cause_a_hint() {
+        let came = |path: &str| paths().is_relevant(&FolderNotice::Came(path.into()));
+        let left = |path: &str| paths().is_relevant(&FolderNotice::Left(path.into()));
+        assert!(came("/h/spool/requests/a.json") && came("/h/docs/a.md"));
+        assert!(left("/h/spool/requests") && left("/h/spool") && came("/h/spool/requests"));
+        assert!(!left("/h/spool/requests/a.json") && !left("/h/docs/a.md"));
+        assert!(!came("/h/spool/journal.jsonl"));
+        for seen in [FolderNotice::In("/h/spool/requests".into()), FolderNotice::Lost, FolderNotice::Broken] {
+            assert!(paths().is_relevant(&seen), "{seen:?}");
+        }
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
-    fn only_files_that_arrive_cause_a_hint() {
-        use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, RemoveKind};
-        let event = |kind, path: &str| Event::new(kind).add_path(path.into());
-        let to = EventKind::Modify(ModifyKind::Name(RenameMode::To));
-        let from = EventKind::Modify(ModifyKind::Name(RenameMode::From));
-        let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
-        assert!(paths().is_relevant(&event(to, "/h/spool/requests/a.json")));
-        assert!(paths().is_relevant(&event(EventKind::Create(CreateKind::File), "/h/docs/a.md")));
-        assert!(paths().is_relevant(&event(data, "/h/docs/a.md")));
-        assert!(paths().is_relevant(&event(from, "/h/spool/requests")));
-        assert!(paths().is_relevant(&event(EventKind::Remove(RemoveKind::Folder), "/h/spool/requests")));
-        assert!(!paths().is_relevant(&event(from, "/h/spool/requests/a.json")));
-        assert!(!paths().is_relevant(&event(EventKind::Remove(RemoveKind::File), "/h/spool/requests/a.json")));
-        assert!(!paths().is_relevant(&event(data, "/h/spool/journal.jsonl")));
-        let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        assert!(!paths().is_relevant(&event(closed, "/h/spool/requests/a.json")));
+    fn a_document_whose_growth_is_not_reported_is_looked_at_every_second() {
+        assert_eq!(tick(WatchMode::Armed, true), Duration::from_secs(5));
+        assert_eq!(tick(WatchMode::Armed, false), Duration::from_secs(1));
+        assert_eq!(tick(WatchMode::Poll, true), Duration::from_secs(1));
     }
 
     /// The watcher's thread is still busy with the first event when more come than its queue can hold: the important
@@ -391,7 +372,7 @@ mod tests {
         let mut spool = Spool::open(&dir.path().join("home")).expect("a new home");
         let mut watch = SpoolWatch::new(&spool);
         assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
-        watch.shared.on_event(Err(notify::Error::generic("lost")));
+        watch.shared.on_seen(&FolderNotice::Broken);
         assert_eq!(watch.check(&mut spool).expect("armed again"), Checked::Rescan);
         assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
     }

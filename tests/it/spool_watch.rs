@@ -4,8 +4,9 @@ use crate::support::home::TestHome;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
+use tasuki::files::watcher::SEES_GROWTH;
 use tasuki::spool::watch::{Checked, Hints, WatchMode};
-use tasuki::spool::{ErrorKind, Lane, SpoolWatch};
+use tasuki::spool::{ErrorKind, Lane, Spool, SpoolWatch};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -42,7 +43,8 @@ async fn a_file_that_arrives_gives_a_hint_and_taking_it_gives_none() {
     }
     home.put("spool/journal.jsonl", b"{}\n");
     let silence = tokio::time::timeout(Duration::from_millis(300), hints.next()).await;
-    assert!(silence.is_err(), "our own work gives no hint");
+    // Else a file that goes can't be told from a file that comes, and causes one more look.
+    assert!(silence.is_err() || !SEES_GROWTH, "our own work gives no hint");
 }
 
 #[tokio::test]
@@ -55,7 +57,9 @@ async fn a_file_written_in_place_gives_a_hint_when_it_grows() {
     hinted(&hints).await;
     quiet(&hints).await;
     home.put("spool/requests/a.json", b"{}");
-    hinted(&hints).await;
+    if SEES_GROWTH {
+        hinted(&hints).await;
+    }
 }
 
 #[tokio::test]
@@ -111,4 +115,25 @@ async fn document_folders_give_hints_while_they_are_watched() {
     quiet(&hints).await;
     home.put("docs/c.md", b"# It");
     assert!(tokio::time::timeout(Duration::from_millis(300), hints.next()).await.is_err());
+}
+
+/// As below `/tmp` on macOS.
+#[tokio::test]
+async fn a_home_below_a_linked_folder_gives_hints() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+    fs::create_dir(&real).expect("made");
+    fs::set_permissions(&real, Permissions::from_mode(0o700)).expect("closed");
+    std::os::unix::fs::symlink(&real, &link).expect("linked");
+    let spool = Spool::open(&link.join("home")).expect("a new home");
+    let mut watch = SpoolWatch::new(&spool);
+    let hints = watch.hints();
+    let docs = link.join("docs");
+    fs::create_dir(&docs).expect("made");
+    watch.watch_dir(&spool, &docs);
+    for path in [link.join("home/spool/requests/a.json"), docs.join("a.md")] {
+        quiet(&hints).await;
+        fs::write(path, "{}").expect("written");
+        hinted(&hints).await;
+    }
 }

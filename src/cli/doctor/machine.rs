@@ -3,6 +3,7 @@
 use super::check::Check;
 use super::ground::DoctorFacts;
 use crate::clock::Clock;
+use crate::files::watcher::{FolderWatcher, SEES_GROWTH};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use std::path::{Path, PathBuf};
@@ -129,6 +130,8 @@ struct Limits {
     watches: Option<u64>,
     queued: Option<u64>,
     open_files: Option<u64>,
+    /// The system also reports that a file grows.
+    sees_growth: bool,
 }
 
 /// Checks the limits that matter to the sidecar.
@@ -142,14 +145,14 @@ pub(super) fn limits(ground: &DoctorFacts) -> Vec<Check> {
         watches: setting("max_user_watches"),
         queued: setting("max_queued_events"),
         open_files: ground.process.and_then(open_files_of).or(own),
+        sees_growth: SEES_GROWTH,
     })
 }
 
 /// Tries to add one more watch: the use of watches by all programs together is unknown.
 fn one_more_watch(place: &Path) -> Result<(), String> {
-    use notify::{RecursiveMode, Watcher};
-    let mut watcher = notify::recommended_watcher(|_| {}).map_err(|error| error.to_string())?;
-    watcher.watch(place, RecursiveMode::NonRecursive).map_err(|error| error.to_string())
+    let watched = FolderWatcher::new(|_| {}).and_then(|mut watcher| watcher.watch(place));
+    watched.map_err(|error| error.to_string())
 }
 
 /// The soft limit on open files that a process has.
@@ -163,6 +166,16 @@ fn open_files_of(pid: u32) -> Option<u64> {
 fn judge_limits(limits: &Limits) -> Vec<Check> {
     let set = |name: &str, value: &str| format!("sysctl fs.inotify.{name}={value} (and in /etc/sysctl.d for good)");
     let watches = match (&limits.refused, limits.watches, limits.queued) {
+        (Some(why), _, _) if !limits.sees_growth => Check::warn(
+            "limits.watches",
+            format!("the kernel queue can't watch a folder ({why}): the sidecar would poll every second instead"),
+            format!("raise the limit on open files: ulimit -n {}", 2 * OPEN_FILES),
+        ),
+        (None, _, _) if !limits.sees_growth => Check::ok(
+            "limits.watches",
+            "the kernel queue reports files that arrive, at the cost of one open file for each watched folder; while a \
+             document is awaited, the sidecar looks at it every second",
+        ),
         (Some(why), _, _) => Check::warn(
             "limits.inotify",
             format!("no more watches are available ({why}): the sidecar would poll every second instead"),

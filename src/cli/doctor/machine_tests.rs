@@ -29,12 +29,23 @@ fn each_state_of_a_disk_has_its_judgement() {
 
 #[test]
 fn each_limit_has_its_judgement() {
-    let good = Limits { refused: None, watches: Some(65_536), queued: Some(16_384), open_files: Some(1_024) };
+    let good = Limits {
+        refused: None,
+        watches: Some(65_536),
+        queued: Some(16_384),
+        open_files: Some(1_024),
+        sees_growth: true,
+    };
     let judge = |limits: Limits| bad(judge_limits(&limits));
     assert_eq!(judge(good.clone()), []);
     assert_eq!(judge(Limits { refused: Some("too many".to_owned()), ..good }), one("limits.inotify", CheckState::Warn));
     assert_eq!(judge(Limits { watches: Some(8), ..good.clone() }), one("limits.inotify", CheckState::Warn));
     assert_eq!(judge(Limits { queued: Some(16), ..good.clone() }), one("limits.inotify", CheckState::Warn));
+    let queue = Limits { watches: None, queued: None, sees_growth: false, ..good.clone() };
+    assert_eq!(judge(queue.clone()), []);
+    assert!(judge_limits(&queue)[0].said.contains("every second"), "it says what it costs");
+    let refused = Limits { refused: Some("too many".to_owned()), ..queue };
+    assert_eq!(judge(refused), one("limits.watches", CheckState::Warn));
     assert_eq!(judge(Limits { open_files: Some(64), ..good }), one("limits.open_files", CheckState::Warn));
 }
 

@@ -171,7 +171,11 @@ fn watch(facts: &Facts) -> Check {
     let id = "sidecar.watch";
     if facts.view.watch == Watch::Poll {
         let said = "the sidecar can't watch its folders and polls every second: it works, but answers later";
-        return Check::warn(id, said, "see limits.inotify; network file systems do not support watches");
+        return Check::warn(
+            id,
+            said,
+            "see limits.inotify or limits.watches; network file systems do not support watches",
+        );
     }
     Check::ok(id, "the system notifies the sidecar of new files")
 }

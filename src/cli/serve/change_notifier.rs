@@ -3,9 +3,9 @@
 
 use crate::cli::output::eprint_quietly;
 use crate::config::Home;
-use notify::event::EventKind;
-use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
-use std::path::{Path, PathBuf};
+use crate::files::watcher::{FolderNotice, FolderWatcher};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -18,17 +18,24 @@ const DEAF: Duration = Duration::from_millis(5);
 pub(super) struct ChangeNotifier {
     results: Arc<watch::Sender<()>>,
     journal: Arc<watch::Sender<()>>,
-    watcher: Option<RecommendedWatcher>,
+    watcher: Option<FolderWatcher>,
 }
 
 impl ChangeNotifier {
     /// Watches the answers and the journal of a home. If that is not possible, waiting tasks look more often.
     pub(super) fn arm(home: &Home) -> ChangeNotifier {
         let (results, journal) = (Arc::new(watch::Sender::new(())), Arc::new(watch::Sender::new(())));
-        let folders = (home.spool().join("results"), home.spool());
+        let (spool, answers) = (home.spool(), home.spool().join("results"));
         let sender =
-            ChangeSender { results: Arc::clone(&results), journal: Arc::clone(&journal), answers: folders.0.clone() };
-        let watcher = watch(sender, &[&folders.0, &folders.1])
+            ChangeSender { results: Arc::clone(&results), journal: Arc::clone(&journal), answers: answers.clone() };
+        let armed = || -> io::Result<FolderWatcher> {
+            let mut watcher = FolderWatcher::new(move |seen| sender.take(&seen))?;
+            watcher.watch(&answers)?;
+            watcher.watch(&spool)?;
+            watcher.watch_growth(&spool.join("journal.jsonl"));
+            Ok(watcher)
+        };
+        let watcher = armed()
             .map_err(|error| {
                 eprint_quietly(&format!(
                     "tasuki: Can't watch the spool for changes: {error}. Polling the spool instead."
@@ -54,13 +61,6 @@ impl ChangeNotifier {
     }
 }
 
-fn watch(sender: ChangeSender, folders: &[&Path]) -> notify::Result<RecommendedWatcher> {
-    let config = Config::default().with_follow_symlinks(false);
-    let mut watcher = RecommendedWatcher::new(move |event| sender.take(event), config)?;
-    folders.iter().try_for_each(|folder| watcher.watch(folder, RecursiveMode::NonRecursive))?;
-    Ok(watcher)
-}
-
 struct ChangeSender {
     results: Arc<watch::Sender<()>>,
     journal: Arc<watch::Sender<()>>,
@@ -68,21 +68,13 @@ struct ChangeSender {
 }
 
 impl ChangeSender {
-    /// Called on the watcher's thread. Reads must not count, because we cause them.
-    fn take(&self, event: notify::Result<Event>) {
-        let Ok(event) = event else {
-            self.results.send_replace(());
-            self.journal.send_replace(());
-            return;
-        };
-        if matches!(event.kind, EventKind::Access(_)) {
-            return;
-        }
-        let is_answer = |path: &PathBuf| path.starts_with(&self.answers);
-        if event.paths.is_empty() || event.paths.iter().any(is_answer) {
+    /// Called on the watcher's thread.
+    fn take(&self, seen: &FolderNotice) {
+        let is_answer = seen.path().map(|path| path.starts_with(&self.answers));
+        if is_answer != Some(false) {
             self.results.send_replace(());
         }
-        if event.paths.is_empty() || !event.paths.iter().all(is_answer) {
+        if is_answer != Some(true) {
             self.journal.send_replace(());
         }
     }

@@ -2,8 +2,8 @@
 //! into a pipe that the loop polls; if the pipe is full, the loop wakes anyway.
 
 use crate::cli::interrupts;
+use crate::files::watcher::FolderWatcher;
 use nix::sys::signal::Signal;
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -48,7 +48,7 @@ impl SleepWaker {
 pub(super) struct Wake {
     waker: SleepWaker,
     ear: UnixStream,
-    watcher: Option<RecommendedWatcher>,
+    watcher: Option<FolderWatcher>,
     watched: Vec<PathBuf>,
 }
 
@@ -69,12 +69,7 @@ impl Wake {
         })?;
         let hinted = waker.clone();
         // Without watches the loop checks at intervals.
-        let watcher = notify::recommended_watcher(move |event| {
-            if is_change(&event) {
-                hinted.set(&hinted.flags.changed);
-            }
-        })
-        .ok();
+        let watcher = FolderWatcher::new(move |_| hinted.set(&hinted.flags.changed)).ok();
         Ok(Wake { waker, ear, watcher, watched: Vec::new() })
     }
 
@@ -118,11 +113,6 @@ impl AsFd for Wake {
     }
 }
 
-/// Opening or reading a file is not a change: `top` does that itself.
-fn is_change(event: &notify::Result<Event>) -> bool {
-    !matches!(event, Ok(Event { kind: EventKind::Access(_), .. }))
-}
-
-fn arm(watcher: Option<&mut RecommendedWatcher>, folder: &Path) -> bool {
-    watcher.is_some_and(|watcher| watcher.watch(folder, RecursiveMode::NonRecursive).is_ok())
+fn arm(watcher: Option<&mut FolderWatcher>, folder: &Path) -> bool {
+    watcher.is_some_and(|watcher| watcher.watch(folder).is_ok())
 }
