@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bridges_own_files_are_no_reason_to_look_also_where_no_file_is_named() {
+    fn the_bridges_own_files_cause_no_look_even_where_no_file_is_named() {
         let dir = tempfile::tempdir().expect("a folder");
         let (fleet, views) = (dir.path().join("fleet"), dir.path().join("view/agents"));
         std::fs::create_dir(&fleet).expect("made");

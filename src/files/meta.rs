@@ -32,6 +32,12 @@ impl FileStamp {
     }
 }
 
+/// Whether two paths lead to the same place, also over links: on macOS `/tmp` is one.
+#[must_use]
+pub fn lead_to_same(one: &Path, other: &Path) -> bool {
+    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
 /// The stamp of a file; none if it does not exist.
 #[must_use]
 pub fn file_stamp(path: &Path) -> Option<FileStamp> {

@@ -10,7 +10,7 @@ pub mod way;
 mod write;
 
 pub use folder::{is_not_a_dir, is_plain, make_dir_at, names, open_dir, open_dir_at, open_listing};
-pub use meta::{FileStamp, Meta, file_stamp, meta, meta_at};
+pub use meta::{FileStamp, Meta, file_stamp, lead_to_same, meta, meta_at};
 pub use read::{Unfit, check_readable, open, read_at};
 pub use scratch::scratch_name;
 pub use write::{Grade, create_at, open_to_overwrite, remove_at, rename_new, replace_at, swap, sync_folder};

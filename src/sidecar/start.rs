@@ -25,6 +25,7 @@ use crate::core::state::State;
 use crate::core::text::sanitise;
 use crate::core::time::Now;
 use crate::exit;
+use crate::files;
 use crate::runner::Runner;
 use crate::service::watchdog::{StartReporter, Watchdog};
 use crate::spool::{ErrorKind, Journal, Spool, SpoolWatch};
@@ -217,8 +218,7 @@ fn warn_of_another_server(socket: &Socket) {
     let around = std::env::var("TMUX").unwrap_or_default();
     let Some(around) = around.split(',').next().filter(|path| !path.is_empty()) else { return };
     let default = tmux::examine::socket_path(socket, std::env::var_os("TMUX_TMPDIR"));
-    let is_same = default == Path::new(around)
-        || matches!((default.canonicalize(), Path::new(around).canonicalize()), (Ok(one), Ok(other)) if one == other);
+    let is_same = files::lead_to_same(&default, Path::new(around));
     if matches!(socket, Socket::Default) && !is_same {
         let (socket, pane_socket) = (default.display().to_string(), sanitise(around));
         tracing::warn!(

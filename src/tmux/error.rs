@@ -1,5 +1,6 @@
 //! Why a question to tmux has no answer.
 
+use super::socket::SocketPathTooLong;
 use crate::core::pane::{PaneRef, Refusal};
 use std::io;
 
@@ -12,6 +13,9 @@ pub enum Error {
     /// No tmux server that can be used runs.
     #[error("no tmux server can be used ({0}); start tmux, or check --tmux")]
     NoServer(String),
+    /// No server can be reached at a path as long as this.
+    #[error("{0}; {fix}", fix = SocketPathTooLong::FIX)]
+    SocketPath(#[from] SocketPathTooLong),
     /// The connection was lost, or did not come in time.
     #[error("tmux does not answer now ({0}); nothing was changed")]
     NotConnected(String),

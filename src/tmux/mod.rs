@@ -60,7 +60,7 @@ pub use pane::{Capture, PaneRow};
 pub use placeholder::PaneLocation;
 pub use plan::{Input, TypePlan};
 pub use probe::Version;
-pub use socket::{Socket, SocketOptions};
+pub use socket::{LONGEST_SOCKET_PATH, Socket, SocketOptions, SocketPathTooLong, check_length};
 
 use server_lock::ServerLock;
 use std::path::PathBuf;

@@ -11,6 +11,7 @@ use super::owner;
 use super::probe::{self, ProbeResult, SocketState, Version};
 use super::pty::PtyClient;
 use super::server_lock::{self, ServerLock};
+use super::socket::check_length;
 use super::started::is_our_client;
 use super::{Error, ServerInfo, SocketOptions, TmuxNotice, server};
 use nix::sys::signal::{Signal, kill};
@@ -109,6 +110,8 @@ impl Shared {
 }
 
 pub(super) fn start(options: SocketOptions, notices: mpsc::Sender<TmuxNotice>) -> Result<Arc<Shared>, Error> {
+    let socket = probe::socket_path(&options.socket);
+    check_length(&socket)?;
     let (pipe, waker) = UnixStream::pair().map_err(Error::Thread)?;
     pipe.set_nonblocking(true).map_err(Error::Thread)?;
     waker.set_nonblocking(true).map_err(Error::Thread)?;
@@ -118,7 +121,6 @@ pub(super) fn start(options: SocketOptions, notices: mpsc::Sender<TmuxNotice>) -
         stop: AtomicBool::new(false),
         wake: waker,
     });
-    let socket = probe::socket_path(&options.socket);
     let notices = NoticeQueue::new(notices);
     let now = Instant::now();
     let mut supervisor =

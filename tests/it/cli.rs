@@ -67,6 +67,18 @@ fn without_a_sidecar_commands_end_with_69_and_nothing_is_dropped() {
 }
 
 #[test]
+fn a_socket_whose_path_is_too_long_for_the_system_is_refused_with_path_length_and_limit() {
+    let home = FakeHome::new();
+    let socket = format!("/tmp/{}", "s".repeat(200));
+    let output = home.run(&["run", "--tmux", &socket]);
+    assert_eq!(code(&output), 78, "{}", err(&output));
+    let limit = if cfg!(target_os = "linux") { "at most 107" } else { "at most 103" };
+    for part in [socket.as_str(), "205 bytes", limit, "--tmux", "TMUX_TMPDIR"] {
+        assert!(err(&output).contains(part), "{part}: {}", err(&output));
+    }
+}
+
+#[test]
 fn a_refusal_is_said_with_its_exact_message() {
     let error = json!({"code": "no_persona", "message": "Agent has no persona", "hint": "Give it one."});
     for (status, exit) in [(400, 1), (403, 77), (409, 1), (503, 75)] {

@@ -1,10 +1,11 @@
 //! The configuration: every key has a default, and what is wrong is named with its line.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 use tasuki::config::{Config, ConfigError, EXAMPLE, Home, OperatorCommand, Target};
+use tasuki::spool::Spool;
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(Path::new("/h/config.toml"), text)
@@ -151,6 +152,31 @@ fn all_paths_lie_below_the_home() {
         assert_eq!(path, Path::new("/h/x").join(below));
     }
     assert!(Home::at(Path::new("relative")).expect("made absolute").root().is_absolute());
+}
+
+/// As on macOS, where `/tmp` and `/var` are links: the home has one path, whichever way leads to it.
+#[test]
+fn a_home_below_a_linked_folder_is_resolved_once() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let real = dir.path().canonicalize().expect("there").join("real");
+    let link = dir.path().join("link");
+    fs::DirBuilder::new().mode(0o700).create(&real).expect("made");
+    std::os::unix::fs::symlink(&real, &link).expect("linked");
+    let missing = Home::at(&link.join("new/home")).expect("resolved");
+    assert_eq!(missing.root(), real.join("new/home"), "it need not exist");
+    let spool = Spool::open(&link.join("new/home")).expect("a new home");
+    assert_eq!(spool.home(), missing.root());
+    for way in [link.join("new/home"), link.join("new/./home/"), link.join("../link/new/home"), real.join("new/home")] {
+        assert_eq!(Home::at(&way).expect("resolved"), missing, "{}", way.display());
+    }
+    let entrance = dir.path().join("entrance");
+    std::os::unix::fs::symlink(missing.root(), &entrance).expect("linked");
+    let home = Home::at(&entrance).expect("resolved");
+    assert_eq!(home, missing, "the home itself is behind a link");
+    // The link leads elsewhere later: the home that was checked stays.
+    fs::remove_file(&link).expect("removed");
+    std::os::unix::fs::symlink(dir.path(), &link).expect("linked");
+    assert_eq!(Spool::open(home.root()).expect("the same home").home(), missing.root());
 }
 
 #[test]

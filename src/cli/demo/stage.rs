@@ -7,6 +7,7 @@ use crate::config::Home;
 use crate::core::text::sanitise;
 use crate::exit;
 use crate::process;
+use crate::tmux::LONGEST_SOCKET_PATH;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest path that a Unix socket can have is 107 bytes on Linux and 103 on macOS; this leaves room for our names.
-const LONGEST_BASE: usize = 70;
+/// The longest path of a folder for the demo, in bytes; this leaves room for our names down to the server's socket.
+const LONGEST_BASE: usize = LONGEST_SOCKET_PATH - 33;
 
 /// How long one tmux command may take.
 const TMUX_LIMIT: Duration = Duration::from_secs(5);

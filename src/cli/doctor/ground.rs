@@ -79,11 +79,6 @@ impl DoctorFacts {
     }
 }
 
-/// Whether two paths lead to the same file.
-pub(super) fn is_same(one: &Path, other: &Path) -> bool {
-    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
-}
-
 /// Whether a process is a sidecar: its program has our name, and one of its arguments is `run`.
 fn is_sidecar(pid: u32) -> bool {
     let Some(argv) = process::argv(pid) else { return false };

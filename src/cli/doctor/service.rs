@@ -2,9 +2,10 @@
 
 use super::super::service::{ManagedService, ManagerKind, status};
 use super::check::Check;
-use super::ground::{DoctorFacts, is_same};
+use super::ground::DoctorFacts;
 use crate::cli::client::SidecarPresence;
 use crate::cli::view;
+use crate::files;
 use crate::service::{SIDECAR, unit};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -110,7 +111,7 @@ fn written(facts: &Facts) -> Check {
         let said = format!("{file} uses another home: {}", home.map_or("the default one", String::as_str));
         return Check::warn(id, said, again);
     }
-    if !facts.program.as_ref().is_some_and(|own| is_same(own, &program)) {
+    if !facts.program.as_ref().is_some_and(|own| files::lead_to_same(own, &program)) {
         return Check::warn(
             id,
             format!("{file} starts another program than this command: {}", program.display()),

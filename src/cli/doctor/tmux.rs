@@ -1,12 +1,13 @@
 //! Checks the tmux program and the server that the sidecar uses, and says how that server was chosen.
 
 use super::check::Check;
-use super::ground::{DoctorFacts, is_same};
+use super::ground::DoctorFacts;
 use crate::core::text::shell_word;
+use crate::files;
 use crate::process;
 use crate::publish;
 use crate::tmux::examine::{self, Program, Server};
-use crate::tmux::{Socket, Version};
+use crate::tmux::{self, Socket, SocketPathTooLong, Version};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -104,6 +105,9 @@ fn program(facts: &Facts) -> Check {
 fn socket(facts: &Facts) -> Check {
     let id = "tmux.socket";
     let (socket, chosen) = (facts.place.socket.display(), facts.place.chosen);
+    if let Err(error) = tmux::check_length(&facts.place.socket) {
+        return Check::fail(id, format!("{error}, chosen {chosen}"), SocketPathTooLong::FIX);
+    }
     match &facts.server {
         Some(Server::Foreign { path, .. }) if facts.open_way.as_ref() == Some(path) => {
             return Check::skipped(id, "not checked: other users could replace it, see paths.above");
@@ -112,7 +116,7 @@ fn socket(facts: &Facts) -> Check {
         _ => {}
     }
     match &facts.own {
-        Some(own) if !is_same(own, &facts.place.socket) => {
+        Some(own) if !files::lead_to_same(own, &facts.place.socket) => {
             let said = format!(
                 "this shell is on the tmux server {}, but tasuki uses {socket}, chosen {chosen}",
                 own.display()
@@ -132,6 +136,9 @@ fn server(facts: &Facts) -> Vec<Check> {
     let socket = facts.place.socket.display();
     let word = shell_word(&socket.to_string());
     let begin = format!("start a server: tmux -S {word} new-session -d");
+    if tmux::check_length(&facts.place.socket).is_err() {
+        return vec![Check::skipped(id, "no server can be reached at so long a path, see tmux.socket")];
+    }
     let Some(server) = &facts.server else {
         return vec![Check::skipped(id, "the server can't be checked without tmux")];
     };
@@ -205,6 +212,16 @@ mod tests {
 
     fn failed(facts: &Facts) -> Vec<String> {
         judge(facts).into_iter().filter(|check| check.state == CheckState::Fail).map(|check| check.id).collect()
+    }
+
+    #[test]
+    fn a_socket_path_that_is_too_long_is_named_with_its_length_and_the_limit() {
+        let mut facts = facts(there("3.4"), Some(Server::None { is_left_over: false }));
+        facts.place.socket = format!("/tmp/{}", "a".repeat(200)).into();
+        assert_eq!(failed(&facts), ["tmux.socket"]);
+        let said = &judge(&facts)[1].said;
+        let limit = tmux::LONGEST_SOCKET_PATH.to_string();
+        assert!(["205 bytes", limit.as_str(), "/tmp/aaa"].iter().all(|part| said.contains(part)), "{said}");
     }
 
     #[test]

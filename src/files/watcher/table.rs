@@ -16,7 +16,7 @@ pub(super) trait Kernel {
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The key of the next file; none is used again, so a late notice can't be taken for one of another file.
+    /// The key of the next file. No key is used again: a late notice must not count for another file.
     next: usize,
     folders: BTreeMap<PathBuf, Watched>,
     /// Files whose growth counts; none where the file does not exist.
@@ -30,14 +30,14 @@ struct Watched {
 }
 
 impl Table {
-    /// Watches a folder. One that is watched already is opened again.
+    /// Watches a folder. A folder that is watched already is opened again.
     pub(super) fn watch(&mut self, kernel: &impl Kernel, folder: &Path) -> io::Result<()> {
         let watched = self.begin(kernel, files::open_dir(folder)?)?;
         self.folders.insert(folder.to_owned(), watched);
         Ok(())
     }
 
-    /// Watches a file, also one that does not exist yet if its folder is watched.
+    /// Watches a file. It need not exist yet if its folder is watched.
     pub(super) fn watch_growth(&mut self, kernel: &impl Kernel, file: &Path) {
         self.files.insert(file.to_owned(), None);
         self.renew(kernel, file);
