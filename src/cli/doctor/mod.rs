@@ -2,7 +2,7 @@
 //! it changes nothing, except that it writes a test event for each hook, which the sidecar never reads, and removes it.
 //!
 //! `ground` gathers what several checks need. `paths`, `data`, `tmux`, `sidecar`, `machine`, `hooks` (with `fire`),
-//! `programs` and `service` each gather facts and judge them with a pure function. `fleet` has another program look.
+//! `programs`, `privacy` and `service` each gather facts and judge them with a pure function. `fleet` has another program look.
 //! `check` is one finding, and says which findings follow from another. `repair` is `--fix`, `report` prints, and `delivery` checks what one handoff's
 //! delivery needs.
 //!
@@ -19,6 +19,7 @@ mod ground;
 mod hooks;
 mod machine;
 mod paths;
+mod privacy;
 mod programs;
 mod repair;
 mod report;
@@ -81,8 +82,9 @@ type Look = fn(&DoctorFacts) -> Vec<Check>;
 const FLEET: &str = "fleet";
 
 /// Every check, in the order in which the findings are printed.
-const LOOKS: [(&str, Look); 13] = [
+const LOOKS: [(&str, Look); 14] = [
     ("paths", paths::look),
+    ("privacy", privacy::look),
     ("data", data::look),
     ("tmux", tmux::look),
     ("sidecar", sidecar::look),
