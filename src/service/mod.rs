@@ -54,6 +54,37 @@ pub struct Plan {
     pub log: PathBuf,
 }
 
+/// What a service's file that tasuki wrote says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    pub words: Vec<String>,
+    /// The variables from the shell in which it was written.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Written {
+    /// The plan by which a file would say the same; none if its command line is not as tasuki writes it. `log`: where
+    /// launchd writes what the program says.
+    #[must_use]
+    pub fn plan(&self, service: &'static ServiceProgram, log: PathBuf) -> Option<Plan> {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        let (program, home, tmux) = match words.as_slice() {
+            [program, "--home", home, "run"] => (program, home, None),
+            [program, "--home", home, "run", "--tmux", tmux] => (program, home, Some((*tmux).to_owned())),
+            _ => return None,
+        };
+        Some(Plan {
+            service,
+            program: PathBuf::from(program),
+            home: PathBuf::from(home),
+            tmux,
+            environment: self.environment.iter().cloned().collect(),
+            starts_server: false,
+            log,
+        })
+    }
+}
+
 /// Why a value can't be written into such a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} can't be written into a service file: {why}. Nothing was changed")]

@@ -1,6 +1,6 @@
 //! launchd's property list. The packaged file is the template, so that both say the same.
 
-use super::{Plan, UnfitValue, text};
+use super::{Plan, UnfitValue, Written, text};
 
 /// The last line of the variables in the template: what tells the program that launchd has started it.
 const MANAGER: &str = "    <key>TASUKI_SERVICE</key>\n    <string>launchd</string>\n";
@@ -30,6 +30,49 @@ pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
         .replace(MANAGER, &format!("{MANAGER}{variables}"))
         .replace("<plist ", &format!("{note}<plist "))
         .replace(&packaged, &words))
+}
+
+/// Reads a property list that [`render`] wrote; `None` for any other, or if a person has changed its form since.
+#[must_use]
+pub fn read(list: &str) -> Option<Written> {
+    let words = elements(section(list, "ProgramArguments", "array")?)?;
+    let words: Option<Vec<String>> = words.into_iter().map(|(tag, text)| (tag == "string").then_some(text)).collect();
+    let mut environment = Vec::new();
+    let variables = elements(section(list, "EnvironmentVariables", "dict")?)?;
+    for pair in variables.chunks(2) {
+        let [(key, name), (string, value)] = pair else { return None };
+        if key != "key" || string != "string" {
+            return None;
+        }
+        // This one comes with the template.
+        if name != "TASUKI_SERVICE" {
+            environment.push((name.clone(), value.clone()));
+        }
+    }
+    Some(Written { words: words.filter(|words| !words.is_empty())?, environment })
+}
+
+/// What is in the element that follows a key. No text can hold its end, because `<` is escaped in texts.
+fn section<'a>(list: &'a str, key: &str, tag: &str) -> Option<&'a str> {
+    let (_, after) = list.split_once(&format!("<key>{key}</key>"))?;
+    let (inside, _) = after.trim_start().strip_prefix(&format!("<{tag}>"))?.split_once(&format!("</{tag}>"))?;
+    Some(inside)
+}
+
+/// Elements that hold a text only, each with its tag.
+fn elements(inside: &str) -> Option<Vec<(String, String)>> {
+    let (mut elements, mut rest) = (Vec::new(), inside.trim());
+    while !rest.is_empty() {
+        let (tag, after) = rest.strip_prefix('<')?.split_once('>')?;
+        let (text, after) = after.split_once(&format!("</{tag}>"))?;
+        elements.push((tag.to_owned(), unescaped(text)));
+        rest = after.trim_start();
+    }
+    Some(elements)
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
 /// The template without its comments, which describe the packaged file and not the generated one.
@@ -65,6 +108,32 @@ mod tests {
             "{list}"
         );
         assert_eq!(list.matches("<string>/Users/ada/log</string>").count(), 2, "{list}");
+    }
+
+    #[test]
+    fn a_written_list_can_be_read_again_and_would_be_written_as_it_is() {
+        for tmux in [None, Some("work".to_owned())] {
+            let plan = Plan {
+                service: &SIDECAR,
+                program: PathBuf::from("/opt/my tools/tasuki"),
+                home: PathBuf::from("/Users/ada/a & <b> &lt; </array>"),
+                tmux,
+                environment: BTreeMap::from(
+                    ["PATH", "TASUKI_LOG"].map(|name| (name.to_owned(), "/a b:/c&d".to_owned())),
+                ),
+                starts_server: false,
+                log: PathBuf::from("/Users/ada/log"),
+            };
+            let list = render(&plan).expect("fit");
+            let written = read(&list).expect("ours");
+            assert_eq!(Ok(&written.words), plan.words().as_ref());
+            assert_eq!(written.environment, plan.environment.clone().into_iter().collect::<Vec<_>>());
+            assert_eq!(written.plan(&SIDECAR, plan.log.clone()), Some(plan));
+        }
+        assert_eq!(read(SIDECAR.list_template).map(|written| written.words.len()), Some(2), "the packaged one");
+        for other in ["", "<plist/>", "<key>ProgramArguments</key><array><integer>1</integer></array>"] {
+            assert_eq!(read(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! systemd's unit. The packaged file is the template, so that both say the same.
 
-use super::{Plan, UnfitValue};
+use super::{Plan, UnfitValue, Written};
 
 /// Lines that confine everything that the program starts.
 const CONFINING: [&str; 8] = [
@@ -42,13 +42,6 @@ pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
         }
     }
     Ok(unit)
-}
-
-/// What a unit that was written by [`render`] says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    pub words: Vec<String>,
-    pub environment: Vec<(String, String)>,
 }
 
 /// Reads a unit that [`render`] wrote; `None` for any other unit, or if a person has changed it since.

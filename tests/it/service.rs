@@ -4,6 +4,8 @@
 use super::support::said::{err, out};
 use super::support::service_user::{ServiceUser, packaging, property_list, systemd_finds_nothing_wrong};
 use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 
 fn user() -> ServiceUser {
     ServiceUser::new(env!("CARGO_BIN_EXE_tasuki"), "tasuki.service", "/srv/a home")
@@ -152,6 +154,55 @@ fn what_launchd_refuses_for_another_reason_is_told_at_once() {
     let output = user.run(&["install", "--manager", "launchd"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("Bootstrap failed: 125"), "{}", err(&output));
+}
+
+#[test]
+fn doctor_knows_launchds_agent_its_file_its_state_and_its_path() {
+    let home = super::support::fake_sidecar::FakeHome::new();
+    let path = home.path().display().to_string();
+    let user = ServiceUser::new(env!("CARGO_BIN_EXE_tasuki"), "tasuki.service", &path);
+    // A process that is named like a sidecar, so that what is wrong with the service follows from nothing else. It ends
+    // with its input.
+    let mut sidecar = Command::new("sh");
+    sidecar.arg0("tasuki").args(["-c", "read line; :", "run"]).stdin(Stdio::piped());
+    let mut sidecar = sidecar.spawn().expect("a shell");
+    user.play_launchd(0, 0);
+    let found = || -> Vec<(String, String, String)> {
+        let now = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+        let view = serde_json::json!({"pid": sidecar.id(), "version": "0", "heartbeat": now});
+        home.write("view/sidecar.json", &view);
+        let output = user.asked("doctor", &["--manager", "launchd", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+        let text = |check: &serde_json::Value, key: &str| check[key].as_str().unwrap_or_default().to_owned();
+        let checks = report["checks"].as_array().expect("checks").iter();
+        let own = checks.filter(|check| text(check, "id").starts_with("service."));
+        own.map(|check| (text(check, "id"), text(check, "status"), text(check, "said"))).collect()
+    };
+    let states = || -> Vec<(String, String)> { found().into_iter().map(|(id, state, _)| (id, state)).collect() };
+    let expected = |states: [&str; 3]| -> Vec<(String, String)> {
+        let ids = ["service.file", "service.environment", "service.state"];
+        ids.into_iter().zip(states).map(|(id, state)| (id.to_owned(), state.to_owned())).collect()
+    };
+    assert_eq!(states(), [("service.file".to_owned(), "skipped".to_owned())], "it is not installed");
+    user.done(&["install", "--manager", "launchd"]);
+    assert_eq!(states(), expected(["ok", "ok", "ok"]));
+    let disabled = format!("{}.disabled", user.path("calls").display());
+    fs::write(&disabled, "").expect("written");
+    assert_eq!(states(), expected(["ok", "ok", "warn"]), "it runs and is disabled");
+    user.done(&["stop", "--manager", "launchd"]);
+    let last = || found().pop().expect("a state");
+    assert!(last().1 == "warn" && last().2.contains("not as the service"), "{:?}", last());
+    fs::remove_file(&disabled).expect("removed");
+    user.done(&["start", "--manager", "launchd"]);
+    // A later shell has another PATH, and another version of tasuki wrote the file.
+    let agent = user.path("Library/LaunchAgents/dev.tasuki.sidecar.plist");
+    let text = fs::read_to_string(&agent).expect("a list");
+    fs::write(&agent, text.replace("/usr/bin:/bin", "/bin")).expect("written");
+    assert_eq!(states(), expected(["ok", "warn", "ok"]));
+    fs::write(&agent, text.replace("Interactive", "Background")).expect("written");
+    assert_eq!(states(), expected(["warn", "ok", "ok"]));
+    drop(sidecar.stdin.take());
+    sidecar.wait().expect("its end");
 }
 
 /// launchd starts a service again after every exit code but 0.

@@ -53,7 +53,7 @@ impl ServiceUser {
         let body = r#"
 here=$CALLS.here left=$CALLS.left busy=$CALLS.busy
 count() { n=$(cat "$1" 2>/dev/null || echo 0); [ "$n" -gt 0 ] && echo $((n - 1)) >"$1"; }
-[ "$1" = print ] || echo "$@" >>"$CALLS"
+case $1 in print*) ;; *) echo "$@" >>"$CALLS" ;; esac
 case $1 in
   print)
     [ "$2" = "${2%/dev.*}" ] && exit 0
@@ -62,6 +62,7 @@ case $1 in
     printf 'state = running
 pid = 4711
 ' ;;
+  print-disabled) [ ! -e "$CALLS.disabled" ] || echo '  "dev.tasuki.sidecar" => disabled' ;;
   bootout) [ -e "$here" ] || exit 3; echo LOOKS >"$left"; echo BUSY >"$busy" ;;
   bootstrap)
     if [ -e "$left" ]; then echo 'too early' >>"$CALLS"; exit 37; fi
@@ -87,8 +88,13 @@ esac"#;
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.asked("service", args)
+    }
+
+    /// Another command than `service`.
+    pub(crate) fn asked(&self, word: &str, args: &[&str]) -> Output {
         let mut command = Command::new(self.program);
-        command.arg("service").args(args).arg("--home").arg(&self.home);
+        command.arg(word).args(args).arg("--home").arg(&self.home);
         command.env("HOME", self.folder.path()).env("XDG_CONFIG_HOME", self.path("config"));
         command.env("CALLS", self.path("calls")).env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()));
         for name in ["LC_ALL", "LC_CTYPE", "TASUKI_TMUX", "TMUX_TMPDIR", "TASUKI_HOME"] {

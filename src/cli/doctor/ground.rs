@@ -2,6 +2,7 @@
 
 use super::super::client::Pulse;
 use super::super::client::SidecarPresence;
+use super::super::service::ManagerKind;
 use super::super::view::{self, ViewFile};
 use crate::config::{Config, Home};
 use crate::contract::{AgentView, SidecarView};
@@ -31,10 +32,12 @@ pub(super) struct DoctorFacts {
     pub(super) process: Option<u32>,
     pub(super) program: Option<PathBuf>,
     pub(super) notify_test: bool,
+    /// The service manager that was named; else it is that of this machine.
+    pub(super) manager: Option<ManagerKind>,
 }
 
 impl DoctorFacts {
-    pub(super) fn look(home: Home, notify_test: bool) -> DoctorFacts {
+    pub(super) fn look(home: Home, (notify_test, manager): (bool, Option<ManagerKind>)) -> DoctorFacts {
         let config = Config::load(&home.config()).map_err(|error| error.to_string());
         let presence = Pulse::new(&home).check();
         let view = view::sidecar(&home).ok().flatten().map(|seen| (*seen).clone()).unwrap_or_default();
@@ -43,7 +46,8 @@ impl DoctorFacts {
             SidecarPresence::None => None,
         };
         let program = std::env::current_exe().ok();
-        DoctorFacts { config, presence, view, process: pid.filter(|pid| is_sidecar(*pid)), program, notify_test, home }
+        let process = pid.filter(|pid| is_sidecar(*pid));
+        DoctorFacts { config, presence, view, process, program, notify_test, manager, home }
     }
 
     /// The configuration, or the defaults if it can't be read: another check reports that.

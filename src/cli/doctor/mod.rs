@@ -29,6 +29,7 @@ mod tmux;
 
 use super::CliSession;
 use super::error::CliError;
+use super::service::{ManagerArgs, ManagerKind};
 use super::view;
 use check::{Check, CheckState, leave_causes};
 use clap::{Args, Subcommand};
@@ -50,6 +51,9 @@ pub struct DoctorArgs {
     /// Run the command that notifies you of failures, with a test notice.
     #[arg(long)]
     pub notify_test: bool,
+    /// The service manager.
+    #[command(flatten)]
+    pub manager: ManagerArgs,
     /// Check one thing more closely instead.
     #[command(subcommand)]
     pub command: Option<DoctorCommand>,
@@ -76,6 +80,8 @@ const AGAIN_LIMIT: Duration = Duration::from_secs(6);
 /// How long a sidecar's next cycle may take.
 const NEXT_TURN: Duration = Duration::from_millis(5_500);
 
+/// Whether the command for notices is tried, and the service manager that was named.
+type Asked = (bool, Option<ManagerKind>);
 type Look = fn(&DoctorFacts) -> Vec<Check>;
 
 /// The group of the checks that a fleet needs.
@@ -124,13 +130,13 @@ pub fn command(session: &CliSession, args: &DoctorArgs) -> Result<(), CliError> 
 }
 
 fn everything(session: &CliSession, args: &DoctorArgs) -> Vec<Check> {
-    let (ground, mut checks) = round(session, args.notify_test, LIMIT);
+    let (ground, mut checks) = round(session, (args.notify_test, args.manager.manager), LIMIT);
     let Some(ground) = ground.filter(|_| args.fix && checks.iter().any(|check| check.repair.is_some())) else {
         return checks;
     };
     let repaired = repair::all(&ground, &checks);
     until_seen(&ground);
-    (_, checks) = round(session, false, AGAIN_LIMIT);
+    (_, checks) = round(session, (false, args.manager.manager), AGAIN_LIMIT);
     for (id, done) in repaired {
         let Some(check) = checks.iter_mut().find(|check| check.id == id) else { continue };
         match done {
@@ -155,9 +161,9 @@ fn until_seen(ground: &DoctorFacts) {
 }
 
 /// Runs every check once, in parallel.
-fn round(session: &CliSession, notify_test: bool, limit: Duration) -> (Option<Arc<DoctorFacts>>, Vec<Check>) {
+fn round(session: &CliSession, asked: Asked, limit: Duration) -> (Option<Arc<DoctorFacts>>, Vec<Check>) {
     let end = Instant::now() + limit;
-    let Some(ground) = ground_within(session, notify_test, limit / 2) else {
+    let Some(ground) = ground_within(session, asked, limit / 2) else {
         let said = format!("{} did not answer within {} s", session.home.root().display(), limit.as_secs() / 2);
         let fix = "check the file system: a disconnected network drive makes every program hang";
         return (None, vec![Check::fail("paths.home", said, fix)]);
@@ -195,9 +201,9 @@ fn round(session: &CliSession, notify_test: bool, limit: Duration) -> (Option<Ar
     (Some(ground), checks)
 }
 
-fn ground_within(session: &CliSession, notify_test: bool, limit: Duration) -> Option<Arc<DoctorFacts>> {
+fn ground_within(session: &CliSession, asked: Asked, limit: Duration) -> Option<Arc<DoctorFacts>> {
     let (sender, found) = mpsc::channel();
     let home = session.home.clone();
-    std::thread::spawn(move || sender.send(Arc::new(DoctorFacts::look(home, notify_test))));
+    std::thread::spawn(move || sender.send(Arc::new(DoctorFacts::look(home, asked))));
     found.recv_timeout(limit).ok()
 }

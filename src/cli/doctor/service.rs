@@ -1,12 +1,12 @@
 //! Checks the service: whether its file still starts this program on this home, and whether the manager runs it.
 
-use super::super::service::{ManagedService, ManagerKind, status};
+use super::super::service::{LaunchdState, ManagedService, ManagerKind, status};
 use super::check::Check;
 use super::ground::DoctorFacts;
 use crate::cli::client::SidecarPresence;
 use crate::cli::view;
 use crate::files;
-use crate::service::{SIDECAR, unit};
+use crate::service::{SIDECAR, Written, plist, unit};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,11 +20,15 @@ struct Facts {
     file: PathBuf,
     text: Result<Option<String>, String>,
     /// Its command line and its variables, if they could be read.
-    unit: Option<unit::Written>,
+    unit: Option<Written>,
+    /// The file says nothing that this version of tasuki would write otherwise. Only asked of launchd's.
+    is_current: bool,
     program: Option<PathBuf>,
     home: PathBuf,
     /// The properties that the manager reports, or why it reports none.
     manager: Result<Vec<(String, String)>, String>,
+    /// What launchd reports, or why it reports nothing.
+    launchd: Result<LaunchdState, String>,
     lingers: bool,
     is_alive: bool,
     path: Option<String>,
@@ -32,7 +36,7 @@ struct Facts {
 }
 
 pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
-    let managed = ManagedService::of(&SIDECAR, None);
+    let managed = ManagedService::of(&SIDECAR, ground.manager);
     let Ok(file) = managed.file() else {
         return vec![Check::skipped("service.file", "this user has no home folder")];
     };
@@ -41,10 +45,16 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let text = bytes.map(|bytes| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
     let there = text.as_ref().ok().cloned().flatten();
     let is_systemd = managed.kind == ManagerKind::Systemd;
+    let unit = there.as_deref().and_then(if is_systemd { unit::read } else { plist::read });
     judge(&Facts {
-        unit: there.as_deref().filter(|_| is_systemd).and_then(unit::read),
+        is_current: is_systemd || there.as_deref().is_none_or(|text| is_current_list(text, unit.as_ref(), managed)),
+        unit,
         manager: match &there {
             Some(_) if is_systemd => managed.properties_within(PATIENCE).map_err(|error| error.message),
+            _ => Err(String::new()),
+        },
+        launchd: match &there {
+            Some(_) if !is_systemd => managed.launchd_within(PATIENCE / 2).map_err(|error| error.message),
             _ => Err(String::new()),
         },
         lingers: status::lingers(),
@@ -57,6 +67,12 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
         file,
         text,
     })
+}
+
+/// Whether launchd's file is what this version would write with the same paths and variables.
+fn is_current_list(text: &str, written: Option<&Written>, managed: ManagedService) -> bool {
+    let plan = managed.log().ok().and_then(|log| written?.plan(managed.service, log));
+    plan.and_then(|plan| plist::render(&plan).ok()).is_some_and(|again| again == text)
 }
 
 fn judge(facts: &Facts) -> Vec<Check> {
@@ -80,7 +96,9 @@ fn judge(facts: &Facts) -> Vec<Check> {
     }
     let mut checks = vec![written(facts)];
     checks.extend(variables(facts));
-    if facts.kind == ManagerKind::Systemd {
+    if facts.kind == ManagerKind::Launchd {
+        checks.push(launchd_state(facts));
+    } else {
         checks.push(state(facts));
         checks.push(if facts.lingers {
             Check::ok("service.lingers", "the service keeps running when you log out")
@@ -117,6 +135,12 @@ fn written(facts: &Facts) -> Check {
             format!("{file} starts another program than this command: {}", program.display()),
             again,
         );
+    }
+    if !facts.is_current {
+        let said = format!(
+            "{file} is not as this version of tasuki writes it: another version wrote it, or a person changed it"
+        );
+        return Check::warn(id, said, again);
     }
     Check::ok(id, format!("{file} starts this program with this home"))
 }
@@ -178,6 +202,39 @@ fn state(facts: &Facts) -> Check {
             "end the running sidecar; then: tasuki service start",
         ),
         (state, _) => Check::fail(id, format!("the service does not run ({state})"), "tasuki service start"),
+    }
+}
+
+/// What launchd makes of the service. It starts a loaded service with the session, and does not load a disabled one.
+fn launchd_state(facts: &Facts) -> Check {
+    let id = "service.state";
+    let state = match &facts.launchd {
+        Ok(state) => state,
+        Err(why) => return Check::warn(id, why, "check the service yourself: tasuki service status"),
+    };
+    let begin = "tasuki service start";
+    match (state.is_loaded, state.pid) {
+        (true, Some(_)) if state.is_disabled => {
+            Check::warn(id, "the service runs, but is disabled: it does not start with your session", begin)
+        }
+        (true, Some(_)) => Check::ok(id, "the service runs, and starts with your session"),
+        (_, _) if facts.is_alive => Check::warn(
+            id,
+            "a sidecar runs, but not as the service",
+            "end the running sidecar; then: tasuki service start",
+        ),
+        (true, None) => {
+            let exit = state.last_exit.as_deref().unwrap_or("unknown");
+            Check::fail(
+                id,
+                format!("the service is loaded, but does not run (its last exit code: {exit})"),
+                "to see why: tasuki service logs; then: tasuki service start",
+            )
+        }
+        (false, _) if state.is_disabled => {
+            Check::fail(id, "the service is disabled, so launchd has not loaded it", begin)
+        }
+        (false, _) => Check::fail(id, "launchd has not loaded the service", begin),
     }
 }
 

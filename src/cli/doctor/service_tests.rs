@@ -11,10 +11,12 @@ fn facts() -> Facts {
         kind: ManagerKind::Systemd,
         file: "/u/tasuki.service".into(),
         text: Ok(Some(format!("# {}", SIDECAR.ours()))),
-        unit: Some(unit::Written { words, environment }),
+        unit: Some(Written { words, environment }),
+        is_current: true,
         program: Some("/bin/sh".into()),
         home: "/h".into(),
         manager: Ok(properties.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
+        launchd: Err(String::new()),
         lingers: true,
         is_alive: true,
         path: Some("/bin:/usr/bin".to_owned()),
@@ -73,4 +75,30 @@ fn a_services_environment_state_and_lingering_are_judged() {
     };
     assert_eq!(bad(dead), one("service.state", CheckState::Fail));
     assert_eq!(bad(|facts| facts.manager = Err("no bus".to_owned())), one("service.state", CheckState::Warn));
+}
+
+#[test]
+fn what_launchd_says_is_judged() {
+    let runs = LaunchdState { is_loaded: true, pid: Some(7), ..LaunchdState::default() };
+    let judged = |state: Result<LaunchdState, String>, is_alive: bool| {
+        bad(|facts| {
+            (facts.kind, facts.launchd, facts.is_alive) = (ManagerKind::Launchd, state, is_alive);
+            // What systemd would say counts for nothing.
+            (facts.manager, facts.lingers) = (Err("no bus".to_owned()), false);
+        })
+    };
+    let (warn, fail) = (one("service.state", CheckState::Warn), one("service.state", CheckState::Fail));
+    assert_eq!(judged(Ok(runs.clone()), true), []);
+    assert_eq!(judged(Ok(LaunchdState { is_disabled: true, ..runs.clone() }), true), warn);
+    let ended = LaunchdState { pid: None, last_exit: Some("78".to_owned()), ..runs };
+    assert_eq!((judged(Ok(ended.clone()), false), judged(Ok(ended), true)), (fail.clone(), warn.clone()));
+    let gone = LaunchdState::default();
+    assert_eq!((judged(Ok(gone.clone()), false), judged(Ok(gone.clone()), true)), (fail.clone(), warn.clone()));
+    assert_eq!(judged(Ok(LaunchdState { is_disabled: true, ..gone }), false), fail);
+    assert_eq!(judged(Err("no answer".to_owned()), true), warn);
+    let old = |facts: &mut Facts| {
+        (facts.kind, facts.is_current) = (ManagerKind::Launchd, false);
+        facts.launchd = Ok(LaunchdState { is_loaded: true, pid: Some(7), ..LaunchdState::default() });
+    };
+    assert_eq!(bad(old), one("service.file", CheckState::Warn));
 }

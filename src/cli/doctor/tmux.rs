@@ -9,7 +9,7 @@ use crate::publish;
 use crate::tmux::examine::{self, Program, Server};
 use crate::tmux::{self, Socket, SocketPathTooLong, Version};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the program and the server are.
 #[derive(Debug, Clone)]
@@ -155,7 +155,9 @@ fn server(facts: &Facts) -> Vec<Check> {
         Server::None { is_left_over: true } => {
             Check::fail(id, format!("no server listens on {socket}: an ended server left the file behind"), begin)
         }
-        Server::None { is_left_over: false } => Check::fail(id, format!("no server runs on {socket}"), begin),
+        Server::None { is_left_over: false } => {
+            Check::fail(id, format!("no server runs on {socket}"), begin_or_return(&facts.place.socket, begin))
+        }
         Server::Foreign { .. } => Check::skipped(id, "not checked: the server may belong to another user"),
         Server::Silent => Check::fail(
             id,
@@ -180,6 +182,19 @@ fn server(facts: &Facts) -> Vec<Check> {
         }
     };
     vec![check, aliases]
+}
+
+/// How to come to a server where there is no socket. Where systems clear their shared folder, they may remove the socket
+/// of a server that still runs; the server makes it again when it gets this signal.
+fn begin_or_return(socket: &Path, begin: String) -> String {
+    if !["/tmp", "/private/tmp", "/var/tmp"].iter().any(|folder| socket.starts_with(folder)) {
+        return begin;
+    }
+    format!(
+        "{begin}. If your server still runs (pgrep -x tmux shows its process id), the system may have removed its socket \
+         while it cleared that folder: kill -USR1 and that id makes the socket again; set TMUX_TMPDIR to a folder of your \
+         own to prevent it"
+    )
 }
 
 /// The `PATH` in which agents' programs are looked for, and whose it is.
@@ -222,6 +237,18 @@ mod tests {
         let said = &judge(&facts)[1].said;
         let limit = tmux::LONGEST_SOCKET_PATH.to_string();
         assert!(["205 bytes", limit.as_str(), "/tmp/aaa"].iter().all(|part| said.contains(part)), "{said}");
+    }
+
+    #[test]
+    fn a_socket_that_was_cleared_away_can_be_made_again() {
+        let fix = |socket: &str| {
+            let mut facts = facts(there("3.4"), Some(Server::None { is_left_over: false }));
+            facts.place.socket = socket.into();
+            judge(&facts)[2].fix.clone().expect("a fix")
+        };
+        assert!(fix("/tmp/tmux-0/default").contains("kill -USR1"), "{}", fix("/tmp/tmux-0/default"));
+        assert!(fix("/private/tmp/tmux-0/default").contains("kill -USR1"));
+        assert!(!fix("/home/ada/run/tmux-0/default").contains("USR1"));
     }
 
     #[test]

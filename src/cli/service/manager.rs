@@ -85,7 +85,7 @@ impl ManagedService {
     }
 
     /// Where launchd writes the program's output; systemd has its journal.
-    pub(super) fn log(self) -> Result<PathBuf, CliError> {
+    pub(crate) fn log(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
         Ok(dirs.home_dir().join("Library/Logs/tasuki").join(self.service.log))
     }
@@ -118,7 +118,7 @@ impl ManagedService {
     }
 
     /// launchd's name of the agent.
-    fn target(self) -> String {
+    pub(super) fn target(self) -> String {
         format!("{}/{}", domain(), self.service.label)
     }
 
@@ -186,6 +186,6 @@ fn launchd(action: ServiceAction, file: &str, target: &str) -> Vec<Call> {
 }
 
 /// launchd's name of the services of this user's session.
-fn domain() -> String {
+pub(super) fn domain() -> String {
     format!("gui/{}", nix::unistd::getuid())
 }

@@ -5,6 +5,7 @@
 mod args;
 mod call;
 mod file;
+mod launchd;
 pub(super) mod manager;
 pub(crate) mod status;
 
@@ -13,6 +14,7 @@ pub(crate) use args::ChangeArgs;
 pub(super) use args::ManagerKind;
 pub use args::ServiceCommand;
 pub(crate) use args::{LogsArgs, ManagerArgs};
+pub(super) use launchd::LaunchdState;
 pub(crate) use manager::{ManagedService, ServiceAction};
 
 use super::CliSession;

@@ -1,6 +1,7 @@
 //! `service status`: what the service manager says, and what the program's own view says.
 
 use super::args::ManagerKind;
+use super::launchd;
 use super::manager::ManagedService;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
@@ -22,7 +23,7 @@ pub(crate) fn command(session: &CliSession, managed: ManagedService, is_alive: b
     let (state, pid, more) = match kind {
         _ if !is_installed => ("not_installed".to_owned(), None, Value::Null),
         ManagerKind::Systemd => systemd(managed),
-        ManagerKind::Launchd => launchd(managed),
+        ManagerKind::Launchd => ask_launchd(managed),
     };
     let runs = state == "active";
     let mut view = json!({
@@ -63,17 +64,11 @@ fn systemd(managed: ManagedService) -> (String, Option<u64>, Value) {
     (state, pid, Value::Object(more))
 }
 
-fn launchd(managed: ManagedService) -> (String, Option<u64>, Value) {
+fn ask_launchd(managed: ManagedService) -> (String, Option<u64>, Value) {
     let Ok(said) = managed.printed() else { return ("unknown".to_owned(), None, Value::Null) };
-    let word = |key: &str| {
-        let mut lines = said.out.lines().map(str::trim);
-        lines.find_map(|line| {
-            line.strip_prefix(key)?.trim_start().strip_prefix('=').map(|value| value.trim().to_owned())
-        })
-    };
-    let pid = word("pid").and_then(|pid| pid.parse().ok());
-    let state = if said.ok && pid.is_some() { "active" } else { "inactive" };
-    (state.to_owned(), pid, json!({"state": word("state"), "last_exit": word("last exit code")}))
+    let said = launchd::read(&said);
+    let state = if said.is_loaded && said.pid.is_some() { "active" } else { "inactive" };
+    (state.to_owned(), said.pid, json!({"state": said.state, "last_exit": said.last_exit}))
 }
 
 /// Whether this user's services keep running after the last logout.
