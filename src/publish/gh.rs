@@ -171,10 +171,10 @@ mod tests {
         let script = format!("sh -c 'echo $$ >{}; sleep 600; touch {}'; true", note.display(), mark.display());
         let slow = gh("sh", 1_000).call(&["-c", &script]).await.expect_err("too slow");
         assert_eq!(slow.code, "gh_timeout");
-        let pid: i32 = std::fs::read_to_string(&note).expect("it ran").trim().parse().expect("a pid");
+        let pid: u32 = std::fs::read_to_string(&note).expect("it ran").trim().parse().expect("a pid");
         let is_gone = || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            stat.is_empty() || stat.contains(") Z ")
+            stat.contains(") Z ") || !crate::child::answers(pid)
         };
         for _ in 0..200 {
             if is_gone() {

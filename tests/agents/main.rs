@@ -10,6 +10,9 @@ mod cli;
 mod figures;
 mod model;
 mod play;
+#[allow(dead_code, reason = "as below")]
+#[path = "../support/processes.rs"]
+mod processes;
 #[allow(dead_code, reason = "the tests' own chance, of which the campaign uses a part")]
 #[path = "../support/random.rs"]
 mod random;

@@ -23,7 +23,7 @@ fn a_command_that_was_stopped_and_never_ends_is_told_and_holds_nobody_up() {
     });
     stage.all_answered(&[stage.send_cheap()]);
     stage.until_degraded(&["took more than 10 s and was stopped"]);
-    stage.until("it is ended with its group", || !std::path::Path::new(&format!("/proc/{helper}")).exists());
+    stage.until("it is ended with its group", || !tasuki::process::exists(helper));
     stage.all_answered(&[stage.send_cheap()]);
     stage.agent("mia");
     tally::add(tally::FAULTS, 1);

@@ -1,5 +1,6 @@
 //! The demo leaves nothing behind, however it ends.
 
+use super::support::processes::{bearing, words};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -34,16 +35,8 @@ fn entries(folder: &Path) -> Vec<String> {
 
 /// The processes that were started with this folder for temporary files.
 fn processes(scratch: &Path) -> Vec<String> {
-    let wanted = format!("TMPDIR={}", scratch.display());
-    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
-    let bears = |path: &Path| {
-        let environment = fs::read(path.join("environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-    };
-    let paths = entries.map(|entry| entry.path()).filter(|path| bears(path));
-    paths
-        .map(|path| String::from_utf8_lossy(&fs::read(path.join("cmdline")).unwrap_or_default()).into_owned())
-        .collect()
+    let pids = bearing(&format!("TMPDIR={}", scratch.display())).into_iter();
+    pids.map(|pid| words(pid).join("\0")).collect()
 }
 
 fn ended(child: Child) -> Output {

@@ -266,14 +266,15 @@ fn a_folder_with_a_hostile_name_is_worked_in_as_it_is() {
     let created = stage.granted(&json!({"kind": "agent_create", "persona_slug": "kai", "cwd": folder.display().to_string(), "session": "other"}));
     let agent = created["agent_id"].as_str().expect("an id").to_owned();
     stage.until_idle(&agent);
-    let cwd_of = |agent: &str| {
+    // Only Linux tells by a name that nothing has escaped.
+    let works_in = |agent: &str| {
         let pid = stage.processes(agent)[0];
-        fs::read_link(format!("/proc/{pid}/cwd")).expect("Linux tells")
+        !cfg!(target_os = "linux") || fs::read_link(format!("/proc/{pid}/cwd")).expect("Linux tells") == folder
     };
-    assert_eq!(cwd_of(&agent), folder);
+    assert!(works_in(&agent), "{}", stage.story());
     let view = stage.until_step(&stage.hand_off(&agent), "done");
     let successor = view["successor_id"].as_str().expect("a successor");
-    assert_eq!(cwd_of(successor), folder, "{}", stage.story());
+    assert!(works_in(successor), "{}", stage.story());
     assert!(fs::read_dir(&folder).expect("read").next().is_none(), "something was carried out in it");
     check(&stage, &trap);
 }

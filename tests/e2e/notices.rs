@@ -1,5 +1,6 @@
 //! Notices to the operator's own command, many at once: a bound on what runs, and none is lost where nothing can be started.
 
+use super::support::processes::{children, words};
 use super::support::stage::Stage;
 use super::support::stage_files::{json_lines, names};
 use super::support::tally;
@@ -34,10 +35,8 @@ fn something_to_tell(stage: &Stage, number: usize) {
 
 /// How many shells the sidecar has as children.
 fn shells(stage: &Stage) -> usize {
-    let parent = stage.sidecar_pid().to_string();
-    let stats = fs::read_dir("/proc").expect("a list of processes").flatten();
-    let stats = stats.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
-    stats.filter(|stat| stat.contains(" (sh) ") && stat.split(' ').nth(3) == Some(&parent)).count()
+    let is_shell = |pid: &u32| words(*pid).first().is_some_and(|word| word.rsplit('/').next() == Some("sh"));
+    children(stage.sidecar_pid()).iter().filter(|pid| is_shell(pid)).count()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Handoffs to a successor on another CLI, or with another model.
 
+use super::support::processes;
 use super::support::stage::Stage;
 use serde_json::json;
 use std::fs;
@@ -36,9 +37,7 @@ fn a_successor_can_have_another_profile_and_model() {
 
 /// The arguments of a process, with blanks between.
 fn command_line(pid: i32) -> String {
-    fs::read(format!("/proc/{pid}/cmdline"))
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .unwrap_or_default()
+    u32::try_from(pid).map(|pid| processes::words(pid).join(" ")).unwrap_or_default()
 }
 
 /// Seconds since 1970.

@@ -273,10 +273,9 @@ fn check_agents(stage: &Stage, lost: &mut Vec<String>, twice: &mut Vec<String>) 
     let mut running: BTreeMap<String, u32> = BTreeMap::new();
     let home = format!("TASUKI_HOME={}", stage.home().display());
     for pid in demo_agents_with(&home) {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let entries = environment.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
-        if let Some(id) = entries.filter_map(|entry| entry.strip_prefix("TASUKI_AGENT_ID=")).next() {
-            *running.entry(id.to_owned()).or_default() += 1;
+        let pid = u32::try_from(pid).expect("an id");
+        if let Some(id) = tasuki::process::environ_var(pid, "TASUKI_AGENT_ID") {
+            *running.entry(id).or_default() += 1;
         }
     }
     twice.extend(running.iter().filter(|(_, count)| **count > 1).map(|(agent, _)| format!("processes of {agent}")));

@@ -16,6 +16,8 @@ pub(crate) mod intake;
 pub(crate) mod nasty;
 #[path = "../support/package.rs"]
 pub(crate) mod package;
+#[path = "../support/processes.rs"]
+pub(crate) mod processes;
 #[path = "../support/random.rs"]
 pub(crate) mod random;
 #[path = "../support/readme.rs"]

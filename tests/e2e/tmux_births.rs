@@ -1,5 +1,6 @@
 //! New windows under the worst of circumstances: the server is stopped with a backlog of lines, and their sender killed.
 
+use crate::support::processes::bearing;
 use crate::support::tally;
 use crate::support::tmux::{Server, TAG, wait_until};
 use nix::sys::signal::{Signal, kill};
@@ -59,15 +60,11 @@ fn maker(server: &Server, round: u32) -> Child {
 
 /// How many processes bear a creation id; every one that ever lived is still there.
 fn born(round: u32, number: u32, socket: &str) -> usize {
-    let wanted = format!("TASUKI_CREATION={:x}-{number}", round + 0xa0);
-    let mut count = 0;
-    for entry in std::fs::read_dir("/proc").expect("a list").flatten() {
-        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        let mut words = environment.split(|byte| *byte == 0);
-        let is_here = |word: &[u8]| word.starts_with(format!("TMUX={socket},").as_bytes());
-        count += usize::from(words.clone().any(|word| word == wanted.as_bytes()) && words.any(is_here));
-    }
-    count
+    let is_here = |pid: &u32| {
+        let tmux = tasuki::process::environ_var(*pid, "TMUX");
+        tmux.is_some_and(|tmux| tmux.starts_with(&format!("{socket},")))
+    };
+    bearing(&format!("TASUKI_CREATION={:x}-{number}", round + 0xa0)).iter().filter(|pid| is_here(pid)).count()
 }
 
 #[test]

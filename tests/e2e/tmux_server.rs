@@ -1,7 +1,9 @@
 //! The connection: that it harms nobody, disturbs nobody, and comes back.
 
+use crate::support::processes::words;
 use crate::support::tmux::{Server, TAG, TestScreenReader, is_running, plan, wait_until};
 use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::Pid;
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,16 +28,11 @@ fn disconnected(notice: &TmuxNotice) -> bool {
 fn control_clients(server: &Server) -> Vec<u32> {
     let socket = server.socket();
     let socket = socket.to_str().expect("plain");
-    let mut pids = Vec::new();
-    for entry in std::fs::read_dir("/proc").expect("a list").flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-        if words.contains(&&b"-C"[..]) && words.contains(&socket.as_bytes()) {
-            pids.push(pid);
-        }
-    }
-    pids
+    let is_one = |pid: &u32| {
+        let words = words(*pid);
+        words.iter().any(|word| word == "-C") && words.iter().any(|word| word == socket)
+    };
+    tasuki::process::all().into_iter().filter(is_one).collect()
 }
 
 #[tokio::test]
@@ -299,14 +296,9 @@ async fn a_server_is_started_only_when_asked_to() {
     expect(&mut inbox, connected).await;
     assert!(tmux.list_panes().await.expect("an answer").is_empty());
     let pid = tmux.server().expect("connected").id.pid;
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-    let session: u32 = stat
-        .rsplit_once(") ")
-        .and_then(|(_, rest)| rest.split(' ').nth(3))
-        .expect("a field")
-        .parse()
-        .expect("a number");
-    assert_eq!(session, pid, "the server leads a session of its own");
+    let id = |pid: u32| Pid::from_raw(i32::try_from(pid).expect("an id"));
+    let session = nix::unistd::getsid(Some(id(pid))).expect("it runs");
+    assert_eq!(session, id(pid), "the server leads a session of its own");
 }
 
 /// Not a test: a process that asks without end, to be killed with answers on their way.

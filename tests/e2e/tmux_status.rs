@@ -5,7 +5,6 @@ use crate::support::stage::Stage;
 use nix::sys::signal::Signal;
 use serde_json::json;
 use std::fs;
-use std::path::Path;
 
 fn global(stage: &Stage) -> String {
     stage.tmux(&["show-option", "-gqv", "@tasuki_status"]).trim().to_owned()
@@ -52,7 +51,8 @@ fn a_server_that_comes_back_is_told_again_and_nothing_is_said_where_nobody_wants
     stage.until("the agent is told of", || global(&stage) == "1 agent");
     let server = stage.tmux(&["display-message", "-p", "#{pid}"]);
     stage.tmux(&["kill-server"]);
-    stage.until("the server has gone", || !Path::new("/proc").join(server.trim()).exists());
+    let server: u32 = server.trim().parse().expect("an id");
+    stage.until("the server has gone", || !tasuki::process::exists(server));
     stage.start_tmux();
     stage.tmux(&["set-option", "-g", "@tasuki_status", "stale"]);
     stage.until("what is stale goes", || global(&stage).is_empty());

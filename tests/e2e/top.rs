@@ -1,6 +1,7 @@
 //! `top` in real terminals: what it shows of a real sidecar, what its keys do, and that it never outlives its terminal.
 
 use super::support::fake_fleet::{AWAY_SINCE, box_1, bridge, host, join};
+use super::support::processes::is_running;
 use super::support::stage::{PATIENCE, Stage};
 use crate::support::terminal::Terminal;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -42,14 +43,8 @@ impl Stage {
 
     /// Waits until a process has ended.
     fn until_gone(&self, pid: u32) {
-        self.until("top ends with its terminal", || !runs(pid));
+        self.until("top ends with its terminal", || !is_running(pid));
     }
-}
-
-/// Whether a process runs; one that waits to be collected does not.
-fn runs(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X'])) && !stat.is_empty()
 }
 
 #[test]
@@ -171,7 +166,7 @@ fn the_person_is_brought_to_an_agents_pane() {
     stage.until_shown(&pane, "kai");
     stage.keys(&pane, &["g"]);
     stage.until("the person sees the agent", || active() == at);
-    assert!(runs(pid), "in a pane of its own it stays");
+    assert!(is_running(pid), "in a pane of its own it stays");
     drop(user);
 }
 

@@ -1,6 +1,7 @@
 //! `tasuki fleet demo` shows what it says, and leaves nothing behind.
 
 use crate::fleet::nats_program;
+use crate::support::processes::bearing;
 use crate::support::tally;
 use serde_json::Value;
 use std::fs;
@@ -15,10 +16,7 @@ fn demo(scratch: &Path, nats: &Path) -> Output {
 
 /// How many processes were started with this folder for temporary files.
 fn processes(scratch: &Path) -> usize {
-    let wanted = format!("TMPDIR={}", scratch.display());
-    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
-    let environments = entries.map(|entry| fs::read(entry.path().join("environ")).unwrap_or_default());
-    environments.filter(|all| all.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())).count()
+    bearing(&format!("TMPDIR={}", scratch.display())).len()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! are not meant for.
 
 use crate::fleet::{TestFleet, TestHost, text};
+use crate::support::processes::peak_kib;
 use crate::support::tally;
 use async_nats::{Client, ConnectOptions, HeaderMap};
 use serde_json::{Value, json};
@@ -265,10 +266,8 @@ fn a_flood_of_large_letters_stops_nobody() {
         }
     });
     b.until("all of it is noted", || not_authentic(b) >= 80);
-    let status = fs::read_to_string(format!("/proc/{}/status", b.bridge_pid())).expect("its memory");
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    println!("the bridge's memory at its peak: {} MiB", peak.unwrap_or(0) / 1024);
-    assert!(peak.is_some_and(|kib| kib < 128 * 1024), "{peak:?}");
+    let peak = peak_kib(b.bridge_pid());
+    println!("the bridge's memory at its peak: {} MiB", peak / 1024);
+    assert!(peak < 128 * 1024, "{peak}");
     tally::add(tally::INPUTS, 80);
 }

@@ -1,6 +1,8 @@
 //! What tests of the fleet share with others, of what lies in `tests/support`.
 #![allow(dead_code, reason = "the parts are made for more tests than these")]
 
+#[path = "../support/processes.rs"]
+pub(crate) mod processes;
 #[path = "../support/random.rs"]
 pub(crate) mod random;
 #[path = "../support/said.rs"]

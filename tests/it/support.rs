@@ -19,6 +19,9 @@ pub(crate) mod home;
 pub(crate) mod nasty;
 #[path = "../support/package.rs"]
 pub(crate) mod package;
+#[allow(dead_code, reason = "most of it is for tests that start programs that run on")]
+#[path = "../support/processes.rs"]
+pub(crate) mod processes;
 #[path = "../support/readme.rs"]
 pub(crate) mod readme;
 #[path = "../support/said.rs"]

@@ -1,5 +1,6 @@
 //! Reading what the program writes for others, and what is known of the processes that it has started.
 
+use super::processes;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -53,16 +54,10 @@ pub(crate) fn delivery_ids(text: &str) -> Vec<String> {
     parts.filter_map(|part| part.split_once('.').map(|(id, _)| id.to_owned())).collect()
 }
 
-/// Living processes with a variable in their environment and such arguments.
+/// Living processes with a variable in their environment and such arguments, which are put together with zeros between.
 pub(crate) fn processes_with(variable: &str, fits: impl Fn(&str) -> bool) -> Vec<i32> {
-    let pids = names(Path::new("/proc")).into_iter().filter_map(|name| name.parse::<i32>().ok());
-    let has = |pid: &i32| {
-        let file = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        let environment = file("environ");
-        let arguments = String::from_utf8_lossy(&file("cmdline")).trim_end_matches('\0').to_owned();
-        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()) && fits(&arguments)
-    };
-    pids.filter(has).collect()
+    let fit = processes::bearing(variable).into_iter().filter(|pid| fits(&processes::words(*pid).join("\0")));
+    fit.filter_map(|pid| i32::try_from(pid).ok()).collect()
 }
 
 /// The demo agents with such a variable. Between fork and exec a child looks like its parent, and is about to be a hook:
@@ -71,9 +66,9 @@ pub(crate) fn demo_agents_with(variable: &str) -> Vec<i32> {
     let found = processes_with(variable, |arguments| {
         arguments.ends_with("demo-agent") || arguments.contains("demo-agent\0--model\0")
     });
-    let parent = |pid: &i32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<i32>().ok())
+    let parent = |pid: &i32| -> Option<i32> {
+        let parent = tasuki::process::ancestors(u32::try_from(*pid).ok()?, 1).pop()?;
+        i32::try_from(parent).ok()
     };
     found.iter().filter(|pid| parent(pid).is_none_or(|parent| !found.contains(&parent))).copied().collect()
 }
@@ -114,7 +109,5 @@ pub(crate) fn shown_keys(home: &Path) -> Vec<String> {
 
 /// How much memory a process that runs holds, in MiB.
 pub(crate) fn resident_mib(pid: impl std::fmt::Display) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-    line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).expect("a number of kB") / 1_024
+    processes::resident_kib(pid) / 1_024
 }

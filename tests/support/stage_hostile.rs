@@ -119,9 +119,7 @@ impl Stage {
 
     /// The most memory that the sidecar has held so far, in KiB.
     pub(crate) fn peak_memory(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.sidecar_pid())).expect("it lives");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells");
-        line.trim().trim_end_matches(" kB").parse().expect("a number")
+        super::processes::peak_kib(self.sidecar_pid())
     }
 
     /// Drops a request that is refused whatever happens, and costs next to nothing. Gives its id.

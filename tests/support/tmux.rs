@@ -1,5 +1,6 @@
 //! A private tmux server for one test, the program that runs in its panes, and the eye that reads that program's screen.
 
+pub(crate) use super::processes::is_running;
 use super::viewer::Viewer;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -149,12 +150,6 @@ impl Drop for Server {
             }
         }
     }
-}
-
-/// Whether a process is there and not a zombie.
-pub(crate) fn is_running(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
 /// Polls for something, with a deadline.

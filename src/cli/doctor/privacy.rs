@@ -154,7 +154,7 @@ mod tests {
         std::fs::create_dir_all(&documents).expect("made");
         let free = place(&dir.path().join("src"));
         assert_eq!(judge(&tried(vec![free.clone()], dir.path())).state, CheckState::Ok);
-        let readable = judge(&tried(vec![free.clone(), place(&documents)], dir.path()));
+        let readable = judge(&tried(vec![free, place(&documents)], dir.path()));
         assert_eq!(readable.state, CheckState::Warn);
         assert!(readable.said.contains("Documents/home, in Documents"), "{}", readable.said);
         let refused = judge(&tried(vec![place(&documents), place(&desktop)], dir.path()));

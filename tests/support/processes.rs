@@ -1,0 +1,46 @@
+//! Processes as tests see them, by the same calls as the program: so they are seen on every system that it knows.
+
+use std::process::Command;
+use tasuki::process;
+
+/// Whether a process is there and not a zombie.
+pub(crate) fn is_running(pid: u32) -> bool {
+    process::identify(pid).is_some_and(|process| process::is_alive(&process))
+}
+
+/// Whether a process was started with a variable, `NAME=value`.
+pub(crate) fn bears(pid: u32, variable: &str) -> bool {
+    let (name, value) = variable.split_once('=').expect("NAME=value");
+    process::environ_var(pid, name).is_some_and(|found| found == value)
+}
+
+/// The processes that were started with a variable, `NAME=value`.
+pub(crate) fn bearing(variable: &str) -> Vec<u32> {
+    process::all().into_iter().filter(|pid| bears(*pid, variable)).collect()
+}
+
+/// The words with which a process was started; none if it has ended.
+pub(crate) fn words(pid: u32) -> Vec<String> {
+    process::argv(pid).unwrap_or_default()
+}
+
+/// The processes that a process has started and that have not ended.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    process::all().into_iter().filter(|child| process::ancestors(*child, 1) == [pid]).collect()
+}
+
+/// How much memory a process that runs holds, in KiB.
+pub(crate) fn resident_kib(pid: impl std::fmt::Display) -> u64 {
+    let output = Command::new("ps").args(["-o", "rss=", "-p", &pid.to_string()]).output().expect("ps runs");
+    String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number of KiB")
+}
+
+/// The most memory that a process that runs has held so far, in KiB; where only Linux tells that, what it holds now.
+pub(crate) fn peak_kib(pid: impl std::fmt::Display) -> u64 {
+    if !cfg!(target_os = "linux") {
+        return resident_kib(pid);
+    }
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
