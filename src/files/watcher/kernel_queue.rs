@@ -1,6 +1,6 @@
 //! The kernel queue of macOS. A watcher holds its folders open and has one queue and one thread.
 
-use super::FolderNotice;
+use super::notice::FolderNotice;
 use super::table::{Kernel, Table};
 use nix::errno::Errno;
 use nix::sys::event::{EvFlags, EventFilter, FilterFlag, KEvent, Kqueue};

@@ -7,6 +7,7 @@
 
 #[cfg(target_os = "macos")]
 mod kernel_queue;
+mod notice;
 #[cfg(not(target_os = "macos"))]
 mod notices;
 #[cfg(any(target_os = "macos", test))]
@@ -17,33 +18,7 @@ pub use kernel_queue::FolderWatcher;
 #[cfg(not(target_os = "macos"))]
 pub use notices::FolderWatcher;
 
-use std::path::PathBuf;
+pub use notice::FolderNotice;
 
 /// Whether the growth of any file in a watched folder is told; else only that of files that are watched themselves.
 pub const SEES_GROWTH: bool = cfg!(not(target_os = "macos"));
-
-/// What the system has told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FolderNotice {
-    /// Something was made, moved or changed here.
-    Came(PathBuf),
-    /// Something was removed, or moved away from here.
-    Left(PathBuf),
-    /// Something came to this folder or left it; which file is not told. The path is the one that is watched.
-    In(PathBuf),
-    /// Notices were lost, or say nothing: look everywhere.
-    Lost,
-    /// The watcher has failed; make another.
-    Broken,
-}
-
-impl FolderNotice {
-    /// The path, if there is one.
-    #[must_use]
-    pub fn path(&self) -> Option<&std::path::Path> {
-        match self {
-            FolderNotice::Came(path) | FolderNotice::Left(path) | FolderNotice::In(path) => Some(path),
-            FolderNotice::Lost | FolderNotice::Broken => None,
-        }
-    }
-}

@@ -1,6 +1,6 @@
 //! The notices of the system, by the crate `notify`.
 
-use super::FolderNotice;
+use super::notice::FolderNotice;
 use notify::event::{Event, EventKind, ModifyKind, RenameMode};
 use notify::{Config, RecommendedWatcher, RecursiveMode, Watcher};
 use std::io;

@@ -1,7 +1,7 @@
 //! What is watched through the kernel queue: open folders and files, each with the key under which the kernel tells of
 //! it. It needs no kernel queue, so that it is tested on every system.
 
-use super::FolderNotice;
+use super::notice::FolderNotice;
 use crate::files;
 use std::collections::BTreeMap;
 use std::io;
