@@ -85,7 +85,7 @@ impl Judge {
         let Some(path) = seen.path() else { return Changed { files: true, views: true } };
         let views = self.view_folders.iter().any(|folder| path.starts_with(folder));
         let is_own = match seen {
-            FolderNotice::In(folder) if *folder == self.fleet => !self.was_read_file_changed(),
+            FolderNotice::In(folder) => *folder == self.fleet && !self.was_read_file_changed(),
             _ => {
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 path.parent() == Some(&self.fleet) && !READ.contains(&name)
