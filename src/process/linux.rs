@@ -16,6 +16,10 @@ const MAX_ARGV_BYTES: u64 = 256 * 1024;
 /// The most that is read of a process's environment, in bytes.
 const MAX_ENVIRON_BYTES: u64 = 4 * 1024 * 1024;
 
+/// The most threads of a process whose children are listed, and the most that is read of one list, in bytes.
+const MAX_THREADS: usize = 1_000;
+const MAX_CHILDREN_BYTES: u64 = 64 * 1024;
+
 /// What `/proc` says about a process; none if there is no such process. An error says nothing about it.
 pub(super) fn look(pid: u32) -> io::Result<Option<Stat>> {
     match read_proc(pid, "stat", 4096) {
@@ -51,6 +55,19 @@ pub(super) fn environment_all(pid: u32) -> io::Result<Vec<(String, String)>> {
 pub(super) fn processes(most: usize) -> io::Result<Vec<u32>> {
     let entries = std::fs::read_dir("/proc")?.flatten().take(most);
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// The children of a process, by the list that each of its threads has; none if this kernel keeps no such lists.
+pub(super) fn children(pid: u32) -> Option<Vec<u32>> {
+    let of_thread = |thread: u32| read_proc(pid, &format!("task/{thread}/children"), MAX_CHILDREN_BYTES);
+    // The first thread has the number of the process. Where it has no list, no thread has one.
+    of_thread(pid).ok()?;
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().take(MAX_THREADS);
+    let threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // A thread that has ended meanwhile has none.
+    let lists = threads.filter_map(|thread| of_thread(thread).ok());
+    let numbers = |list: Vec<u8>| String::from_utf8_lossy(&list).split(' ').flat_map(str::parse).collect::<Vec<u32>>();
+    Some(lists.flat_map(numbers).collect())
 }
 
 /// As [`super::started_ms`]: the start is noted in clock ticks since boot.

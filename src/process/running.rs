@@ -17,24 +17,44 @@ const LISTEN: &str = "0A";
 /// The processes below one, nearest first; none where the system does not say.
 #[must_use]
 pub fn below(pid: u32) -> Option<Vec<RunningProcess>> {
-    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for child in super::system::processes(super::look::MOST_LISTED).ok()? {
-        if let Some(parent) = super::look::parent(child) {
-            children.entry(parent).or_default().push(child);
+    let found = match super::system::children(pid) {
+        Some(_) => tree(pid, |pid| super::system::children(pid).unwrap_or_default()),
+        None => {
+            let children = children_of_all()?;
+            tree(pid, |pid| children.get(&pid).cloned().unwrap_or_default())
         }
-    }
-    let mut found = vec![pid];
-    let mut at = 0;
-    while at < found.len() && found.len() <= MOST {
-        found.extend(children.get(&found[at]).into_iter().flatten().copied());
-        at += 1;
+    };
+    if found.is_empty() {
+        return Some(Vec::new());
     }
     let listening = listening();
     let about = |pid: &u32| {
         let command = quotable(&super::argv(*pid)?.join(" "), LONGEST - 1);
         Some(RunningProcess { pid: *pid, command, ports: ports(*pid, &listening) })
     };
-    Some(found.iter().skip(1).take(MOST).filter_map(about).collect())
+    Some(found.iter().take(MOST).filter_map(about).collect())
+}
+
+/// The processes below one, nearest first: [`MOST`] of them, and perhaps a few more.
+fn tree(pid: u32, children: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut at = 0;
+    while at < found.len() && found.len() <= MOST {
+        found.extend(children(found[at]));
+        at += 1;
+    }
+    found.split_off(1)
+}
+
+/// The children of each process, by the list of all processes.
+fn children_of_all() -> Option<BTreeMap<u32, Vec<u32>>> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for child in super::system::processes(super::look::MOST_LISTED).ok()? {
+        if let Some(parent) = super::look::parent(child) {
+            children.entry(parent).or_default().push(child);
+        }
+    }
+    Some(children)
 }
 
 /// The ports of listening TCP sockets, by the socket's number.
@@ -72,6 +92,31 @@ mod tests {
         assert_eq!(socket(line), Some((4711, 8080)));
         assert_eq!(socket(&line.replace(" 0A ", " 01 ")), None);
         assert_eq!(socket("garbage"), None);
+    }
+
+    /// A thread's children are those of its process, and both ways to find them tell the same.
+    #[cfg(all(target_os = "linux", not(tasuki_portable)))]
+    #[test]
+    fn the_lists_of_the_threads_have_what_the_list_of_all_processes_has() {
+        let start = || Command::new("sh").args(["-c", "sleep 60 & wait"]).stdin(Stdio::null()).spawn().expect("sh");
+        let mut child = std::thread::spawn(start).join().expect("it starts");
+        let own = std::process::id();
+        let by_threads = || tree(own, |pid| super::super::system::children(pid).expect("Linux has these lists"));
+        let by_all = || {
+            let children = children_of_all().expect("/proc");
+            tree(own, |pid| children.get(&pid).cloned().unwrap_or_default())
+        };
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let sleeps =
+            |found: &[u32]| found.iter().any(|pid| super::super::argv(*pid).is_some_and(|words| words[0] == "sleep"));
+        while !sleeps(&by_threads()) || !sleeps(&by_all()) {
+            assert!(std::time::Instant::now() < deadline, "{:?} {:?}", by_threads(), by_all());
+            std::thread::yield_now();
+        }
+        let below = tree(child.id(), |pid| super::super::system::children(pid).unwrap_or_default());
+        below.iter().for_each(|pid| drop(Command::new("kill").arg(pid.to_string()).status()));
+        child.kill().expect("it runs");
+        child.wait().expect("it has ended");
     }
 
     #[cfg(all(target_os = "linux", not(tasuki_portable)))]

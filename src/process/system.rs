@@ -2,7 +2,7 @@
 
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 pub(super) use super::linux::{
-    KNOWS_STARTS, READS_ENVIRONMENTS, arguments, environment, environment_all, look, processes, started_ms,
+    KNOWS_STARTS, READS_ENVIRONMENTS, arguments, children, environment, environment_all, look, processes, started_ms,
 };
 #[cfg(all(target_os = "macos", not(tasuki_portable)))]
 pub(super) use super::mac::{
@@ -12,3 +12,9 @@ pub(super) use super::mac::{
 pub(super) use super::ps::{
     KNOWS_STARTS, READS_ENVIRONMENTS, arguments, environment, environment_all, look, processes, started_ms,
 };
+
+/// The children of a process: this system lists only all processes.
+#[cfg(not(all(target_os = "linux", not(tasuki_portable))))]
+pub(super) fn children(_pid: u32) -> Option<Vec<u32>> {
+    None
+}

@@ -101,7 +101,10 @@ async fn look(tools: &Tools, plan: &ExaminePlan) -> Looked {
         _ => return Looked { document, facts, lookups: Lookups::default() },
     };
     let lookups = repository(tools, plan, text, &mut facts).await;
-    facts.running = plan.process.filter(process::is_alive).and_then(|process| process::below(process.pid));
+    if let Some(process) = plan.process {
+        let below = move || process::is_alive(&process).then(|| process::below(process.pid)).flatten();
+        facts.running = fault::blocking(below).await.ok().flatten();
+    }
     Looked { document, facts, lookups }
 }
 

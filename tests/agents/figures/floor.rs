@@ -4,9 +4,7 @@
 
 use crate::scene::Scene;
 use serde_json::Value;
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tasuki::agents::profile::{Profile, Profiles};
@@ -24,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Floor<'s> {
     scene: &'s Scene,
     profile: Profile,
-    command: Vec<OsString>,
+    /// What starts it.
+    line: String,
     instruction: String,
     skill: String,
     briefing: String,
@@ -48,7 +47,7 @@ impl Floor<'_> {
         Floor {
             scene,
             profile: profiles.get(scene.cli.name()).expect("a built-in profile").clone(),
-            command: command_of(process.pid),
+            line: line_of(scene, &pane, &process),
             instruction: outgoing.last().expect("an instruction").clone(),
             skill: successor.first().expect("a skill").clone(),
             briefing: successor.get(1).expect("a briefing").clone(),
@@ -62,9 +61,6 @@ impl Floor<'_> {
     /// A handoff, and how long it took until the successor had its briefing. Then the successor is the agent.
     pub(super) fn hand_off(&mut self) -> Duration {
         self.handoffs += 1;
-        for event in fs::read_dir(self.events()).expect("a folder").flatten() {
-            fs::remove_file(event.path()).expect("removed");
-        }
         let document = self.document.replace(".md", &format!("-floor-{}.md", self.handoffs));
         let (instruction, briefing) =
             (self.instruction.replace(&self.document, &document), self.briefing.replace(&self.document, &document));
@@ -75,25 +71,26 @@ impl Floor<'_> {
         self.leave();
         self.open();
         self.turn(&skill);
-        let turns = self.told("stop");
         self.submit(&briefing);
         let took = began.elapsed();
-        self.until("it has read", |floor| floor.told("stop") > turns);
+        self.until("it has read", |floor| floor.is_told("stop"));
         took
     }
 
     /// Types a text, and waits for the end of the turn.
     fn turn(&self, text: &str) {
-        let turns = self.told("stop");
         self.submit(text);
-        self.until("the turn is over", |floor| floor.told("stop") > turns);
+        self.until("the turn is over", |floor| floor.is_told("stop"));
     }
 
     /// Types a text, and waits until the agent has taken it.
     fn submit(&self, text: &str) {
-        let prompts = self.told("prompt_submit");
+        // What was told of earlier turns; a successor's events may have the names of its predecessor's.
+        for event in fs::read_dir(self.events()).expect("a folder").flatten() {
+            fs::remove_file(event.path()).expect("removed");
+        }
         self.put(text);
-        self.enter(|floor| floor.told("prompt_submit") > prompts);
+        self.enter(|floor| floor.is_told("prompt_submit"));
     }
 
     fn leave(&self) {
@@ -103,10 +100,9 @@ impl Floor<'_> {
 
     /// Opens a window with the successor, and waits until its composer is drawn.
     fn open(&mut self) {
-        let mut args: Vec<OsString> =
-            ["new-window", "-d", "-P", "-F", "#{pane_id}", "env", "-i"].map(Into::into).into();
-        args.extend(self.command.iter().cloned());
-        self.pane = self.scene.stage.tmux(&args).trim().to_owned();
+        let place = self.scene.stage.work_dir().display().to_string();
+        let words = ["new-window", "-d", "-P", "-F", "#{pane_id}", "-c", &place, &self.line];
+        self.pane = self.scene.stage.tmux(&words).trim().to_owned();
         self.process = process_of(self.scene, &self.pane);
         self.until("it is ready", |floor| floor.reading().activity == Activity::Ready);
     }
@@ -170,11 +166,11 @@ impl Floor<'_> {
         self.scene.stage.spool("events")
     }
 
-    /// How many events of that kind the hooks have left.
-    fn told(&self, kind: &str) -> usize {
+    /// Whether the hooks have left an event of that kind.
+    fn is_told(&self, kind: &str) -> bool {
         let mark = format!("\"event\":\"{kind}\"");
-        let events = fs::read_dir(self.events()).into_iter().flatten().flatten();
-        events.filter(|entry| fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(&mark))).count()
+        let mut events = fs::read_dir(self.events()).into_iter().flatten().flatten();
+        events.any(|entry| fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(&mark)))
     }
 }
 
@@ -183,15 +179,23 @@ fn process_of(scene: &Scene, pane: &str) -> Process {
     identify(pid.trim().parse().expect("a number")).expect("it runs")
 }
 
-/// The environment and the words with which a process was started.
-fn command_of(pid: u32) -> Vec<OsString> {
+/// The line that starts the same agent again: the environment of its process, and its words. Where the CLI has given itself
+/// another name, those of its pane's command take their place.
+fn line_of(scene: &Scene, pane: &str, process: &Process) -> String {
     let words = |name: &str| {
-        let mut bytes = fs::read(format!("/proc/{pid}/{name}")).expect("a process of ours");
+        let mut bytes = fs::read(format!("/proc/{}/{name}", process.pid)).expect("a process of ours");
         assert_eq!(bytes.pop(), Some(0), "each word ends with a zero");
-        bytes.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect::<Vec<_>>()
+        let words = bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        words.collect::<Vec<_>>()
     };
+    let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
     // The pane of the predecessor is gone; tmux names the new one itself.
-    let is_of_tmux = |word: &OsString| word.to_string_lossy().starts_with("TMUX");
-    let environment: Vec<_> = words("environ").into_iter().filter(|word| !is_of_tmux(word)).collect();
-    [environment, words("cmdline")].concat()
+    let variables: Vec<String> = words("environ").iter().filter(|word| !word.starts_with("TMUX")).map(quoted).collect();
+    let command = match words("cmdline").as_slice() {
+        [_, rest @ ..] if rest.iter().all(String::is_empty) => {
+            scene.stage.tmux(&["display-message", "-p", "-t", pane, "#{pane_start_command}"]).trim().to_owned()
+        }
+        words => words.iter().map(quoted).collect::<Vec<_>>().join(" "),
+    };
+    format!("exec env -i {} {command}", variables.join(" "))
 }
