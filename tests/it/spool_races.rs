@@ -3,10 +3,10 @@
 
 use crate::support::home::{TestHome, code, named};
 use crate::support::tally;
-use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::stat::Mode;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -52,8 +52,8 @@ fn what_takes_a_files_place_between_look_and_opening_is_neither_read_nor_waited_
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
-                    let change = RenameFlags::RENAME_EXCHANGE;
-                    renameat2(AT_FDCWD, &name, AT_FDCWD, &other, change).expect("they change places");
+                    let change = RenameFlags::EXCHANGE;
+                    renameat_with(CWD, &name, CWD, &other, change).expect("they change places");
                 }
             });
             let _ends = Ends(&over);
