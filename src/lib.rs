@@ -82,10 +82,10 @@
 //! 1. [`contract`]: the files that tasuki writes for others, one type each.
 //! 2. [`core`]: the pure part. Begin with [`core::decide`], then read [`core::agent`], [`core::work`] and
 //!    [`core::handoff`], [`core::state`], and [`core::rows`], which is what the store keeps. Requests, which others
-//! write, are in [`core::request`] with their checks. [`core::needs`] lists what waits for a person. Beside `core`:
-//! [`files`], [`child`], [`exit`], [`limits`], [`darwin`] (system calls that only macOS has) and [`secrets`]    (finds
-//! credentials in a text), which use only `contract`. `limits` knows when the machine has no file descriptors,
-//! threads or memory left.
+//!    write, are in [`core::request`] with their checks. [`core::needs`] lists what waits for a person. Beside `core`:
+//!    [`files`], [`child`], [`exit`], [`limits`], [`darwin`] (system calls that only macOS has) and [`secrets`] (finds
+//!    credentials in a text), which use only `contract`. `limits` knows when the machine has no file descriptors,
+//!    threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
 //!    [`notify`], [`publish`], `fleet` (keys, letters, rosters and rights of several hosts, and the

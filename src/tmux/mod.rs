@@ -5,7 +5,8 @@
 //! - [`protocol`], [`quote`]: bytes to answers, texts to arguments; no input or output
 //! - `socket`, `notice`, `error`: which server is meant, what is reported about it, and why a question has no answer
 //! - `owner`: who owns a socket, checked before anything speaks to the server behind it
-//! - `pty`, `probe`: the control client's process, and the only place that runs a `tmux` of its own, before there is a connection
+//! - `pty`, `probe`: the control client's process, and the only place that runs a `tmux` of its own, before there is a
+//!   connection
 //! - `client`: requests and replies over one connection; `server`: prepares the server once the connection stands
 //! - `supervisor`: the thread that finds the server, connects with care and reconnects; `server_lock`: homes that share a
 //!   server; `handle`: what everything else asks through
@@ -16,8 +17,8 @@
 //! - `pane`, `look`, `composer_match`: what is known and seen of a pane
 //! - `plan`, `typing`, `deliver`: what is typed, and how it is typed exactly once, into the agent and nobody else;
 //!   `create`: new windows; `started`: with what a program was started; `placeholder`: placeholder windows, messages
-//! and the variables of a session; `status`: a line about tasuki that users may show; `terminals`: notifications (OSC 9
-//! and 777) that terminals show on the desktop
+//!   and the variables of a session; `status`: a line about tasuki that users may show; `terminals`: notifications (OSC
+//!   9 and 777) that terminals show on the desktop
 //!
 //! Never: `send-keys`, `run-shell`, Escape; a resize, a focus change or a use of the user's buffers; a line that types
 //! or kills in a user's pane without the guard; a line sent again because its answer was lost.
