@@ -77,7 +77,8 @@ pub fn die_with_us(command: &mut Command) {
 /// outputs have to be said again.
 fn guarded(command: &Command) -> io::Result<Command> {
     let call = command.as_std();
-    let program = started_as(call.get_program())?;
+    // The shell would only say a number for a program that can't be started.
+    let program = find_program(call.get_program(), &std::env::var_os("PATH").unwrap_or_default())?;
     let mut guard = Command::new("/bin/sh");
     guard.args(["-c", GUARD, "sh"]).arg(program).args(call.get_args());
     if let Some(folder) = call.get_current_dir() {
@@ -92,16 +93,19 @@ fn guarded(command: &Command) -> io::Result<Command> {
     Ok(guard)
 }
 
-/// The program of that name as the system would find it, or why it would start none: the shell would only say a number.
-fn started_as(program: &OsStr) -> io::Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).map(|folder| folder.join(program));
+/// The executable that `program` names: searched in `path`, unless it contains a slash.
+///
+/// # Errors
+/// Why the system would start none: there is none, or none that this user may execute.
+pub fn find_program(program: impl AsRef<OsStr>, path: &OsStr) -> io::Result<PathBuf> {
+    let program = program.as_ref();
+    let folders = std::env::split_paths(path).map(|folder| folder.join(program));
     let is_path = program.as_encoded_bytes().contains(&b'/');
     let places: Vec<_> = if is_path { vec![PathBuf::from(program)] } else { folders.collect() };
     let mut refused = Errno::ENOENT;
-    for place in places.iter().filter(|place| place.is_file()) {
-        match access(place, AccessFlags::X_OK) {
-            Ok(()) => return Ok(place.clone()),
+    for place in places.into_iter().filter(|place| place.is_file()) {
+        match access(&place, AccessFlags::X_OK) {
+            Ok(()) => return Ok(place),
             Err(error) => refused = error,
         }
     }
@@ -216,8 +220,9 @@ impl Drop for Grouped {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use std::ffi::OsString;
     use tokio::io::AsyncReadExt;
 
     /// A program, started by a guard, whose group also holds a process that would continue without it.
@@ -230,12 +235,13 @@ mod tests {
         (group, said.trim().parse().unwrap_or_else(|_| panic!("{said:?}")))
     }
 
-    async fn ends(pid: u32) {
+    /// Waits until a process has ended; a zombie has.
+    pub(crate) async fn ends(pid: u32) {
         let is_gone = || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             stat.contains(") Z ") || !answers(pid)
         };
-        for _ in 0..400 {
+        for _ in 0..200 {
             if is_gone() {
                 return;
             }
@@ -281,5 +287,13 @@ mod tests {
         }
         let refused = Grouped::spawn_guarded(&Command::new("/etc/passwd")).expect_err("no program");
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn a_program_is_found_as_the_system_would() {
+        let path = OsString::from("/no/such:/usr/bin:/bin");
+        assert!(find_program("sh", &path).is_ok_and(|found| found.ends_with("sh")));
+        assert_eq!(find_program("no-such-program", &path).ok(), None);
+        assert_eq!(find_program("/etc/passwd", &path).ok(), None);
     }
 }

@@ -18,11 +18,8 @@ const LISTEN: &str = "0A";
 #[must_use]
 pub fn below(pid: u32) -> Option<Vec<RunningProcess>> {
     let found = match super::system::children(pid) {
-        Some(_) => tree(pid, |pid| super::system::children(pid).unwrap_or_default()),
-        None => {
-            let children = children_of_all()?;
-            tree(pid, |pid| children.get(&pid).cloned().unwrap_or_default())
-        }
+        Some(first) => tree(first, |pid| super::system::children(pid).unwrap_or_default()),
+        None => tree_of_all(pid)?,
     };
     if found.is_empty() {
         return Some(Vec::new());
@@ -35,15 +32,22 @@ pub fn below(pid: u32) -> Option<Vec<RunningProcess>> {
     Some(found.iter().take(MOST).filter_map(about).collect())
 }
 
-/// The processes below one, nearest first: [`MOST`] of them, and perhaps a few more.
-fn tree(pid: u32, children: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
-    let mut found = vec![pid];
+/// Some processes and those below them, nearest first: [`MOST`] of them, and perhaps a few more.
+fn tree(first: Vec<u32>, children: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
+    let mut found = first;
     let mut at = 0;
-    while at < found.len() && found.len() <= MOST {
+    while at < found.len() && found.len() < MOST {
         found.extend(children(found[at]));
         at += 1;
     }
-    found.split_off(1)
+    found
+}
+
+/// The processes below one, by the list of all processes.
+fn tree_of_all(pid: u32) -> Option<Vec<u32>> {
+    let children = children_of_all()?;
+    let of = |pid: u32| children.get(&pid).cloned().unwrap_or_default();
+    Some(tree(of(pid), of))
 }
 
 /// The children of each process, by the list of all processes.
@@ -101,11 +105,9 @@ mod tests {
         let start = || Command::new("sh").args(["-c", "sleep 60 & wait"]).stdin(Stdio::null()).spawn().expect("sh");
         let mut child = std::thread::spawn(start).join().expect("it starts");
         let own = std::process::id();
-        let by_threads = || tree(own, |pid| super::super::system::children(pid).expect("Linux has these lists"));
-        let by_all = || {
-            let children = children_of_all().expect("/proc");
-            tree(own, |pid| children.get(&pid).cloned().unwrap_or_default())
-        };
+        let children = |pid| super::super::system::children(pid).expect("Linux has these lists");
+        let by_threads = || tree(children(own), |pid| super::super::system::children(pid).unwrap_or_default());
+        let by_all = || tree_of_all(own).expect("/proc");
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         let sleeps =
             |found: &[u32]| found.iter().any(|pid| super::super::argv(*pid).is_some_and(|words| words[0] == "sleep"));
@@ -113,7 +115,7 @@ mod tests {
             assert!(std::time::Instant::now() < deadline, "{:?} {:?}", by_threads(), by_all());
             std::thread::yield_now();
         }
-        let below = tree(child.id(), |pid| super::super::system::children(pid).unwrap_or_default());
+        let below = tree(children(child.id()), |pid| super::super::system::children(pid).unwrap_or_default());
         below.iter().for_each(|pid| drop(Command::new("kill").arg(pid.to_string()).status()));
         child.kill().expect("it runs");
         child.wait().expect("it has ended");

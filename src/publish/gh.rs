@@ -2,8 +2,8 @@
 
 use super::failure::GhError;
 use crate::child::Grouped;
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
@@ -104,16 +104,6 @@ fn maybe_stored(message: String) -> GhError {
     GhError::new("gh_failed", message).maybe_stored()
 }
 
-/// The executable that `program` names: searched in `path`, unless it contains a slash. None if there is none.
-#[must_use]
-pub fn find_program(program: &str, path: &OsStr) -> Option<PathBuf> {
-    let is_program = |file: &Path| file.is_file() && nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok();
-    if program.contains('/') {
-        return Some(PathBuf::from(program)).filter(|file| is_program(file));
-    }
-    std::env::split_paths(&OsString::from(path)).map(|folder| folder.join(program)).find(|file| is_program(file))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,17 +162,7 @@ mod tests {
         let slow = gh("sh", 1_000).call(&["-c", &script]).await.expect_err("too slow");
         assert_eq!(slow.code, "gh_timeout");
         let pid: u32 = std::fs::read_to_string(&note).expect("it ran").trim().parse().expect("a pid");
-        let is_gone = || {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            stat.contains(") Z ") || !crate::child::answers(pid)
-        };
-        for _ in 0..200 {
-            if is_gone() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
-        panic!("process {pid} still runs");
+        crate::child::tests::ends(pid).await;
     }
 
     #[tokio::test]
@@ -193,13 +173,5 @@ mod tests {
         let expected =
             GhOutput { code: Some(3), stdout: "1 1 1 gh.example 1 \n".to_owned(), stderr: "no\n".to_owned() };
         assert_eq!(said, expected);
-    }
-
-    #[test]
-    fn a_program_is_found_as_the_system_would() {
-        let path = OsString::from("/no/such:/usr/bin:/bin");
-        assert!(find_program("sh", &path).is_some_and(|found| found.ends_with("sh")));
-        assert_eq!(find_program("no-such-program", &path), None);
-        assert_eq!(find_program("/etc/passwd", &path), None);
     }
 }

@@ -7,7 +7,7 @@ mod failure;
 mod gh;
 
 pub use failure::{GhCall, GhError, explain_failure};
-pub use gh::{Gh, GhOutput, find_program};
+pub use gh::{Gh, GhOutput};
 
 use crate::core::request::{Issue, PublishTarget};
 use failure::http_status;

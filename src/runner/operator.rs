@@ -4,7 +4,7 @@ use super::Tools;
 use crate::config::OperatorCommand;
 use crate::core::effect::{Notice, Outcome};
 use crate::notify::desktop::DesktopProgram;
-use crate::{notify, publish};
+use crate::{child, notify};
 use tokio_util::sync::CancellationToken;
 
 /// Notifies the operator in the tmux clients, and by the configured command or on the desktop, if that is set. Error
@@ -51,7 +51,7 @@ pub(super) async fn run_command(
 /// it: they may be on another machine, and show it there.
 async fn on_desktop(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let find = |name: &str| publish::find_program(name, &path);
+    let find = |name: &str| child::find_program(name, &path).ok();
     let why = match DesktopProgram::find(cfg!(target_os = "macos"), find, |name| std::env::var_os(name)) {
         Err(why) => why.to_owned(),
         Ok(program) => match notify::run(&program.command(&notice.text), b"", stop).await {

@@ -6,6 +6,7 @@ use super::super::error::CliError;
 use super::super::{CliSession, names, view};
 use super::check::Check;
 use super::ground::wait_for;
+use crate::child;
 use crate::config::Config;
 use crate::contract::{AgentState, HandoffView, PublishState, PublishView};
 use crate::core::request::{Issue, PublishTarget};
@@ -147,7 +148,7 @@ async fn is_there(gh: &Gh, pid: Option<u32>) -> Result<Vec<Check>, Check> {
     }
     let mut checks = vec![Check::ok("gh", version)];
     let path = pid.and_then(|pid| process::environ_var(pid, "PATH"));
-    if path.is_some_and(|path| publish::find_program(&gh.program, path.as_ref()).is_none()) {
+    if path.is_some_and(|path| child::find_program(&gh.program, path.as_ref()).is_err()) {
         let fix = "name the path of gh in config.toml: [publish] gh, or start the sidecar with another PATH";
         checks.push(Check::fail("gh of sidecar", format!("{} is not in the PATH of the sidecar", gh.program), fix));
     }

@@ -5,11 +5,12 @@ use super::ground::{DoctorFacts, wait_for};
 use super::{delivery, hooks, tmux};
 use crate::agents::Profiles;
 use crate::agents::format::VersionSection;
+use crate::child;
 use crate::config::OperatorCommand;
 use crate::core::settings::Target;
 use crate::core::text::sanitise;
 use crate::notify::{self, desktop::DesktopProgram};
-use crate::publish::{self, Gh};
+use crate::publish::Gh;
 use crate::runner::version;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ pub(super) fn agents(ground: &DoctorFacts) -> Vec<Check> {
     }
     let (path, whose) = tmux::path_of_windows(ground);
     let clis = wanted.into_iter().map(|(profile, program)| Cli {
-        found: publish::find_program(&program, &path),
+        found: child::find_program(&program, &path).ok(),
         profile,
         program,
     });
@@ -120,8 +121,8 @@ fn judge_cli(cli: &Cli, version: Option<&(VersionSection, String)>, path: &OsStr
 /// Checks `gh`, which only publishing needs.
 pub(super) fn gh(ground: &DoctorFacts) -> Vec<Check> {
     let program = ground.config().gh;
-    let is_wanted = program.contains('/')
-        || publish::find_program(&program, &std::env::var_os("PATH").unwrap_or_default()).is_some();
+    let is_wanted =
+        program.contains('/') || child::find_program(&program, &std::env::var_os("PATH").unwrap_or_default()).is_ok();
     let gh = Gh { program, limit: GH_LIMIT, host: None, folder: PathBuf::from("/") };
     let Ok(checks) = wait_for(delivery::ask_gh(&gh, None, ground.process)) else {
         return vec![Check::skipped("gh.program", "gh could not be started")];
@@ -183,7 +184,7 @@ pub(super) fn operator(ground: &DoctorFacts) -> Vec<Check> {
 
 /// The program that shows notices on the desktop, as the sidecar would find it.
 fn desktop(ground: &DoctorFacts, path: &OsStr) -> Result<DesktopProgram, &'static str> {
-    let find = |name: &str| publish::find_program(name, path);
+    let find = |name: &str| child::find_program(name, path).ok();
     DesktopProgram::find(cfg!(target_os = "macos"), find, |name| ground.variable(name))
 }
 
@@ -214,7 +215,7 @@ fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
     };
     let shown = sanitise(program);
     let fix = "fix the command in config.toml, or make that file executable";
-    match publish::find_program(program, path) {
+    match child::find_program(program, path).ok() {
         Some(found) => Check::ok(id, format!("{} can be run; --notify-test runs it", found.display())),
         None if Path::new(program).is_absolute() && Path::new(program).exists() => {
             Check::fail(id, format!("{shown} exists but is not executable"), fix)

@@ -2,10 +2,10 @@
 
 use super::check::Check;
 use super::ground::DoctorFacts;
+use crate::child;
 use crate::core::text::shell_word;
 use crate::files;
 use crate::process;
-use crate::publish;
 use crate::tmux::examine::{self, Program, Server};
 use crate::tmux::{self, Socket, SocketPathTooLong, Version};
 use std::ffi::OsString;
@@ -67,7 +67,7 @@ pub(super) fn place(ground: &DoctorFacts) -> TmuxSetup {
     let socket = named.map_or(Socket::Default, Socket::named);
     let path = ground.variable("PATH").unwrap_or_default();
     TmuxSetup {
-        program: publish::find_program("tmux", &path),
+        program: child::find_program("tmux", &path).ok(),
         socket: examine::socket_path(&socket, ground.variable("TMUX_TMPDIR")),
         chosen,
     }
