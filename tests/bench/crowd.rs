@@ -2,7 +2,8 @@
 //! what the sidecar needs for it, and how long another request waits meanwhile.
 
 use crate::Length;
-use crate::drops::{Arrivals, prepare, show};
+use crate::drops::{Arrivals, prepare, prepare_this, show};
+use crate::handoff::persona;
 use crate::place::{Place, Worker, wait_until};
 use crate::rows;
 use crate::sample::{ms, percentile, used, used_by_children};
@@ -11,7 +12,6 @@ use nix::unistd::Pid;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tasuki::contract::{AgentView, HandoffView};
@@ -27,11 +27,7 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let (home, folder) = (place.home("crowd"), place.path("crowd-place"));
     fs::create_dir_all(&folder).expect("a folder");
     for number in 0..crowd {
-        let persona = home.join(format!("data/personas/p{number}"));
-        fs::create_dir_all(&persona).expect("a folder");
-        let text = format!("profile = \"demo\"\ncwd = {:?}\n", folder.display().to_string());
-        fs::write(persona.join("persona.toml"), text).expect("a persona");
-        fs::write(persona.join("skill.md"), "# Skill\n\nKeep notes of what you decide, and why.\n").expect("a skill");
+        persona(&home, &format!("p{number}"), &folder);
     }
     let sidecar = Worker::tasuki(place, &home);
     for number in 0..crowd {
@@ -95,7 +91,7 @@ fn briefed_ms(view: &HandoffView) -> i64 {
 fn drop_request(home: &Path, id: &str, request: &serde_json::Value) {
     let mut request = request.clone();
     request["v"] = json!(1);
-    fs::write(home.join(format!("spool/tmp/{id}.json")), request.to_string()).expect("written");
+    prepare_this(home, id, request.to_string().as_bytes());
     show(home, id);
 }
 
@@ -136,12 +132,8 @@ fn views<T: serde::de::DeserializeOwned>(folder: &Path) -> Vec<T> {
 /// Seconds of processor time that the agents have used, with their hooks: those that run, and those that have ended, which
 /// their tmux server has counted.
 fn needed_by_agents(place: &Place) -> f64 {
-    let say = |words: &[&str]| {
-        let output = place.tmux(words).stdout(Stdio::piped()).output().expect("tmux runs");
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    };
     let pid = |text: &str| Pid::from_raw(text.parse().expect("a number"));
-    let panes = say(&["list-panes", "-a", "-F", "#{pane_pid}"]);
+    let panes = place.tmux_says(&["list-panes", "-a", "-F", "#{pane_pid}"]);
     let living: f64 = panes.lines().map(|line| used(pid(line)) + used_by_children(pid(line))).sum();
-    living + used_by_children(pid(&say(&["display-message", "-p", "#{pid}"])))
+    living + used_by_children(pid(&place.tmux_says(&["display-message", "-p", "#{pid}"])))
 }

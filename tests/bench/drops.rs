@@ -15,7 +15,12 @@ pub(crate) const REQUEST: &[u8] =
 
 /// Writes the file where nobody looks.
 pub(crate) fn prepare(home: &Path, id: &str) {
-    fs::write(home.join(format!("spool/tmp/{id}.json")), REQUEST).expect("written");
+    prepare_this(home, id, REQUEST);
+}
+
+/// The same with a request of one's own.
+pub(crate) fn prepare_this(home: &Path, id: &str, request: &[u8]) {
+    fs::write(home.join(format!("spool/tmp/{id}.json")), request).expect("written");
 }
 
 /// Makes it visible by a rename.
@@ -31,7 +36,7 @@ pub(crate) fn round_trip(home: &Path, results: &Arrivals, id: &str) -> Duration 
 
 /// The same with a request of one's own.
 pub(crate) fn round_trip_of(home: &Path, results: &Arrivals, id: &str, request: &[u8]) -> Duration {
-    fs::write(home.join(format!("spool/tmp/{id}.json")), request).expect("written");
+    prepare_this(home, id, request);
     let began = Instant::now();
     show(home, id);
     results.wait_for(1);

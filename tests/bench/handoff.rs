@@ -30,7 +30,7 @@ struct Measured {
 pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let (home, folder, log) = (place.home("handoff"), place.path("handoff-place"), place.path("handoff-prompts"));
     fs::create_dir_all(&folder).expect("a folder");
-    persona(&home, &folder);
+    persona(&home, "kai", &folder);
     // The agents that tasuki starts note each prompt that they are given.
     let noted = place.tmux(&["set-environment", "-g", "TASUKI_DEMO_LOG", log.to_str().expect("a path")]).status();
     assert!(noted.is_ok_and(|status| status.success()), "tmux takes a variable");
@@ -55,8 +55,9 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     vec![Row::times(rows::HANDOFF, &times, &bare, 0.5, 1.25)]
 }
 
-fn persona(home: &Path, cwd: &Path) {
-    let folder = home.join("data/personas/kai");
+/// Makes a persona of demo agents.
+pub(crate) fn persona(home: &Path, slug: &str, cwd: &Path) {
+    let folder = home.join("data/personas").join(slug);
     fs::create_dir_all(&folder).expect("a folder");
     let persona = format!("profile = \"demo\"\ncwd = {:?}\n", cwd.display().to_string());
     fs::write(folder.join("persona.toml"), persona).expect("a persona");

@@ -52,6 +52,13 @@ impl Place {
         command
     }
 
+    /// What a tmux command prints; it must succeed.
+    pub(crate) fn tmux_says(&self, args: &[&str]) -> String {
+        let output = self.tmux(args).stdout(Stdio::piped()).output().expect("tmux runs");
+        assert!(output.status.success(), "tmux {args:?}");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
     /// A new home with the spool's folders in it.
     pub(crate) fn home(&self, name: &str) -> PathBuf {
         let home = self.path(name);

@@ -5,7 +5,6 @@ use crate::place::{Place, TASUKI, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tasuki::core::pane::Process;
 use tasuki::process::{identify, is_alive};
@@ -105,7 +104,7 @@ impl FloorAgent<'_> {
             &paste,
             &[";", "send-keys", "-t", &self.pane, "Enter"],
         ];
-        said(self.place, &typed.concat());
+        self.place.tmux_says(&typed.concat());
     }
 
     /// How many prompts the agents have taken.
@@ -127,15 +126,9 @@ fn open(place: &Place, home: &Path, log: &Path) -> (String, Process) {
         home.display(),
         log.display()
     );
-    let made = said(place, &["new-window", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", "user:", &program]);
+    let made = place.tmux_says(&["new-window", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", "user:", &program]);
     let (pane, pid) = made.split_once(' ').expect("a pane and a process");
-    wait_until("it is ready", LOOK_EVERY, || said(place, &["capture-pane", "-p", "-t", pane]).contains(INVITATION));
+    wait_until("it is ready", LOOK_EVERY, || place.tmux_says(&["capture-pane", "-p", "-t", pane]).contains(INVITATION));
     let process = identify(pid.parse().expect("a number")).expect("it runs");
     (pane.to_owned(), process)
-}
-
-fn said(place: &Place, words: &[&str]) -> String {
-    let output = place.tmux(words).stdout(Stdio::piped()).output().expect("tmux runs");
-    assert!(output.status.success(), "tmux {words:?}");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
