@@ -128,7 +128,7 @@ pub struct InputSection {
     /// For a bracketed paste: the longest text, in bytes, that may lose its brackets, as in copy mode; any if not given.
     #[serde(default)]
     pub raw_bytes: Option<usize>,
-    /// For pieces: characters in one piece.
+    /// For pieces: characters in one piece. An emoji counts as two.
     #[serde(default = "piece_chars")]
     pub piece_chars: usize,
     /// For pieces: the pause between two of them.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Pause between two looks for a prompt.
-const EVERY: Duration = Duration::from_millis(50);
+const EVERY: Duration = Duration::from_millis(20);
 /// Pause between two looks for a tool that reads the document.
 const READ_EVERY: Duration = Duration::from_millis(250);
 /// How long the file may be missing: several CLIs make it only with the first prompt, and a CLI may be configured to

@@ -60,10 +60,11 @@ fn fits(whole: &str, shown: &str, is_cut: bool) -> bool {
 }
 
 /// Whether the number in the label of a collapsed paste fits the text. CLIs count lines or characters, with or without
-/// the first line or a last line end.
+/// the first line or a last line end. To programs in JavaScript an emoji is two characters.
 fn is_size_of(size: u64, text: &str) -> bool {
     let close = |count: usize| size.abs_diff(u64::try_from(count).unwrap_or(u64::MAX)) <= 1;
-    close(text.lines().count()) || close(text.chars().count()) || close(text.len())
+    let counts = [text.lines().count(), text.chars().count(), text.encode_utf16().count(), text.len()];
+    counts.into_iter().any(close)
 }
 
 /// Whether a composer holds exactly the pieces that were typed until now (`so_far`), so that the next piece may follow.
@@ -149,6 +150,9 @@ mod tests {
         ] {
             assert_eq!(match_composer(&ComposerContent::Collapsed { size }, five_lines, "e"), sight_of_it, "{size:?}");
         }
+        let (crabs, units) = ("\u{1f980}".repeat(100), Some(200));
+        let label = ComposerContent::Collapsed { size: units };
+        assert_eq!(match_composer(&label, &crabs, &crabs), ComposerMatch::Shown, "counted by a program in JavaScript");
     }
 
     #[test]

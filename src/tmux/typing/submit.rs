@@ -8,7 +8,12 @@ use crate::tmux::look::{Invitation, obstacle, pause};
 use crate::tmux::pane::{PaneRow, same};
 use crate::tmux::plan::Input;
 use crate::tmux::supervisor::LiveClient;
+use std::time::Duration;
 use tokio::time::Instant;
+
+/// How long an Enter waits at least behind a paste that may have lost its brackets. Codex takes an Enter that comes within
+/// 100 ms for a new line.
+const RAW_ENTER_DELAY: Duration = Duration::from_millis(150);
 
 impl Delivery<'_> {
     /// Waits until the text and nothing else is seen, waits a little more, looks again, presses Enter.
@@ -20,6 +25,7 @@ impl Delivery<'_> {
             pause(settle, self.stop).await?;
         }
         let mark = stage.mark(&self.plan.delivery);
+        let delay = self.enter_delay(row);
         let until = Instant::now() + self.plan.seen_within;
         let (mut seen, mut looks) = (false, Looks::new());
         loop {
@@ -40,9 +46,15 @@ impl Delivery<'_> {
                 _ if Instant::now() >= until => return Ok(Some(unknown("not_seen"))),
                 _ => seen = false,
             }
-            pause(if seen { self.plan.enter_delay } else { looks.next_pause() }, self.stop).await?;
+            pause(if seen { delay } else { looks.next_pause() }, self.stop).await?;
         }
         self.press(live, &mark, 1).await
+    }
+
+    /// The pause between seeing the text and Enter. In copy mode a paste loses its brackets, and a program that tells a
+    /// paste by how fast it comes takes an Enter close behind it for a new line.
+    fn enter_delay(&self, row: &PaneRow) -> Duration {
+        if row.in_mode { self.plan.enter_delay.max(RAW_ENTER_DELAY) } else { self.plan.enter_delay }
     }
 
     pub(super) async fn press(&mut self, live: &LiveClient, before: &str, number: u32) -> StepResult {

@@ -37,6 +37,7 @@ const KINDS: &[(&str, Make)] = &[
     }),
     ("controls", |_, token| format!("{token} a\u{1b}[201~b\u{1b}[31mred\u{7}\u{8}c\u{9b}2J\r\nnext")),
     ("long line", |random, token| format!("{token} {}", "abcdefghij".repeat(40 + small(random, 60)))),
+    ("emoji", |random, token| format!("{token} {}", "🦀🧰é".repeat(100 + small(random, 400)))),
     ("numbers", |random, token| {
         (0..small(random, 30) + 2)
             .map(|at| format!("{at}. {token}", token = if at == 0 { token } else { "item" }))
