@@ -6,7 +6,8 @@ use super::kinds::{
 };
 use crate::contract::document::DocumentCheck;
 use crate::core::settings::{
-    AckTimes, ContextLimits, DocumentRules, Limits, NotifyLimits, OnUsageLimit, PublishLimits, RESUME_TEXT, Target,
+    AckTimes, ContextLimits, DocumentRules, Limits, NotifyLimits, OnUsageLimit, PublishLimits, RESUME_TEXT,
+    StartSuccessor, Target,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::Deserialize;
@@ -22,6 +23,8 @@ pub struct Config {
     pub limits: Limits,
     /// What follows from a usage limit of an agent's CLI.
     pub on_usage_limit: OnUsageLimit,
+    /// When the successor of a handoff is started.
+    pub starting: StartSuccessor,
     /// What an agent is told after the end of a usage limit.
     pub resume_text: String,
     /// How long an acknowledgement may take.
@@ -84,6 +87,8 @@ pub fn schema() -> Schema {
 pub(super) struct Raw {
     /// How long each step of a handoff may take.
     limits: RawLimits,
+    /// How a handoff is done.
+    handoff: RawHandoff,
     /// How long a successor may take to acknowledge, by urgency.
     ack: RawAck,
     /// How failures are reported.
@@ -205,6 +210,14 @@ struct RawPublish {
 
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+struct RawHandoff {
+    /// When the successor is started: "late" (after the end of the outgoing agent) or "early" (when the outgoing agent has
+    /// written its document, so that both run for a moment); "late" unless set.
+    starting: StartSuccessor,
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 struct RawDocument {
     /// What is done about faults: "off", "warn", "fix" (the agent is asked once to repair them) or "hold" (the handoff waits for
     /// a person); "fix" unless set.
@@ -288,6 +301,7 @@ impl Raw {
                 reading_ms: or(self.limits.reading, limits.reading_ms),
             },
             on_usage_limit: self.limits.on_usage_limit,
+            starting: self.handoff.starting,
             resume_text: self.limits.resume_text.map_or_else(|| RESUME_TEXT.to_owned(), |text| text.0),
             ack: AckTimes {
                 immediate_ms: or(self.ack.immediate, ack.immediate_ms),

@@ -38,7 +38,7 @@ pub mod view;
 pub mod work;
 
 use crate::contract::reply::DismissReply;
-use agent::{acceptance, context_usage, exit, idle, limits, priming, queue, register, start, typing};
+use agent::{acceptance, context_usage, exit, idle, limits, priming, queue, register, start, typing, unwanted};
 use decision::{Cycle, Decision};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Event, IncomingRequest};
@@ -189,7 +189,11 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
     match (effect, outcome) {
         (Effect::Type(_), Outcome::Typed(typed)) => typing::settled(tx, agent_id, key, typed),
         (Effect::Start(_), Outcome::Started(started)) => {
-            if let Some(state) = start::settled(tx, agent_id, key, started) {
+            let end = match unwanted::is_unwanted(tx, agent_id) {
+                true => unwanted::started(tx, agent_id, key, started),
+                false => start::settled(tx, agent_id, key, started),
+            };
+            if let Some(state) = end {
                 follow::facts(tx);
                 exit::end(tx, agent_id, state);
             }

@@ -257,6 +257,17 @@ pub enum OnUsageLimit {
     HandOff,
 }
 
+/// When the successor of a handoff is started, if it is a new agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StartSuccessor {
+    /// After the end of the outgoing agent.
+    #[default]
+    Late,
+    /// When the turn in which the outgoing agent writes its document is over. Both run for a moment.
+    Early,
+}
+
 /// What an agent is told after the end of a usage limit, unless set.
 pub const RESUME_TEXT: &str =
     "The usage limit of your CLI has ended. Continue with your work where the limit stopped you.";
@@ -266,6 +277,7 @@ pub const RESUME_TEXT: &str =
 pub struct Settings {
     pub limits: Limits,
     pub on_usage_limit: OnUsageLimit,
+    pub starting: StartSuccessor,
     /// What an agent is told after the end of a usage limit.
     pub resume_text: String,
     pub notify: NotifyLimits,

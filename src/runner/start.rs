@@ -63,7 +63,8 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(launch) = launch else {
         return Started::Failed { why: format!("the profile {} has no {missing}", plan.profile) };
     };
-    if let Some(why) = missing_program(tools, &plan.session, &launch.program).await {
+    let session = session(tools, plan).await;
+    if let Some(why) = missing_program(tools, &session, &launch.program).await {
         return Started::Failed { why };
     }
     if let Err(why) = write_launch_files(tools, &plan.profile, &launch.files) {
@@ -71,7 +72,7 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     }
     let spawn = SpawnPlan {
         creation: creation.clone(),
-        session: plan.session.clone(),
+        session,
         own_session: true,
         window_name: window_name(plan),
         cwd: cwd.clone(),
@@ -80,6 +81,13 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
         size: plan.size,
     };
     as_started(tools, tools.tmux.spawn(&spawn).await).await
+}
+
+/// The session for the new window: that of the pane beside which it is wanted, as long as that pane is there.
+async fn session(tools: &Tools, plan: &StartAgent) -> String {
+    let Some(pane) = plan.beside else { return plan.session.clone() };
+    let row = tools.tmux.facts(pane.pane).await.ok().flatten().filter(|row| row.pane == pane);
+    row.map_or_else(|| plan.session.clone(), |row| row.session_name)
 }
 
 /// The persona, and whether it is only the session of an agent that has ended.

@@ -25,6 +25,7 @@ pub(super) fn settings(
     Settings {
         limits: config.limits.clone(),
         on_usage_limit: config.on_usage_limit,
+        starting: config.starting,
         resume_text: config.resume_text.clone(),
         notify: config.notify,
         context: config.context,

@@ -24,6 +24,7 @@ mod exits;
 mod first_use;
 mod flow;
 mod flow_doubt;
+mod flow_early;
 mod flow_failures;
 mod flow_faults;
 mod flow_look_first;

@@ -12,6 +12,7 @@
 //! - `reopen`: the session of an agent that has ended, opened again as an agent to which nothing is typed.
 //! - `start`: from a new agent's row to its readiness; answers the request `agent_create`.
 //! - `exit`: the exit of any agent: requested, or detected because its process is dead or its pane is gone.
+//! - `unwanted`: the end of an agent that was started early as a successor, and is not needed.
 //! - `register`: agents that already run; takes the requests `agent_register`, `agent_send`, `agent_shutdown` and
 //!   `agent_forget`.
 //!
@@ -34,4 +35,5 @@ pub(crate) mod start;
 pub(crate) mod start_dialog;
 pub(crate) mod typing;
 pub(crate) mod unlocated;
+pub(crate) mod unwanted;
 pub(crate) mod verdict;

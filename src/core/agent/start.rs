@@ -3,11 +3,12 @@
 use super::{priming, reopen, start_dialog};
 use crate::contract::known;
 use crate::contract::reply::AgentReply;
-use crate::core::effect::{Effect, EffectKey, Readiness, Started};
+use crate::core::effect::{Effect, EffectKey, Readiness, StartAgent, Started};
 use crate::core::event::RequestFacts;
 use crate::core::fact::Fact;
 use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
+use crate::core::pane::PaneRef;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{CreateRequest, is_session_name};
 use crate::core::rows::agent::{Agent, AgentState, Owner, Start};
@@ -24,6 +25,8 @@ pub(crate) struct NewAgent {
     pub(crate) profile: String,
     pub(crate) cwd: Option<String>,
     pub(crate) session: String,
+    /// The pane whose session it goes into, if that has another name by now.
+    pub(crate) beside: Option<PaneRef>,
     pub(crate) size: (u16, u16),
     pub(crate) previous: Option<AgentId>,
     /// The model that it is to use; none: its CLI chooses.
@@ -85,6 +88,7 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
         cwd: asked.cwd.clone().or_else(|| persona.cwd.clone()),
         session: asked.session.clone().or_else(|| persona.session.clone()).unwrap_or(format!("tasuki-{slug}")),
         persona: slug,
+        beside: None,
         size: DEFAULT_SIZE,
         previous,
         model,
@@ -111,9 +115,10 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: 
     agent.start_server = tx.state.server;
     agent.handoff_id = match &owner {
         Owner::Handoff(id) => Some(*id),
-        Owner::Request(_) | Owner::Reopening { .. } => None,
+        Owner::Request(_) | Owner::Reopening { .. } | Owner::Nobody => None,
     };
-    let effect = Effect::Start(agent.start_plan(wanted.persona, wanted.size));
+    let plan = agent.start_plan(wanted.persona, wanted.size);
+    let effect = Effect::Start(StartAgent { beside: wanted.beside, ..plan });
     let key = tx.effect_of(&agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
     agent.start = Some(Start::begun(owner, key, deadline));
@@ -271,7 +276,7 @@ fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let (Some(start), Some(pane)) = (agent.start.clone(), agent.pane) else { return };
     // That start is over when the screen was seen, whatever the hooks report.
-    if matches!(start.owner, Owner::Reopening { .. }) {
+    if matches!(start.owner, Owner::Reopening { .. } | Owner::Nobody) {
         return;
     }
     let profile = tx.state.settings.profiles.get(&agent.profile);
@@ -315,7 +320,7 @@ fn started(tx: &mut Tx<'_>, agent_id: &AgentId, owner: &Owner) {
             }
             priming::begin(tx, agent_id);
         }
-        Owner::Reopening { .. } => {}
+        Owner::Reopening { .. } | Owner::Nobody => {}
     }
 }
 
@@ -325,6 +330,7 @@ pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let owner = agent.start.as_ref().map(|start| &start.owner);
     match owner {
         Some(Owner::Reopening { .. }) if agent.pane.is_some() => reopen::runs(tx, agent_id, AgentState::Idle),
+        Some(Owner::Nobody) => failed(tx, agent_id, "did_not_exit", "It did not end in time"),
         Some(Owner::Reopening { .. } | Owner::Request(_) | Owner::Handoff(_)) | None => {
             failed(tx, agent_id, "successor_failed", "The agent did not register and become ready in time");
         }
@@ -334,6 +340,10 @@ pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
 /// The agent has ended before it was ready.
 pub(crate) fn ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(start) = tx.agent(agent_id).and_then(|agent| agent.start.as_ref()) else { return };
+    if start.owner == Owner::Nobody {
+        take(tx, agent_id);
+        return;
+    }
     let why = match start.last_screen.as_str() {
         "" => "The agent ended before it was ready".to_owned(),
         screen => format!("The agent ended before it was ready; its screen ended: {screen}"),
@@ -357,6 +367,10 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
     match start.owner {
         Owner::Handoff(handoff_id) => {
             tx.learn(Fact::SuccessorFailed { handoff_id, code: code.to_owned(), why: why.to_owned() });
+        }
+        Owner::Nobody => {
+            let message = format!("tasuki could not end a successor that it had started early for nothing: {why}");
+            tx.notify_agent_failure(agent_id, code, &message, "look whether the agent still runs, and end it yourself");
         }
         Owner::Request(request) | Owner::Reopening { request_id: request, .. } => {
             let code = if code == "successor_failed" { "start_failed" } else { code };

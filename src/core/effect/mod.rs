@@ -96,6 +96,9 @@ pub struct StartAgent {
     /// Where it works; the home folder of the user if not known.
     pub cwd: Option<String>,
     pub session: String,
+    /// The pane whose session it goes into, whatever that session is named by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<PaneRef>,
     /// Columns and rows, for a session that must be made.
     pub size: (u16, u16),
     pub previous: Option<AgentId>,

@@ -6,7 +6,7 @@ use super::ack::timeline;
 use super::handler::StepHandler;
 use super::next::{Entry, Next, StepFailure};
 use super::steps;
-use super::{agents, record};
+use super::{agents, early, record};
 use crate::contract::{JournalLine, LineType, maybe};
 use crate::core::agent::typing;
 use crate::core::effect::{EffectKey, Outcome};
@@ -67,6 +67,9 @@ pub(crate) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
         && let Some(slot) = tx.handoff_mut(&id).and_then(|handoff| slot(handoff, purpose))
     {
         *slot = Some(verdict.clone());
+    }
+    if let Fact::SuccessorFailed { why, .. } = fact {
+        early::failed(tx, id, why);
     }
     ask_step(tx, id, |step, tx| step.learned(tx, id, fact));
 }
@@ -230,6 +233,7 @@ fn fail_step(tx: &mut Tx<'_>, id: HandoffId, failure: StepFailure) {
         handoff.steps.push(Span { step: Step::Failed, entered_at: timestamp, left_at: None });
         handoff.error = Some(HandoffError { error_id, step, code, message, hint });
     }
+    early::discard(tx, id);
     agents::release_agents(tx, id);
     if step.is_after_record() {
         agents::drop_placeholder(tx, id);

@@ -4,13 +4,14 @@
 use super::in_place;
 use super::next::Next;
 use crate::contract::facts::EarlierDocument;
-use crate::core::agent::exit;
+use crate::core::agent::{exit, start};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::persona::ProfileChoice;
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
-use crate::core::rows::agent::Agent;
+use crate::core::rows::agent::{Agent, Owner};
 use crate::core::rows::handoff::Step;
+use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
 /// Checks that the requested successor can take over from this agent. Returns its id if it already runs. `own`: the
@@ -149,13 +150,19 @@ pub(super) fn release_unless_adoptable(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// Releases the successor, so that another can be chosen. Its id is kept in `former_successors`.
+/// Gives up the start of the successor, and releases it, so that another can be chosen.
 pub(super) fn replace(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(former) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else { return };
+    exit::abandon_start(tx, &former);
+    release(tx, id);
+}
+
+/// Releases the successor. Its id is kept in `former_successors`.
+pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let Some(former) = handoff.successor_id.take() else { return };
     handoff.former_successors.push(former);
     let outgoing = handoff.agent_id;
-    exit::abandon_start(tx, &former);
     if tx.agent(&former).is_some_and(|agent| agent.handoff_id == Some(id))
         && let Some(agent) = tx.agent_mut(&former)
     {
@@ -165,6 +172,33 @@ pub(super) fn replace(tx: &mut Tx<'_>, id: HandoffId) {
         && let Some(agent) = tx.agent_mut(&outgoing)
     {
         agent.successor_id = None;
+    }
+}
+
+/// Starts a new agent as the successor. Without a deadline the usual limit of a start applies.
+pub(super) fn start(tx: &mut Tx<'_>, id: HandoffId, deadline: Option<Deadline>) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(outgoing) = tx.agent(&handoff.agent_id) else { return };
+    let place = handoff.successor_window.as_ref();
+    let slug = handoff.persona_slug.clone();
+    let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
+    // A handoff of an earlier version has no choice.
+    let profile =
+        Some(&handoff.choice.profile).filter(|profile| !profile.is_empty()).unwrap_or(&outgoing.profile).clone();
+    let wanted = start::NewAgent {
+        persona: slug.clone(),
+        profile,
+        cwd: outgoing.cwd.clone().or_else(|| place.and_then(|place| place.cwd.clone())),
+        session: place.map_or_else(fallback, |place| place.session.clone()),
+        // Without a place, the outgoing agent still runs.
+        beside: outgoing.pane.filter(|_| place.is_none() && outgoing.state.is_live()),
+        size: place.map_or(start::DEFAULT_SIZE, |place| place.size),
+        previous: Some(handoff.agent_id),
+        model: handoff.choice.model.clone(),
+    };
+    let successor_id = start::create(tx, wanted, Owner::Handoff(id), deadline);
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.successor_id = Some(successor_id);
     }
 }
 

@@ -40,6 +40,8 @@ pub enum Owner {
     Request(RequestId),
     /// A handoff, as its successor.
     Handoff(HandoffId),
+    /// Nobody any more: a successor that was started early and is not wanted. Its pane is killed.
+    Nobody,
     /// A `handoff_reopen`: the session of the handoff's outgoing agent is opened again.
     Reopening { request_id: RequestId, handoff_id: HandoffId },
 }
@@ -230,6 +232,7 @@ impl Agent {
             agent_id: self.agent_id,
             session: self.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{persona}")),
             persona,
+            beside: None,
             profile: self.profile.clone(),
             cwd: self.cwd.clone(),
             size,

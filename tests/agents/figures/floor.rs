@@ -58,28 +58,38 @@ impl Floor<'_> {
         }
     }
 
-    /// A handoff, and how long it took until the successor had its briefing. Then the successor is the agent.
-    pub(super) fn hand_off(&mut self) -> Duration {
+    /// A handoff until the successor has its briefing, and how long each step took. Then the successor is the agent.
+    pub(super) fn hand_off(&mut self) -> Vec<(&'static str, Duration)> {
         self.handoffs += 1;
         let document = self.document.replace(".md", &format!("-floor-{}.md", self.handoffs));
         let (instruction, briefing) =
             (self.instruction.replace(&self.document, &document), self.briefing.replace(&self.document, &document));
         let skill = self.skill.clone();
-        let began = Instant::now();
-        self.turn(&instruction);
+        let mut steps = Vec::new();
+        let mut began = Instant::now();
+        let mut note = |name| {
+            steps.push((name, began.elapsed()));
+            began = Instant::now();
+        };
+        self.submit(&instruction);
+        note("instructing");
+        self.until_turn_is_over();
+        note("writing");
         assert!(Path::new(&document).exists(), "the agent has written {document}\n{}", self.screen());
         self.leave();
+        note("ending");
         self.open();
-        self.turn(&skill);
+        note("starting");
+        self.submit(&skill);
+        self.until_turn_is_over();
+        note("priming");
         self.submit(&briefing);
-        let took = began.elapsed();
-        self.until("it has read", |floor| floor.is_told("stop"));
-        took
+        note("briefing");
+        self.until_turn_is_over();
+        steps
     }
 
-    /// Types a text, and waits for the end of the turn.
-    fn turn(&self, text: &str) {
-        self.submit(text);
+    fn until_turn_is_over(&self) {
         self.until("the turn is over", |floor| floor.is_told("stop"));
     }
 

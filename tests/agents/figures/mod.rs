@@ -30,9 +30,14 @@ const ROUND_WITHIN: Duration = Duration::from_secs(120);
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Figures {
     ours: Vec<i64>,
+    /// The same with successors that start early, with the times of its steps.
+    early: Vec<i64>,
+    early_steps: BTreeMap<String, Vec<i64>>,
     floor: Vec<i64>,
     /// Of each step of ours, all its times.
     steps: BTreeMap<String, Vec<i64>>,
+    /// The same of the floor.
+    floor_steps: BTreeMap<String, Vec<i64>>,
 }
 
 /// Measures one CLI in this process.
@@ -61,7 +66,7 @@ pub(crate) fn all(args: &[String]) -> ExitCode {
     println!("| a handoff until the successor is briefed, p50 | ours | floor | ratio | goal |\n|---|---|---|---|---|");
     for cli in clis {
         let out = folder.path().join(cli.name());
-        let within = ROUND_WITHIN * u32::try_from(2 * rounds + 1).unwrap_or(u32::MAX);
+        let within = ROUND_WITHIN * u32::try_from(3 * rounds + 2).unwrap_or(u32::MAX);
         let args = [PART.to_owned(), cli.name().to_owned(), rounds.to_string(), out.display().to_string()];
         match play::apart(&args, within) {
             Ok(()) => print(cli, &out),
@@ -76,17 +81,24 @@ pub(crate) fn all(args: &[String]) -> ExitCode {
 
 fn print(cli: Cli, out: &Path) {
     let figures: Figures = serde_json::from_slice(&fs::read(out).expect("it was written")).expect("JSON");
-    let (ours, floor) = (median(&figures.ours), median(&figures.floor));
-    let ratio = ours as f64 / floor as f64;
-    let missed = if ratio > GOAL { ": **missed**" } else { "" };
-    println!("| {} | {ours} ms | {floor} ms | {ratio:.2} | ≤ {GOAL}{missed} |", cli.name());
-    let mut steps: Vec<String> = Vec::new();
-    for name in
-        ["waiting", "instructing", "writing", "checking", "recording", "ending", "starting", "priming", "briefing"]
-    {
-        steps.extend(figures.steps.get(name).map(|times| format!("{name} {}", median(times))));
+    let floor = median(&figures.floor);
+    for (what, times) in [("", &figures.ours), (", its successor starts early", &figures.early)] {
+        let ours = median(times);
+        let ratio = ours as f64 / floor as f64;
+        let missed = if ratio > GOAL { ": **missed**" } else { "" };
+        println!("| {}{what} | {ours} ms | {floor} ms | {ratio:.2} | ≤ {GOAL}{missed} |", cli.name());
     }
-    eprintln!("{} by step, in ms: {}", cli.name(), steps.join(", "));
+    eprintln!("{} by step, in ms: {}", cli.name(), by_step(&figures.steps));
+    eprintln!("{} early, in ms: {}", cli.name(), by_step(&figures.early_steps));
+    eprintln!("{}'s floor, in ms: {}", cli.name(), by_step(&figures.floor_steps));
+}
+
+/// The median of each step, in the order in which they come.
+fn by_step(steps: &BTreeMap<String, Vec<i64>>) -> String {
+    const NAMES: [&str; 9] =
+        ["waiting", "instructing", "writing", "checking", "recording", "ending", "starting", "priming", "briefing"];
+    let said = NAMES.iter().filter_map(|name| steps.get(*name).map(|times| format!("{name} {}", median(times))));
+    said.collect::<Vec<_>>().join(", ")
 }
 
 fn median(times: &[i64]) -> i64 {
@@ -96,27 +108,38 @@ fn median(times: &[i64]) -> i64 {
 }
 
 fn measure(cli: Cli, rounds: usize) -> Figures {
-    // A document with faults would be asked for twice, and only tasuki finds them.
-    let scene = Scene::with(cli, "[document]\ncheck = \"warn\"\n", |_| {});
-    scene.succeeds(&["agent", "create", PERSONA, "--profile", cli.name()]);
     let mut figures = Figures::default();
-    let mut last = Value::Null;
-    // The first one is not counted: files that it has read are in memory afterwards.
-    for round in 0..=rounds {
-        scene.succeeds(&["handoff", PERSONA, "--reason", "a trial", "--wait"]);
-        last = latest(&scene);
-        let successor = last["successor_id"].as_str().expect("a successor");
-        scene.until_idle(successor);
-        if round > 0 {
-            note(&mut figures, &last);
-        }
-    }
-    let mut floor = Floor::of(&scene, &last);
+    let (_, early) = hand_offs(cli, rounds, "[handoff]\nstarting = \"early\"\n");
+    early.iter().for_each(|handoff| figures.early.push(note(&mut figures.early_steps, handoff)));
+    let (scene, late) = hand_offs(cli, rounds, "");
+    late.iter().for_each(|handoff| figures.ours.push(note(&mut figures.steps, handoff)));
+    let mut floor = Floor::of(&scene, late.last().expect("one at least"));
     floor.hand_off();
     for _ in 0..rounds {
-        figures.floor.push(i64::try_from(floor.hand_off().as_millis()).expect("it fits"));
+        let steps = floor.hand_off();
+        let ms = |time: Duration| i64::try_from(time.as_millis()).expect("it fits");
+        figures.floor.push(ms(steps.iter().map(|(_, time)| *time).sum()));
+        for (name, time) in steps {
+            figures.floor_steps.entry(name.to_owned()).or_default().push(ms(time));
+        }
     }
     figures
+}
+
+/// Handoffs, one after another. The first one is not among them: files that it has read are in memory afterwards.
+fn hand_offs(cli: Cli, rounds: usize, config: &str) -> (Scene, Vec<Value>) {
+    // A document with faults would be asked for twice, and only tasuki finds them.
+    let scene = Scene::with(cli, &format!("[document]\ncheck = \"warn\"\n{config}"), |_| {});
+    scene.succeeds(&["agent", "create", PERSONA, "--profile", cli.name()]);
+    let mut all = Vec::new();
+    for _ in 0..=rounds {
+        scene.succeeds(&["handoff", PERSONA, "--reason", "a trial", "--wait"]);
+        let last = latest(&scene);
+        scene.until_idle(last["successor_id"].as_str().expect("a successor"));
+        all.push(last);
+    }
+    all.remove(0);
+    (scene, all)
 }
 
 fn latest(scene: &Scene) -> Value {
@@ -127,16 +150,15 @@ fn latest(scene: &Scene) -> Value {
     last
 }
 
-/// Takes down how long a handoff took until its successor had the briefing, and each of its steps.
-fn note(figures: &mut Figures, handoff: &Value) {
+/// Takes down how long each step of a handoff took; returns how long it took until the successor had the briefing.
+fn note(steps: &mut BTreeMap<String, Vec<i64>>, handoff: &Value) -> i64 {
     let at = |value: &Value| value.as_str().and_then(millis).expect("a time");
     for step in handoff["steps"].as_array().expect("its steps") {
         let name = step["step"].as_str().expect("a name").to_owned();
         if name == "reading" {
-            figures.ours.push(at(&step["entered_at"]) - at(&handoff["created_at"]));
-            return;
+            return at(&step["entered_at"]) - at(&handoff["created_at"]);
         }
-        figures.steps.entry(name).or_default().push(at(&step["left_at"]) - at(&step["entered_at"]));
+        steps.entry(name).or_default().push(at(&step["left_at"]) - at(&step["entered_at"]));
     }
     panic!("it was never briefed: {handoff:#}");
 }

@@ -5,7 +5,7 @@ use super::world::World;
 use std::collections::BTreeMap;
 use tasuki::core::effect::{Effect, How};
 use tasuki::core::id::{AgentId, DeliveryId, HandoffId};
-use tasuki::core::rows::agent::AgentState;
+use tasuki::core::rows::agent::{AgentState, Owner};
 use tasuki::core::rows::handoff::Step;
 use tasuki::core::rows::publishing::{PublishState, Publishing};
 use tasuki::core::text::signature;
@@ -30,12 +30,16 @@ pub(crate) fn always(world: &World) -> Result<(), String> {
     one_successor(world)
 }
 
-/// No second successor lives beside the first one.
+/// No second successor lives beside the first one, but for one that is being ended.
 fn one_successor(world: &World) -> Result<(), String> {
     for handoff in world.disk.handoffs().filter(|handoff| !world.changed.contains(&handoff.handoff_id)) {
         let mut ids: Vec<AgentId> = handoff.former_successors.clone();
         ids.extend(handoff.successor_id);
-        let living = ids.iter().filter(|id| world.tmux.by_env(id).is_some()).count();
+        let is_wanted = |id: &AgentId| {
+            let start = world.disk.agent(id).and_then(|agent| agent.start.as_ref());
+            start.is_none_or(|start| start.owner != Owner::Nobody)
+        };
+        let living = ids.iter().filter(|id| world.tmux.by_env(id).is_some() && is_wanted(id)).count();
         if living > 1 {
             return Err(format!("handoff {} has {living} living successors", handoff.handoff_id));
         }
@@ -103,6 +107,7 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
             ));
         }
     }
+    no_stray_successor(world)?;
     for agent in world.disk.agents() {
         if agent.typing.is_some() || agent.start.is_some() || !agent.queue.is_empty() {
             return Err(format!("agent {} still waits for something: {agent:?}", agent.agent_id));
@@ -125,6 +130,16 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
     told(world)?;
     super::acks::at_rest(world)?;
     texts(world)
+}
+
+/// No successor is left of a handoff that ended before its document was recorded: it was started early, and for nothing.
+fn no_stray_successor(world: &World) -> Result<(), String> {
+    for handoff in world.disk.handoffs().filter(|handoff| handoff.record.is_none()) {
+        if let Some(id) = handoff.former_successors.iter().find(|id| world.tmux.by_env(id).is_some()) {
+            return Err(format!("handoff {} has left the agent {id} behind", handoff.handoff_id));
+        }
+    }
+    Ok(())
 }
 
 /// What was recorded is published or told as failed, held or in doubt, and what is said of it is true unless the operator said so.

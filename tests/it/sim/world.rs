@@ -11,11 +11,13 @@ use crate::support::facts::demo_facts;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::event::Event;
-use tasuki::core::id::{HandoffId, RequestId};
+use tasuki::core::id::{AgentId, HandoffId, RequestId};
 use tasuki::core::pane::PaneRef;
 use tasuki::core::request::Successor;
 use tasuki::core::rows::handoff::{Handoff, Step};
-use tasuki::core::settings::{ContextLimits, NewSession, OnUsageLimit, ProfileFacts, RESUME_TEXT, Settings};
+use tasuki::core::settings::{
+    ContextLimits, NewSession, OnUsageLimit, ProfileFacts, RESUME_TEXT, Settings, StartSuccessor,
+};
 use tasuki::core::time::Now;
 
 /// Everything.
@@ -138,6 +140,24 @@ impl World {
         .collect()
     }
 
+    /// How many successors that were started before their predecessor had ended took over, and how many were ended again.
+    pub(crate) fn early_successors(&self) -> (usize, usize) {
+        // The journal is in order, also where a clock jumps.
+        let place =
+            |is_it: &dyn Fn(&serde_json::Value) -> bool| self.disk.journal.iter().position(|(_, line)| is_it(line));
+        let is_early = |id: &AgentId, handoff: &Handoff| {
+            let (agent, handoff) = (id.to_string(), handoff.handoff_id.to_string());
+            let started = place(&|line| line["agent_id"] == *agent);
+            let starting = place(&|line| line["handoff_id"] == *handoff && line["step"] == "starting");
+            started.is_some_and(|at| starting.is_none_or(|starting| at < starting))
+        };
+        let new = || self.disk.handoffs().filter(|handoff| handoff.successor == Successor::New);
+        let used = new().filter(|handoff| handoff.successor_id.is_some_and(|id| is_early(&id, handoff))).count();
+        let ended =
+            new().flat_map(|handoff| handoff.former_successors.iter().filter(|id| is_early(id, handoff))).count();
+        (used, ended)
+    }
+
     /// Runs the whole life of this world.
     pub(crate) fn run(&mut self) -> Result<(), String> {
         let acts = 160 + self.rng.below(280);
@@ -209,10 +229,12 @@ impl World {
     }
 
     fn agents_live(&mut self) {
+        let mut written: Vec<(String, u64)> = Vec::new();
         for agent in &mut self.tmux.agents {
             if self.rng.chance(60)
                 && let Some((path, text)) = agent.live()
             {
+                written.push((path.clone(), text.len() as u64));
                 self.disk.documents.insert(path, text);
             }
             if self.faults_on && self.rng.chance(1) {
@@ -222,9 +244,22 @@ impl World {
                 agent.faults.dialog = false;
             }
         }
+        if self.settings.starting == StartSuccessor::Early {
+            self.documents_are_seen(&written);
+        }
         self.agents_acknowledge();
         if self.rng.chance(50) {
             self.reconcile();
+        }
+    }
+
+    /// The watcher has seen these documents, if the sidecar runs.
+    fn documents_are_seen(&mut self, written: &[(String, u64)]) {
+        let Some(sidecar) = &mut self.sidecar else { return };
+        for (path, bytes) in written {
+            let named = self.disk.handoffs().filter(|handoff| handoff.file_path == *path || handoff.file_name == *path);
+            let seen = named.map(|handoff| Event::DocumentGrew { handoff_id: handoff.handoff_id, bytes: *bytes });
+            sidecar.pending.extend(seen);
         }
     }
 

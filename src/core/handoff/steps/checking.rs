@@ -9,7 +9,7 @@ use crate::core::effect::Outcome;
 use crate::core::fact::{DeliveryEnd, Fact};
 use crate::core::handoff::handler::{StepHandler, ended_agent};
 use crate::core::handoff::next::{DocumentText, Entry, Next};
-use crate::core::handoff::{authors, examination, reader, row};
+use crate::core::handoff::{authors, early, examination, reader, row};
 use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::notice::OperatorNotice;
@@ -143,6 +143,7 @@ fn hold(tx: &mut Tx<'_>, id: HandoffId, is_checked: bool) -> Next {
     handoff.examined.held_since.get_or_insert(now);
     let (agent_id, author, count) = (handoff.agent_id, handoff.author, handoff.examined.faults.len());
     let file_path = handoff.file_path.clone();
+    early::discard(tx, id);
     if !is_news {
         return Next::Stay;
     }

@@ -3,7 +3,7 @@
 use crate::core::effect::Outcome;
 use crate::core::handoff::handler::StepHandler;
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::{agents, reader};
+use crate::core::handoff::{agents, early, reader};
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
 use crate::core::tx::Tx;
@@ -13,6 +13,7 @@ pub(super) struct Ended;
 
 impl StepHandler for Ended {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
+        early::discard(tx, id);
         agents::release(tx, id);
         Next::Stay
     }

@@ -4,10 +4,9 @@ use crate::core::agent::start;
 use crate::core::fact::Fact;
 use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::{agents, successors};
+use crate::core::handoff::{agents, row, successors};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::{Assume, Successor};
-use crate::core::rows::agent::Owner;
 use crate::core::rows::handoff::Step;
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
@@ -20,13 +19,14 @@ impl StepHandler for Starting {
         Some(limits.starting_ms)
     }
 
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
-        let deadline = handoff.stay.deadline;
         match (&handoff.successor, handoff.successor_id) {
             (Successor::Existing { .. }, Some(successor_id)) => return take_over(tx, id, &successor_id),
-            (_, Some(successor_id)) => start::start_from_row(tx, &successor_id, id, deadline),
-            (Successor::New, None) => start_new(tx, id),
+            (Successor::New, Some(successor_id)) if how == Entry::From(Step::Ending) => {
+                return continue_early(tx, id, &successor_id);
+            }
+            (_, Some(_)) | (Successor::New, None) => start_or_look(tx, id),
             (Successor::SamePane | Successor::Existing { .. }, None) => {
                 let hint =
                     "document and record are kept; start another successor: tasuki retry HANDOFF --successor new";
@@ -64,28 +64,31 @@ impl StepHandler for Starting {
     }
 }
 
-fn start_new(tx: &mut Tx<'_>, id: HandoffId) {
+/// Continues with a successor that was started early: it is ready, or is waited for, or is looked for as by a retry.
+fn continue_early(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) -> Next {
+    let Some(agent) = tx.agent(successor_id) else { return Next::Stay };
+    let is_alive = agent.state.is_live() && !agent.is_known_dead();
+    if is_alive && agent.start.is_some() {
+        return Next::Stay;
+    }
+    if agent.is_free() && agent.registered_at.is_some() {
+        return ready(tx, id);
+    }
+    if !is_alive {
+        row::warn(tx, id, "the successor that was started early has ended, so tasuki started another");
+    }
+    successors::release_unless_adoptable(tx, id);
+    start_or_look(tx, id);
+    Next::Stay
+}
+
+/// Starts the successor, or looks for the one that was started before.
+fn start_or_look(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
-    let Some(outgoing) = tx.agent(&handoff.agent_id) else { return };
-    let place = handoff.successor_window.as_ref();
-    let slug = handoff.persona_slug.clone();
-    let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
-    // A handoff of an earlier version has no choice.
-    let profile =
-        Some(&handoff.choice.profile).filter(|profile| !profile.is_empty()).unwrap_or(&outgoing.profile).clone();
-    let wanted = start::NewAgent {
-        persona: slug.clone(),
-        profile,
-        cwd: outgoing.cwd.clone().or_else(|| place.and_then(|place| place.cwd.clone())),
-        session: place.map_or_else(fallback, |place| place.session.clone()),
-        size: place.map_or(start::DEFAULT_SIZE, |place| place.size),
-        previous: Some(handoff.agent_id),
-        model: handoff.choice.model.clone(),
-    };
     let deadline = handoff.stay.deadline;
-    let successor_id = start::create(tx, wanted, Owner::Handoff(id), deadline);
-    if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.successor_id = Some(successor_id);
+    match handoff.successor_id {
+        Some(successor_id) => start::start_from_row(tx, &successor_id, id, deadline),
+        None => successors::start(tx, id, deadline),
     }
 }
 

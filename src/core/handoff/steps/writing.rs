@@ -6,7 +6,7 @@ use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::handoff::handler::{StepHandler, without_author};
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::reader;
+use crate::core::handoff::{early, reader};
 use crate::core::hook::HookEvent;
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
@@ -78,6 +78,7 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next
     let look = "look at the agent's pane, then: tasuki retry HANDOFF";
     author_turn::ended(tx, id, event, ("The agent's turn", look)).unwrap_or_else(|| {
         reader::begin(tx, id, ReadReason::AtStop);
+        early::begin(tx, id);
         Next::Stay
     })
 }
@@ -93,6 +94,7 @@ pub(crate) fn document_grew(tx: &mut Tx<'_>, id: HandoffId, bytes: u64) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.document = Some(DocumentSeen { bytes, at });
     }
+    early::begin(tx, id);
     tx.journal(JournalLine {
         step: Some(Step::Writing.as_str().to_owned()),
         document_bytes: Some(bytes),

@@ -1,0 +1,57 @@
+//! A successor that is started early: while its predecessor's document is read, examined and recorded, and while the
+//! predecessor ends.
+//!
+//! It gets no text before the step `starting`, which it then finds done or nearly done. If the handoff stops before that
+//! step, or waits for a person, the successor is ended; a retry starts another.
+
+use super::{row, successors};
+use crate::core::agent::unwanted;
+use crate::core::id::HandoffId;
+use crate::core::request::{Author, Successor};
+use crate::core::rows::handoff::{Handoff, ReadReason, Step};
+use crate::core::settings::StartSuccessor;
+use crate::core::tx::Tx;
+
+/// Starts the successor if it is to be started early and it is likely that it will be needed: the turn that writes the
+/// document is over, and the document is there.
+pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let outgoing = tx.agent(&handoff.agent_id);
+    let has_place = outgoing.is_some_and(|agent| agent.pane.is_some() && agent.state.is_live());
+    let is_wanted = tx.state.settings.starting == StartSuccessor::Early
+        && handoff.successor == Successor::New
+        && handoff.successor_id.is_none()
+        && handoff.author == Author::AgentFile
+        && handoff.step == Step::Writing
+        && handoff.stay.reading == Some(ReadReason::AtStop)
+        && handoff.document.is_some();
+    if is_wanted && has_place {
+        successors::start(tx, id, None);
+    }
+}
+
+/// It could not be started early, so the step `starting` will look for it, and start another if there is none.
+pub(super) fn failed(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
+    if tx.handoff(&id).is_some_and(is_early) {
+        row::warn(tx, id, &format!("the successor could not be started early: {why}"));
+    }
+}
+
+/// Ends a successor that was started early: nobody knows when it will be needed, or whether.
+pub(super) fn discard(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id).filter(|handoff| is_early(handoff)) else { return };
+    let Some(successor_id) = handoff.successor_id else { return };
+    unwanted::end(tx, &successor_id);
+    successors::release(tx, id);
+}
+
+/// Whether its successor was started before the step that starts one.
+fn is_early(handoff: &Handoff) -> bool {
+    let is_before = match handoff.place_in_flow() {
+        Step::Waiting | Step::Instructing | Step::Writing | Step::Checking | Step::Recording | Step::Ending => true,
+        Step::Cancelled => handoff.record.is_none(),
+        Step::Starting | Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging => false,
+        Step::Done | Step::Failed => false,
+    };
+    is_before && handoff.successor == Successor::New && handoff.successor_id.is_some()
+}
