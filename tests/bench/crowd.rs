@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tasuki::contract::{AgentView, HandoffView};
+use tasuki::contract::{AgentView, HandoffView, SidecarView};
 use tasuki::core::time::millis;
 
 /// How long between two looks at the views.
@@ -30,6 +30,10 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
         persona(&home, &format!("p{number}"), &folder);
     }
     let sidecar = Worker::tasuki(place, &home);
+    wait_until("tmux answers", LOOK_EVERY, || {
+        let view = fs::read(home.join("view/sidecar.json")).unwrap_or_default();
+        serde_json::from_slice::<SidecarView>(&view).is_ok_and(|view| view.tmux.is_some())
+    });
     for number in 0..crowd {
         drop_request(
             &home,
