@@ -121,6 +121,29 @@ fn kill(stage: &Stage, agent: &str) {
     }
 }
 
+#[test]
+fn one_that_a_person_has_typed_to_is_left_running() {
+    let stage = stage("[limits]\nending = \"4s\"\n");
+    let agent = stage.agent("dev");
+    stage.faults("ignore_exit");
+    let id = stage.hand_off(&agent);
+    let first = stage.wait_for("one is ready", || {
+        let successor = stage.handoff_view(&id)["successor_id"].as_str()?.to_owned();
+        (stage.agent_view(&successor)["state"] == "idle").then_some(successor)
+    });
+    let pane = stage.agent_view(&first)["pane"].as_str().expect("a pane").to_owned();
+    stage.tmux(&["send-keys", "-t", &pane, "-l", "Which branch is this?"]);
+    stage.until("it is in the composer", || stage.screen(&pane).contains("Which branch is this?"));
+    stage.tmux(&["send-keys", "-t", &pane, "Enter"]);
+    stage.until("it has answered", || stage.prompts(&first).len() == 1);
+    let view = stage.until_failed(&id, "ending", "did_not_exit");
+    assert_eq!(view["successor_id"], Value::Null, "{view:#}");
+    assert!(view["warnings"].to_string().contains("somebody has typed to the successor"), "{view:#}");
+    let own = stage.agent_view(&first);
+    assert!(stage.is_running(&first) && own["ended_at"].is_null() && own["handoff_id"].is_null(), "{own:#}");
+    assert_eq!(stage.agent_view(&agent)["successor_id"], Value::Null);
+}
+
 /// Killed at instants that differ: whatever was begun is found again, and no agent is left over.
 #[test]
 fn a_sidecar_that_is_killed_meanwhile_finds_it_again() {

@@ -8,6 +8,7 @@ use super::{row, successors};
 use crate::core::agent::unwanted;
 use crate::core::id::HandoffId;
 use crate::core::request::{Author, Successor};
+use crate::core::rows::agent::{Agent, AgentState};
 use crate::core::rows::handoff::{Handoff, ReadReason, Step};
 use crate::core::settings::StartSuccessor;
 use crate::core::tx::Tx;
@@ -37,12 +38,20 @@ pub(super) fn failed(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
     }
 }
 
-/// Ends a successor that was started early: nobody knows when it will be needed, or whether.
+/// Ends a successor that was started early: nobody knows when it will be needed, or whether. If somebody has typed to it
+/// meanwhile, it stays as an agent of its own.
 pub(super) fn discard(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| is_early(handoff)) else { return };
     let Some(successor_id) = handoff.successor_id else { return };
-    unwanted::end(tx, &successor_id);
-    successors::release(tx, id);
+    let is_untouched = |agent: &Agent| agent.messages == 0 && agent.state != AgentState::Busy;
+    if tx.agent(&successor_id).is_none_or(is_untouched) {
+        unwanted::end(tx, &successor_id);
+        return successors::release(tx, id);
+    }
+    // What somebody has told it, or still awaits of it, must not be lost.
+    let short = successor_id.short();
+    row::warn(tx, id, &format!("somebody has typed to the successor {short} that was started early, so it still runs"));
+    successors::replace(tx, id);
 }
 
 /// Whether its successor was started before the step that starts one.
