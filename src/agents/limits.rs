@@ -97,8 +97,9 @@ fn is_border(character: char) -> bool {
 }
 
 fn found(rule: &LimitText, said: &str, until_ms: Option<i64>, clock: &ReadingTime) -> LimitFound {
-    let until_ms = until_ms.or_else(|| reset_time::in_text(said, clock));
+    // A screen breaks a sentence anywhere, also before its time.
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let until_ms = until_ms.or_else(|| reset_time::in_text(&words, clock));
     let words = secrets::without(&sanitise(&words), &Known::default());
     LimitFound { kind: rule.kind, until_ms, said: words.chars().take(MAX_SAID).collect(), on_screen: false }
 }

@@ -122,6 +122,8 @@ fn a_screen_shows_a_limit_in_its_last_lines() {
     assert_eq!(said.as_deref(), Some("Usage limit reached for all Pro models. Access resets at 6:54 PM UTC."));
     let codex = "■ You’ve hit your usage limit. Visit https://chatgpt.com/settings/usage to purchase more credits or\ntry again at 2:24 PM.\n\n› \n";
     assert_eq!(on("codex", codex), Some((UsageLimit, Some("2026-11-25T14:25".to_owned()))));
+    let broken = codex.replace("or\ntry again at 2", "or try again\nat 2");
+    assert_eq!(on("codex", &broken), on("codex", codex), "wherever the line is broken");
     let far = format!("{dialog}{}", "more\n".repeat(30));
     assert_eq!(on("gemini", &far), None, "it has scrolled away");
     assert_eq!(on("gemini", "we talk about a usage limit that was reached"), None);
