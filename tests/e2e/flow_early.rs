@@ -16,7 +16,7 @@ fn entered<'v>(view: &'v Value, step: &str) -> &'v str {
     found["entered_at"].as_str().expect("a time")
 }
 
-fn created_at(stage: &Stage, agent: &Value) -> String {
+fn registered_at(stage: &Stage, agent: &Value) -> String {
     stage.agent_view(agent.as_str().expect("an id"))["registered_at"].as_str().expect("a time").to_owned()
 }
 
@@ -32,13 +32,27 @@ fn ended_again(stage: &Stage, view: &Value) -> Vec<String> {
     former
 }
 
+/// A handoff whose outgoing agent does not end, and its successor, which takes input.
+fn with_a_ready_successor(stage: &Stage, agent: &str) -> (String, String) {
+    stage.faults("ignore_exit");
+    let id = stage.hand_off(agent);
+    let successor = stage.wait_for("one is ready", || {
+        let successor = stage.handoff_view(&id)["successor_id"].as_str()?.to_owned();
+        (stage.agent_view(&successor)["state"] == "idle").then_some(successor)
+    });
+    (id, successor)
+}
+
 #[test]
 fn it_takes_over_as_any_other() {
     let stage = stage("");
     let agent = stage.agent("dev");
     let view = stage.until_step(&stage.hand_off(&agent), "done");
     stage.check_done(&view);
-    assert!(created_at(&stage, &view["successor_id"]).as_str() < entered(&view, "starting"), "it was early: {view:#}");
+    assert!(
+        registered_at(&stage, &view["successor_id"]).as_str() < entered(&view, "starting"),
+        "it was early: {view:#}"
+    );
     assert_eq!((&view["warnings"], &view["former_successors"]), (&json!([]), &json!([])), "{view:#}");
     let successor = stage.agent_view(view["successor_id"].as_str().expect("an id"));
     assert_eq!(successor["previous_agent_id"], json!(agent));
@@ -96,12 +110,7 @@ fn one_whose_predecessor_does_not_end_is_ended_and_a_retry_starts_another() {
 fn one_that_dies_before_it_is_needed_gives_way_to_another() {
     let stage = stage("");
     let agent = stage.agent("dev");
-    stage.faults("ignore_exit");
-    let id = stage.hand_off(&agent);
-    let first = stage.wait_for("one is ready", || {
-        let successor = stage.handoff_view(&id)["successor_id"].as_str()?.to_owned();
-        (stage.agent_view(&successor)["state"] == "idle").then_some(successor)
-    });
+    let (id, first) = with_a_ready_successor(&stage, &agent);
     stage.until("the predecessor is asked to end", || stage.steps_of(&id).iter().any(|step| step == "ending"));
     kill(&stage, &first);
     stage.until("its death is known", || stage.agent_view(&first)["ended_at"].is_string());
@@ -125,12 +134,7 @@ fn kill(stage: &Stage, agent: &str) {
 fn one_that_a_person_has_typed_to_is_left_running() {
     let stage = stage("[limits]\nending = \"4s\"\n");
     let agent = stage.agent("dev");
-    stage.faults("ignore_exit");
-    let id = stage.hand_off(&agent);
-    let first = stage.wait_for("one is ready", || {
-        let successor = stage.handoff_view(&id)["successor_id"].as_str()?.to_owned();
-        (stage.agent_view(&successor)["state"] == "idle").then_some(successor)
-    });
+    let (id, first) = with_a_ready_successor(&stage, &agent);
     let pane = stage.agent_view(&first)["pane"].as_str().expect("a pane").to_owned();
     stage.tmux(&["send-keys", "-t", &pane, "-l", "Which branch is this?"]);
     stage.until("it is in the composer", || stage.screen(&pane).contains("Which branch is this?"));

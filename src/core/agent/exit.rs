@@ -3,7 +3,7 @@
 use super::{alerts, idle, queue, start, typing, verdict};
 use crate::contract::NoticeCode;
 use crate::contract::reply::AgentReply;
-use crate::core::effect::Effect;
+use crate::core::effect::{Effect, EffectKey};
 use crate::core::event::Exit;
 use crate::core::fact::{DeliveryEnd, Fact};
 use crate::core::id::{AgentId, RequestId};
@@ -22,18 +22,20 @@ const KILL_MS: u64 = 10_000;
 /// Begins an `agent_shutdown` that was checked: with force tasuki kills the pane, otherwise it types the exit command.
 pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId, force: bool) {
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.ending_ms);
-    let Some(agent) = tx.agent(agent_id) else { return };
-    let process = agent.process;
-    let effect = match agent.pane {
-        Some(pane) if force => Some(tx.effect_of(agent_id, Effect::KillPane { agent_id: *agent_id, pane, process })),
-        _ => None,
-    };
+    let effect = if force { kill_pane(tx, agent_id) } else { None };
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.shutdown = Some(Shutdown { request_id: request.clone(), effect, deadline });
     }
     if !force {
         typing::begin_command(tx, agent_id, Purpose::Exit(None), Some(deadline));
     }
+}
+
+/// Begins to kill the agent's pane, if it has one. The end of its process is then noticed in the usual way.
+pub(crate) fn kill_pane(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<EffectKey> {
+    let agent = tx.agent(agent_id)?;
+    let (pane, process) = (agent.pane?, agent.process);
+    Some(tx.effect_of(agent_id, Effect::KillPane { agent_id: *agent_id, pane, process }))
 }
 
 /// A forced shutdown of an agent without a pane: there is nothing to kill, so tasuki only notes that the agent is lost.

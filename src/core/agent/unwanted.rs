@@ -1,7 +1,7 @@
 //! Ends an agent that was started early as a successor, and that nobody wants any more. Nobody has spoken with it.
 
 use super::{exit, start};
-use crate::core::effect::{Effect, EffectKey, Started};
+use crate::core::effect::{EffectKey, Started};
 use crate::core::id::AgentId;
 use crate::core::rows::agent::{AgentState, Owner, Start};
 use crate::core::time::Deadline;
@@ -14,7 +14,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.state.is_live()) else { return };
     let key = if agent.pane.is_some() {
         start::take(tx, agent_id);
-        kill(tx, agent_id)
+        exit::kill_pane(tx, agent_id)
     } else {
         agent.start.as_ref().and_then(|start| start.effect)
     };
@@ -27,12 +27,6 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId) {
         // It was never seen alive.
         None => exit::abandon_start(tx, agent_id),
     }
-}
-
-fn kill(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<EffectKey> {
-    let agent = tx.agent(agent_id)?;
-    let (pane, process) = (agent.pane?, agent.process);
-    Some(tx.effect_of(agent_id, Effect::KillPane { agent_id: *agent_id, pane, process }))
 }
 
 /// Whether the agent's start was asked for by somebody who no longer wants it.

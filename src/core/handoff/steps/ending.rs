@@ -2,7 +2,7 @@
 //! until its process is dead.
 
 use crate::contract::handoff::Author;
-use crate::core::agent::{limits, typing};
+use crate::core::agent::{exit, limits, typing};
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{DeliveryEnd, Fact};
 use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
@@ -138,13 +138,9 @@ fn ends_by_force(tx: &Tx<'_>, handoff: &Handoff, agent: &Agent) -> bool {
     is_for_limit && agent.ours && handoff.successor == Successor::New && limits::is_used_up(agent, tx.now.wall_ms)
 }
 
-/// Kills the agent's pane. The end of its process is then noticed in the usual way. If the process does not end, the
-/// step fails at its limit.
+/// Kills the agent's pane. If its process does not end, the step fails at its limit.
 fn kill(tx: &mut Tx<'_>, agent_id: AgentId) -> Next {
-    let Some(agent) = tx.agent(&agent_id) else { return Next::Stay };
-    let Some(pane) = agent.pane else { return Next::Stay };
-    let process = agent.process;
-    tx.effect_of(&agent_id, Effect::KillPane { agent_id, pane, process });
+    exit::kill_pane(tx, &agent_id);
     Next::Stay
 }
 
