@@ -8,6 +8,7 @@ use tasuki::core::effect::{Effect, EffectKey, Outcome, PersonaTexts};
 use tasuki::core::event::Event;
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
+use tasuki::core::request::Successor;
 use tasuki::core::rows::agent::{Agent, AgentState, Primed};
 use tasuki::core::rows::handoff::{Handoff, Step};
 use tasuki::core::rows::outbox::{Pending, Waiter};
@@ -129,4 +130,20 @@ fn a_document_that_could_not_be_examined_waits_for_the_person_who_wants_to_see_i
     let accept = json!({"v": 1, "kind": "handoff_accept", "handoff_id": world.id});
     world.ask(&accept);
     assert_eq!(world.step(), "acknowledging", "{}", world.view());
+}
+
+#[test]
+fn a_retry_after_the_successors_pane_was_closed_starts_another_one_before_its_end_is_known() {
+    let mut world = AckWorld::new();
+    world.refusal = Some(Refusal::PaneGone);
+    world.begin("immediate", "# Work\n");
+    let failed = world.handoff().error.clone().expect("the briefing has failed");
+    assert_eq!((failed.step, failed.code.as_str()), (Step::Briefing, "pane_gone"));
+    let former = world.handoff().successor_id.expect("a successor");
+    assert!(world.state.agents[&former].state.is_live(), "nobody has heard of its end");
+    world.state.handoffs.get_mut(&world.id).expect("a handoff").successor = Successor::New;
+    world.refusal = None;
+    let answer = world.ask(&json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id}));
+    assert_eq!((world.step(), world.typed.len()), ("starting", 0), "{answer}");
+    assert_eq!(world.handoff().former_successors, [former]);
 }

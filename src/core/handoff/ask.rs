@@ -228,6 +228,7 @@ fn run_retry(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(),
         change_successor(tx, id, &successor, chosen.flatten());
         return Ok(());
     }
+    successors::let_go_if_gone(tx, id, &error);
     driver::retry(tx, id, error.step, assume);
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::core::persona::ProfileChoice;
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::agent::{Agent, Owner};
-use crate::core::rows::handoff::Step;
+use crate::core::rows::handoff::{HandoffError, Step};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
@@ -120,16 +120,21 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
     }
 }
 
+/// Lets the successor go if the handoff has failed because the successor was gone: tasuki may not have heard of its end
+/// yet, and a retry would type to it again.
+pub(super) fn let_go_if_gone(tx: &mut Tx<'_>, id: HandoffId, error: &HandoffError) {
+    let was_its = matches!(error.step, Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging);
+    if was_its && matches!(error.code.as_str(), "pane_gone" | "agent_ended") {
+        replace(tx, id);
+    }
+}
+
 /// The successor that a retry types to. `Err` says what follows if it is dead: it was released, and the step that starts
-/// another one is entered. It is dead as soon as its process is, even if tasuki still waits for its last hooks; and it is
-/// gone if that is why the handoff has failed, even if tasuki has not yet heard of its end.
+/// another one is entered. It is dead as soon as its process is, even if tasuki still waits for its last hooks.
 pub(super) fn to_retry_with(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
-    let handoff = tx.handoff(&id);
-    let code = handoff.and_then(|handoff| handoff.error.as_ref()).map(|error| error.code.as_str());
-    let was_gone = matches!(code, Some("pane_gone" | "agent_ended"));
-    let successor = handoff.and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
+    let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     match successor {
-        Some(agent) if agent.state.is_live() && !agent.is_known_dead() && !was_gone => Ok(agent.agent_id),
+        Some(agent) if agent.state.is_live() && !agent.is_known_dead() => Ok(agent.agent_id),
         _ => {
             replace(tx, id);
             Err(Next::Enter(Step::Starting))
