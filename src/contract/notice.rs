@@ -23,6 +23,8 @@ words! {
         ContextFull = "context_full",
         /// A handoff has begun by itself, because the context has reached `context.auto_at`.
         HandoffBegun = "handoff_begun",
+        /// The context has reached `context.auto_at`, and a handoff could not begin.
+        HandoffDeferred = "handoff_deferred",
         /// A document waits for the operator to accept it.
         DocumentHeld = "document_held",
         /// The successor starts from another point than the document says.

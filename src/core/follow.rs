@@ -57,7 +57,7 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         Fact::ContextFull { agent_id, percent, facts } => {
             match trigger::begin_automatic(tx, agent_id, context_usage::REASON, facts) {
                 Ok(handoff_id) => context_usage::auto_handoff_begun(tx, agent_id, *percent, handoff_id),
-                Err(refused) => context_usage::defer(tx, agent_id, *percent, &refused.message),
+                Err(refused) => context_usage::defer_and_tell(tx, agent_id, *percent, &refused.message),
             }
         }
         Fact::UsedUp { agent_id, choice, facts } => {

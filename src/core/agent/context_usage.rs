@@ -125,7 +125,7 @@ fn check_auto_handoff(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(percent) = percent_over(agent, limit).filter(|_| is_new) else { return };
     if agent.context_watch.guessed {
         let why = "the size of the agent's context window is a guess; its CLI has not reported the size";
-        return defer(tx, agent_id, percent, why);
+        return defer_and_tell(tx, agent_id, percent, why);
     }
     let Some((pane, persona)) = agent.pane.zip(agent.persona_slug.clone()).filter(|_| is_at_rest(agent)) else {
         return;
@@ -152,11 +152,15 @@ pub(crate) fn auto_handoff_checked(
     let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.context_watch.checking == Some(key)) else { return };
     agent.context_watch.checking = None;
     let Some(percent) = percent_over(agent, limit).filter(|_| is_at_rest(agent)) else { return };
-    let Some((slug, check)) = agent.persona_slug.clone().zip(check) else { return };
+    let Some(slug) = agent.persona_slug.clone() else { return };
+    let Some(check) = check else {
+        return defer_and_tell(tx, agent_id, percent, "tasuki could not read the agent's persona");
+    };
     match check.viewers {
         Some(0) => {}
-        Some(_) => return defer(tx, agent_id, percent, "a tmux client is attached to the agent's window"),
-        None => return defer(tx, agent_id, percent, "tasuki could not check the agent's window"),
+        // The operator has chosen this: a notice each time would only disturb.
+        Some(_) => return drop(defer(tx, agent_id, percent, "a tmux client is attached to the agent's window")),
+        None => return defer_and_tell(tx, agent_id, percent, "tasuki could not check the agent's window"),
     }
     let facts = RequestFacts { persona: Some((slug, check.persona)), ..RequestFacts::default() };
     tx.learn(Fact::ContextFull { agent_id: *agent_id, percent, facts: Box::new(facts) });
@@ -175,17 +179,32 @@ pub(crate) fn auto_handoff_begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u
     journal(tx, agent_id, "begun", percent, JournalLine { handoff_id: known(&handoff_id), ..JournalLine::default() });
 }
 
-/// The handoff does not begin now; the next end of a turn tries again. Each new reason gets a line in the journal.
-pub(crate) fn defer(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, why: &str) {
-    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.context_watch.deferred_because.as_deref() != Some(why))
-    else {
+/// The handoff does not begin now, for a reason that may need a person: notifies the operator of each new reason.
+pub(crate) fn defer_and_tell(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, why: &str) {
+    if !defer(tx, agent_id, percent, why) {
         return;
-    };
-    let agent_id = agent.agent_id;
-    if let Some(agent) = tx.agent_mut(&agent_id) {
-        agent.context_watch.deferred_because = Some(why.to_owned());
     }
-    journal(tx, &agent_id, "put_off", percent, JournalLine { reason: known(&why), ..JournalLine::default() });
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let slug = agent.persona_slug.as_ref().map(ToString::to_string).unwrap_or_default();
+    let message =
+        format!("The context of {slug} is {percent} % full, and its handoff (context.auto_at) has not begun: {why}");
+    let hint = format!(
+        "tasuki tries again after the agent's next turn; to hand {slug} off yourself: tasuki handoff {slug} \
+         --reason {REASON} --wait"
+    );
+    let details = json!({ "persona_slug": slug, "percent": percent, "reason": why });
+    let notice = OperatorNotice::new(NoticeCode::HandoffDeferred, message).hint(hint);
+    tx.notify_operator(notice.agent(*agent_id).details(details));
+}
+
+/// The handoff does not begin now; the next end of a turn tries again. Each new reason gets a line in the journal.
+/// Returns whether the reason is new.
+fn defer(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, why: &str) -> bool {
+    let is_new = |agent: &&mut Agent| agent.context_watch.deferred_because.as_deref() != Some(why);
+    let Some(agent) = tx.agent_mut(agent_id).filter(is_new) else { return false };
+    agent.context_watch.deferred_because = Some(why.to_owned());
+    journal(tx, agent_id, "put_off", percent, JournalLine { reason: known(&why), ..JournalLine::default() });
+    true
 }
 
 fn journal(tx: &mut Tx<'_>, agent_id: &AgentId, what: &str, percent: u64, more: JournalLine) {

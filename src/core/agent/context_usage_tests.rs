@@ -203,7 +203,9 @@ fn an_automatic_handoff_is_deferred_while_a_client_shows_the_agent() {
     let mut world = World::new(None, Some(80));
     world.stop(85_000);
     let why = |text: &str| vec![("put_off".to_owned(), Some(text.to_owned()))];
-    assert_eq!(journaled(&world.settle_check(Some(1))), why("a tmux client is attached to the agent's window"));
+    let decision = world.settle_check(Some(1));
+    assert_eq!(journaled(&decision), why("a tmux client is attached to the agent's window"));
+    assert_eq!(notices(&decision), 0, "somebody is there");
     world.stop(86_000);
     assert_eq!(journaled(&world.settle_check(Some(2))), [], "the journal has said so");
     world.stop(86_000);
@@ -236,14 +238,20 @@ fn no_automatic_handoff_of_an_agent_that_is_busy_anonymous_or_in_a_handoff() {
 }
 
 #[test]
-fn the_journal_says_why_an_automatic_handoff_is_refused() {
+fn the_operator_learns_once_why_an_automatic_handoff_is_refused() {
     let mut world = World::new(None, Some(50));
     world.stop(90_000);
     world.state.server = None;
-    assert_eq!(
-        journaled(&world.settle_check(Some(0))),
-        [("put_off".to_owned(), Some("No tmux server answers".to_owned()))]
-    );
+    let decision = world.settle_check(Some(0));
+    assert_eq!(journaled(&decision), [("put_off".to_owned(), Some("No tmux server answers".to_owned()))]);
+    assert_eq!(notices(&decision), 1);
+    world.stop(91_000);
+    let decision = world.settle_check(Some(0));
+    assert_eq!((journaled(&decision), notices(&decision)), (vec![], 0), "for the same reason");
+    world.stop(92_000);
+    let key = world.agent().context_watch.checking.expect("the preconditions are checked");
+    let decision = world.decide(Event::Settled { key, outcome: Outcome::Failed { why: "a disk hangs".to_owned() } });
+    assert_eq!((journaled(&decision).len(), notices(&decision)), (1, 1), "another reason");
 }
 
 #[test]
