@@ -13,7 +13,9 @@ use crate::core::time::millis;
 use clap::Args;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 /// One agent.
 #[derive(Debug, Args)]
@@ -25,6 +27,9 @@ pub struct AgentName {
 
 /// How many handoffs are searched for those that led to the agents.
 const MOST_HANDOFFS: usize = 1_000;
+
+/// Files of a folder, each with the time of its last change in milliseconds since 1970, and its name less `.json`.
+type Changes = Vec<(i64, String)>;
 
 /// One agent of a lineage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +52,8 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     }
     session.require_views()?;
     let id = named?.id;
-    let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
+    let (agents, changed) = read_views(session);
+    let mut agents = agents?;
     if !agents.iter().any(|agent| agent.agent_id == id) {
         agents.extend(past::agent(&session.home, &id)?);
     }
@@ -55,7 +61,26 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     if members.iter().all(|member| member.view.is_none()) {
         return Err(names::not_found("agent", &args.agent));
     }
-    print(session, &id, &members)
+    print_with(session, &id, &members, &handoffs(&session.home.handoff_views(), changed?, &members))
+}
+
+/// All agents, and when each handoff's view last changed. To look at thousands of handoffs takes as long as to read
+/// hundreds of agents, so both happen at once. Programs get the agents' views only.
+fn read_views(session: &CliSession) -> (Result<Vec<ViewFile<AgentView>>, CliError>, Result<Changes, CliError>) {
+    let (agents, handoffs) = (session.home.agent_views(), session.home.handoff_views());
+    if session.out.is_json() {
+        return (view::all(&agents), Ok(Changes::new()));
+    }
+    thread::scope(|scope| {
+        let changed = thread::Builder::new().spawn_scoped(scope, || view::by_change(&handoffs));
+        let agents = view::all(&agents);
+        // Without a thread, one after the other.
+        let changed = match changed {
+            Ok(changed) => changed.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => view::by_change(&handoffs),
+        };
+        (agents, changed)
+    })
 }
 
 /// The lineage of an agent on another host, as far as that host knows it.
@@ -78,11 +103,9 @@ fn on_host(session: &CliSession, host: &HostName, id: &str) -> Result<(), CliErr
 /// Prints a lineage of this host and marks the requested agent.
 pub(crate) fn print(session: &CliSession, id: &str, members: &[LineageMember]) -> Result<(), CliError> {
     // Programs get the agents' views only.
-    let handoffs = match session.out.is_json() {
-        true => BTreeMap::new(),
-        false => handoffs(&session.home.handoff_views(), members)?,
-    };
-    print_with(session, id, members, &handoffs)
+    let folder = session.home.handoff_views();
+    let changed = if session.out.is_json() { Changes::new() } else { view::by_change(&folder)? };
+    print_with(session, id, members, &handoffs(&folder, changed, members))
 }
 
 /// Prints a lineage with the handoffs that led to its agents.
@@ -114,15 +137,16 @@ fn print_with(
 /// views from about that time are read first, and mostly no others.
 fn handoffs<'m>(
     folder: &Path,
+    changed: Changes,
     members: &'m [LineageMember],
-) -> Result<BTreeMap<&'m str, ViewFile<HandoffView>>, CliError> {
+) -> BTreeMap<&'m str, ViewFile<HandoffView>> {
     let came = members.iter().filter(|member| member.view.as_ref().is_some_and(|agent| previous(agent).is_some()));
     let mut missing: BTreeMap<&str, i64> = came.map(|member| (member.id.as_str(), registered_ms(member))).collect();
     let mut found = BTreeMap::new();
     if missing.is_empty() {
-        return Ok(found);
+        return found;
     }
-    let mut left: BTreeSet<(i64, String)> = view::by_change(folder)?.into_iter().collect();
+    let mut left: BTreeSet<(i64, String)> = changed.into_iter().collect();
     let mut looked = 0;
     while let Some((agent, at)) = missing.pop_first() {
         while let Some(next) = nearest(&left, at).filter(|_| looked < MOST_HANDOFFS) {
@@ -143,7 +167,7 @@ fn handoffs<'m>(
             }
         }
     }
-    Ok(found)
+    found
 }
 
 /// When an agent was registered, in milliseconds since 1970.
@@ -298,7 +322,8 @@ mod tests {
             write(name, successor);
         }
         let members = members("a", &agents);
-        let found = handoffs(dir.path(), &members).expect("readable");
+        let changed = view::by_change(dir.path()).expect("readable");
+        let found = handoffs(dir.path(), changed, &members);
         let by: Vec<(&str, String)> = found.iter().map(|(id, handoff)| (*id, handoff.handoff_id.clone())).collect();
         assert_eq!(by, [("b", "h2".to_owned()), ("c", "h3".to_owned())]);
     }

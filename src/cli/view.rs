@@ -130,19 +130,25 @@ fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
 /// # Errors
 /// When the folder can't be read.
 pub fn stems(folder: &Path) -> Result<Vec<String>, CliError> {
+    let mut stems: Vec<String> = names(folder)?.iter().map(|name| stem(name).to_owned()).collect();
+    stems.sort_unstable();
+    Ok(stems)
+}
+
+/// The names of a folder's JSON files, in no order. All of them, however many: the one that was asked for, or that
+/// lives, may come last.
+fn names(folder: &Path) -> Result<Vec<String>, CliError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(CliError::file("Can't read", folder, &error)),
     };
-    // All of them, however many: the one that was asked for, or that lives, may come last.
     let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
-    let mut stems: Vec<String> = names
-        .filter(|name| !name.starts_with('.'))
-        .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
-        .collect();
-    stems.sort_unstable();
-    Ok(stems)
+    Ok(names.filter(|name| !name.starts_with('.') && name.ends_with(".json")).collect())
+}
+
+fn stem(name: &str) -> &str {
+    name.strip_suffix(".json").unwrap_or(name)
 }
 
 /// The names, less `.json`, of a folder's JSON files, each with the time of its last change in milliseconds since 1970.
@@ -151,13 +157,14 @@ pub fn stems(folder: &Path) -> Result<Vec<String>, CliError> {
 /// # Errors
 /// When the folder can't be read.
 pub fn by_change(folder: &Path) -> Result<Vec<(i64, String)>, CliError> {
-    let stems = stems(folder)?;
+    let names = names(folder)?;
     let Ok(dir) = crate::files::open_dir(folder) else { return Ok(Vec::new()) };
-    let changed = |stem: String| {
-        let meta = crate::files::meta_at(&dir, format!("{stem}.json")).ok()??;
-        Some((meta.file_stamp.mtime_ns / 1_000_000, stem))
+    let changed = |mut name: String| {
+        let meta = crate::files::meta_at(&dir, &name).ok()??;
+        name.truncate(stem(&name).len());
+        Some((meta.file_stamp.mtime_ns / 1_000_000, name))
     };
-    Ok(stems.into_iter().filter_map(changed).collect())
+    Ok(names.into_iter().filter_map(changed).collect())
 }
 
 /// One agent's view.
