@@ -1,9 +1,10 @@
 //! Handoffs decided without a machine: what concerns a step is told to that step alone.
 
-use crate::support::ack_world::AckWorld;
+use crate::support::ack_world::{AckWorld, DEAD};
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
 use serde_json::{Value, json};
+use tasuki::contract::document::DocumentCheck;
 use tasuki::core::effect::{Effect, EffectKey, Outcome, PersonaTexts};
 use tasuki::core::event::Event;
 use tasuki::core::id::AgentId;
@@ -146,4 +147,32 @@ fn a_retry_after_the_successors_pane_was_closed_starts_another_one_before_its_en
     let answer = world.ask(&json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id}));
     assert_eq!((world.step(), world.typed.len()), ("starting", 0), "{answer}");
     assert_eq!(world.handoff().former_successors, [former]);
+}
+
+/// Nobody records a document as it is while a person waits for its repair.
+#[test]
+fn an_agent_that_a_person_wants_to_repair_its_document_and_that_can_t_be_asked_is_not_ended() {
+    let mut world = AckWorld::new();
+    let author: AgentId = DEAD.parse().expect("an id");
+    world.state.agents.get_mut(&author).expect("an agent").state = AgentState::Idle;
+    world.put_there = Some("# Work\n".to_owned());
+    let request = json!({"v": 1, "kind": "handoff", "agent_id": DEAD, "reason": "r", "review": true});
+    let answer = world.ask(&request);
+    world.id = answer["result"]["handoff_id"].as_str().expect("it begins").parse().expect("an id");
+    let rework = json!({"v": 1, "kind": "handoff_rework", "handoff_id": world.id, "note": "Name the branch."});
+    for review in [true, false] {
+        assert_eq!((world.step(), world.view()["held_since"].is_string()), ("checking", true), "{}", world.view());
+        let examined = &mut world.state.handoffs.get_mut(&world.id).expect("a handoff").examined;
+        // What a failed step leaves after the one repair that tasuki asks for by itself.
+        (examined.review, examined.check, examined.reworks) = (review, DocumentCheck::Fix, 1);
+        world.refusal = Some(Refusal::Draft);
+        world.ask(&rework);
+    }
+    let view = world.view();
+    assert_eq!((&view["step"], &view["error"]["code"]), (&json!("failed"), &json!("not_delivered")), "{view}");
+    assert!(world.handoff().record.is_none() && world.state.agents[&author].state.is_live(), "{view}");
+    world.refusal = None;
+    let asked = world.typed.len();
+    world.ask(&json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id}));
+    assert!(world.typed[asked].1.contains("Name the branch."), "a retry asks with the same note: {:?}", world.typed);
 }

@@ -158,8 +158,11 @@ pub(crate) fn auto_handoff_checked(
     };
     match check.viewers {
         Some(0) => {}
-        // The operator has chosen this: a notice each time would only disturb.
-        Some(_) => return drop(defer(tx, agent_id, percent, "a tmux client is attached to the agent's window")),
+        Some(_) => {
+            // Somebody has chosen this, and needs no notice.
+            defer(tx, agent_id, percent, "a tmux client is attached to the agent's window");
+            return;
+        }
         None => return defer_and_tell(tx, agent_id, percent, "tasuki could not check the agent's window"),
     }
     let facts = RequestFacts { persona: Some((slug, check.persona)), ..RequestFacts::default() };

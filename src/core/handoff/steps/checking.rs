@@ -228,6 +228,13 @@ fn asked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, ended: &DeliveryEnd
             }
             return Next::Defer;
         }
+        DeliveryEnd::Refused(reason) if awaits_repair(tx, id) => {
+            if let Some(handoff) = tx.handoff_mut(&id) {
+                handoff.examined.reworks = handoff.examined.reworks.saturating_sub(1);
+            }
+            let message = reason.told("The agent could not be asked to repair its document");
+            return Next::fail("not_delivered", message, reason.hint());
+        }
         DeliveryEnd::Refused(reason) => reason.told("it could not be asked"),
         DeliveryEnd::Unconfirmed(reason) => format!("it is not known whether it was asked ({reason})"),
     };
@@ -237,6 +244,12 @@ fn asked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, ended: &DeliveryEnd
         handoff.stay.checking = Some(CheckPhase::Doubt);
     }
     Checking.run_ready(tx, id)
+}
+
+/// Whether a person has asked for the repair, and nothing holds the document until a person accepts it: then it must not
+/// be recorded as it is. A retry asks with the same note.
+fn awaits_repair(tx: &Tx<'_>, id: HandoffId) -> bool {
+    tx.handoff(&id).is_some_and(|handoff| handoff.examined.note.is_some() && !examination::holds(handoff))
 }
 
 /// The turn in which the agent was to repair its document has ended.
