@@ -9,11 +9,12 @@ use tasuki::core::rows::handoff::{Handoff, HandoffError, Step};
 use tasuki::core::settings::Limits;
 
 /// What failures say that come of a limit, and of nothing else.
-const FALLEN: [&str; 9] = [
+const FALLEN: [&str; 10] = [
     "The agent stayed busy until the time limit",
     "The instruction was not typed in time",
     "The agent did not end its turn in time",
     "The agent did not end after its exit command",
+    "The agent's pane is gone, and its process did not end in time",
     "The agent did not begin a new session",
     "The successor was not ready in time",
     "The agent did not register and become ready in time",

@@ -90,9 +90,16 @@ impl StepHandler for Ending {
             let hint = "look at the agent's pane, then: tasuki retry HANDOFF, or with --successor new";
             return Next::fail("did_not_exit", message, hint);
         }
-        let process = tx.agent(&handoff.agent_id).and_then(|agent| agent.process);
+        let agent = tx.agent(&handoff.agent_id);
+        let process = agent.and_then(|agent| agent.process);
         let pid = process.map_or_else(String::new, |process| format!(" (process {})", process.pid));
-        let message = format!("The agent did not end after its exit command{pid}");
+        let message = if handoff.stay.deferred {
+            format!("The agent did not end its turn in time, so tasuki has not typed its exit command{pid}")
+        } else if agent.is_some_and(|agent| agent.state == AgentState::Lost || agent.pane.is_none()) {
+            format!("The agent's pane is gone, and its process did not end in time{pid}")
+        } else {
+            format!("The agent did not end after its exit command{pid}")
+        };
         Next::fail("did_not_exit", message, "end the agent yourself, then retry; the record is kept")
     }
 }
