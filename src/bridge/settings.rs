@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-use toml::Table;
+use toml_edit::{Array, DocumentMut, Item, Table};
 
 /// The file's name.
 pub(super) const FILE: &str = "fleet.toml";
@@ -132,8 +132,7 @@ fn text(folder: &FleetFolder) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| CliError::config("config", format!("{} is not UTF-8.", path.display())))
 }
 
-/// Writes the rights of one host into the file. None: its entry is removed. What else stands in the file stays, without
-/// its comments.
+/// Writes the rights of one host into the file. None: its entry is removed. What else stands in the file stays as it is.
 ///
 /// # Errors
 /// The file is wrong already, or can't be written; then it is as it was.
@@ -141,17 +140,25 @@ pub(crate) fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Righ
     FleetSettings::load(folder)?;
     let path = folder.path("", FILE);
     let broken = |error: &dyn std::fmt::Display| CliError::config("config", format!("{}: {error}.", path.display()));
-    let mut table: Table = text(folder)?.parse().map_err(|error: toml::de::Error| broken(&error))?;
-    let accept = table.entry("accept").or_insert_with(|| Table::new().into());
-    let accept = accept.as_table_mut().expect("it was read as one");
+    let mut file: DocumentMut = text(folder)?.parse().map_err(|error: toml_edit::TomlError| broken(&error))?;
+    let accept = file.entry("accept").or_insert_with(|| Item::Table(Table::new()));
+    let accept = accept.as_table_like_mut().expect("it was read as one");
     match rights {
         Some(rights) => {
-            let words: Vec<toml::Value> = rights.iter().map(|right| right.as_str().into()).collect();
-            accept.insert(host.to_owned(), words.into());
+            let words: Array = rights.iter().map(|right| right.as_str()).collect();
+            match accept.get_mut(host).and_then(Item::as_value_mut) {
+                // What stands before and behind the entry stays, such as a comment.
+                Some(entry) => {
+                    let around = entry.decor().clone();
+                    *entry = words.into();
+                    *entry.decor_mut() = around;
+                }
+                None => drop(accept.insert(host, toml_edit::value(words))),
+            }
         }
         None => drop(accept.remove(host)),
     }
-    let text = toml::to_string(&table).map_err(|error| broken(&error))?;
+    let text = file.to_string();
     FleetSettings::parse(folder, &text)?;
     folder.write("", FILE, text.as_bytes(), Grade::Durable)
 }
@@ -207,16 +214,30 @@ mod tests {
     #[test]
     fn rights_are_written_and_taken_back_and_the_rest_stays() {
         let (_dir, _, folder) = of_test();
-        folder
-            .write("", FILE, b"key_command = [\"pass\"]\n[accept]\n\"*\" = [\"view\"]\n", Grade::Fast)
-            .expect("written");
+        let before = "# The vault.\nkey_command = [\"pass\"]\n\n[accept]\n\"*\" = [\"view\"]  # everybody may look\n";
+        folder.write("", FILE, before.as_bytes(), Grade::Fast).expect("written");
         set_rights(&folder, "box", Some(&[Right::Send, Right::Operate])).expect("written");
         let settings = FleetSettings::load(&folder).expect("readable");
         let of = |name: &str| rights_in_words(&settings.accept, &name.parse().expect("a name"));
         assert_eq!((of("box"), of("other")), ("send, operate".to_owned(), "view".to_owned()));
-        assert_eq!(settings.key_command, ["pass"]);
+        assert_eq!(text(&folder).expect("readable"), format!("{before}box = [\"send\", \"operate\"]\n"));
+        set_rights(&folder, "*", Some(&[])).expect("written");
+        assert!(text(&folder).expect("readable").contains("\"*\" = []  # everybody may look\n"));
+        set_rights(&folder, "*", Some(&[Right::View])).expect("written");
         set_rights(&folder, "box", None).expect("written");
-        let settings = FleetSettings::load(&folder).expect("readable");
-        assert_eq!(rights_in_words(&settings.accept, &"box".parse().expect("a name")), "view");
+        assert_eq!(text(&folder).expect("readable"), before);
+    }
+
+    #[test]
+    fn rights_are_written_into_a_file_of_any_form() {
+        for before in ["", "accept = { \"*\" = [\"view\"] }\n", "accept.\"*\" = [\"view\"]\n", "[server]\nurls = []\n"]
+        {
+            let (_dir, _, folder) = of_test();
+            folder.write("", FILE, before.as_bytes(), Grade::Fast).expect("written");
+            set_rights(&folder, "box", Some(&[Right::Send])).expect("written");
+            let settings = FleetSettings::load(&folder).expect("readable");
+            assert_eq!(rights_in_words(&settings.accept, &"box".parse().expect("a name")), "send", "{before}");
+            assert_eq!(settings.accept.entry("*").is_some(), before.contains('*'), "{before}");
+        }
     }
 }

@@ -43,16 +43,19 @@ fn check_host(host: &str) -> Result<(), CliError> {
     Err(CliError::usage(format!("{host:?} is not the name of a host. Nothing was changed.")))
 }
 
-/// The rights of the host's own entry.
-fn own_rights(settings: &FleetSettings, host: &str) -> Vec<Right> {
-    let words = settings.accept.entry(host).unwrap_or_default();
-    words.into_iter().collect()
+/// The rights that the host has now, by its own entry or else by that of every host.
+fn rights_now(settings: &FleetSettings, host: &str) -> Vec<Right> {
+    let rights = match host.parse::<HostName>() {
+        Ok(host) => settings.accept.of(&host),
+        Err(_) => settings.accept.entry(host).unwrap_or_default(),
+    };
+    rights.into_iter().collect()
 }
 
 pub(super) fn accept(session: &CliSession, args: &AcceptHostArgs) -> Result<(), CliError> {
     check_host(&args.host)?;
     let ground = Ground::open(session)?;
-    let mut rights = own_rights(&ground.settings, &args.host);
+    let mut rights = rights_now(&ground.settings, &args.host);
     rights.extend(args.rights.iter().filter(|right| !rights.contains(right)).copied().collect::<Vec<_>>());
     let dangerous: Vec<&str> = rights.iter().filter(|right| right.runs_code()).map(|right| right.as_str()).collect();
     if !dangerous.is_empty() {
@@ -70,7 +73,7 @@ pub(super) fn accept(session: &CliSession, args: &AcceptHostArgs) -> Result<(), 
 pub(super) fn refuse(session: &CliSession, args: &RefuseHostArgs) -> Result<(), CliError> {
     check_host(&args.host)?;
     let ground = Ground::open(session)?;
-    let mut rights = own_rights(&ground.settings, &args.host);
+    let mut rights = rights_now(&ground.settings, &args.host);
     rights.retain(|right| !args.rights.is_empty() && !args.rights.contains(right));
     // An empty entry stays: it wins over that of every host.
     set_rights(&ground.folder, &args.host, Some(&rights))?;
@@ -79,7 +82,7 @@ pub(super) fn refuse(session: &CliSession, args: &RefuseHostArgs) -> Result<(), 
 
 fn told(session: &CliSession, ground: &Ground, host: &str) -> Result<(), CliError> {
     let settings = FleetSettings::load(&ground.folder)?;
-    let rights = own_rights(&settings, host);
+    let rights = rights_now(&settings, host);
     let words = match host.parse::<HostName>() {
         Ok(host) => rights_in_words(&settings.accept, &host),
         Err(_) if rights.is_empty() => "nothing".to_owned(),
@@ -88,4 +91,21 @@ fn told(session: &CliSession, ground: &Ground, host: &str) -> Result<(), CliErro
     let rights: Vec<&str> = rights.iter().map(|right| right.as_str()).collect();
     let line = format!("{host} may ask this host for: {words}. A bridge that runs knows it within 5 s.");
     session.report(&json!({"status": "set", "host": host, "rights": rights}), &line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bridge::folder::of_test;
+
+    #[test]
+    fn the_first_entry_of_a_host_begins_with_what_every_host_may_ask() {
+        let (_dir, _, folder) = of_test();
+        set_rights(&folder, "*", Some(&[Right::View, Right::Send])).expect("written");
+        set_rights(&folder, "empty", Some(&[])).expect("written");
+        let settings = FleetSettings::load(&folder).expect("readable");
+        assert_eq!(rights_now(&settings, "desk"), [Right::View, Right::Send]);
+        assert_eq!(rights_now(&settings, "*"), [Right::View, Right::Send]);
+        assert_eq!(rights_now(&settings, "empty"), []);
+    }
 }
