@@ -8,14 +8,14 @@ use super::view::{ViewFile, said};
 use super::{names, past, remote, view};
 use crate::contract::{AgentView, HandoffView};
 use crate::core::host::HostName;
+use crate::core::id::HandoffId;
 use crate::core::text::sanitise;
 use crate::core::time::millis;
 use clap::Args;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::resume_unwind;
 use std::path::Path;
-use std::thread;
+use std::str::FromStr;
 
 /// One agent.
 #[derive(Debug, Args)]
@@ -27,9 +27,6 @@ pub struct AgentName {
 
 /// How many handoffs are searched for those that led to the agents.
 const MOST_HANDOFFS: usize = 1_000;
-
-/// Files of a folder, each with the time of its last change in milliseconds since 1970, and its name less `.json`.
-type Changes = Vec<(i64, String)>;
 
 /// One agent of a lineage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,8 +49,7 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     }
     session.require_views()?;
     let id = named?.id;
-    let (agents, changed) = read_views(session);
-    let mut agents = agents?;
+    let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
     if !agents.iter().any(|agent| agent.agent_id == id) {
         agents.extend(past::agent(&session.home, &id)?);
     }
@@ -61,26 +57,7 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     if members.iter().all(|member| member.view.is_none()) {
         return Err(names::not_found("agent", &args.agent));
     }
-    print_with(session, &id, &members, &handoffs(&session.home.handoff_views(), changed?, &members))
-}
-
-/// All agents, and when each handoff's view last changed. To look at thousands of handoffs takes as long as to read
-/// hundreds of agents, so both happen at once. Programs get the agents' views only.
-fn read_views(session: &CliSession) -> (Result<Vec<ViewFile<AgentView>>, CliError>, Result<Changes, CliError>) {
-    let (agents, handoffs) = (session.home.agent_views(), session.home.handoff_views());
-    if session.out.is_json() {
-        return (view::all(&agents), Ok(Changes::new()));
-    }
-    thread::scope(|scope| {
-        let changed = thread::Builder::new().spawn_scoped(scope, || view::by_change(&handoffs));
-        let agents = view::all(&agents);
-        // Without a thread, one after the other.
-        let changed = match changed {
-            Ok(changed) => changed.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(_) => view::by_change(&handoffs),
-        };
-        (agents, changed)
-    })
+    print(session, &id, &members)
 }
 
 /// The lineage of an agent on another host, as far as that host knows it.
@@ -103,9 +80,11 @@ fn on_host(session: &CliSession, host: &HostName, id: &str) -> Result<(), CliErr
 /// Prints a lineage of this host and marks the requested agent.
 pub(crate) fn print(session: &CliSession, id: &str, members: &[LineageMember]) -> Result<(), CliError> {
     // Programs get the agents' views only.
-    let folder = session.home.handoff_views();
-    let changed = if session.out.is_json() { Changes::new() } else { view::by_change(&folder)? };
-    print_with(session, id, members, &handoffs(&folder, changed, members))
+    let handoffs = match session.out.is_json() {
+        true => BTreeMap::new(),
+        false => handoffs(&session.home.handoff_views(), members)?,
+    };
+    print_with(session, id, members, &handoffs)
 }
 
 /// Prints a lineage with the handoffs that led to its agents.
@@ -133,28 +112,36 @@ fn print_with(
     Ok(())
 }
 
-/// The handoffs that led to agents, by the agent. A handoff's view last changed soon after its successor registered, so
-/// views from about that time are read first, and mostly no others.
+/// The handoffs that led to agents, by the agent. A predecessor's view names the handoff that has recorded it. Other
+/// handoffs, such as abandoned ones, are searched for: a handoff's view last changed soon after its successor registered,
+/// so views from about that time are read first, and mostly no others.
 fn handoffs<'m>(
     folder: &Path,
-    changed: Changes,
     members: &'m [LineageMember],
-) -> BTreeMap<&'m str, ViewFile<HandoffView>> {
+) -> Result<BTreeMap<&'m str, ViewFile<HandoffView>>, CliError> {
     let came = members.iter().filter(|member| member.view.as_ref().is_some_and(|agent| previous(agent).is_some()));
     let mut missing: BTreeMap<&str, i64> = came.map(|member| (member.id.as_str(), registered_ms(member))).collect();
     let mut found = BTreeMap::new();
-    if missing.is_empty() {
-        return found;
+    let recorded = members.iter().filter_map(|member| said(member.view.as_ref()?.recorded_in.as_deref()));
+    for name in recorded.filter(|name| HandoffId::from_str(name).is_ok()) {
+        let Some(handoff) = read(folder, name) else { continue };
+        let successor = handoff.successor_id.as_deref();
+        let came = missing.keys().copied().find(|agent| Some(*agent) == successor);
+        if let Some(agent) = came {
+            missing.remove(agent);
+            found.insert(agent, handoff);
+        }
     }
-    let mut left: BTreeSet<(i64, String)> = changed.into_iter().collect();
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    let mut left: BTreeSet<(i64, String)> = view::by_change(folder)?.into_iter().collect();
     let mut looked = 0;
     while let Some((agent, at)) = missing.pop_first() {
         while let Some(next) = nearest(&left, at).filter(|_| looked < MOST_HANDOFFS) {
             left.remove(&next);
             looked += 1;
-            let read: Option<ViewFile<HandoffView>> =
-                view::read(&folder.join(format!("{}.json", next.1))).ok().flatten();
-            let Some(handoff) = read else { continue };
+            let Some(handoff) = read(folder, &next.1) else { continue };
             let Some(successor) = said(handoff.successor_id.as_deref()) else { continue };
             if successor == agent {
                 found.insert(agent, handoff);
@@ -167,7 +154,11 @@ fn handoffs<'m>(
             }
         }
     }
-    found
+    Ok(found)
+}
+
+fn read(folder: &Path, handoff: &str) -> Option<ViewFile<HandoffView>> {
+    view::read(&folder.join(format!("{handoff}.json"))).ok().flatten()
 }
 
 /// When an agent was registered, in milliseconds since 1970.
@@ -322,10 +313,34 @@ mod tests {
             write(name, successor);
         }
         let members = members("a", &agents);
-        let changed = view::by_change(dir.path()).expect("readable");
-        let found = handoffs(dir.path(), changed, &members);
+        let found = handoffs(dir.path(), &members).expect("readable");
         let by: Vec<(&str, String)> = found.iter().map(|(id, handoff)| (*id, handoff.handoff_id.clone())).collect();
         assert_eq!(by, [("b", "h2".to_owned()), ("c", "h3".to_owned())]);
+    }
+
+    #[test]
+    fn the_handoff_that_a_predecessor_names_is_believed_only_if_it_led_to_the_agent() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let id = |number: u128| uuid::Uuid::from_u128(number).to_string();
+        let write = |number: u128, successor: &str| {
+            let view = json!({"handoff_id": id(number), "successor_id": successor});
+            std::fs::write(dir.path().join(format!("{}.json", id(number))), view.to_string()).expect("written");
+        };
+        (write(1, "b"), write(2, "nobody"), write(3, "c"));
+        let recorded = |agent: ViewFile<AgentView>, handoff: &str| {
+            let mut view = agent.json();
+            view["recorded_in"] = json!(handoff);
+            ViewFile::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
+        };
+        let agents = [
+            recorded(agent("a", None, 1), &id(1)),
+            recorded(agent("b", Some("a"), 2), &id(2)),
+            recorded(agent("c", Some("b"), 3), "../3"),
+        ];
+        let members = members("a", &agents);
+        let found = handoffs(dir.path(), &members).expect("readable");
+        let by: Vec<(&str, String)> = found.iter().map(|(id, handoff)| (*id, handoff.handoff_id.clone())).collect();
+        assert_eq!(by, [("b", id(1)), ("c", id(3))]);
     }
 
     #[test]

@@ -129,6 +129,8 @@ pub struct AgentView {
     pub successor_id: Option<String>,
     /// The handoff that it is in.
     pub handoff_id: Option<String>,
+    /// The handoff that has recorded its document, unless that handoff was abandoned.
+    pub recorded_in: Option<String>,
     /// When tasuki first knew of it: UTC, milliseconds, `Z`.
     pub created_at: String,
     /// When it registered.

@@ -30,6 +30,7 @@ fn an_agent() -> Agent {
     agent.state = AgentState::Blocked;
     (agent.previous_agent_id, agent.successor_id) = (Some(agent_id(2)), Some(agent_id(3)));
     agent.handoff_id = Some(HandoffId(Uuid::from_u128(4)));
+    agent.record_of = Some(HandoffId(Uuid::from_u128(7)));
     (agent.registered_at, agent.ended_at) = (own("2026-11-23T08:00:01.000Z"), own("2026-11-23T08:00:02.000Z"));
     (agent.ours, agent.hooks_seen, agent.primed) = (true, true, Primed::Done);
     agent.reopened_from = Some(agent_id(6));
@@ -53,6 +54,7 @@ fn an_agent_s_view_stays_as_it_is() {
             r#""handoff_id":"00000000-0000-0000-0000-000000000004","handoff_suggested":false,"hooks":"seen","#,
             r#""limited":null,"model":null,"pane":"%3","persona_slug":"kai","pid":10,"#,
             r#""previous_agent_id":"00000000-0000-0000-0000-000000000002","primed":true,"profile":"claude","#,
+            r#""recorded_in":"00000000-0000-0000-0000-000000000007","#,
             r#""registered_at":"2026-11-23T08:00:01.000Z","reopened":true,"#,
             r#""reopened_from":"00000000-0000-0000-0000-000000000006","resume_command":"claude --resume s-1","#,
             r#""session_id":"s-1","started_by_tasuki":true,"state":"blocked","#,
@@ -76,7 +78,7 @@ fn unknown_fields_of_an_agent_are_null() {
             r#"{"agent_id":"00000000-0000-0000-0000-000000000001","context":null,"created_at":"2026-11-23T08:00:00.000Z","#,
             r#""cwd":null,"ended_at":null,"handoff_id":null,"handoff_suggested":false,"hooks":"unseen","#,
             r#""limited":null,"model":null,"pane":null,"persona_slug":null,"pid":null,"#,
-            r#""previous_agent_id":null,"primed":false,"profile":"codex","registered_at":null,"reopened":false,"#,
+            r#""previous_agent_id":null,"primed":false,"profile":"codex","recorded_in":null,"registered_at":null,"reopened":false,"#,
             r#""reopened_from":null,"resume_command":null,"session_id":null,"#,
             r#""started_by_tasuki":false,"state":"starting","state_since":"2026-11-23T08:00:00.000Z","#,
             r#""successor_id":null,"tmux_session":null,"transcript_path":null,"v":1,"waiting_texts":0}"#,

@@ -108,12 +108,13 @@ fn at(number: usize) -> String {
 
 fn agent(number: usize) -> Value {
     let is_first = number.is_multiple_of(IN_A_LINE);
+    let is_last = (number + 1).is_multiple_of(IN_A_LINE);
     json!({
         "v": 1, "agent_id": id(number), "persona_slug": format!("p{number}"), "profile": "demo", "pane": format!("%{number}"),
         "pid": 1_000 + number, "tmux_session": "user", "cwd": "/home/kai/src/app", "session_id": id(number),
         "transcript_path": "/home/kai/transcript.jsonl", "state": "idle",
         "previous_agent_id": if is_first { Value::Null } else { json!(id(number - 1)) }, "successor_id": null,
-        "handoff_id": null, "created_at": at(number), "registered_at": at(number), "ended_at": null,
+        "handoff_id": null, "recorded_in": if is_last { Value::Null } else { json!(id(100_001 + number)) }, "created_at": at(number), "registered_at": at(number), "ended_at": null,
         "started_by_tasuki": true, "hooks": "seen", "primed": true, "waiting_texts": 0,
         "context": {"used": 20_000, "window": 200_000, "percent": 10, "window_is_guess": false},
     })
