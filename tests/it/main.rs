@@ -20,6 +20,7 @@ mod cli_wait;
 mod config;
 mod core_alerts;
 mod core_exits;
+mod core_flow;
 mod core_handoffs;
 mod core_limits;
 mod core_receipts;

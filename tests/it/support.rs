@@ -13,6 +13,8 @@ pub(crate) mod fake_bridge;
 pub(crate) mod fake_sidecar;
 #[path = "../support/fleet_home.rs"]
 pub(crate) mod fleet_home;
+#[path = "../support/flow_world.rs"]
+pub(crate) mod flow_world;
 #[path = "../support/home.rs"]
 pub(crate) mod home;
 #[path = "../support/nasty.rs"]

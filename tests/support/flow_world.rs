@@ -1,0 +1,317 @@
+//! Whole handoffs, decided without a machine: all goes well, but for what the test says.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use tasuki::core::decision::Cycle;
+use tasuki::core::effect::{
+    Composed, DocumentRead, Effect, EffectKey, EnvironmentSearch, Examination, Outcome, PersonaTexts, Readiness,
+    Started, SuccessorWindow,
+};
+use tasuki::core::event::{Event, Exit, IncomingRequest, RequestFacts};
+use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
+use tasuki::core::id::AgentId;
+use tasuki::core::pane::{PaneRef, Process, ServerId, Typed};
+use tasuki::core::persona::PersonaFacts;
+use tasuki::core::request;
+use tasuki::core::rows::agent::{Agent, AgentState, Primed, Purpose};
+use tasuki::core::rows::handoff::Handoff;
+use tasuki::core::settings::{ProfileFacts, Settings};
+use tasuki::core::state::State;
+use tasuki::core::time::Now;
+
+use super::facts::demo_facts;
+
+const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
+/// How long tasuki waits for the last hooks of a process that is dead, in milliseconds.
+const LAST_HOOKS_MS: u64 = 2_000;
+
+/// What happens instead of what would, once.
+pub(crate) enum Instead {
+    /// The effect has this outcome.
+    Outcome(Outcome),
+    /// Nobody hears of it again.
+    Silence,
+}
+
+/// What an agent does with a text that it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Ends,
+    Fails,
+    GoesOn,
+    /// The agent dies in it.
+    Dies,
+}
+
+/// A home with two idle agents of the persona `dev`, of which the first is handed off.
+pub(crate) struct FlowWorld {
+    pub(crate) state: State,
+    pub(crate) now: Now,
+    pub(crate) document: String,
+    /// By the name of an effect, or of the text that is typed: see [`FlowWorld::moment`].
+    instead: BTreeMap<&'static str, Instead>,
+    turns: BTreeMap<&'static str, Turn>,
+    silent: Vec<EffectKey>,
+    decisions: u64,
+    /// The texts that were submitted, each with its agent, in order.
+    pub(crate) typed: Vec<(AgentId, &'static str)>,
+    /// The agents that were started.
+    pub(crate) started: Vec<AgentId>,
+    pub(crate) errors: Vec<Value>,
+    pub(crate) answers: BTreeMap<String, Value>,
+    /// Whether the outgoing agent has ever been at its end without a record.
+    pub(crate) ended_unrecorded: bool,
+}
+
+pub(crate) fn outgoing() -> AgentId {
+    AgentId(uuid::Uuid::from_u128(1))
+}
+
+pub(crate) fn other() -> AgentId {
+    AgentId(uuid::Uuid::from_u128(2))
+}
+
+impl FlowWorld {
+    pub(crate) fn new() -> Self {
+        let agents = [(1, outgoing()), (2, other())].map(|(number, id)| {
+            let mut agent = Agent::new(id, "demo".to_owned(), String::new());
+            agent.persona_slug = "dev".parse().ok();
+            (agent.state, agent.ours, agent.hooks_seen, agent.primed) = (AgentState::Idle, true, true, Primed::Done);
+            agent.pane = Some(PaneRef { server: SERVER, pane: number, pid: 100 + number });
+            agent.transcript_path = Some(format!("/t/{number}.jsonl"));
+            agent.process = Some(Process { pid: 100 + number, start_ticks: 1 });
+            (id, agent)
+        });
+        let profile = ProfileFacts { screen_proof: true, reports_context: false, ..demo_facts() };
+        let settings = Settings { profiles: BTreeMap::from([("demo".to_owned(), profile)]), ..Settings::default() };
+        FlowWorld {
+            state: State { agents: agents.into(), server: Some(SERVER), settings, ..State::default() },
+            now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 },
+            document: "# Work\n\nThe parser is half done.\n".to_owned(),
+            instead: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            silent: Vec::new(),
+            decisions: 0,
+            typed: Vec::new(),
+            started: Vec::new(),
+            errors: Vec::new(),
+            answers: BTreeMap::new(),
+            ended_unrecorded: false,
+        }
+    }
+
+    /// At this moment, once, this happens instead.
+    pub(crate) fn at(mut self, moment: &'static str, instead: Instead) -> Self {
+        self.instead.insert(moment, instead);
+        self
+    }
+
+    /// The agent does this with the text of that name, once.
+    pub(crate) fn turn(mut self, text: &'static str, turn: Turn) -> Self {
+        self.turns.insert(text, turn);
+        self
+    }
+
+    /// Asks for a handoff of the first agent with these fields more, and lets everything happen that follows.
+    pub(crate) fn hand_off(mut self, fields: &Value) -> Self {
+        let mut asked = json!({"v": 1, "kind": "handoff", "agent_id": outgoing(), "reason": "r"});
+        asked.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
+        let answer = self.ask("h1", &asked);
+        assert_eq!(answer["ok"], true, "{answer}");
+        self
+    }
+
+    pub(crate) fn ask(&mut self, id: &str, request: &Value) -> Value {
+        let persona = PersonaFacts {
+            exists: true,
+            has_skill: true,
+            handoffs_dir: "/h/dev".to_owned(),
+            ..PersonaFacts::default()
+        };
+        let facts = RequestFacts {
+            persona: Some(("dev".parse().expect("a slug"), persona)),
+            document: request["document"]["text"].as_str().map(|text| Ok(text.to_owned())),
+            messages: Some(9),
+            ..RequestFacts::default()
+        };
+        let read = request::read(request.to_string().as_bytes());
+        let arrived = IncomingRequest { id: id.parse().expect("an id"), sha256: String::new(), read, facts };
+        self.decide(Event::Request(Box::new(arrived)));
+        self.run();
+        self.answers.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Asks for something of the handoff.
+    pub(crate) fn ask_of_it(&mut self, kind: &str, fields: &Value) -> Value {
+        let mut asked = json!({"v": 1, "kind": kind, "handoff_id": self.handoff().handoff_id});
+        asked.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
+        let id = format!("q{}", self.decisions);
+        self.ask(&id, &asked)
+    }
+
+    pub(crate) fn handoff(&self) -> &Handoff {
+        self.state.handoffs.values().next().expect("a handoff")
+    }
+
+    pub(crate) fn step(&self) -> &'static str {
+        self.handoff().step.as_str()
+    }
+
+    /// The step and the code of the failure.
+    pub(crate) fn failure(&self) -> Option<(&'static str, &str)> {
+        self.handoff().error.as_ref().map(|error| (error.step.as_str(), error.code.as_str()))
+    }
+
+    pub(crate) fn agent(&self, id: &AgentId) -> &Agent {
+        &self.state.agents[id]
+    }
+
+    /// Whether the outgoing agent lives.
+    pub(crate) fn agent_lives(&self) -> bool {
+        self.state.agents.get(&outgoing()).is_some_and(|agent| agent.state.is_live())
+    }
+
+    /// The names of the texts that an agent got, in order.
+    pub(crate) fn texts(&self, id: &AgentId) -> Vec<&'static str> {
+        self.typed.iter().filter(|(agent, _)| agent == id).map(|(_, text)| *text).collect()
+    }
+
+    /// Time passes until this handoff is over, or nothing is waited for.
+    pub(crate) fn wait(&mut self) {
+        for _ in 0..100 {
+            let is_over = self.state.handoffs.values().all(|handoff| handoff.step.is_end());
+            let Some(ms) = self.state.next_deadline_ms(&self.now).filter(|_| !is_over) else { return };
+            self.pass(ms);
+        }
+        panic!("deadlines do not end: {:?}", self.handoff());
+    }
+
+    fn pass(&mut self, ms: u64) {
+        self.now.boot_ms += ms;
+        self.now.wall_ms += i64::try_from(ms).expect("a short time");
+        self.decide(Event::Deadlines);
+        self.run();
+    }
+
+    fn decide(&mut self, event: Event) {
+        self.decisions += 1;
+        let mut entropy = [0; 32];
+        entropy[..8].copy_from_slice(&self.decisions.to_le_bytes());
+        let decision = tasuki::core::decide(&self.state, event, &Cycle { now: self.now, entropy });
+        self.state.apply(&decision);
+        self.errors.extend(decision.errors.iter().map(|row| json!(row.file())));
+        for answer in decision.answers {
+            self.answers.insert(answer.request_id.to_string(), answer.to_json(&self.now));
+        }
+        let has_ended = self.state.agents.get(&outgoing()).is_none_or(|agent| !agent.state.is_live());
+        let records = |handoff: &Handoff| handoff.record.is_some();
+        self.ended_unrecorded |= has_ended && !self.state.handoffs.values().all(records);
+    }
+
+    /// Carries out effects until none is left.
+    fn run(&mut self) {
+        for _ in 0..300 {
+            let next = self.state.outbox.iter().find(|(key, _)| !self.silent.contains(key));
+            let Some((key, effect)) = next.map(|(key, pending)| (*key, pending.effect.clone())) else { return };
+            self.carry_out(key, &effect);
+        }
+        panic!("effects do not end: {:?}", self.state.outbox);
+    }
+
+    /// The name of a moment: that of the text which is typed, otherwise that of the effect.
+    fn moment(&self, effect: &Effect) -> &'static str {
+        let Effect::Type(plan) = effect else { return effect.kind() };
+        match self.state.agents[&plan.agent_id].typing.as_ref().map(|typing| &typing.purpose) {
+            Some(Purpose::Instruction(_)) => "instruction",
+            Some(Purpose::Rework(_)) => "rework",
+            Some(Purpose::Priming(_)) => "priming",
+            Some(Purpose::Briefing(_)) => "briefing",
+            Some(Purpose::Exit(_)) => "exit",
+            _ => "another text",
+        }
+    }
+
+    fn carry_out(&mut self, key: EffectKey, effect: &Effect) {
+        let moment = self.moment(effect);
+        let outcome = match self.instead.remove(moment) {
+            Some(Instead::Silence) => return self.silent.push(key),
+            Some(Instead::Outcome(outcome)) => outcome,
+            None => self.outcome(effect),
+        };
+        let submitted = matches!(outcome, Outcome::Typed(Typed::Submitted { .. }));
+        let runs = matches!(outcome, Outcome::Started(Started::Running { .. }));
+        self.decide(Event::Settled { key, outcome });
+        match effect {
+            Effect::Type(plan) if submitted => {
+                self.typed.push((plan.agent_id, moment));
+                self.answer(plan.agent_id, moment);
+            }
+            Effect::Start(plan) if runs => {
+                self.started.push(plan.agent_id);
+                let pane = self.agent(&plan.agent_id).pane.map(|pane| pane.pane);
+                self.hear(plan.agent_id, HookKind::SessionStart, pane);
+            }
+            _ => {}
+        }
+    }
+
+    /// What comes of a text that the agent has.
+    fn answer(&mut self, agent_id: AgentId, text: &'static str) {
+        let usual = if text == "exit" { Turn::Dies } else { Turn::Ends };
+        match self.turns.remove(text).unwrap_or(usual) {
+            Turn::Ends => self.hear(agent_id, HookKind::Stop, None),
+            Turn::Fails => self.hear(agent_id, HookKind::StopFailure, None),
+            Turn::GoesOn => {}
+            Turn::Dies => self.die(agent_id),
+        }
+    }
+
+    pub(crate) fn die(&mut self, agent_id: AgentId) {
+        self.decide(Event::AgentExit { agent_id, how: Exit::Dead });
+        self.pass(LAST_HOOKS_MS);
+    }
+
+    fn hear(&mut self, agent_id: AgentId, kind: HookKind, pane: Option<u32>) {
+        let reason = (kind == HookKind::SessionStart).then_some(SessionReason::Process);
+        let event = HookEvent { agent_id: Some(agent_id), pane, reason, ..HookEvent::new(kind) };
+        self.decide(Event::Hook(Box::new(event)));
+    }
+
+    /// How an effect ends if all goes well.
+    fn outcome(&self, effect: &Effect) -> Outcome {
+        let whole = |text: &str| DocumentRead::Whole {
+            text: text.to_owned(),
+            sha256: tasuki::core::text::sha256(text.as_bytes()),
+        };
+        match effect {
+            Effect::Type(_) => Outcome::Typed(Typed::Submitted { proven: true }),
+            Effect::ComposeDocument { .. } => Outcome::Composed(Composed::Written),
+            Effect::ReadDocument { .. } => Outcome::Document(whole(&self.document)),
+            Effect::Examine(_) => Outcome::Examined(Box::new(Examination {
+                document: whole(&self.document),
+                facts: Box::default(),
+                faults: Vec::new(),
+                redacted: None,
+                environment: EnvironmentSearch::Clean,
+            })),
+            Effect::CompareDocument { .. } => Outcome::Compared { is_same: true, drift: Vec::new() },
+            Effect::ReadPersona { .. } => {
+                Outcome::Persona(Some(PersonaTexts { skill: "# Skill\n".to_owned(), experience: None }))
+            }
+            Effect::HoldPlaceholder { .. } => {
+                Outcome::Placeholder(Some(SuccessorWindow { session: "work".to_owned(), size: (80, 24), cwd: None }))
+            }
+            Effect::Start(_) => {
+                let number = 10 + u32::try_from(self.started.len()).expect("few");
+                Outcome::Started(Started::Running {
+                    pane: PaneRef { server: SERVER, pane: number, pid: 100 + number },
+                    process: Some(Process { pid: 100 + number, start_ticks: 1 }),
+                })
+            }
+            Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => Outcome::Readiness(Readiness::Ready),
+            Effect::ReadContextUsage { .. } => Outcome::ContextUsage(None),
+            Effect::ReadLimit { .. } => Outcome::Limit(None),
+            _ => Outcome::Done,
+        }
+    }
+}
