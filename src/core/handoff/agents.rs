@@ -12,9 +12,9 @@ use crate::core::tx::Tx;
 use crate::core::work;
 use serde_json::json;
 
-/// Prepares a failed handoff for another try: binds its agents again and clears its error.
-pub(crate) fn rebind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
-    hold_agents(tx, id)?;
+/// Prepares a failed handoff for another try: binds its agents again, and clears its error and the limit of its wait.
+pub(crate) fn bind_agents_and_clear_error(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
+    bind_agents(tx, id)?;
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.error = None;
         handoff.wait_until = None;
@@ -24,7 +24,7 @@ pub(crate) fn rebind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refuse
 
 /// Binds both agents to the handoff, so that their rows stay in memory, even if an agent has ended. Refuses if one of them
 /// is in another handoff, or if the outgoing agent is being shut down.
-pub(crate) fn hold_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
+pub(crate) fn bind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
     let taken = |agent_id: &AgentId| {

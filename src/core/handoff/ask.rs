@@ -1,7 +1,7 @@
 //! The operator's requests about a handoff: retry, cancel, accept, rework, abandon.
 
 use super::next::Next;
-use super::row::{ended, find};
+use super::row::{already_ended_refusal, find};
 use super::{agents, authors, driver, reader, steps, successors};
 use crate::contract::reply::HandoffReply;
 use crate::core::agent::exit;
@@ -18,7 +18,7 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
     let id = match find(tx, text) {
         Err(refused) => return tx.refuse(request, refused),
         Ok(handoff) if handoff.step.is_end() => {
-            let refused = ended(handoff);
+            let refused = already_ended_refusal(handoff);
             return tx.refuse(request, refused);
         }
         Ok(handoff) if handoff.step.is_after_record() => {
@@ -39,7 +39,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
     let id = match find(tx, text) {
         Err(refused) => return tx.refuse(request, refused),
         Ok(handoff) if matches!(handoff.step, Step::Done | Step::Cancelled) => {
-            let refused = ended(handoff);
+            let refused = already_ended_refusal(handoff);
             return tx.refuse(request, refused);
         }
         Ok(handoff) if handoff.step != Step::Failed => {
@@ -72,7 +72,7 @@ pub(crate) fn accept(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
             Ok(()) => handoff.handoff_id,
         },
     };
-    if let Err(refused) = agents::hold_agents(tx, id) {
+    if let Err(refused) = agents::bind_agents(tx, id) {
         return tx.refuse(request, refused);
     }
     reader::begin(tx, id, ReadReason::Accepted(request.clone()));
@@ -80,7 +80,7 @@ pub(crate) fn accept(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
 
 fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
     if matches!(handoff.step, Step::Done | Step::Cancelled) {
-        return Err(ended(handoff));
+        return Err(already_ended_refusal(handoff));
     }
     if handoff.stay.reading.is_some() {
         return Err(Refused::new(409, "already_accepted", "tasuki is already reading the document"));
@@ -89,7 +89,7 @@ fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
         return Ok(());
     }
     if handoff.step == Step::Failed {
-        return Err(ended(handoff));
+        return Err(already_ended_refusal(handoff));
     }
     let message = format!("There is nothing to accept in step {}", handoff.step.as_str());
     Err(Refused::new(409, "not_writing", message)
@@ -102,7 +102,7 @@ pub(crate) fn rework(tx: &mut Tx<'_>, request: &RequestId, asked: ReworkRequest)
         Err(refused) => return tx.refuse(request, refused),
         Ok(found) => found,
     };
-    if is_failed && let Err(refused) = agents::rebind_agents(tx, id) {
+    if is_failed && let Err(refused) = agents::bind_agents_and_clear_error(tx, id) {
         return tx.refuse(request, refused);
     }
     if let Some(handoff) = tx.handoff_mut(&id) {
@@ -117,7 +117,7 @@ pub(crate) fn rework(tx: &mut Tx<'_>, request: &RequestId, asked: ReworkRequest)
 /// Returns the handoff's id, and whether the handoff has failed.
 fn rework_check(tx: &Tx<'_>, handoff: &Handoff) -> Result<(HandoffId, bool), Refused> {
     if matches!(handoff.step, Step::Done | Step::Cancelled) {
-        return Err(ended(handoff));
+        return Err(already_ended_refusal(handoff));
     }
     let is_failed = handoff.step == Step::Failed;
     let is_held = handoff.stay.checking == Some(CheckPhase::Held) && handoff.stay.reading.is_none();
@@ -159,7 +159,7 @@ pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &RetryRequest) 
 fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> {
     let handoff = find(tx, &asked.handoff_id)?;
     if matches!(handoff.step, Step::Done | Step::Cancelled) {
-        return Err(ended(handoff));
+        return Err(already_ended_refusal(handoff));
     }
     let Some(error) = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed) else {
         return Err(Refused::new(409, "handoff_in_progress", "The handoff is running: there is nothing to retry"));
@@ -209,7 +209,8 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
     Ok(handoff.handoff_id)
 }
 
-/// Refuses to start another successor if the present one has lost its pane and its process was not seen to end.
+/// Refuses a plain retry, which would start a second successor while the process of the first one, whose pane is gone, may
+/// still run.
 fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id))?;
     let process = successor.process.filter(|_| successor.state == AgentState::Lost)?;
@@ -220,7 +221,7 @@ fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
 
 fn run_retry(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(), Refused> {
     let Some(error) = tx.handoff(&id).and_then(|handoff| handoff.error.clone()) else { return Ok(()) };
-    agents::rebind_agents(tx, id)?;
+    agents::bind_agents_and_clear_error(tx, id)?;
     // An assumption counts only if it is unknown whether the text arrived.
     let assume = asked.assume.filter(|_| driver::leaves_doubt(&error));
     if let Some(successor) = asked.other_successor() {
@@ -253,7 +254,7 @@ fn choice_of_retry(
 
 /// Continues with another successor, also in later retries.
 fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor, choice: Option<ProfileChoice>) {
-    successors::replace(tx, id);
+    successors::let_go(tx, id);
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor = successor.clone();
         if let Some(choice) = choice {
@@ -263,7 +264,7 @@ fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor, choic
     if let Successor::Existing { agent_id } = successor
         && let Ok(agent_id) = agent_id.parse()
     {
-        successors::reserve(tx, id, agent_id);
+        successors::bind_successor(tx, id, agent_id);
     }
     let outgoing = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
     let lives = outgoing.is_some_and(|agent| agent.state.is_live());

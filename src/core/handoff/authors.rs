@@ -25,8 +25,8 @@ pub(crate) fn check(tx: &Tx<'_>, asked: &HandoffRequest, agent: &Agent, facts: &
     let profile = tx.state.settings.profiles.get(&agent.profile);
     match asked.author {
         Author::AgentFile => Ok(()),
-        Author::AgentReply => reply(agent, profile, facts),
-        Author::Salvage => salvage(tx, agent, profile),
+        Author::AgentReply => check_reply(agent, profile, facts),
+        Author::Salvage => check_salvage(tx, agent, profile),
         Author::Provided => match &facts.document {
             Some(Ok(_)) => Ok(()),
             Some(Err(why)) => Err(Refused::bad("document", why)),
@@ -35,7 +35,7 @@ pub(crate) fn check(tx: &Tx<'_>, asked: &HandoffRequest, agent: &Agent, facts: &
     }
 }
 
-fn reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFacts) -> Result<(), Refused> {
+fn check_reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFacts) -> Result<(), Refused> {
     let has_transcript = profile.is_some_and(|profile| profile.has_transcript) && agent.transcript_path.is_some();
     if !has_transcript && !profile.is_some_and(|profile| profile.reports_answers) {
         let message = format!("Profile {} does not say how to read an agent's answer", agent.profile);
@@ -49,7 +49,7 @@ fn reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFacts) ->
     Ok(())
 }
 
-fn salvage(tx: &Tx<'_>, agent: &Agent, profile: Option<&ProfileFacts>) -> Result<(), Refused> {
+fn check_salvage(tx: &Tx<'_>, agent: &Agent, profile: Option<&ProfileFacts>) -> Result<(), Refused> {
     if !profile.is_some_and(|profile| profile.has_transcript) {
         let message = format!("Profile {} does not say how to read a transcript", agent.profile);
         return Err(Refused::new(400, "no_transcript", message).field("author"));

@@ -38,9 +38,9 @@ pub(crate) fn reserve_name(tx: &mut Tx<'_>, agent_id: &AgentId, file_name: &str)
 /// Names that can't be used for a new document: of files in the folder, and of other handoffs.
 pub(crate) fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
     let rows = tx.state.handoffs.values().chain(tx.out.handoffs.values());
-    let promised = rows.filter(|handoff| handoff.persona_slug == *slug).map(|handoff| handoff.file_name.clone());
+    let of_handoffs = rows.filter(|handoff| handoff.persona_slug == *slug).map(|handoff| handoff.file_name.clone());
     let own = tx.agent(agent_id).into_iter().flat_map(|agent| agent.promised.clone());
-    persona.handoff_files.iter().cloned().chain(promised).chain(own).collect()
+    persona.handoff_files.iter().cloned().chain(of_handoffs).chain(own).collect()
 }
 
 fn is_heading(line: &str) -> bool {

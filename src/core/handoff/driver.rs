@@ -89,12 +89,13 @@ fn slot<'h>(handoff: &'h mut Handoff, purpose: &Purpose) -> Option<&'h mut Optio
     }
 }
 
-/// The successor has acknowledged or asked, or the operator has overridden this: the briefing was read.
-pub(crate) fn answered(tx: &mut Tx<'_>, id: HandoffId) {
-    ask_step(tx, id, |step, tx| step.answered(tx, id));
+/// The successor has sent an ACK, well-formed or not, or the missing one was overridden: the briefing was read.
+pub(crate) fn successor_heard(tx: &mut Tx<'_>, id: HandoffId) {
+    ask_step(tx, id, |step, tx| step.successor_heard(tx, id));
 }
 
-/// Lets the present step continue, if it can: called for each agent that the decision has changed.
+/// Lets the present step continue, if it can. Called for the handoff of each agent that the decision has changed, and of
+/// each agent of a handoff that it has changed.
 pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if !handoff.stay.deferred {
@@ -105,7 +106,7 @@ pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
         if let Some(handoff) = tx.handoff_mut(&id) {
             handoff.stay.deferred = false;
         }
-        ask_step(tx, id, |step, tx| step.resume(tx, id));
+        ask_step(tx, id, |step, tx| step.type_deferred(tx, id));
     }
 }
 
@@ -143,7 +144,7 @@ pub(crate) fn proceed(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
             Next::AssumeDelivered(step) => entered(tx, id, step, Some(Entry::AssumeDelivered)),
             Next::Record(whole) => {
                 if tx.handoff(&id).is_some_and(|handoff| handoff.step != Step::Recording) {
-                    entered(tx, id, Step::Recording, Some(Entry::Examined));
+                    entered(tx, id, Step::Recording, Some(Entry::ToRecord));
                 }
                 record::add_record(tx, id, whole);
                 steps::of(Step::Recording).recorded()
@@ -202,7 +203,8 @@ fn defer(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// Fails the handoff at its present step: writes an error file and a journal line, and notifies by every channel. Keeps
-/// document and record, and leaves the agents running.
+/// document and record, and leaves the agents running, except a successor that was started early and to which nobody has
+/// typed.
 fn fail_step(tx: &mut Tx<'_>, id: HandoffId, failure: StepFailure) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.step.is_end() {

@@ -51,7 +51,7 @@ pub(super) fn discard(tx: &mut Tx<'_>, id: HandoffId) {
     // What somebody has told it, or still awaits of it, must not be lost.
     let short = successor_id.short();
     row::warn(tx, id, &format!("somebody has typed to the successor {short} that was started early, so it still runs"));
-    successors::replace(tx, id);
+    successors::let_go(tx, id);
 }
 
 /// Whether its successor was started before the step that starts one.

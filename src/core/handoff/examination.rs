@@ -65,9 +65,11 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) 
     }
 }
 
-/// Keeps what an examination has found. `handoff.examined.environment` is the result of an earlier search of the same
-/// text, or `NotDone`: the agent's variables can be read only while its process lives, so a search that could read them
-/// counts for the same text afterwards. None if there is no whole document.
+/// Keeps what an examination has found; `None` if there is no whole document.
+///
+/// The agent's environment can be read only while its process lives. If this search could not read it, the result of an
+/// earlier search of the same text counts (`handoff.examined.environment`): after `Clean` nothing changes; after `Found`
+/// its faults are kept; after `Found` and `NotDone` no view and no briefing shows the text.
 pub(crate) fn keep(handoff: &mut Handoff, examination: Examination, file_path: &str) -> Option<DocumentText> {
     let Examination { document: DocumentRead::Whole { text, sha256 }, facts, mut faults, mut redacted, environment } =
         examination
@@ -93,14 +95,14 @@ pub(crate) fn keep(handoff: &mut Handoff, examination: Examination, file_path: &
 /// Whether the handoff enters `checking` when its document has been read: an agent has written the document, it is to be
 /// checked or reviewed, and no person has accepted it yet. A document that no agent has written is recorded next; from
 /// `recording` it enters `checking` only if a person must accept it.
-pub(crate) fn is_gated(handoff: &Handoff) -> bool {
+pub(crate) fn goes_to_checking(handoff: &Handoff) -> bool {
     let examined = &handoff.examined;
     let checks = examined.check != DocumentCheck::Off || examined.review;
     checks && !examined.accepted && !authors::needs_no_agent(handoff.author)
 }
 
 /// Whether a person is to see a document that could not be examined.
-pub(crate) fn holds_unexamined(handoff: &Handoff) -> bool {
+pub(crate) fn needs_person_unexamined(handoff: &Handoff) -> bool {
     let examined = &handoff.examined;
     !examined.accepted && (examined.review || examined.check == DocumentCheck::Hold)
 }
@@ -111,7 +113,7 @@ pub(crate) fn unsearched(file_path: &str) -> String {
 }
 
 /// Whether a person is to accept the document as it was examined.
-pub(crate) fn holds(handoff: &Handoff) -> bool {
+pub(crate) fn needs_person(handoff: &Handoff) -> bool {
     let examined = &handoff.examined;
     let finds = examined.check == DocumentCheck::Hold && examined.needs_repairing();
     !examined.accepted && (examined.review || finds)

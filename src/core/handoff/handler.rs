@@ -38,8 +38,8 @@ pub(super) trait StepHandler {
         Next::Stay
     }
 
-    /// The successor has acknowledged or asked, or the operator has overridden this: the briefing was read.
-    fn answered(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+    /// The successor has sent an ACK, well-formed or not, or the missing one was overridden: the briefing was read.
+    fn successor_heard(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
         Next::Stay
     }
 
@@ -60,7 +60,7 @@ pub(super) trait StepHandler {
     }
 
     /// A deferred text can be typed now. By default the step begins again.
-    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    fn type_deferred(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return Next::Stay };
         self.begin(tx, id, Entry::From(step))
     }
@@ -96,7 +96,7 @@ pub(super) fn ended_agent(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Option<End
 }
 
 /// Fails the handoff if the successor has ended. `what` completes "The successor has ended before …".
-pub(super) fn without_successor(tx: &Tx<'_>, id: HandoffId, fact: &Fact, what: &str) -> Next {
+pub(super) fn fail_if_successor_ended(tx: &Tx<'_>, id: HandoffId, fact: &Fact, what: &str) -> Next {
     match ended_agent(tx, id, fact) {
         Some(EndedAgent { is_outgoing: false, .. }) => {
             Next::fail("agent_ended", format!("The successor has ended before {what}"), HINT_ANOTHER_SUCCESSOR)
@@ -106,7 +106,7 @@ pub(super) fn without_successor(tx: &Tx<'_>, id: HandoffId, fact: &Fact, what: &
 }
 
 /// Fails the handoff if the outgoing agent has ended before its document was recorded.
-pub(super) fn without_author(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+pub(super) fn fail_if_author_ended(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
     match ended_agent(tx, id, fact) {
         Some(EndedAgent { is_outgoing: true, is_lost: true }) => {
             let message = "The agent's pane is gone, and tasuki did not see the agent end";

@@ -27,8 +27,8 @@ pub(crate) enum Entry {
     Retry,
     /// By a retry of the step before it, because the operator says that its text arrived.
     AssumeDelivered,
-    /// To record the document that was just examined.
-    Examined,
+    /// To record a document; nothing is left to read or examine.
+    ToRecord,
 }
 
 #[derive(Debug)]

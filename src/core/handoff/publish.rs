@@ -66,7 +66,7 @@ fn begin_next(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>, publish_as: 
     if let Some(key) = before {
         tx.drop_effect(key);
     }
-    publish_again(tx, id);
+    reset_failures(tx, id);
     keep_copy(tx, id, text);
 }
 
@@ -76,7 +76,7 @@ pub(super) fn publishing_mut<'t>(tx: &'t mut Tx<'_>, id: HandoffId) -> Option<&'
 }
 
 /// Resets the failures, so that publishing begins again with the target of the request.
-pub(super) fn publish_again(tx: &mut Tx<'_>, id: HandoffId) {
+pub(super) fn reset_failures(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.failures = 0;
     publishing.open = false;

@@ -1,6 +1,6 @@
 //! The request `publish`: the operator wants a recorded document published now, and says what they know of it.
 
-use super::publish::{self, attempt, end_published, keep_copy, publish_again, publishing_mut};
+use super::publish::{self, attempt, end_published, keep_copy, publishing_mut, reset_failures};
 use super::{publish_targets, row};
 use crate::contract::reply::HandoffReply;
 use crate::core::event::RequestFacts;
@@ -113,7 +113,7 @@ fn try_same_target(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result
         (PublishState::Running, _) => return Err(in_progress("The document is being published now")),
         (PublishState::Retrying, _) => attempt(tx, id, false),
         (PublishState::Failed, _) => {
-            publish_again(tx, id);
+            reset_failures(tx, id);
             attempt(tx, id, false);
         }
         (PublishState::Held, _) => return publish_held(tx, id, asked.publish_as),
@@ -124,7 +124,7 @@ fn try_same_target(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result
         (PublishState::InDoubt, Some(AssumePublished::Published)) => end_published(tx, id, None),
         (PublishState::InDoubt, Some(AssumePublished::NotPublished)) => {
             let as_gist = publishing.as_gist;
-            publish_again(tx, id);
+            reset_failures(tx, id);
             if let Some(publishing) = publishing_mut(tx, id) {
                 publishing.as_gist = as_gist;
             }
@@ -155,7 +155,7 @@ fn in_doubt(message: &str) -> Refused {
 /// The operator has decided about a document that seems to hold credentials.
 fn publish_held(tx: &mut Tx<'_>, id: HandoffId, publish_as: Option<PublishAs>) -> Result<(), Refused> {
     held_check(tx, id, publish_as)?;
-    publish_again(tx, id);
+    reset_failures(tx, id);
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.publish_as = publish_as;
     }

@@ -40,8 +40,8 @@ pub(super) fn named(tx: &Tx<'_>, field: &str, asked: &PublishRequest) -> Result<
     }
 }
 
-/// The default of the persona, or else that of config.toml. A persona whose file can't be read may have forbidden it, so
-/// there is no default then.
+/// The default of the persona, or else that of config.toml. A persona whose file can't be read may have forbidden
+/// publishing, so there is no default then.
 pub(super) fn default_of(tx: &Tx<'_>, persona: &PersonaFacts) -> Option<Publishing> {
     let of_config = || tx.state.settings.publish.to.clone();
     let target = match &persona.publish {

@@ -85,7 +85,7 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
     let stopped = std::mem::take(&mut handoff.stay.stopped_meanwhile);
     let problem = match read {
         DocumentRead::Whole { text, sha256 } => {
-            return accept(tx, id, &reading, DocumentText { text, sha256, redacted: None });
+            return document_read(tx, id, &reading, DocumentText { text, sha256, redacted: None });
         }
         DocumentRead::Missing => "document_missing",
         DocumentRead::Empty => "document_empty",
@@ -162,7 +162,8 @@ fn instruct_again(tx: &Tx<'_>, id: HandoffId) -> Next {
     }
 }
 
-fn accept(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentText) -> Next {
+/// There is a whole document: what follows depends on why it was read.
+fn document_read(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentText) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let is_other = handoff.provided.as_ref().is_some_and(|provided| *provided != whole.text);
     if is_other && matches!(reading, ReadReason::AtStop) {
@@ -173,7 +174,7 @@ fn accept(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentT
         return Next::fail("document_unsafe", message, hint);
     }
     if let ReadReason::Accepted(request) = reading {
-        if let Err(refused) = agents::rebind_agents(tx, id) {
+        if let Err(refused) = agents::bind_agents_and_clear_error(tx, id) {
             tx.refuse(request, refused);
             return Next::Stay;
         }
@@ -191,7 +192,7 @@ fn accept(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentT
         let redacted = Some(examination::unsearched(&handoff.file_path));
         return Next::Record(DocumentText { redacted, ..whole });
     }
-    let next = if examination::is_gated(handoff) { Step::Checking } else { Step::Recording };
+    let next = if examination::goes_to_checking(handoff) { Step::Checking } else { Step::Recording };
     if step == next {
         examination::begin(tx, id);
         return Next::Stay;

@@ -14,7 +14,7 @@ pub(crate) fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Handoff, Refuse
 }
 
 /// The 409 answer for a handoff that has ended, which says how it ended.
-pub(crate) fn ended(handoff: &Handoff) -> Refused {
+pub(crate) fn already_ended_refusal(handoff: &Handoff) -> Refused {
     let end = handoff.step.as_str();
     let code = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed);
     let code = code.map(|error| format!(" ({} in {})", error.code, error.step.as_str())).unwrap_or_default();

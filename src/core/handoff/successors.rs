@@ -111,7 +111,7 @@ fn existing(tx: &Tx<'_>, text: &str, outgoing: &Agent, own: Option<HandoffId>) -
 }
 
 /// Binds a running agent to this handoff, so that no other handoff can use it.
-pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
+pub(crate) fn bind_successor(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor_id = Some(successor_id);
     }
@@ -125,7 +125,7 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
 pub(super) fn let_go_if_gone(tx: &mut Tx<'_>, id: HandoffId, error: &HandoffError) {
     let was_its = matches!(error.step, Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging);
     if was_its && matches!(error.code.as_str(), "pane_gone" | "agent_ended") {
-        replace(tx, id);
+        let_go(tx, id);
     }
 }
 
@@ -136,7 +136,7 @@ pub(super) fn to_retry_with(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, N
     match successor {
         Some(agent) if agent.state.is_live() && !agent.is_known_dead() => Ok(agent.agent_id),
         _ => {
-            replace(tx, id);
+            let_go(tx, id);
             Err(Next::Enter(Step::Starting))
         }
     }
@@ -151,12 +151,12 @@ pub(super) fn release_unless_adoptable(tx: &mut Tx<'_>, id: HandoffId) {
         agent.state.is_live() && !agent.is_known_dead() && agent_server == server
     };
     if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
-        replace(tx, id);
+        let_go(tx, id);
     }
 }
 
-/// Gives up the start of the successor, and releases it, so that another can be chosen.
-pub(super) fn replace(tx: &mut Tx<'_>, id: HandoffId) {
+/// Lets the successor go: gives up its start, and releases it, so that another can be chosen or started.
+pub(super) fn let_go(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(former) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else { return };
     exit::abandon_start(tx, &former);
     release(tx, id);
@@ -187,7 +187,7 @@ pub(super) fn start(tx: &mut Tx<'_>, id: HandoffId, deadline: Option<Deadline>) 
     let place = handoff.successor_window.as_ref();
     let slug = handoff.persona_slug.clone();
     let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
-    // A handoff of an earlier version has no choice.
+    // The row of an earlier version has no field `choice`.
     let profile =
         Some(&handoff.choice.profile).filter(|profile| !profile.is_empty()).unwrap_or(&outgoing.profile).clone();
     let wanted = start::NewAgent {

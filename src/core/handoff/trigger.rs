@@ -177,7 +177,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &
     }
     document::reserve_name(tx, &agent_id, &file_name);
     if let Some(successor) = successor {
-        successors::reserve(tx, handoff_id, successor);
+        successors::bind_successor(tx, handoff_id, successor);
     }
     driver::enter(tx, handoff_id, Step::Waiting);
     (handoff_id, file_path)

@@ -36,7 +36,7 @@ fn resume(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
         let hint = "start another successor: tasuki retry HANDOFF --successor new";
         return Err(Refused::new(409, "successor_ended", "The successor that asked has ended").hint(hint));
     }
-    agents::rebind_agents(tx, id)?;
+    agents::bind_agents_and_clear_error(tx, id)?;
     driver::enter(tx, id, Step::Acknowledging);
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
         ack.received = ack.former.pop();

@@ -33,7 +33,7 @@ fn last(handoff: &Handoff, step: Step) -> Option<&Span> {
 
 /// The points that every handoff has.
 fn of_flow(handoff: &Handoff) -> Vec<PointView> {
-    let over = over(handoff).unwrap_or_default();
+    let why_not = why_not_reached(handoff).unwrap_or_default();
     let ended =
         last(handoff, Step::Ending).and_then(|span| span.left_at.as_deref()).filter(|_| handoff.successor_id.is_some());
     let ready = last(handoff, Step::Priming).map(|span| span.entered_at.as_str());
@@ -43,16 +43,16 @@ fn of_flow(handoff: &Handoff) -> Vec<PointView> {
     let not_asked = match handoff.author {
         Author::Salvage => "no agent was asked: tasuki wrote the document from the transcript",
         Author::Provided => "no agent was asked: the document was provided",
-        Author::AgentFile | Author::AgentReply => over,
+        Author::AgentFile | Author::AgentReply => why_not,
     };
-    let not_primed = if had_skill { "the successor had its skill already" } else { over };
+    let not_primed = if had_skill { "the successor had its skill already" } else { why_not };
     vec![
         text("instruction delivered", asked, not_asked),
-        point("document recorded", handoff.record.as_ref().map(|record| record.created_at.as_str()), over),
-        point("outgoing agent ended", ended, over),
-        point("successor registered and ready", ready, over),
+        point("document recorded", handoff.record.as_ref().map(|record| record.created_at.as_str()), why_not),
+        point("outgoing agent ended", ended, why_not),
+        point("successor registered and ready", ready, why_not),
         text("priming delivered", primed, not_primed),
-        text("briefing delivered", briefed, over),
+        text("briefing delivered", briefed, why_not),
     ]
 }
 
@@ -69,7 +69,7 @@ fn text(what: &str, verdict: Option<&DeliveryVerdict>, why_not: &str) -> PointVi
 }
 
 /// Why nothing more is reached, if the handoff has ended before its last point.
-fn over(handoff: &Handoff) -> Option<&'static str> {
+fn why_not_reached(handoff: &Handoff) -> Option<&'static str> {
     match handoff.step {
         Step::Failed => Some("the handoff failed before"),
         Step::Cancelled if handoff.error.is_some() => Some("the handoff failed before, and was abandoned"),
@@ -94,12 +94,12 @@ fn before(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let recorded = handoff.record.as_ref().map(|record| record.created_at.as_str());
     let briefed = delivered(handoff.verdicts.briefing.as_ref()).or(ack.sent_at.as_deref());
     let started = briefed.filter(|_| ack.sent_at.is_some());
-    let over = over(handoff);
-    let waits = over.unwrap_or("the briefing has not arrived yet");
+    let why_not = why_not_reached(handoff);
+    let waits = why_not.unwrap_or("the briefing has not arrived yet");
     let urgency = format!("urgency level sent as asked ({})", ack.urgency.as_str());
     vec![
         point("document uploaded", uploaded(handoff), not_uploaded(handoff)),
-        point("local copy saved", recorded, over.unwrap_or("the document is not recorded yet")),
+        point("local copy saved", recorded, why_not.unwrap_or("the document is not recorded yet")),
         point("handoff message sent", briefed, waits),
         point("message names where the document is", briefed, waits),
         point("message names all tasks", briefed.filter(|_| !handoff.tasks.is_empty()), no_tasks(handoff, waits)),
@@ -134,7 +134,7 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let said = ack.received.as_ref();
     let at = said.map(|said| said.at.as_str());
     let done = last(handoff, Step::Done).map(|span| span.entered_at.as_str());
-    let not_done = over(handoff).unwrap_or("the handoff is not done yet");
+    let not_done = why_not_reached(handoff).unwrap_or("the handoff is not done yet");
     let no_ack = match ack.standing {
         Standing::AcknowledgedWithDelay => "overridden by the operator: no ACK came",
         Standing::NotAsked

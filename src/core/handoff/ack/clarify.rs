@@ -50,7 +50,7 @@ pub(super) fn check(
     let handoff = row::find(tx, &asked.handoff_id)?;
     let lacks = lacks_environment(handoff);
     if handoff.step.is_end() && !lacks {
-        return Err(row::ended(handoff));
+        return Err(row::already_ended_refusal(handoff));
     }
     let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging || lacks);
     let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification || lacks);

@@ -40,17 +40,17 @@ pub(crate) fn right_form(handoff: &Handoff) -> String {
 
 /// The notice of the handoff, which asks for the ACK.
 pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value {
-    let failed = handoff.name_of(&handoff.agent_id);
+    let predecessor = handoff.name_of(&handoff.agent_id);
     let session = tx.agent(&handoff.agent_id).and_then(|agent| agent.tmux_session.clone());
     let within = span(ack.limit_ms);
     json!({
         "to": successor_name(handoff),
-        "subject": format!("[HANDOFF] Agent Replacement - You are replacing {failed}"),
+        "subject": format!("[HANDOFF] Agent Replacement - You are replacing {predecessor}"),
         "priority": Weight::from(ack.urgency),
         "content": {
             "type": "replacement_handoff",
             "message": format!(
-                "You are replacing {failed} due to {}. Full handoff document with all context is available at the URL below. \
+                "You are replacing {predecessor} due to {}. Full handoff document with all context is available at the URL below. \
                  Please ACK within {within} and confirm you understand the requirements.",
                 handoff.reason
             ),

@@ -179,13 +179,13 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &Ag
 
 /// Nothing was typed. If the reason is temporary, a message to the successor is tried again, after a growing pause.
 fn refused(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, reason: Refusal) {
-    let is_asked = tx.handoff(&id).is_some_and(|handoff| handoff.step == Step::Acknowledging);
+    let is_acknowledging = tx.handoff(&id).is_some_and(|handoff| handoff.step == Step::Acknowledging);
     let now = tx.now;
     let Some(message) = find(tx, id, number) else { return };
     if !message.to_successor || !is_temporary(reason) {
         return settle(tx, id, number, Sending::Failed, Some(&wire_name(&reason)));
     }
-    if !is_asked {
+    if !is_acknowledging {
         return settle(tx, id, number, Sending::Missed, Some(&wire_name(&reason)));
     }
     let pause = (PAUSE_MS.0 << message.refusals.min(8)).min(PAUSE_MS.1);

@@ -63,7 +63,7 @@ fn check(tx: &Tx<'_>, asked: &AckRequest) -> Result<CheckedAck, Refused> {
     if let Some(received) = ack.received.as_ref().filter(|received| is_same(received, agent_id, asked)) {
         return Ok(CheckedAck::Again(answer(handoff, received)));
     }
-    let late = is_late(handoff, |step| {
+    let late = check_time(handoff, |step| {
         let message = format!("The briefing has not arrived yet: the handoff is in step {}", step.as_str());
         Refused::new(409, "not_briefed", message).hint("acknowledge when you have read the briefing")
     })?;
@@ -72,14 +72,14 @@ fn check(tx: &Tx<'_>, asked: &AckRequest) -> Result<CheckedAck, Refused> {
 
 /// Whether an ACK that arrives now is late. Refuses it if the handoff has ended, or with `early` if the successor is
 /// not briefed yet.
-fn is_late(handoff: &Handoff, early: impl FnOnce(Step) -> Refused) -> Result<bool, Refused> {
+fn check_time(handoff: &Handoff, early: impl FnOnce(Step) -> Refused) -> Result<bool, Refused> {
     let step = handoff.step;
     if step.hears_successor() {
         Ok(false)
     } else if step == Step::Failed && timed_out(handoff) {
         Ok(true)
     } else if step.is_end() {
-        Err(row::ended(handoff))
+        Err(row::already_ended_refusal(handoff))
     } else {
         Err(early(step))
     }
@@ -109,10 +109,10 @@ fn answer(handoff: &Handoff, received: &Received) -> HandoffReply {
 
 fn receive(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<HandoffReply, Refused> {
     let standing = received.standing();
-    driver::answered(tx, id);
+    driver::successor_heard(tx, id);
     // A late acknowledgement ends the handoff; any other late answer resumes it.
     if received.late && standing != Standing::Acknowledged {
-        agents::rebind_agents(tx, id)?;
+        agents::bind_agents_and_clear_error(tx, id)?;
         driver::enter(tx, id, Step::Acknowledging);
     }
     let answer = {
@@ -189,7 +189,7 @@ fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: St
     driver::fail(tx, id, "ack_rejected", format!("{what}: {said}"), hint);
 }
 
-/// An ACK without the right form: shows the form to the successor, once for each briefing.
+/// An ACK without the right form: shows the form to the successor, once each time the step begins.
 pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
     let id = asked.handoff_id.as_deref().and_then(|text| text.parse::<HandoffId>().ok());
     let by_agent = |tx: &Tx<'_>| {
@@ -205,7 +205,7 @@ pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
     if is_other {
         return;
     }
-    driver::answered(tx, id);
+    driver::successor_heard(tx, id);
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
     let json =
@@ -222,7 +222,7 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideR
     match override_check(tx, asked) {
         Err(refused) => tx.refuse(request, refused),
         Ok((id, agent_id)) => {
-            driver::answered(tx, id);
+            driver::successor_heard(tx, id);
             let at = tx.now.rfc3339();
             if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
                 let by = agent_id.map_or_else(|| "operator".to_owned(), |agent_id| agent_id.to_string());
@@ -242,7 +242,7 @@ fn override_check(tx: &Tx<'_>, asked: &OverrideRequest) -> Result<(HandoffId, Op
     let handoff = find(tx, &asked.handoff_id)?;
     let agent_id = asked.agent_id.as_deref().map(|text| orchestrating(tx, handoff.handoff_id, text)).transpose()?;
     wanted(handoff, "there is nothing to override: this handoff waits for no acknowledgement")?;
-    is_late(handoff, |step| {
+    check_time(handoff, |step| {
         let message = format!("The handoff does not wait for an acknowledgement in step {}", step.as_str());
         Refused::new(409, "not_acknowledging", message).hint("wait until the successor is briefed")
     })?;

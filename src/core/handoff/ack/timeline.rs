@@ -13,7 +13,7 @@ use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
 
-/// The step begins, after the briefing or by a retry.
+/// The step begins: after `reading`, by a retry, by a late answer, or by answers after the standing `environment_issue`.
 pub(crate) fn begin_step(tx: &mut Tx<'_>, id: HandoffId) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
@@ -48,8 +48,9 @@ pub(crate) fn ask_again(tx: &mut Tx<'_>, id: HandoffId) {
 pub(crate) fn document_published(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let is_updated = handoff.ack.as_ref().is_some_and(|ack| !ack.former_documents.is_empty());
-    let is_asked = handoff.step == Step::Acknowledging;
-    let Some(url) = handoff.published_url().filter(|_| is_updated && (is_asked || handoff.step == Step::Done)) else {
+    let is_acknowledging = handoff.step == Step::Acknowledging;
+    let Some(url) = handoff.published_url().filter(|_| is_updated && (is_acknowledging || handoff.step == Step::Done))
+    else {
         return;
     };
     let json = content::document_published(handoff, url);
@@ -57,7 +58,7 @@ pub(crate) fn document_published(tx: &mut Tx<'_>, id: HandoffId) {
     let is_address = |message: &Message| message.kind == Kind::DocumentPublished;
     messages::give_up(tx, id, is_address, "a newer address takes its place");
     messages::to_successor(tx, id, Kind::DocumentPublished, json, text);
-    if !is_asked {
+    if !is_acknowledging {
         messages::queue_address(tx, id);
     }
 }
@@ -96,7 +97,7 @@ pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) -> Next {
 /// be typed until now.
 fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer, next: Due) {
     let now = tx.now;
-    late_reminders(tx, id);
+    give_up_untyped_reminders(tx, id);
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.timer = Some(AckTimer { next, due: timer.due.following(&now, ack.limit_ms / 2) });
     let number = if next == Due::FinalReminder { 1 } else { 2 };
@@ -114,14 +115,14 @@ fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer, next: Due) {
     messages::set_due_time_of_last(tx, id, &timer);
 }
 
-fn late_reminders(tx: &mut Tx<'_>, id: HandoffId) {
+fn give_up_untyped_reminders(tx: &mut Tx<'_>, id: HandoffId) {
     let is_reminder = |message: &Message| message.kind == Kind::Reminder;
     messages::give_up(tx, id, is_reminder, "the text could not be typed before the next one was due");
 }
 
 /// Nobody answered in time: notifies the escalation target once, and fails the step.
 fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer) -> Next {
-    late_reminders(tx, id);
+    give_up_untyped_reminders(tx, id);
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return Next::Stay };
     let asked = ack.received.as_ref().filter(|_| ack.standing == Standing::NeedsClarification);
     let questions = asked.map(|received| received.questions.clone()).unwrap_or_default();

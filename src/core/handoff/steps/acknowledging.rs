@@ -3,7 +3,7 @@
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::handoff::ack::{clarify, messages, timeline};
-use crate::core::handoff::handler::{StepHandler, without_successor};
+use crate::core::handoff::handler::{StepHandler, fail_if_successor_ended};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::successors;
 use crate::core::id::HandoffId;
@@ -19,7 +19,7 @@ impl StepHandler for Acknowledging {
         match how {
             Entry::From(Step::Reading) => timeline::briefed(tx, id),
             Entry::Retry => timeline::ask_again(tx, id),
-            Entry::From(_) | Entry::AssumeDelivered | Entry::Examined => {}
+            Entry::From(_) | Entry::AssumeDelivered | Entry::ToRecord => {}
         }
         Next::Stay
     }
@@ -41,7 +41,7 @@ impl StepHandler for Acknowledging {
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
-        without_successor(tx, id, fact, "it acknowledged")
+        fail_if_successor_ended(tx, id, fact, "it acknowledged")
     }
 
     fn run_ready(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {

@@ -7,9 +7,9 @@ use crate::core::id::HandoffId;
 use crate::core::request::Author;
 use crate::core::tx::Tx;
 
-/// What follows; none if the turn has ended well and the document is to be read. `what` begins the message of a failure,
-/// such as "The agent's turn". Without an event, the screen showed the end of the turn.
-pub(super) fn ended(
+/// The failure or the wait that follows; `None` if the document is to be read. `what` begins the message of a failure,
+/// such as "The agent's turn". Without an event, tasuki inferred the end: from the screen, or from the id of another turn.
+pub(super) fn after_turn(
     tx: &mut Tx<'_>,
     id: HandoffId,
     event: Option<&HookEvent>,

@@ -5,7 +5,7 @@ use crate::core::agent::typing;
 use crate::core::effect::{Drift, Effect, Outcome};
 use crate::core::fact::Fact;
 use crate::core::handoff::ack;
-use crate::core::handoff::handler::{StepHandler, without_successor};
+use crate::core::handoff::handler::{StepHandler, fail_if_successor_ended};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::id::HandoffId;
@@ -64,7 +64,7 @@ impl StepHandler for Briefing {
         if let Fact::Verdict { purpose: purpose @ Purpose::Briefing(_), ended, .. } = fact {
             return verdict::follow(tx, id, purpose, ended, Next::Enter(Step::Reading));
         }
-        without_successor(tx, id, fact, "it was briefed")
+        fail_if_successor_ended(tx, id, fact, "it was briefed")
     }
 
     fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {

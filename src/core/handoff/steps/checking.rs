@@ -65,7 +65,7 @@ impl StepHandler for Checking {
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
         if let Outcome::Failed { why } = &outcome
-            && tx.handoff(&id).is_some_and(examination::holds_unexamined)
+            && tx.handoff(&id).is_some_and(examination::needs_person_unexamined)
         {
             row::warn(tx, id, &reader::not_checked(why));
             return hold(tx, id, false);
@@ -75,7 +75,7 @@ impl StepHandler for Checking {
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         if let Fact::Verdict { agent_id, purpose: Purpose::Rework(_), ended, .. } = fact {
-            asked(tx, id, agent_id, ended)
+            rework_verdict(tx, id, agent_id, ended)
         } else if let Fact::TurnEnded { purpose: Purpose::Rework(_), event, .. } = fact {
             turn_ended(tx, id, event.as_deref())
         } else {
@@ -96,7 +96,7 @@ impl StepHandler for Checking {
         Some(handoff.agent_id)
     }
 
-    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    fn type_deferred(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         type_rework(tx, id)
     }
 
@@ -122,7 +122,7 @@ impl StepHandler for Checking {
 fn judge(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let examined = &handoff.examined;
-    if examination::holds(handoff) {
+    if examination::needs_person(handoff) {
         return hold(tx, id, true);
     }
     let asks = !examined.accepted
@@ -202,7 +202,7 @@ fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     if tx.agent(&agent_id).is_some_and(|agent| agent.typing.is_some() || agent.state.is_in_a_turn()) {
         return Next::Defer;
     }
-    // The limit is the agent's: it begins when the agent is asked. A deferred text has asked nothing.
+    // The agent's time begins when the text is typed, not while it is deferred.
     let deadline = Some(Deadline::after(&tx.now, tx.state.settings.limits.checking_ms));
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.examined.reworks += 1;
@@ -212,8 +212,8 @@ fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Stay
 }
 
-/// The text that asks the agent has its verdict.
-fn asked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, ended: &DeliveryEnd) -> Next {
+/// The text that asks the agent to repair its document has its verdict.
+fn rework_verdict(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, ended: &DeliveryEnd) -> Next {
     let why = match ended {
         DeliveryEnd::Delivered(_) => {
             if let Some(handoff) = tx.handoff_mut(&id) {
@@ -255,7 +255,7 @@ fn awaits_repair(tx: &Tx<'_>, id: HandoffId) -> bool {
 /// The turn in which the agent was to repair its document has ended.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let what = "The turn in which the agent was to repair its document";
-    author_turn::ended(tx, id, event, (what, HINT_ACCEPT)).unwrap_or_else(|| {
+    author_turn::after_turn(tx, id, event, (what, HINT_ACCEPT)).unwrap_or_else(|| {
         read_again(tx, id);
         Next::Stay
     })

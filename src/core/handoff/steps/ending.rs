@@ -79,7 +79,7 @@ impl StepHandler for Ending {
         Some(handoff.agent_id)
     }
 
-    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    fn type_deferred(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         type_exit(tx, id)
     }
 

@@ -36,6 +36,7 @@ impl StepHandler for Failed {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        // Nothing is examined in this step, so the closure is never called.
         reader::settled(tx, id, outcome, |_, _, whole| Next::Record(whole))
     }
 }

@@ -4,7 +4,7 @@ use super::verdict;
 use crate::core::agent::typing;
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{DeliveryEnd, Fact};
-use crate::core::handoff::handler::{StepHandler, without_author};
+use crate::core::handoff::handler::{StepHandler, fail_if_author_ended};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{authors, row};
 use crate::core::id::HandoffId;
@@ -48,7 +48,7 @@ impl StepHandler for Instructing {
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         let Fact::Verdict { agent_id, purpose: purpose @ Purpose::Instruction(_), ended, .. } = fact else {
-            return without_author(tx, id, fact);
+            return fail_if_author_ended(tx, id, fact);
         };
         if *ended == DeliveryEnd::Refused(Refusal::Busy) {
             // The screen showed a turn that no event had reported. Nothing was typed, so wait for the end of the turn.

@@ -3,7 +3,7 @@
 use super::verdict;
 use crate::core::agent::priming;
 use crate::core::fact::Fact;
-use crate::core::handoff::handler::{StepHandler, without_successor};
+use crate::core::handoff::handler::{StepHandler, fail_if_successor_ended};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::id::HandoffId;
@@ -64,7 +64,7 @@ impl StepHandler for Priming {
         if let Fact::Primed { problem, .. } = fact {
             return problem.as_deref().map_or(Next::Enter(Step::Briefing), failed);
         }
-        without_successor(tx, id, fact, "it was briefed")
+        fail_if_successor_ended(tx, id, fact, "it was briefed")
     }
 
     fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {

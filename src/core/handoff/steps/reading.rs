@@ -1,5 +1,6 @@
-//! The turn in which the successor reads its document. The handoff is not done before it ends: a successor that fails
-//! or dies in this turn has not taken over the work.
+//! The successor reads its document. The step ends when the successor's turn ends, when its transcript shows that it has
+//! read the document, when it answers, or at the limit if it lives. If the turn fails or the successor dies before that,
+//! the successor has not taken over the work.
 
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
@@ -30,7 +31,7 @@ impl StepHandler for Reading {
         let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.purpose == Purpose::Briefing(id));
         if !is_ours && agent.state == AgentState::Idle {
             // The operator says that the briefing arrived. Its turn is over, and how it ended is unknown.
-            return over(tx, id, Read::Unseen);
+            return leave_reading(tx, id, Read::Unseen);
         }
         agent.answering = Some(id);
         agent.our_turn.get_or_insert_with(|| OurTurn::of(Purpose::Briefing(id)));
@@ -40,7 +41,7 @@ impl StepHandler for Reading {
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
         // A watch that has failed tells nothing: the end of the turn still does.
-        if outcome == Outcome::Done { over(tx, id, Read::Seen) } else { Next::Stay }
+        if outcome == Outcome::Done { leave_reading(tx, id, Read::Seen) } else { Next::Stay }
     }
 
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
@@ -53,22 +54,22 @@ impl StepHandler for Reading {
             return turn_ended(tx, id, event.as_deref());
         }
         match ended_agent(tx, id, fact) {
-            Some(EndedAgent { is_outgoing: false, .. }) => ended(tx, id),
+            Some(EndedAgent { is_outgoing: false, .. }) => successor_ended(tx, id),
             Some(_) | None => Next::Stay,
         }
     }
 
-    fn answered(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
-        over(tx, id, Read::Seen)
+    fn successor_heard(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        leave_reading(tx, id, Read::Seen)
     }
 
     /// A successor that lives has probably begun its work, so this is not a failure.
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
         if successor.is_some_and(|agent| agent.state.is_live() && agent.pending_exit.is_none()) {
-            over(tx, id, Read::Unseen)
+            leave_reading(tx, id, Read::Unseen)
         } else {
-            ended(tx, id)
+            successor_ended(tx, id)
         }
     }
 }
@@ -84,11 +85,12 @@ fn await_read(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) {
     row::run(tx, id, Effect::AwaitRead { agent_id, profile, path, document });
 }
 
-/// The turn has ended. If only the screen showed that, without an event, it counts as a success.
+/// The turn has ended. Without an event, tasuki inferred the end, from the screen or from the id of another turn: that
+/// counts as a success.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let Some(event) = event else {
         row::warn(tx, id, "stop_inferred");
-        return over(tx, id, Read::Seen);
+        return leave_reading(tx, id, Read::Seen);
     };
     let said = event.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
     match event.kind {
@@ -104,16 +106,17 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next
         | HookKind::Blocked
         | HookKind::Notification
         | HookKind::Context
-        | HookKind::SessionEnd => over(tx, id, Read::Seen),
+        | HookKind::SessionEnd => leave_reading(tx, id, Read::Seen),
     }
 }
 
 /// The successor has ended or is lost.
-fn ended(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+fn successor_ended(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     failed(tx, id, "The successor has ended while it was to read its document")
 }
 
-fn over(tx: &mut Tx<'_>, id: HandoffId, read: Read) -> Next {
+/// Notes what is known of the turn, and enters the next step.
+fn leave_reading(tx: &mut Tx<'_>, id: HandoffId, read: Read) -> Next {
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     handoff.read = Some(read);
     Next::Enter(if handoff.ack.is_some() { Step::Acknowledging } else { Step::Done })

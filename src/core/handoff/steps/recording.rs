@@ -16,9 +16,9 @@ impl StepHandler for Recording {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         match how {
-            // The operator who retries has seen the document, so it is accepted as it is.
+            // The operator who retries has seen the file, so a file that differs from the provided text is no failure now.
             Entry::Retry => reader::begin(tx, id, ReadReason::Retry { instruct_again: false }),
-            Entry::Examined => {}
+            Entry::ToRecord => {}
             Entry::From(_) | Entry::AssumeDelivered => {
                 let is_read = handoff.examined.sha256.is_some();
                 if is_read {
@@ -41,14 +41,14 @@ impl StepHandler for Recording {
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
         if let Outcome::Failed { why } = &outcome
-            && tx.handoff(&id).is_some_and(examination::holds_unexamined)
+            && tx.handoff(&id).is_some_and(examination::needs_person_unexamined)
         {
             row::warn(tx, id, &reader::not_checked(why));
             return Next::Enter(Step::Checking);
         }
         // If a person must accept the document, the handoff waits for that in `checking`.
         reader::settled(tx, id, outcome, |tx, id, whole| match tx.handoff(&id) {
-            Some(handoff) if examination::holds(handoff) => Next::Enter(Step::Checking),
+            Some(handoff) if examination::needs_person(handoff) => Next::Enter(Step::Checking),
             Some(_) | None => Next::Record(whole),
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::core::fact::Fact;
 use crate::core::handoff::authors;
-use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent, without_author};
+use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent, fail_if_author_ended};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
@@ -48,7 +48,7 @@ impl StepHandler for Waiting {
         match ended_agent(tx, id, fact) {
             // This author does not need the agent to be alive.
             Some(EndedAgent { is_outgoing: true, .. }) if needs_none => Next::Enter(Step::Recording),
-            Some(_) | None => without_author(tx, id, fact),
+            Some(_) | None => fail_if_author_ended(tx, id, fact),
         }
     }
 

@@ -4,7 +4,7 @@ use super::author_turn;
 use crate::contract::{JournalLine, LineType};
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
-use crate::core::handoff::handler::{StepHandler, without_author};
+use crate::core::handoff::handler::{StepHandler, fail_if_author_ended};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{early, reader};
 use crate::core::hook::HookEvent;
@@ -28,7 +28,7 @@ impl StepHandler for Writing {
 
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         match how {
-            Entry::From(_) | Entry::Examined => {}
+            Entry::From(_) | Entry::ToRecord => {}
             Entry::Retry => reader::begin(tx, id, ReadReason::Retry { instruct_again: true }),
             Entry::AssumeDelivered => await_assumed_turn(tx, id),
         }
@@ -40,12 +40,13 @@ impl StepHandler for Writing {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        // Nothing is examined in this step, so the closure is never called.
         reader::settled(tx, id, outcome, |_, _, whole| Next::Record(whole))
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         let Fact::TurnEnded { purpose: Purpose::Instruction(_), event, .. } = fact else {
-            return without_author(tx, id, fact);
+            return fail_if_author_ended(tx, id, fact);
         };
         turn_ended(tx, id, event.as_deref())
     }
@@ -76,7 +77,7 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
 /// The turn that answers the instruction has ended, well or not.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let look = "look at the agent's pane, then: tasuki retry HANDOFF";
-    author_turn::ended(tx, id, event, ("The agent's turn", look)).unwrap_or_else(|| {
+    author_turn::after_turn(tx, id, event, ("The agent's turn", look)).unwrap_or_else(|| {
         reader::begin(tx, id, ReadReason::AtStop);
         early::begin(tx, id);
         Next::Stay
