@@ -13,15 +13,15 @@ use super::text::wire_name;
 #[derive(Debug)]
 pub(crate) enum Fact {
     /// A text has its verdict.
-    Verdict { agent_id: AgentId, purpose: Purpose, verdict: DeliveryVerdict, ended: DeliveryEnd },
+    Verdict { agent_id: AgentId, purpose: Purpose, verdict: DeliveryVerdict, result: DeliveryResult },
     /// The command for a new session was submitted.
     NewSessionAsked { handoff_id: HandoffId },
     /// A text that waited for its turn will not be typed.
     NotTyped { handoff_id: HandoffId, number: u32, why: String },
     /// The turn that answers a text of ours has ended; with the event that said so, if there was one.
-    TurnEnded { agent_id: AgentId, purpose: Purpose, event: Option<Box<HookEvent>> },
+    OurTurnEnded { agent_id: AgentId, purpose: Purpose, event: Option<Box<HookEvent>> },
     /// A turn has ended, whosever it was.
-    TurnOver { agent_id: AgentId },
+    AnyTurnEnded { agent_id: AgentId },
     /// The priming of a successor is over: well, or not.
     Primed { handoff_id: HandoffId, problem: Option<String> },
     /// The successor registered and is ready.
@@ -40,8 +40,9 @@ pub(crate) enum Fact {
     Ended { agent_id: AgentId },
 }
 
+/// What became of a text, for the state machine that asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum DeliveryEnd {
+pub(crate) enum DeliveryResult {
     /// A receipt came; with a remark, if there is one.
     Delivered(Option<String>),
     /// The text may or may not have been typed; the reason in words.
@@ -50,12 +51,12 @@ pub(crate) enum DeliveryEnd {
     Refused(Refusal),
 }
 
-impl DeliveryEnd {
+impl DeliveryResult {
     pub(crate) fn verdict(&self, delivery_id: DeliveryId, at: String) -> DeliveryVerdict {
         let (verdict, reason) = match self {
-            DeliveryEnd::Delivered(remark) => (Verdict::Delivered, remark.clone()),
-            DeliveryEnd::Unconfirmed(reason) => (Verdict::Unconfirmed, Some(reason.clone())),
-            DeliveryEnd::Refused(reason) => (Verdict::NotDelivered, Some(wire_name(reason))),
+            DeliveryResult::Delivered(remark) => (Verdict::Delivered, remark.clone()),
+            DeliveryResult::Unconfirmed(reason) => (Verdict::Unconfirmed, Some(reason.clone())),
+            DeliveryResult::Refused(reason) => (Verdict::NotDelivered, Some(wire_name(reason))),
         };
         DeliveryVerdict { delivery_id, verdict, reason, at }
     }

@@ -1,7 +1,7 @@
 //! Handles the facts that agents' machines have queued: each goes to the handoff or the work item that it concerns.
 
 use super::agent::{alerts, context_usage, exit, limits, priming};
-use super::fact::{DeliveryEnd, Fact};
+use super::fact::{DeliveryResult, Fact};
 use super::handoff::{ack, dialogs, driver, trigger};
 use super::id::AgentId;
 use super::rows::agent::Purpose;
@@ -22,26 +22,26 @@ pub(crate) fn facts(tx: &mut Tx<'_>) {
 
 fn follow(tx: &mut Tx<'_>, fact: &Fact) {
     match fact {
-        Fact::Verdict { agent_id, purpose: Purpose::Message(id, number), ended, .. } => {
-            ack::messages::verdict(tx, *id, *number, agent_id, ended);
+        Fact::Verdict { agent_id, purpose: Purpose::Message(id, number), result, .. } => {
+            ack::messages::verdict(tx, *id, *number, agent_id, result);
         }
-        Fact::Verdict { agent_id, purpose: Purpose::Work(item), verdict, ended } => {
-            notices::verdict(tx, agent_id, *item, verdict, ended);
+        Fact::Verdict { agent_id, purpose: Purpose::Work(item), verdict, result } => {
+            notices::verdict(tx, agent_id, *item, verdict, result);
         }
-        Fact::TurnEnded { agent_id, purpose: Purpose::Work(item), .. } => notices::turn_over(tx, agent_id, *item),
-        Fact::Verdict { agent_id, purpose: Purpose::Priming(None), ended, .. } => {
-            priming::verdict_outside_handoff(tx, agent_id, ended);
+        Fact::OurTurnEnded { agent_id, purpose: Purpose::Work(item), .. } => notices::turn_over(tx, agent_id, *item),
+        Fact::Verdict { agent_id, purpose: Purpose::Priming(None), result, .. } => {
+            priming::verdict_outside_handoff(tx, agent_id, result);
         }
-        Fact::Verdict { agent_id, purpose: Purpose::Exit(None), ended, .. } => {
-            exit::exit_command_verdict(tx, agent_id, ended)
+        Fact::Verdict { agent_id, purpose: Purpose::Exit(None), result, .. } => {
+            exit::exit_command_verdict(tx, agent_id, result)
         }
-        Fact::Verdict { agent_id, purpose: Purpose::Resume, ended: DeliveryEnd::Unconfirmed(why), .. } => {
+        Fact::Verdict { agent_id, purpose: Purpose::Resume, result: DeliveryResult::Unconfirmed(why), .. } => {
             limits::not_resumed(tx, agent_id, &format!("it is not known whether the text arrived ({why})"));
         }
-        Fact::Verdict { agent_id, purpose: Purpose::Resume, ended: DeliveryEnd::Refused(reason), .. } => {
+        Fact::Verdict { agent_id, purpose: Purpose::Resume, result: DeliveryResult::Refused(reason), .. } => {
             limits::not_resumed(tx, agent_id, &reason.told("nothing was typed"));
         }
-        Fact::Verdict { purpose, .. } | Fact::TurnEnded { purpose, .. } => {
+        Fact::Verdict { purpose, .. } | Fact::OurTurnEnded { purpose, .. } => {
             if let Some(id) = purpose.handoff() {
                 driver::learned(tx, id, fact);
             }
@@ -51,7 +51,7 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         | Fact::SuccessorReady { handoff_id }
         | Fact::SuccessorFailed { handoff_id, .. } => driver::learned(tx, *handoff_id, fact),
         Fact::NotTyped { handoff_id, number, why } => ack::messages::not_typed(tx, *handoff_id, *number, why),
-        Fact::TurnOver { agent_id } => dialogs::successor_turn_over(tx, agent_id),
+        Fact::AnyTurnEnded { agent_id } => dialogs::successor_turn_ended(tx, agent_id),
         Fact::Blocked { agent_id, message } => blocked(tx, agent_id, message.as_deref()),
         Fact::SessionReplaced { agent_id, .. } => to_its_handoff(tx, agent_id, fact),
         Fact::ContextFull { agent_id, percent, facts } => {

@@ -273,7 +273,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     if event.kind == HookKind::StopFailure && !is_priming {
         alerts::turn_failed(tx, agent_id, event.message.as_deref());
     }
-    tx.learn(Fact::TurnOver { agent_id: *agent_id });
+    tx.learn(Fact::AnyTurnEnded { agent_id: *agent_id });
     let Some(turn) = ours else { return };
     if is_priming {
         let said = event.message.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
@@ -284,7 +284,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         priming::finish(tx, agent_id, failed.or(interrupted).as_deref());
     }
     let event = Some(Box::new(event.clone()));
-    tx.learn(Fact::TurnEnded { agent_id: *agent_id, purpose: turn.purpose, event });
+    tx.learn(Fact::OurTurnEnded { agent_id: *agent_id, purpose: turn.purpose, event });
 }
 
 /// The end of a session is not the end of the process: where the process is known, its death decides.

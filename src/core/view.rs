@@ -36,7 +36,7 @@ pub fn agent(agent: &Agent, settings: &Settings) -> AgentView {
         previous_agent_id: agent.previous_agent_id.map(|id| id.to_string()),
         successor_id: agent.successor_id.map(|id| id.to_string()),
         handoff_id: agent.handoff_id.map(|id| id.to_string()),
-        recorded_in: agent.record_of.map(|id| id.to_string()),
+        recorded_in: agent.recorded_in.map(|id| id.to_string()),
         created_at: agent.created_at.clone(),
         registered_at: agent.registered_at.clone(),
         ended_at: agent.ended_at.clone(),

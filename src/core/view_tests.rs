@@ -30,7 +30,7 @@ fn an_agent() -> Agent {
     agent.state = AgentState::Blocked;
     (agent.previous_agent_id, agent.successor_id) = (Some(agent_id(2)), Some(agent_id(3)));
     agent.handoff_id = Some(HandoffId(Uuid::from_u128(4)));
-    agent.record_of = Some(HandoffId(Uuid::from_u128(7)));
+    agent.recorded_in = Some(HandoffId(Uuid::from_u128(7)));
     (agent.registered_at, agent.ended_at) = (own("2026-11-23T08:00:01.000Z"), own("2026-11-23T08:00:02.000Z"));
     (agent.ours, agent.hooks_seen, agent.primed) = (true, true, Primed::Done);
     agent.reopened_from = Some(agent_id(6));

@@ -244,7 +244,7 @@ fn publish_fault(fault: &GhError, earlier_maybe_stored: bool) -> PublishFault {
         message: secrets::redact(&fault.message, &Known::default())
             .unwrap_or_else(|| "gh failed; its message holds a credential".to_owned()),
         maybe_stored: fault.maybe_stored || earlier_maybe_stored,
-        again: fault.again,
+        is_retryable: fault.again,
         refused: fault.refused,
     }
 }

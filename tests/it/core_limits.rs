@@ -227,7 +227,7 @@ fn a_chain_does_not_return_to_what_it_has_used_up() {
     // The successor, as it is when the handoff is done and the row of its predecessor is history.
     let (_, handoff) = handoffs.pop_first().expect("a handoff");
     let row = world.core.state.agents.get_mut(&world.agent).expect("it is there");
-    (row.profile, row.handoff_id, row.record_of) = (handoff.choice.profile, None, None);
+    (row.profile, row.handoff_id, row.recorded_in) = (handoff.choice.profile, None, None);
     (row.state, row.limits.limited, row.limits.used_up) = (AgentState::Busy, None, used_up);
     world.core.state.outbox = Default::default();
     world.reaches(LimitKind::UsageLimit, Some(1));

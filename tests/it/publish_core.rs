@@ -159,7 +159,12 @@ fn credentials_hold_a_target_that_is_named_later_too() {
 #[test]
 fn another_target_waits_until_nothing_is_under_way_or_in_doubt() {
     let fault = |maybe_stored, again| {
-        Posted::Failed(PublishFault { code: "gh_server".to_owned(), maybe_stored, again, ..PublishFault::default() })
+        Posted::Failed(PublishFault {
+            code: "gh_server".to_owned(),
+            maybe_stored,
+            is_retryable: again,
+            ..PublishFault::default()
+        })
     };
     let gist = json!({"to": {"gist": true}});
     let mut retries = done(json!({}));
@@ -215,7 +220,7 @@ fn the_successor_gets_the_address_of_a_better_document_once() {
 
 #[test]
 fn a_successor_that_works_already_gets_the_address_when_it_is_idle() {
-    let fault = PublishFault { code: "gh_server".to_owned(), again: true, ..PublishFault::default() };
+    let fault = PublishFault { code: "gh_server".to_owned(), is_retryable: true, ..PublishFault::default() };
     let mut world = clarified(Some(Posted::Failed(fault)));
     let heir = HEIR.parse().expect("an id");
     world.hear(&heir, HookKind::PromptSubmit);

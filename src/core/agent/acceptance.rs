@@ -8,7 +8,7 @@
 
 use super::verdict::finish;
 use crate::core::effect::{Effect, EffectKey};
-use crate::core::fact::DeliveryEnd;
+use crate::core::fact::DeliveryResult;
 use crate::core::id::AgentId;
 use crate::core::rows::agent::Phase;
 use crate::core::time::Deadline;
@@ -38,8 +38,8 @@ pub(crate) enum Sign {
 }
 
 /// What a sign means for a text in its phase; `None` while the verdict is still open.
-fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
-    let unconfirmed = |reason: &str| Some(DeliveryEnd::Unconfirmed(reason.to_owned()));
+fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryResult> {
+    let unconfirmed = |reason: &str| Some(DeliveryResult::Unconfirmed(reason.to_owned()));
     match (phase, sign) {
         (Phase::InFlight(_), Sign::TimeIsUp) => unconfirmed("deadline"),
         (Phase::Submitted, Sign::TimeIsUp) => unconfirmed("no_receipt"),
@@ -49,15 +49,15 @@ fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
         // The transcript will show what became of our text.
         (Phase::Reported { .. }, Sign::AnotherPrompt) => None,
         (Phase::Reported { remark, .. }, Sign::Answered | Sign::Read { found: true }) => {
-            Some(DeliveryEnd::Delivered(remark.clone()))
+            Some(DeliveryResult::Delivered(remark.clone()))
         }
         // The transcript could not be read. If nobody else has typed, tasuki believes the hook, as it does without a
         // transcript.
-        (Phase::Reported { remark: None, .. }, Sign::Read { .. }) => Some(DeliveryEnd::Delivered(None)),
+        (Phase::Reported { remark: None, .. }, Sign::Read { .. }) => Some(DeliveryResult::Delivered(None)),
         (Phase::Reported { .. }, Sign::Read { .. } | Sign::AnotherTurn | Sign::TimeIsUp) => unconfirmed(NOT_TAKEN),
         // A merged prompt is in this phase only if no effect looks for it in a transcript.
         (Phase::Merged { remark }, Sign::Answered | Sign::TimeIsUp) => {
-            Some(DeliveryEnd::Delivered(Some(remark.clone())))
+            Some(DeliveryResult::Delivered(Some(remark.clone())))
         }
         (Phase::Merged { .. }, Sign::AnotherPrompt | Sign::AnotherTurn) => unconfirmed(NOT_TAKEN),
         (Phase::Merged { .. }, Sign::Read { .. }) => None,
@@ -67,15 +67,15 @@ fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
 /// Ends the delivery if the sign decides what became of the text.
 pub(crate) fn apply(tx: &mut Tx<'_>, agent_id: &AgentId, sign: Sign) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
-    let Some(end) = verdict(&typing.phase, sign) else { return };
+    let Some(result) = verdict(&typing.phase, sign) else { return };
     // A text that was reported but perhaps never taken may have no turn, so nothing waits for one.
     if typing.phase.is_reported()
-        && matches!(end, DeliveryEnd::Unconfirmed(_))
+        && matches!(result, DeliveryResult::Unconfirmed(_))
         && let Some(agent) = tx.agent_mut(agent_id)
     {
         agent.our_turn = None;
     }
-    finish(tx, agent_id, &end);
+    finish(tx, agent_id, &result);
 }
 
 /// The effect that waits for the text in the transcript has ended.
@@ -98,7 +98,7 @@ pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<Strin
     let (before, now) = (typing.deadline, tx.now);
     // `path`: the transcript that will prove the text, if there is one.
     let (phase, deadline) = match (path, remark) {
-        (None, None) => return finish(tx, agent_id, &DeliveryEnd::Delivered(None)),
+        (None, None) => return finish(tx, agent_id, &DeliveryResult::Delivered(None)),
         (None, Some(remark)) => (Phase::Merged { remark }, Deadline::after(&now, CALM_MS)),
         (Some(path), remark) => {
             let await_prompt = Effect::AwaitPrompt { agent_id: *agent_id, profile, path, delivery_id };

@@ -29,7 +29,7 @@ pub fn is_suggested(agent: &Agent) -> bool {
 }
 
 fn may_be_handed_off(agent: &Agent) -> bool {
-    let has_none = agent.handoff_id.is_none() && agent.record_of.is_none();
+    let has_none = agent.handoff_id.is_none() && agent.recorded_in.is_none();
     agent.persona_slug.is_some() && has_none && agent.state.is_live()
 }
 

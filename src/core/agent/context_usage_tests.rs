@@ -221,7 +221,7 @@ fn no_automatic_handoff_of_an_agent_that_is_busy_anonymous_or_in_a_handoff() {
     let cases: [fn(&mut Agent); 4] = [
         |agent| agent.persona_slug = None,
         |agent| agent.pane = None,
-        |agent| agent.record_of = Some(HandoffId(uuid::Uuid::nil())),
+        |agent| agent.recorded_in = Some(HandoffId(uuid::Uuid::nil())),
         |agent| agent.handoff_id = Some(HandoffId(uuid::Uuid::nil())),
     ];
     for change in cases {

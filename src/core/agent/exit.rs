@@ -5,7 +5,7 @@ use crate::contract::NoticeCode;
 use crate::contract::reply::AgentReply;
 use crate::core::effect::{Effect, EffectKey};
 use crate::core::event::Exit;
-use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::id::{AgentId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::rows::agent::{AgentState, PendingExit, Primed, Purpose, Shutdown};
@@ -64,8 +64,8 @@ pub(crate) fn pane_killed(tx: &mut Tx<'_>, agent_id: &AgentId, failed: Option<&s
 
 /// Takes the verdict of the exit command of a shutdown: if the command was not typed, the shutdown is refused.
 /// Otherwise the shutdown waits for the agent's exit.
-pub(crate) fn exit_command_verdict(tx: &mut Tx<'_>, agent_id: &AgentId, verdict: &DeliveryEnd) {
-    let DeliveryEnd::Refused(reason) = verdict else { return };
+pub(crate) fn exit_command_verdict(tx: &mut Tx<'_>, agent_id: &AgentId, result: &DeliveryResult) {
+    let DeliveryResult::Refused(reason) = result else { return };
     let refused = Refused::new(409, "refused", reason.told("Nothing was typed"));
     refuse_shutdown(tx, agent_id, refused.hint(reason.hint()));
 }
@@ -178,7 +178,7 @@ fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     match purpose {
         None => {}
         Some(Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_) | Purpose::Resume) => {
-            verdict::finish(tx, agent_id, &DeliveryEnd::Unconfirmed("agent_ended".to_owned()))
+            verdict::finish(tx, agent_id, &DeliveryResult::Unconfirmed("agent_ended".to_owned()))
         }
         Some(_) => drop(verdict::take(tx, agent_id)),
     }

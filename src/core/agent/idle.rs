@@ -130,7 +130,7 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id));
     let delays_handoff = handoff.is_some_and(|handoff| {
         let has_messages = handoff.step == Step::Acknowledging && handoff.ack.as_ref().is_some_and(Ack::has_waiting);
-        let waits = handoff.step == Step::Waiting || handoff.stay.checking == Some(CheckPhase::Doubt);
+        let waits = handoff.step == Step::Waiting || handoff.stay.checking == Some(CheckPhase::AwaitingIdle);
         let is_waiting = waits && handoff.agent_id == agent.agent_id;
         handoff.stay.deferred || is_waiting || (has_messages && handoff.successor_id == Some(agent.agent_id))
     });
@@ -174,7 +174,7 @@ fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
     agent.open_turn = None;
     let our_turn = agent.our_turn.take();
     tx.set_state(agent_id, AgentState::Idle);
-    tx.learn(Fact::TurnOver { agent_id: *agent_id });
+    tx.learn(Fact::AnyTurnEnded { agent_id: *agent_id });
     infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));
     limits::look(tx, agent_id, LookCause::Ended, None);
 }
@@ -192,7 +192,7 @@ pub(crate) fn session_was_replaced(tx: &mut Tx<'_>, agent_id: &AgentId) {
 /// says that the end was inferred.
 pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Purpose>) {
     let Some(purpose) = purpose else { return };
-    tx.learn(Fact::TurnEnded { agent_id: *agent_id, purpose: purpose.clone(), event: None });
+    tx.learn(Fact::OurTurnEnded { agent_id: *agent_id, purpose: purpose.clone(), event: None });
     if let Purpose::Priming(_) = purpose {
         priming::finish(tx, agent_id, None);
     }

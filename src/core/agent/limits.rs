@@ -137,7 +137,7 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
 fn act(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let Some(limited) = agent.limits.limited.clone() else { return };
-    let is_free = agent.handoff_id.is_none() && agent.record_of.is_none();
+    let is_free = agent.handoff_id.is_none() && agent.recorded_in.is_none();
     let policy = tx.state.settings.on_usage_limit;
     let follows = limited.kind == LimitKind::UsageLimit && is_free && !limited.on_screen;
     let policy = if follows { policy } else { OnUsageLimit::Tell };

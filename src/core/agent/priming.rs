@@ -2,7 +2,7 @@
 
 use super::typing::{self, Text};
 use crate::core::effect::{Effect, EffectKey, Outcome, PersonaTexts};
-use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::rows::agent::{Primed, Purpose};
 use crate::core::rows::handoff::{Handoff, Step};
@@ -77,15 +77,15 @@ fn waiting_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
 }
 
 /// Takes the verdict of a priming outside a handoff: a failure is reported to the operator.
-pub(crate) fn verdict_outside_handoff(tx: &mut Tx<'_>, agent_id: &AgentId, verdict: &DeliveryEnd) {
-    match verdict {
-        DeliveryEnd::Delivered(_) => {}
-        DeliveryEnd::Unconfirmed(reason) => {
+pub(crate) fn verdict_outside_handoff(tx: &mut Tx<'_>, agent_id: &AgentId, result: &DeliveryResult) {
+    match result {
+        DeliveryResult::Delivered(_) => {}
+        DeliveryResult::Unconfirmed(reason) => {
             let what = if reason == "no_receipt" { ": the agent's hooks reported no prompt" } else { "" };
             let why = format!("It is not known whether the agent's priming arrived ({reason}){what}");
             finish(tx, agent_id, Some(&why));
         }
-        DeliveryEnd::Refused(reason) => {
+        DeliveryResult::Refused(reason) => {
             finish(tx, agent_id, Some(&reason.told("The agent's priming was not typed")));
         }
     }

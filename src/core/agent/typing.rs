@@ -4,7 +4,7 @@
 use super::acceptance::{self, Sign};
 use super::verdict;
 use crate::core::effect::{Attachment, Effect, EffectKey, How, TypeText};
-use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, DeliveryId, HandoffId};
 use crate::core::pane::{PaneRef, Refusal, Typed};
@@ -122,8 +122,8 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
     let now = tx.now;
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let Some(typing) = agent.typing.take_if(|typing| typing.phase == Phase::InFlight(key)) else { return };
-    let end = match typed {
-        Typed::Refused { reason } => DeliveryEnd::Refused(reason),
+    let result = match typed {
+        Typed::Refused { reason } => DeliveryResult::Refused(reason),
         Typed::Submitted { .. } if typing.purpose.is_command() => {
             if let Purpose::NewSession(handoff_id) = typing.purpose {
                 tx.learn(Fact::NewSessionAsked { handoff_id });
@@ -133,7 +133,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
         Typed::Unknown { .. } if typing.purpose.is_command() => return,
         Typed::Submitted { proven: true } => {
             agent.our_turn = Some(OurTurn::of(typing.purpose.clone()));
-            DeliveryEnd::Delivered(None)
+            DeliveryResult::Delivered(None)
         }
         Typed::Submitted { proven: false } => {
             agent.typing = Some(Typing { phase: Phase::Submitted, ..typing });
@@ -146,7 +146,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
             return;
         }
     };
-    verdict::conclude(tx, agent_id, typing.delivery_id, &typing.purpose, &end);
+    verdict::conclude(tx, agent_id, typing.delivery_id, &typing.purpose, &result);
 }
 
 /// Compares a reported prompt with the text that is being typed. `turn_was_open`: the prompt has the id of a turn that
@@ -173,7 +173,7 @@ pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, tu
     }
     match remark {
         Ok(remark) => acceptance::reported(tx, agent_id, remark, turn_was_open),
-        Err(reason) => verdict::finish(tx, agent_id, &DeliveryEnd::Unconfirmed(reason)),
+        Err(reason) => verdict::finish(tx, agent_id, &DeliveryResult::Unconfirmed(reason)),
     }
 }
 

@@ -2,7 +2,7 @@
 //! that asked for the text.
 
 use crate::contract::{DeliveryView, JournalLine, LineType, known, maybe};
-use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::id::{AgentId, DeliveryId, RequestId};
 use crate::core::pane::{DeliveryVerdict, Refusal};
 use crate::core::reply::{Refused, Reply};
@@ -20,14 +20,14 @@ pub(crate) fn take(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Typing> {
 }
 
 /// Ends the delivery with its verdict.
-pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, end: &DeliveryEnd) {
+pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, result: &DeliveryResult) {
     let Some(typing) = take(tx, agent_id) else { return };
-    conclude(tx, agent_id, typing.delivery_id, &typing.purpose, end);
+    conclude(tx, agent_id, typing.delivery_id, &typing.purpose, result);
 }
 
 /// Refuses a text before anything was typed.
 pub(crate) fn refuse(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, reason: Refusal) {
-    conclude(tx, agent_id, delivery_id, purpose, &DeliveryEnd::Refused(reason));
+    conclude(tx, agent_id, delivery_id, purpose, &DeliveryResult::Refused(reason));
 }
 
 /// Writes the verdict to the journal and reports it. The text is no longer in its agent's row.
@@ -36,9 +36,9 @@ pub(crate) fn conclude(
     agent_id: &AgentId,
     delivery_id: DeliveryId,
     purpose: &Purpose,
-    end: &DeliveryEnd,
+    result: &DeliveryResult,
 ) {
-    let verdict = end.verdict(delivery_id, tx.now.rfc3339());
+    let verdict = result.verdict(delivery_id, tx.now.rfc3339());
     tx.journal(JournalLine {
         agent_id: known(agent_id),
         handoff_id: maybe(purpose.handoff()),
@@ -48,26 +48,26 @@ pub(crate) fn conclude(
         reason: Some(verdict.reason.clone()),
         ..JournalLine::new(LineType::Delivery)
     });
-    if matches!((purpose, end), (Purpose::Priming(_), DeliveryEnd::Refused(_)))
+    if matches!((purpose, result), (Purpose::Priming(_), DeliveryResult::Refused(_)))
         && let Some(agent) = tx.agent_mut(agent_id)
     {
         // Only the proof that nothing was typed makes another try possible.
         agent.primed = Primed::Never;
     }
     if let Purpose::Send(request) = purpose {
-        return answer_send(tx, request, &verdict, end);
+        return answer_send(tx, request, &verdict, result);
     }
-    let (agent_id, purpose, ended) = (*agent_id, purpose.clone(), end.clone());
-    tx.learn(Fact::Verdict { agent_id, purpose, verdict, ended });
+    let (agent_id, purpose, result) = (*agent_id, purpose.clone(), result.clone());
+    tx.learn(Fact::Verdict { agent_id, purpose, verdict, result });
 }
 
 /// `agent_send` answers 200 with the verdict, or 409 if nothing was typed.
-fn answer_send(tx: &mut Tx<'_>, request: &RequestId, verdict: &DeliveryVerdict, end: &DeliveryEnd) {
-    match end {
-        DeliveryEnd::Delivered(_) | DeliveryEnd::Unconfirmed(_) => {
+fn answer_send(tx: &mut Tx<'_>, request: &RequestId, verdict: &DeliveryVerdict, result: &DeliveryResult) {
+    match result {
+        DeliveryResult::Delivered(_) | DeliveryResult::Unconfirmed(_) => {
             tx.answer(request, Reply::ok(&DeliveryView::from(verdict)));
         }
-        DeliveryEnd::Refused(reason) => {
+        DeliveryResult::Refused(reason) => {
             let refused = Refused::new(409, "refused", reason.told("Nothing was typed"));
             tx.refuse(request, refused.hint(reason.hint()).reason(wire_name(reason)));
         }

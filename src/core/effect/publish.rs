@@ -108,7 +108,8 @@ pub struct PublishFault {
     /// Something that was sent, now or earlier, may have been stored.
     pub maybe_stored: bool,
     /// The network or the server is at fault: another try may succeed.
-    pub again: bool,
+    #[serde(rename = "again")]
+    pub is_retryable: bool,
     /// The server does not accept this document.
     pub refused: bool,
 }

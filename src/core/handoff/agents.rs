@@ -29,7 +29,7 @@ pub(crate) fn bind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused>
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
     let taken = |agent_id: &AgentId| {
         tx.agent(agent_id).is_some_and(|agent| {
-            agent.handoff_id.is_some_and(|other| other != id) || agent.record_of.is_some_and(|other| other != id)
+            agent.handoff_id.is_some_and(|other| other != id) || agent.recorded_in.is_some_and(|other| other != id)
         })
     };
     if taken(&agent_id) || successor_id.as_ref().is_some_and(taken) {

@@ -52,10 +52,10 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
     driver::enter(tx, id, Step::Cancelled);
     let Some(handoff) = tx.handoff(&id) else { return };
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
-    if tx.agent(&agent_id).is_some_and(|agent| agent.record_of == Some(id))
+    if tx.agent(&agent_id).is_some_and(|agent| agent.recorded_in == Some(id))
         && let Some(agent) = tx.agent_mut(&agent_id)
     {
-        agent.record_of = None;
+        agent.recorded_in = None;
     }
     if let Some(successor_id) = successor_id {
         exit::abandon_start(tx, &successor_id);
@@ -123,7 +123,9 @@ fn rework_check(tx: &Tx<'_>, handoff: &Handoff) -> Result<(HandoffId, bool), Ref
     let is_held = handoff.stay.checking == Some(CheckPhase::Held) && handoff.stay.reading.is_none();
     if handoff.place_in_flow() != Step::Checking || !(is_held || is_failed) {
         let message = match handoff.stay.checking {
-            Some(CheckPhase::Reworking | CheckPhase::Doubt) => "The agent is repairing the document already".to_owned(),
+            Some(CheckPhase::Reworking | CheckPhase::AwaitingIdle) => {
+                "The agent is repairing the document already".to_owned()
+            }
             Some(CheckPhase::Examining | CheckPhase::Held) | None => {
                 format!("The document can't be repaired in step {}", handoff.step.as_str())
             }

@@ -18,7 +18,7 @@ pub(crate) fn successor_blocked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &Agent
 }
 
 /// A turn of this agent has ended. If the agent was answering a briefing, it has finished, and no dialog blocks it.
-pub(crate) fn successor_turn_over(tx: &mut Tx<'_>, agent_id: &AgentId) {
+pub(crate) fn successor_turn_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if tx.agent(agent_id).is_none_or(|agent| agent.answering.is_none()) {
         return;
     }

@@ -24,7 +24,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
         && handoff.successor_id.is_none()
         && handoff.author == Author::AgentFile
         && handoff.step == Step::Writing
-        && handoff.stay.reading == Some(ReadReason::AtStop)
+        && handoff.stay.reading == Some(ReadReason::InFlow)
         && handoff.document.is_some();
     if is_wanted && has_place {
         successors::start(tx, id, None);

@@ -79,7 +79,7 @@ pub(super) fn publishing_mut<'t>(tx: &'t mut Tx<'_>, id: HandoffId) -> Option<&'
 pub(super) fn reset_failures(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.failures = 0;
-    publishing.open = false;
+    publishing.maybe_stored = false;
     publishing.as_gist = false;
     publishing.purpose = Purpose::Post;
     publishing.due = None;
@@ -134,7 +134,7 @@ pub(super) fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
         number: publishing.number,
         look_first: insist || publishing.attempts.iter().any(is_again),
         post: publishing.purpose == Purpose::Post,
-        may_be_in_flight: publishing.open,
+        may_be_in_flight: publishing.maybe_stored,
         insist,
         target,
         persona: handoff.persona_slug.clone(),
@@ -240,7 +240,7 @@ pub(super) fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>)
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.state = PublishState::Published;
     publishing.url = url;
-    publishing.open = false;
+    publishing.maybe_stored = false;
     publishing.error = None;
     journal_state(tx, id, None, None);
     timeline::document_published(tx, id);
@@ -275,9 +275,9 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
     let pauses = tx.state.settings.publish.retry_after_ms.clone();
     let now = tx.now;
     let Some(publishing) = publishing_mut(tx, id) else { return };
-    publishing.open = fault.maybe_stored;
+    publishing.maybe_stored = fault.maybe_stored;
     let is_issue = matches!(publishing.target, PublishTarget::Issue(_)) && !publishing.as_gist;
-    let pause = pauses.get(publishing.failures as usize).copied().filter(|_| fault.again);
+    let pause = pauses.get(publishing.failures as usize).copied().filter(|_| fault.is_retryable);
     if fault.refused && !fault.maybe_stored && is_issue && publishing.fallback {
         publishing.as_gist = true;
         publishing.failures = 0;
@@ -304,7 +304,7 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
 /// of the last attempt that had one.
 fn upload_missing(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
-    publishing.open = false;
+    publishing.maybe_stored = false;
     let last = publishing.attempts.iter().rev().find_map(|attempt| attempt.error.clone());
     let (code, message) = last.map_or_else(
         || ("gh_failed".to_owned(), "gh did not find the document there".to_owned()),

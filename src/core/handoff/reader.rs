@@ -44,7 +44,7 @@ pub(crate) fn settled(
         if let Some(whole) = examination::settled(tx, id, *examination) {
             return examined(tx, id, whole);
         }
-        begin(tx, id, ReadReason::AtStop);
+        begin(tx, id, ReadReason::InFlow);
         Next::Stay
     } else if let Outcome::Failed { why } = outcome {
         // Only an examination has this outcome. It fails no handoff: the document is recorded, but no view and no
@@ -95,7 +95,7 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
         return Next::Stay;
     }
     match reading {
-        ReadReason::AtStop | ReadReason::Unexamined | ReadReason::Retry { instruct_again: false } => {
+        ReadReason::InFlow | ReadReason::Unexamined | ReadReason::Retry { instruct_again: false } => {
             authors::no_document(tx, id, problem)
         }
         ReadReason::Retry { instruct_again: true } => instruct_again(tx, id),
@@ -106,11 +106,11 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
     }
 }
 
-/// If the agent was asked to repair its document and left none: writes the text of before back, and then reads it with
-/// the same `reading`. False if there is no such text.
+/// If the agent was asked to repair its document and left none: writes the text that was read last back, and then reads
+/// it with the same `reading`. False if there is no such text.
 fn restore(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, problem: &str) -> bool {
     let Some(handoff) = tx.handoff_mut(&id).filter(|handoff| handoff.examined.reworks > 0) else { return false };
-    let Some(text) = handoff.examined.before.take() else { return false };
+    let Some(text) = handoff.examined.last_read_text.take() else { return false };
     handoff.stay.reading = Some(reading.clone());
     let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
     let source = DocumentSource::Before(text);
@@ -138,7 +138,7 @@ fn refuse(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopp
 /// An accept was refused, and the handoff continues as it was. An examination that the accept has cut off begins again.
 fn as_before(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     if tx.handoff(&id).is_some_and(|handoff| handoff.stay.checking == Some(CheckPhase::Examining)) {
-        begin(tx, id, ReadReason::AtStop);
+        begin(tx, id, ReadReason::InFlow);
     }
     Next::Stay
 }
@@ -166,7 +166,7 @@ fn instruct_again(tx: &Tx<'_>, id: HandoffId) -> Next {
 fn document_read(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentText) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let is_other = handoff.provided.as_ref().is_some_and(|provided| *provided != whole.text);
-    if is_other && matches!(reading, ReadReason::AtStop) {
+    if is_other && matches!(reading, ReadReason::InFlow) {
         // A retry accepts the file as it is, because the operator has seen this message.
         let message = format!("The file does not hold the text that was provided: {}", handoff.file_path);
         let hint =
@@ -185,7 +185,7 @@ fn document_read(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: Do
         handoff.examined.environment = EnvironmentSearch::NotDone;
     }
     handoff.examined.sha256 = Some(whole.sha256.clone());
-    handoff.examined.before = Some(whole.text.clone());
+    handoff.examined.last_read_text = Some(whole.text.clone());
     handoff.examined.accepted |= matches!(reading, ReadReason::Accepted(_));
     let step = handoff.step;
     if matches!(reading, ReadReason::Unexamined) {

@@ -34,14 +34,14 @@ pub(crate) fn add_record(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
         handoff.document = Some(DocumentSeen { bytes, at: timestamp });
         handoff.warnings.extend(warnings);
         handoff.examined.sha256 = None;
-        handoff.examined.before = None;
+        handoff.examined.last_read_text = None;
         handoff.examined.note = None;
         handoff.provided = None;
         handoff.last_text = None;
     }
     tx.out.documents.insert(id, Some(text));
     if let Some(agent) = tx.agent_mut(&agent_id) {
-        agent.record_of = Some(id);
+        agent.recorded_in = Some(id);
     }
     publish::begin(tx, id);
     work::transfer::reserve(tx, id);

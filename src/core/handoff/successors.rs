@@ -100,7 +100,7 @@ fn existing(tx: &Tx<'_>, text: &str, outgoing: &Agent, own: Option<HandoffId>) -
     if agent.pane.is_none() {
         return bad("has no tmux pane");
     }
-    if agent.handoff_id.is_some_and(|other| Some(other) != own) || agent.record_of.is_some() {
+    if agent.handoff_id.is_some_and(|other| Some(other) != own) || agent.recorded_in.is_some() {
         let message = "The successor is already in another handoff";
         return Err(Refused::new(409, "successor_taken", message).field("successor"));
     }

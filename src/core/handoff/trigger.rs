@@ -89,7 +89,7 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
     if (agent.pane.is_none() || agent.state == AgentState::Lost) && needs_agent {
         return Err(Refused::new(400, "no_pane", "Agent has no tmux pane"));
     }
-    if let Some(id) = agent.handoff_id.or(agent.record_of) {
+    if let Some(id) = agent.handoff_id.or(agent.recorded_in) {
         return Err(in_progress(tx, &id));
     }
     if agent.shutdown.is_some() {
@@ -141,7 +141,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &
         reason: asked.reason,
         focus: asked.focus,
         tasks: asked.tasks,
-        now: asked.now,
+        interrupts_turn: asked.now,
         author: asked.author,
         successor: asked.successor,
         choice: checked.choice.clone(),

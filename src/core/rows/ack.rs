@@ -179,7 +179,7 @@ impl Ack {
 
     /// Whether a message is in flight and its outcome unknown.
     #[must_use]
-    pub fn is_open(&self) -> bool {
+    pub fn has_message_in_flight(&self) -> bool {
         self.messages.iter().any(|message| message.sending == Sending::Open)
     }
 

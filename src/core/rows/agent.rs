@@ -160,7 +160,8 @@ pub struct Agent {
     /// The handoff in progress in which it goes out or comes in.
     pub handoff_id: Option<HandoffId>,
     /// The handoff that has a record of it and was not abandoned.
-    pub record_of: Option<HandoffId>,
+    #[serde(rename = "record_of")]
+    pub recorded_in: Option<HandoffId>,
     pub created_at: String,
     pub registered_at: Option<String>,
     pub ended_at: Option<String>,
@@ -274,7 +275,7 @@ impl Agent {
             previous_agent_id: None,
             successor_id: None,
             handoff_id: None,
-            record_of: None,
+            recorded_in: None,
             created_at,
             registered_at: None,
             ended_at: None,

@@ -13,8 +13,10 @@ pub enum CheckPhase {
     Examining,
     /// For the end of the turn in which the agent repairs it.
     Reworking,
-    /// It is not known whether the agent was asked to repair it: for the agent to be idle.
-    Doubt,
+    /// For the agent to be idle: the text that asks it to repair the document may not have been typed, or was not. Then
+    /// tasuki reads the document again.
+    #[serde(rename = "doubt")]
+    AwaitingIdle,
     /// For a person.
     Held,
 }
@@ -38,7 +40,8 @@ pub struct Examined {
     pub faults: Vec<DocumentFault>,
     /// The text of the document that was read last and is not recorded. It is recorded if the agent leaves nothing of it
     /// when it is asked to repair it.
-    pub before: Option<String>,
+    #[serde(rename = "before")]
+    pub last_read_text: Option<String>,
     /// How often the agent was asked to repair the document.
     pub reworks: u64,
     /// The operator's words for the next rework.

@@ -70,8 +70,9 @@ pub struct HandoffRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadReason {
-    /// The agent's turn has ended: the document must be there.
-    AtStop,
+    /// The flow has reached the document: it must be there.
+    #[serde(rename = "at_stop")]
+    InFlow,
     /// The operator accepts it as it is.
     Accepted(RequestId),
     /// A retry checks whether the document exists by now.
@@ -137,7 +138,8 @@ pub struct Handoff {
     /// What the successor has to do.
     pub tasks: Vec<String>,
     /// Do not wait for the end of a running turn.
-    pub now: bool,
+    #[serde(rename = "now")]
+    pub interrupts_turn: bool,
     pub author: Author,
     pub successor: Successor,
     /// What the successor is started with, or runs with.
@@ -203,7 +205,7 @@ impl Handoff {
     #[must_use]
     pub fn is_past(&self) -> bool {
         let publishes = self.publish.as_ref().is_some_and(Publishing::is_active);
-        let awaits_ack = self.ack.as_ref().is_some_and(Ack::is_open);
+        let awaits_ack = self.ack.as_ref().is_some_and(Ack::has_message_in_flight);
         self.step.is_end() && self.stay.effect.is_none() && !publishes && !awaits_ack
     }
 

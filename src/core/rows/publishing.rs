@@ -61,7 +61,8 @@ pub struct Publishing {
     /// Tries of this publication that failed for the network's sake, since a person last asked.
     pub failures: u32,
     /// Something that was sent may have been stored without our knowing.
-    pub open: bool,
+    #[serde(rename = "open")]
+    pub maybe_stored: bool,
     /// What the present or next call is for.
     pub purpose: Purpose,
     pub due: Option<Deadline>,
@@ -99,7 +100,7 @@ impl Publishing {
             former_urls: Vec::new(),
             attempts: Vec::new(),
             failures: 0,
-            open: false,
+            maybe_stored: false,
             purpose: Purpose::Post,
             due: None,
             effect: None,

@@ -5,7 +5,7 @@
 use super::items::plays;
 use crate::contract::NoticeCode;
 use crate::core::agent::typing::{self, Text};
-use crate::core::fact::DeliveryEnd;
+use crate::core::fact::DeliveryResult;
 use crate::core::id::{AgentId, ItemId};
 use crate::core::notice::OperatorNotice;
 use crate::core::pane::DeliveryVerdict;
@@ -114,9 +114,15 @@ pub(super) fn line(title: &str) -> String {
     normalise(&quotable(title, 200))
 }
 
-pub(crate) fn verdict(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, verdict: &DeliveryVerdict, ended: &DeliveryEnd) {
+pub(crate) fn verdict(
+    tx: &mut Tx<'_>,
+    agent_id: &AgentId,
+    id: ItemId,
+    verdict: &DeliveryVerdict,
+    result: &DeliveryResult,
+) {
     let pause = Deadline::after(&tx.now, PAUSE_MS);
-    let was_typed = !matches!(ended, DeliveryEnd::Refused(_));
+    let was_typed = !matches!(result, DeliveryResult::Refused(_));
     if !was_typed && let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.not_before = Some(pause);
     }

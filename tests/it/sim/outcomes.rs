@@ -185,7 +185,7 @@ fn posts(rng: &mut Rng) -> Vec<Outcome> {
         code: "gh_failed".to_owned(),
         message: String::new(),
         maybe_stored: rng.chance(50),
-        again: rng.chance(50),
+        is_retryable: rng.chance(50),
         refused: rng.chance(20),
     };
     let ends = [Posted::Done { url: None, is_public: true }, Posted::NotThere, Posted::Failed(fault)];

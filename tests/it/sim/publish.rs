@@ -100,7 +100,8 @@ pub(crate) fn publish(
     Some(Outcome::Posted(Posted::Done { url: Some("https://x/".to_owned()), is_public: false }))
 }
 
-fn failed(code: &str, maybe_stored: bool, again: bool) -> Outcome {
-    let fault = PublishFault { code: code.to_owned(), message: String::new(), maybe_stored, again, refused: false };
+fn failed(code: &str, maybe_stored: bool, is_retryable: bool) -> Outcome {
+    let fault =
+        PublishFault { code: code.to_owned(), message: String::new(), maybe_stored, is_retryable, refused: false };
     Outcome::Posted(Posted::Failed(fault))
 }

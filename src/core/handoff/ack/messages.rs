@@ -7,7 +7,7 @@ use crate::contract::{JournalLine, LineType, maybe};
 use crate::core::agent::queue;
 use crate::core::agent::typing::{self, Text};
 use crate::core::effect::{Effect, Notice, NotifyPlan, Outcome};
-use crate::core::fact::DeliveryEnd;
+use crate::core::fact::DeliveryResult;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::Refusal;
 use crate::core::rows::ack::{AckTimer, Kind, Message, Sending};
@@ -169,11 +169,11 @@ pub(crate) fn type_next_message(tx: &mut Tx<'_>, id: HandoffId) {
     typing::begin(tx, &successor_id, Purpose::Message(id, number), text, None);
 }
 
-pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, ended: &DeliveryEnd) {
-    match ended {
-        DeliveryEnd::Delivered(remark) => settle(tx, id, number, Sending::Sent, remark.as_deref()),
-        DeliveryEnd::Unconfirmed(reason) => settle(tx, id, number, Sending::Unconfirmed, Some(reason)),
-        DeliveryEnd::Refused(reason) => refused(tx, id, number, agent_id, *reason),
+pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, result: &DeliveryResult) {
+    match result {
+        DeliveryResult::Delivered(remark) => settle(tx, id, number, Sending::Sent, remark.as_deref()),
+        DeliveryResult::Unconfirmed(reason) => settle(tx, id, number, Sending::Unconfirmed, Some(reason)),
+        DeliveryResult::Refused(reason) => refused(tx, id, number, agent_id, *reason),
     }
 }
 

@@ -61,8 +61,8 @@ impl StepHandler for Briefing {
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
-        if let Fact::Verdict { purpose: purpose @ Purpose::Briefing(_), ended, .. } = fact {
-            return verdict::follow(tx, id, purpose, ended, Next::Enter(Step::Reading));
+        if let Fact::Verdict { purpose: purpose @ Purpose::Briefing(_), result, .. } = fact {
+            return verdict::follow(tx, id, purpose, result, Next::Enter(Step::Reading));
         }
         fail_if_successor_ended(tx, id, fact, "it was briefed")
     }

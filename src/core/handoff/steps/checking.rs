@@ -6,7 +6,7 @@ use crate::contract::document::DocumentCheck;
 use crate::contract::{JournalLine, LineType, NoticeCode};
 use crate::core::agent::typing;
 use crate::core::effect::Outcome;
-use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::handoff::handler::{StepHandler, ended_agent};
 use crate::core::handoff::next::{DocumentText, Entry, Next};
 use crate::core::handoff::{authors, early, examination, reader, row};
@@ -74,9 +74,9 @@ impl StepHandler for Checking {
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
-        if let Fact::Verdict { agent_id, purpose: Purpose::Rework(_), ended, .. } = fact {
-            rework_verdict(tx, id, agent_id, ended)
-        } else if let Fact::TurnEnded { purpose: Purpose::Rework(_), event, .. } = fact {
+        if let Fact::Verdict { agent_id, purpose: Purpose::Rework(_), result, .. } = fact {
+            rework_verdict(tx, id, agent_id, result)
+        } else if let Fact::OurTurnEnded { purpose: Purpose::Rework(_), event, .. } = fact {
             turn_ended(tx, id, event.as_deref())
         } else {
             author_ended(tx, id, fact)
@@ -86,7 +86,7 @@ impl StepHandler for Checking {
     fn run_ready(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         let is_idle = tx.agent(&handoff.agent_id).is_none_or(|agent| agent.state == AgentState::Idle);
-        if handoff.stay.checking == Some(CheckPhase::Doubt) && handoff.stay.reading.is_none() && is_idle {
+        if handoff.stay.checking == Some(CheckPhase::AwaitingIdle) && handoff.stay.reading.is_none() && is_idle {
             read_again(tx, id);
         }
         Next::Stay
@@ -109,7 +109,7 @@ impl StepHandler for Checking {
         }
         let message = if handoff.stay.deferred {
             "The agent's turn did not end in time, so tasuki could not ask it to repair its document"
-        } else if handoff.stay.checking == Some(CheckPhase::Doubt) {
+        } else if handoff.stay.checking == Some(CheckPhase::AwaitingIdle) {
             "The agent may not have been asked to repair its document, and its turn did not end in time"
         } else {
             "The agent did not end the turn in which it was to repair its document"
@@ -213,35 +213,35 @@ fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
 }
 
 /// The text that asks the agent to repair its document has its verdict.
-fn rework_verdict(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, ended: &DeliveryEnd) -> Next {
-    let why = match ended {
-        DeliveryEnd::Delivered(_) => {
+fn rework_verdict(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, result: &DeliveryResult) -> Next {
+    let why = match result {
+        DeliveryResult::Delivered(_) => {
             if let Some(handoff) = tx.handoff_mut(&id) {
                 handoff.examined.note = None;
             }
             return Next::Stay;
         }
-        DeliveryEnd::Refused(Refusal::Busy) => {
+        DeliveryResult::Refused(Refusal::Busy) => {
             tx.set_state(agent_id, AgentState::Busy);
             if let Some(handoff) = tx.handoff_mut(&id) {
                 handoff.examined.reworks = handoff.examined.reworks.saturating_sub(1);
             }
             return Next::Defer;
         }
-        DeliveryEnd::Refused(reason) if awaits_repair(tx, id) => {
+        DeliveryResult::Refused(reason) if awaits_repair(tx, id) => {
             if let Some(handoff) = tx.handoff_mut(&id) {
                 handoff.examined.reworks = handoff.examined.reworks.saturating_sub(1);
             }
             let message = reason.told("The agent could not be asked to repair its document");
             return Next::fail("not_delivered", message, reason.hint());
         }
-        DeliveryEnd::Refused(reason) => reason.told("it could not be asked"),
-        DeliveryEnd::Unconfirmed(reason) => format!("it is not known whether it was asked ({reason})"),
+        DeliveryResult::Refused(reason) => reason.told("it could not be asked"),
+        DeliveryResult::Unconfirmed(reason) => format!("it is not known whether it was asked ({reason})"),
     };
     row::warn(tx, id, &format!("the agent was to repair its document, but {why}"));
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.examined.note = None;
-        handoff.stay.checking = Some(CheckPhase::Doubt);
+        handoff.stay.checking = Some(CheckPhase::AwaitingIdle);
     }
     Checking.run_ready(tx, id)
 }
@@ -265,13 +265,13 @@ fn read_again(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.stay.checking = Some(CheckPhase::Examining);
     }
-    reader::begin(tx, id, ReadReason::AtStop);
+    reader::begin(tx, id, ReadReason::InFlow);
 }
 
 /// Without its author the document can't be repaired, but it is there.
 fn author_ended(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
     let phase = tx.handoff(&id).and_then(|handoff| handoff.stay.checking);
-    let waits = matches!(phase, Some(CheckPhase::Reworking | CheckPhase::Doubt));
+    let waits = matches!(phase, Some(CheckPhase::Reworking | CheckPhase::AwaitingIdle));
     match ended_agent(tx, id, fact).filter(|ended| ended.is_outgoing && waits) {
         Some(ended) => {
             let code = if ended.is_lost { "pane_gone" } else { "agent_ended" };

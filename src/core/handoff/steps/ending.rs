@@ -4,7 +4,7 @@
 use crate::contract::handoff::Author;
 use crate::core::agent::{exit, limits, typing};
 use crate::core::effect::{Effect, Outcome};
-use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{in_place, row};
@@ -64,8 +64,8 @@ impl StepHandler for Ending {
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
-        if let Fact::Verdict { purpose, ended, .. } = fact {
-            return after_command_verdict(tx, id, purpose, ended);
+        if let Fact::Verdict { purpose, result, .. } = fact {
+            return after_command_verdict(tx, id, purpose, result);
         }
         in_place::learned(tx, id, fact);
         match ended_agent(tx, id, fact) {
@@ -151,8 +151,8 @@ fn kill(tx: &mut Tx<'_>, agent_id: AgentId) -> Next {
     Next::Stay
 }
 
-fn after_command_verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &DeliveryEnd) -> Next {
-    let DeliveryEnd::Refused(reason) = ended else { return Next::Stay };
+fn after_command_verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, result: &DeliveryResult) -> Next {
+    let DeliveryResult::Refused(reason) = result else { return Next::Stay };
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
     let may_kill = matches!(reason, Refusal::Busy | Refusal::Dialog)
         && tx.handoff(&id).zip(tx.agent(&agent_id)).is_some_and(|(handoff, agent)| ends_by_force(tx, handoff, agent));

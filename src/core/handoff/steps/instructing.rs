@@ -3,7 +3,7 @@
 use super::verdict;
 use crate::core::agent::typing;
 use crate::core::effect::{Effect, Outcome};
-use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::handoff::handler::{StepHandler, fail_if_author_ended};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{authors, row};
@@ -47,15 +47,15 @@ impl StepHandler for Instructing {
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
-        let Fact::Verdict { agent_id, purpose: purpose @ Purpose::Instruction(_), ended, .. } = fact else {
+        let Fact::Verdict { agent_id, purpose: purpose @ Purpose::Instruction(_), result, .. } = fact else {
             return fail_if_author_ended(tx, id, fact);
         };
-        if *ended == DeliveryEnd::Refused(Refusal::Busy) {
+        if *result == DeliveryResult::Refused(Refusal::Busy) {
             // The screen showed a turn that no event had reported. Nothing was typed, so wait for the end of the turn.
             tx.set_state(agent_id, AgentState::Busy);
             return Next::Enter(Step::Waiting);
         }
-        verdict::follow(tx, id, purpose, ended, Next::Enter(Step::Writing))
+        verdict::follow(tx, id, purpose, result, Next::Enter(Step::Writing))
     }
 
     fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
@@ -71,7 +71,7 @@ fn instruct(tx: &mut Tx<'_>, id: HandoffId) {
         Author::AgentFile | Author::Salvage | Author::Provided => "Please write a handoff document for your successor.",
     };
     let body = authors::instruction(tx, handoff);
-    let text = typing::Text { first_line: first_line.to_owned(), body, allow_busy: handoff.now };
+    let text = typing::Text { first_line: first_line.to_owned(), body, allow_busy: handoff.interrupts_turn };
     let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
     typing::begin(tx, &agent_id, Purpose::Instruction(id), text, deadline);
 }

@@ -54,11 +54,11 @@ impl StepHandler for Priming {
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
-        if let Fact::Verdict { purpose: purpose @ Purpose::Priming(_), ended, .. } = fact {
+        if let Fact::Verdict { purpose: purpose @ Purpose::Priming(_), result, .. } = fact {
             // The step ends with the turn that answers the priming.
-            return verdict::follow(tx, id, purpose, ended, Next::Stay);
+            return verdict::follow(tx, id, purpose, result, Next::Stay);
         }
-        if let Fact::TurnEnded { purpose: Purpose::Priming(_), event: None, .. } = fact {
+        if let Fact::OurTurnEnded { purpose: Purpose::Priming(_), event: None, .. } = fact {
             row::warn(tx, id, "stop_inferred");
         }
         if let Fact::Primed { problem, .. } = fact {

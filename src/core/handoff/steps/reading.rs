@@ -50,7 +50,7 @@ impl StepHandler for Reading {
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
-        if let Fact::TurnEnded { purpose: Purpose::Briefing(_), event, .. } = fact {
+        if let Fact::OurTurnEnded { purpose: Purpose::Briefing(_), event, .. } = fact {
             return turn_ended(tx, id, event.as_deref());
         }
         match ended_agent(tx, id, fact) {

@@ -24,7 +24,7 @@ impl StepHandler for Recording {
                 if is_read {
                     examination::begin(tx, id);
                 } else if authors::needs_no_agent(handoff.author) && handoff.record.is_none() {
-                    reader::begin(tx, id, ReadReason::AtStop);
+                    reader::begin(tx, id, ReadReason::InFlow);
                 }
             }
         }

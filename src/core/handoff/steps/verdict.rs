@@ -1,6 +1,6 @@
 //! What follows from the verdict on a text, for the step that typed it.
 
-use crate::core::fact::DeliveryEnd;
+use crate::core::fact::DeliveryResult;
 use crate::core::handoff::handler::HINT_ANOTHER_SUCCESSOR;
 use crate::core::handoff::next::Next;
 use crate::core::id::HandoffId;
@@ -9,21 +9,27 @@ use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::tx::Tx;
 
 /// What follows from a verdict: `arrived` if the text was delivered.
-pub(super) fn follow(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &DeliveryEnd, arrived: Next) -> Next {
-    match ended {
-        DeliveryEnd::Delivered(remark) => {
+pub(super) fn follow(
+    tx: &mut Tx<'_>,
+    id: HandoffId,
+    purpose: &Purpose,
+    result: &DeliveryResult,
+    arrived: Next,
+) -> Next {
+    match result {
+        DeliveryResult::Delivered(remark) => {
             if let (Some(remark), Some(handoff)) = (remark, tx.handoff_mut(&id)) {
                 handoff.warnings.push(format!("{}: {remark}", purpose.as_str()));
             }
             arrived
         }
-        DeliveryEnd::Unconfirmed(reason) => {
+        DeliveryResult::Unconfirmed(reason) => {
             let message = format!("It is not known whether the {} arrived ({reason})", purpose.as_str());
             let hint = "look at the agent's pane, then: tasuki retry HANDOFF --assume delivered|not-delivered";
             Next::fail("unconfirmed", message, hint)
         }
-        DeliveryEnd::Refused(Refusal::Busy) => defer(tx, id),
-        DeliveryEnd::Refused(reason) => refused(purpose, *reason),
+        DeliveryResult::Refused(Refusal::Busy) => defer(tx, id),
+        DeliveryResult::Refused(reason) => refused(purpose, *reason),
     }
 }
 

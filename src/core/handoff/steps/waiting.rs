@@ -34,9 +34,9 @@ impl StepHandler for Waiting {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         let Some(agent) = tx.agent(&handoff.agent_id) else { return Next::Stay };
         let needs_agent = !authors::needs_no_agent(handoff.author);
-        if !needs_agent && (agent.is_free() || handoff.now || !agent.state.is_live()) {
+        if !needs_agent && (agent.is_free() || handoff.interrupts_turn || !agent.state.is_live()) {
             Next::Enter(Step::Recording)
-        } else if needs_agent && (agent.is_free() || (handoff.now && can_be_interrupted(tx, agent))) {
+        } else if needs_agent && (agent.is_free() || (handoff.interrupts_turn && can_be_interrupted(tx, agent))) {
             Next::Enter(Step::Instructing)
         } else {
             Next::Stay

@@ -45,7 +45,7 @@ impl StepHandler for Writing {
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
-        let Fact::TurnEnded { purpose: Purpose::Instruction(_), event, .. } = fact else {
+        let Fact::OurTurnEnded { purpose: Purpose::Instruction(_), event, .. } = fact else {
             return fail_if_author_ended(tx, id, fact);
         };
         turn_ended(tx, id, event.as_deref())
@@ -78,7 +78,7 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let look = "look at the agent's pane, then: tasuki retry HANDOFF";
     author_turn::after_turn(tx, id, event, ("The agent's turn", look)).unwrap_or_else(|| {
-        reader::begin(tx, id, ReadReason::AtStop);
+        reader::begin(tx, id, ReadReason::InFlow);
         early::begin(tx, id);
         Next::Stay
     })
