@@ -35,7 +35,7 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         HookKind::StopFailure => {
             turn_end(tx, &agent_id, event);
             follow::facts(tx);
-            limits::look(tx, &agent_id, LookCause::Ended, event.message.as_deref());
+            limits::look(tx, &agent_id, LookCause::EndedOtherwise, event.message.as_deref());
         }
         HookKind::Interrupted => turn_end(tx, &agent_id, event),
         HookKind::Blocked => {
@@ -180,7 +180,7 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         && let Some(agent) = tx.agent_mut(agent_id)
     {
         agent.open_turn = None;
-        agent.messages = 0;
+        agent.prompts_and_answers = 0;
         context_usage::reset(agent);
         limits::session_replaced(agent);
     }
@@ -219,7 +219,7 @@ fn prompt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let turn_was_open = event.turn_id.is_some() && agent.open_turn == event.turn_id;
     agent.open_turn.clone_from(&event.turn_id);
-    agent.messages += 1;
+    agent.prompts_and_answers += 1;
     end_superseded(tx, agent_id, event);
     if tx.agent(agent_id).is_some_and(|agent| agent.start.is_none()) {
         tx.set_state(agent_id, AgentState::Busy);
@@ -252,7 +252,7 @@ fn pause(tx: &mut Tx<'_>, agent_id: &AgentId) {
 fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.open_turn = None;
-    agent.messages += u64::from(event.kind == HookKind::Stop);
+    agent.prompts_and_answers += u64::from(event.kind == HookKind::Stop);
     end_superseded(tx, agent_id, event);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.ends_with(event.turn_id.as_deref()));

@@ -9,7 +9,7 @@ use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::{Effect, EffectKey, Outcome};
 use crate::core::event::Event;
 use crate::core::id::{AgentId, ErrorId};
-use crate::core::rows::agent::{Agent, ScreenProbe};
+use crate::core::rows::agent::{Agent, WatchState};
 use crate::core::rows::outbox::{Pending, Waiter};
 use crate::core::time::{Deadline, Now};
 use crate::runner::SettledEffect;
@@ -210,7 +210,7 @@ async fn a_deadline_that_can_not_be_settled_does_not_keep_the_loop_awake() {
     let now = ground.sidecar.clock.now();
     let mut agent = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
     // No pane could be looked at for it.
-    agent.idle_watch.silence = ScreenProbe::Later(Deadline::after(&now, 0));
+    agent.idle_watch.silence = WatchState::Due(Deadline::after(&now, 0));
     let mut other = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
     other.pending_exit =
         Some(crate::core::rows::agent::PendingExit { due: Deadline::after(&now, 0), pane_gone: false });

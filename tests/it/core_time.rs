@@ -12,7 +12,7 @@ use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
 use tasuki::core::reply::Reply;
 use tasuki::core::rows::agent::{
     Agent, AgentState, Asker, IdleWatch, OpenDialog, OurTurn, Owner, PendingExit, Phase, Primed, Purpose, Queued,
-    ScreenProbe, Shutdown, Start, Typing,
+    Shutdown, Start, Typing, WatchState,
 };
 use tasuki::core::rows::outbox::Pending;
 use tasuki::core::settings::ProfileFacts;
@@ -100,7 +100,7 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
     agent.queue.push(Queued { asker: Asker::Request(request_id.clone()), text: String::new(), deadline: due });
     agent.shutdown = Some(Shutdown { request_id, effect: None, deadline: due });
     agent.priming_deadline = Some(due);
-    agent.idle_watch = IdleWatch { turn: ScreenProbe::Later(due), silence: ScreenProbe::Later(due) };
+    agent.idle_watch = IdleWatch { turn: WatchState::Due(due), silence: WatchState::Due(due) };
     agent.pending_exit = Some(PendingExit { due, pane_gone: false });
     agent.alerts.dialog = Some(OpenDialog { due: Some(due), look: None, is_told: false, message: None });
     agent.primed = Primed::Begun;

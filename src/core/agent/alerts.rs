@@ -39,8 +39,9 @@ pub(crate) fn dialog_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// An event reports another dialog although one was open: the operator was told of the one before, which was answered
-/// since. The same words are taken for the same dialog, because CLIs repeat them.
+/// An event reports another dialog although one was open. If the operator was told of the dialog before, that one counts
+/// as answered, and the new one gets its own deadline. The same words are taken for the same dialog, because CLIs repeat
+/// them.
 pub(crate) fn another_dialog(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
     let due = Deadline::after(&tx.now, tx.state.settings.notify.blocked_after_ms);
     let dialog = tx.agent(agent_id).and_then(|agent| agent.alerts.dialog.as_ref());
@@ -66,6 +67,7 @@ pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, seen: Option
     }
     if let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) {
         (dialog.due, dialog.look) = (Some(again), None);
+        // If it is closed, the next dialog is news.
         dialog.is_told = seen.unwrap_or(dialog.is_told);
     }
 }
@@ -89,10 +91,10 @@ fn tell_of_dialog(tx: &mut Tx<'_>, agent_id: &AgentId) {
 pub(crate) fn turn_failed(tx: &mut Tx<'_>, agent_id: &AgentId, said: Option<&str>) {
     let is_news = |agent: &&mut Agent| {
         let is_alone = agent.handoff_id.is_none() && agent.start.is_none() && agent.shutdown.is_none();
-        agent.persona_slug.is_some() && is_alone && !agent.alerts.turn_failed
+        agent.persona_slug.is_some() && is_alone && !agent.alerts.told_of_failure
     };
     let Some(agent) = tx.agent_mut(agent_id).filter(is_news) else { return };
-    agent.alerts.failed_turn = Some(said.unwrap_or_default().to_owned());
+    agent.alerts.pending_failure = Some(said.unwrap_or_default().to_owned());
     let profile = agent.profile.clone();
     if !tx.state.settings.profiles.get(&profile).is_some_and(|profile| profile.shows_limits) {
         no_limit_found(tx, agent_id);
@@ -101,12 +103,12 @@ pub(crate) fn turn_failed(tx: &mut Tx<'_>, agent_id: &AgentId, said: Option<&str
 
 /// No limit has ended the turn that failed: the operator is told of the turn.
 pub(crate) fn no_limit_found(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    if tx.agent(agent_id).is_none_or(|agent| agent.alerts.failed_turn.is_none()) {
+    if tx.agent(agent_id).is_none_or(|agent| agent.alerts.pending_failure.is_none()) {
         return;
     }
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    let said = agent.alerts.failed_turn.take().filter(|said| !said.is_empty());
-    agent.alerts.turn_failed = true;
+    let said = agent.alerts.pending_failure.take().filter(|said| !said.is_empty());
+    agent.alerts.told_of_failure = true;
     let said = said.map_or_else(String::new, |said| format!(": {said}"));
     let message = format!("A turn of agent {} ended in an error{said}", named(agent));
     let hint = format!(
@@ -118,11 +120,11 @@ pub(crate) fn no_limit_found(tx: &mut Tx<'_>, agent_id: &AgentId) {
 
 /// A turn has ended well: the next failure is news again.
 pub(crate) fn turn_succeeded(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    if tx.agent(agent_id).is_some_and(|agent| agent.alerts.turn_failed || agent.alerts.failed_turn.is_some())
+    if tx.agent(agent_id).is_some_and(|agent| agent.alerts.told_of_failure || agent.alerts.pending_failure.is_some())
         && let Some(agent) = tx.agent_mut(agent_id)
     {
-        agent.alerts.turn_failed = false;
-        agent.alerts.failed_turn = None;
+        agent.alerts.told_of_failure = false;
+        agent.alerts.pending_failure = None;
     }
 }
 

@@ -160,7 +160,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
         tx.drop_effect(effect);
     }
     end_typing(tx, agent_id);
-    start::ended(tx, agent_id);
+    start::agent_ended(tx, agent_id);
     for queued in queue {
         queue::not_typed(tx, agent_id, queued, Refused::new(400, "not_active", "Agent is not active"));
     }

@@ -7,7 +7,7 @@ use crate::core::effect::{Effect, EffectKey, Readiness};
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::rows::ack::Ack;
-use crate::core::rows::agent::{Agent, AgentState, IdleWatch, LookCause, Purpose, ScreenProbe};
+use crate::core::rows::agent::{Agent, AgentState, IdleWatch, LookCause, Purpose, WatchState};
 use crate::core::rows::handoff::{CheckPhase, Step};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
@@ -33,23 +33,23 @@ pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let is_in_a_turn = agent.state.is_in_a_turn() && agent.pane.is_some();
     let is_running = agent.start.is_none() && agent.pending_exit.is_none();
     let turn = match (before.turn, agent.pane.filter(|_| is_waited_for(tx, agent))) {
-        (ScreenProbe::Not, Some(pane)) => {
+        (WatchState::Off, Some(pane)) => {
             let profile = agent.profile.clone();
-            ScreenProbe::Runs(
+            WatchState::Running(
                 tx.effect_of(agent_id, Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: false }),
             )
         }
-        (ScreenProbe::Runs(key), None) => {
+        (WatchState::Running(key), None) => {
             tx.drop_effect(key);
-            ScreenProbe::Not
+            WatchState::Off
         }
-        (ScreenProbe::Later(_), None) => ScreenProbe::Not,
+        (WatchState::Due(_), None) => WatchState::Off,
         (watch, _) => watch,
     };
-    let counts_silence = is_running && (is_unlocated || (is_in_a_turn && !matches!(turn, ScreenProbe::Runs(_))));
+    let counts_silence = is_running && (is_unlocated || (is_in_a_turn && !matches!(turn, WatchState::Running(_))));
     let silence = match (before.silence, counts_silence) {
-        (ScreenProbe::Not, true) => ScreenProbe::Later(Deadline::after(&tx.now, silence_limit_ms)),
-        (ScreenProbe::Later(_), false) => ScreenProbe::Not,
+        (WatchState::Off, true) => WatchState::Due(Deadline::after(&tx.now, silence_limit_ms)),
+        (WatchState::Due(_), false) => WatchState::Off,
         (watch, _) => watch,
     };
     let after = IdleWatch { turn, silence };
@@ -73,7 +73,7 @@ fn silence_limit_ms(tx: &Tx<'_>, agent: &Agent) -> u64 {
 /// needed.
 pub(crate) fn watch_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.idle_watch.turn = ScreenProbe::Not;
+        agent.idle_watch.turn = WatchState::Off;
     }
 }
 
@@ -89,18 +89,18 @@ pub(crate) fn silence_elapsed(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Age
     let profile = agent.profile.clone();
     let key = tx.effect_of(agent_id, Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: true });
     if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.idle_watch.silence = ScreenProbe::Runs(key);
+        agent.idle_watch.silence = WatchState::Running(key);
     }
     None
 }
 
 /// The agent sent an event or has ended: the silence is over, and the outcome of a brief watch would be outdated.
 pub(crate) fn clear_silence(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    if tx.agent(agent_id).is_none_or(|agent| agent.idle_watch.silence == ScreenProbe::Not) {
+    if tx.agent(agent_id).is_none_or(|agent| agent.idle_watch.silence == WatchState::Off) {
         return;
     }
     let silence = tx.agent_mut(agent_id).map(|agent| std::mem::take(&mut agent.idle_watch.silence));
-    if let Some(ScreenProbe::Runs(key)) = silence {
+    if let Some(WatchState::Running(key)) = silence {
         tx.drop_effect(key);
     }
 }
@@ -144,17 +144,16 @@ pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, r
     if agent.alerts.dialog.as_ref().is_some_and(|dialog| dialog.look == Some(key)) {
         let is_open = match readiness {
             Readiness::Blocked { .. } => Some(true),
-            // An agent that works on shows neither a dialog nor an empty composer.
+            // An agent that is still working shows neither a dialog nor an empty composer.
             Readiness::Ready | Readiness::NotReady { .. } => Some(false),
             Readiness::Gone { .. } => None,
         };
         alerts::dialog_looked_at(tx, agent_id, is_open);
-    } else if agent.idle_watch.silence == ScreenProbe::Runs(key) {
-        agent.idle_watch.silence = ScreenProbe::Not;
-    } else if agent.idle_watch.turn == ScreenProbe::Runs(key) {
+    } else if agent.idle_watch.silence == WatchState::Running(key) {
+        agent.idle_watch.silence = WatchState::Off;
+    } else if agent.idle_watch.turn == WatchState::Running(key) {
         // If there is no server or pane, or a dialog is still open, the next watch would end at once without a pause.
-        agent.idle_watch.turn =
-            if *readiness == Readiness::Ready { ScreenProbe::Not } else { ScreenProbe::Later(again) };
+        agent.idle_watch.turn = if *readiness == Readiness::Ready { WatchState::Off } else { WatchState::Due(again) };
     } else {
         return;
     }
@@ -176,7 +175,7 @@ fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
     tx.set_state(agent_id, AgentState::Idle);
     tx.learn(Fact::AnyTurnEnded { agent_id: *agent_id });
     infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));
-    limits::look(tx, agent_id, LookCause::Ended, None);
+    limits::look(tx, agent_id, LookCause::EndedOtherwise, None);
 }
 
 /// Another session has begun in the agent's process, so a turn or a dialog of the old session has ended. But a prompt

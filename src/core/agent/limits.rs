@@ -26,10 +26,10 @@ const AFTER_RESET_MS: i64 = 150_000;
 const RESUME_WITHIN_MS: u64 = 10 * 60_000;
 /// How long a usage limit without a known end is taken to last, in milliseconds.
 const UNKNOWN_LASTS_MS: i64 = 5 * 3_600_000;
-/// The longest time, in milliseconds, by which a limit's end is believed to be ahead.
+/// An end of a limit that is further ahead than this, in milliseconds, is not believed.
 const MOST_AHEAD_MS: i64 = 32 * 24 * 3_600_000;
-/// The signs of one limit name its end by so much differently, in milliseconds: in full minutes, or counted from the
-/// moment at which they are read.
+/// Two readings of one limit's end may differ by this much, in milliseconds: a CLI names the end in full minutes, or
+/// counts it from the moment at which it says so.
 const SAME_END_MS: u64 = 5 * 60_000;
 /// Most CLIs that a chain of agents remembers as used up.
 const MOST_USED_UP: usize = 16;
@@ -41,7 +41,7 @@ pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, cause: LookCause, said: 
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.state.is_live()) else { return };
     let Some(profile) = tx.state.settings.profiles.get(&agent.profile) else { return };
     if ended_well && (profile.reports_failures || !profile.shows_limits) {
-        return over(tx, agent_id);
+        return limit_is_over(tx, agent_id);
     }
     if !profile.shows_limits || (cause == LookCause::Sign && agent.limits.looking.is_some()) {
         return;
@@ -66,7 +66,7 @@ pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, cause: LookCause, said: 
 }
 
 /// No limit stops the CLI any more.
-fn over(tx: &mut Tx<'_>, agent_id: &AgentId) {
+fn limit_is_over(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let (is_limited, looking) = (agent.limits.limited.is_some(), agent.limits.looking);
     if let Some(key) = looking {
@@ -89,24 +89,24 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
     agent.limits.looking = None;
     let Some(found) = found else {
         if agent.limits.cause == LookCause::EndedWell {
-            over(tx, agent_id);
+            limit_is_over(tx, agent_id);
         }
         return alerts::no_limit_found(tx, agent_id);
     };
-    agent.alerts.failed_turn = None;
+    agent.alerts.pending_failure = None;
     let until_ms = found.until_ms.filter(|until| *until > now && *until < now + MOST_AHEAD_MS);
     let is_pending = agent.limits.resume_at.is_some() || agent.queue.iter().any(|text| text.asker == Asker::Resume(()));
-    let has_ended = agent.limits.cause == LookCause::Ended;
+    let may_have_failed = agent.limits.cause == LookCause::EndedOtherwise;
     let before = agent.limits.limited.take();
     let ends_alike = |before: &Limited| match (before.until_ms, until_ms) {
         (Some(before), Some(until)) => before.abs_diff(until) <= SAME_END_MS,
         (None, Some(_)) => false,
         (_, None) => true,
     };
-    // A limit that has ended is another one when it is reached again. But words that are still there, without another
-    // turn that has failed, are those of the same limit, however their time is read by now.
+    // If the earlier limit's end has passed, the same words mean a new limit. But if no further turn may have failed, words
+    // that are still on the screen belong to the earlier limit, however their time is read by now.
     let lasts = |before: &Limited| is_pending || before.until_ms.is_none_or(|until| until > now);
-    let still_says = |before: &Limited| !has_ended && before.said == found.said;
+    let still_says = |before: &Limited| !may_have_failed && before.said == found.said;
     let is_same =
         |before: &Limited| before.kind == found.kind && (still_says(before) || (lasts(before) && ends_alike(before)));
     if let Some(before) = before.filter(is_same) {
@@ -193,7 +193,8 @@ pub(crate) fn not_resumed(tx: &mut Tx<'_>, agent_id: &AgentId, why: &str) {
     tx.notify_agent_failure(agent_id, "not_resumed", &message, hint);
 }
 
-/// Reads which other CLIs the persona names.
+/// Reads which other CLIs the persona names. `Effect::CheckAutoHandoff` also reads the persona, with its fallbacks; its
+/// other finding, who looks at the window, does not matter here.
 fn check(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some((pane, persona)) = agent.pane.zip(agent.persona_slug.clone()) else { return tell(tx, agent_id, "") };
@@ -207,7 +208,8 @@ fn check(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Takes the outcome of that; none if the effect failed. The first fallback that is not used up takes over.
+/// Takes the outcome of the `Effect::CheckAutoHandoff` that [`check`] began; none if the effect failed. The first fallback
+/// that is not used up takes over.
 pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHandoffCheck>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.limits.checking = None;
@@ -243,8 +245,8 @@ fn remember(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let list = &mut agent.limits.used_up;
     list.retain(|known| known.until_ms > now && known.choice != used_up.choice);
     list.push(used_up);
-    let over = list.len().saturating_sub(MOST_USED_UP);
-    list.drain(..over);
+    let too_many = list.len().saturating_sub(MOST_USED_UP);
+    list.drain(..too_many);
 }
 
 /// The agent's own CLI and model, if a usage limit stops it.

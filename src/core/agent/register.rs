@@ -12,7 +12,7 @@ use crate::core::id::{AgentId, RequestId, Slug};
 use crate::core::pane::PaneFacts;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{ForgetRequest, RegisterRequest, SendRequest, ShutdownRequest, pane_number};
-use crate::core::rows::agent::{Agent, AgentState, Asker, Queued, ScreenProbe};
+use crate::core::rows::agent::{Agent, AgentState, Asker, Queued, WatchState};
 use crate::core::rows::lookup::PaneLookup;
 use crate::core::rows::outbox::Waiter;
 use crate::core::time::Deadline;
@@ -162,7 +162,7 @@ fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>
 
 fn set_pane(agent: &mut Agent, facts: PaneFacts) {
     // The silence deadline that may be running is the long one of an agent without a pane, so it ends here.
-    agent.idle_watch.silence = ScreenProbe::Not;
+    agent.idle_watch.silence = WatchState::Off;
     agent.pane = Some(facts.pane);
     agent.process = facts.agent;
     agent.cwd = Some(facts.cwd);
@@ -342,8 +342,8 @@ pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &Shutd
     }
 }
 
-/// `agent_forget`: notes that an agent has ended whose process does not run, or that an agent is lost whose process is
-/// not known. Nothing is done in tmux. tasuki refuses while the process runs, while the agent is being started, and if
+/// `agent_forget`: notes an agent as ended if its process does not run, and as lost if its process is not known. Nothing
+/// is done in tmux. tasuki refuses while the process runs, while the agent is being started, and if
 /// the process can't be checked.
 pub(crate) fn forget_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ForgetRequest, facts: &RequestFacts) {
     match forget_check(tx, asked, facts) {

@@ -25,7 +25,7 @@ pub(crate) struct NewAgent {
     pub(crate) profile: String,
     pub(crate) cwd: Option<String>,
     pub(crate) session: String,
-    /// The pane whose session it goes into, if that has another name by now.
+    /// The pane whose session it goes into, whatever that session is called by now.
     pub(crate) beside: Option<PaneRef>,
     pub(crate) size: (u16, u16),
     pub(crate) previous: Option<AgentId>,
@@ -275,7 +275,7 @@ fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let timestamp = tx.now.rfc3339();
     let Some(agent) = tx.agent(agent_id) else { return };
     let (Some(start), Some(pane)) = (agent.start.clone(), agent.pane) else { return };
-    // That start is over when the screen was seen, whatever the hooks report.
+    // A reopened session has started when its screen was seen, whatever the hooks report. An unwanted agent is being ended.
     if matches!(start.owner, Owner::Reopening { .. } | Owner::Nobody) {
         return;
     }
@@ -338,7 +338,7 @@ pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
 }
 
 /// The agent has ended before it was ready.
-pub(crate) fn ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
+pub(crate) fn agent_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(start) = tx.agent(agent_id).and_then(|agent| agent.start.as_ref()) else { return };
     if start.owner == Owner::Nobody {
         take(tx, agent_id);

@@ -42,7 +42,7 @@ fn check_reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFac
         return Err(Refused::new(400, "no_transcript", message).field("author"));
     }
     // The larger of the two numbers counts: the transcript may be unreadable.
-    if facts.messages.unwrap_or(0).max(agent.messages) < FEWEST_MESSAGES {
+    if facts.messages.unwrap_or(0).max(agent.prompts_and_answers) < FEWEST_MESSAGES {
         let message = "Nothing to hand off (no messages yet)";
         return Err(Refused::new(409, "nothing_to_hand_off", message));
     }

@@ -43,7 +43,7 @@ pub(super) fn failed(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
 pub(super) fn discard(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| is_early(handoff)) else { return };
     let Some(successor_id) = handoff.successor_id else { return };
-    let is_untouched = |agent: &Agent| agent.messages == 0 && agent.state != AgentState::Busy;
+    let is_untouched = |agent: &Agent| agent.prompts_and_answers == 0 && agent.state != AgentState::Busy;
     if tx.agent(&successor_id).is_none_or(is_untouched) {
         unwanted::end(tx, &successor_id);
         return successors::release(tx, id);

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::contract::AgentState;
 pub use alerts::{Alerts, OpenDialog};
 pub use context::ContextWatch;
-pub use idle_watch::{IdleWatch, ScreenProbe};
+pub use idle_watch::{IdleWatch, WatchState};
 pub use limit::{LimitWatch, Limited, LookCause, UsedUp};
 pub use notices::Notices;
 pub use phase::Phase;
@@ -46,7 +46,8 @@ pub enum Owner {
     Reopening { request_id: RequestId, handoff_id: HandoffId },
 }
 
-/// A start that has not finished.
+/// A start that has not finished. If its owner is `Nobody`, it only marks an agent that is being ended: `effect` kills its
+/// pane, or still makes its window, and `deadline` is the time within which the agent must end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     pub owner: Owner,
@@ -179,15 +180,16 @@ pub struct Agent {
     pub hooks_seen: bool,
     /// The id of the running turn, if one runs and has an id.
     pub open_turn: Option<String>,
+    /// Its start, if that has not finished, or the mark of an unwanted successor that is being ended.
     pub start: Option<Start>,
     pub primed: Primed,
     /// When a priming outside a handoff has failed.
     pub priming_deadline: Option<Deadline>,
-    /// The text on its way.
+    /// The text on its way. It stays here until its verdict, so also after it was typed, while its receipt is awaited.
     pub typing: Option<Typing>,
     /// Our prompt that was taken and whose turn has not ended.
     pub our_turn: Option<OurTurn>,
-    /// The handoff, done by now, whose briefing it answers in this turn.
+    /// The handoff whose briefing it answers in this turn; it may be done by now.
     #[serde(default)]
     pub answering: Option<HandoffId>,
     pub queue: Vec<Queued>,
@@ -197,11 +199,11 @@ pub struct Agent {
     #[serde(flatten)]
     pub idle_watch: IdleWatch,
     pub shutdown: Option<Shutdown>,
-    /// It was seen to be gone; judged when this is due.
+    /// It was seen to be gone; when this is due, it counts as ended or lost.
     #[serde(rename = "dying")]
     pub pending_exit: Option<PendingExit>,
-    /// Names of documents that were promised to its handoffs, the last ones: a failed handoff may be retried when its
-    /// row is history and its document was never written.
+    /// Names that are reserved for the documents of its handoffs, the last ones. A failed handoff may be retried when its
+    /// row is history and its document was never written, so no other document may get its name.
     pub promised: Vec<String>,
     pub context: Option<ContextUsage>,
     #[serde(default, rename = "watch")]
@@ -212,8 +214,8 @@ pub struct Agent {
     #[serde(default)]
     pub alerts: Alerts,
     /// Prompts and answers of its session, as far as events told of them.
-    #[serde(default)]
-    pub messages: u64,
+    #[serde(default, rename = "messages")]
+    pub prompts_and_answers: u64,
     /// The handoffs by which its work has come to it.
     #[serde(default)]
     pub chain: Chain,
@@ -301,7 +303,7 @@ impl Agent {
             context_watch: ContextWatch::default(),
             limits: LimitWatch::default(),
             alerts: Alerts::default(),
-            messages: 0,
+            prompts_and_answers: 0,
             chain: Chain::default(),
         }
     }

@@ -136,7 +136,7 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
 fn no_stray_successor(world: &World) -> Result<(), String> {
     for handoff in world.disk.handoffs().filter(|handoff| handoff.record.is_none()) {
         // One that a person has typed to is left to that person.
-        let is_untouched = |id: &&AgentId| world.disk.agent(id).is_none_or(|agent| agent.messages == 0);
+        let is_untouched = |id: &&AgentId| world.disk.agent(id).is_none_or(|agent| agent.prompts_and_answers == 0);
         let mut former = handoff.former_successors.iter().filter(is_untouched);
         if let Some(id) = former.find(|id| world.tmux.by_env(id).is_some()) {
             return Err(format!("handoff {} has left the agent {id} behind", handoff.handoff_id));

@@ -14,7 +14,7 @@ use tasuki::core::event::{Event, Exit, IncomingRequest, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::request;
-use tasuki::core::rows::agent::{Agent, AgentState, Primed, ScreenProbe};
+use tasuki::core::rows::agent::{Agent, AgentState, Primed, WatchState};
 use tasuki::core::rows::handoff::{CheckPhase, Handoff};
 use tasuki::core::state::State;
 use tasuki::core::time::Now;
@@ -261,7 +261,7 @@ impl Left {
             self.state
                 .agents
                 .values()
-                .any(|agent| agent.state.is_in_a_turn() && agent.idle_watch.turn == ScreenProbe::Runs(*key))
+                .any(|agent| agent.state.is_in_a_turn() && agent.idle_watch.turn == WatchState::Running(*key))
         };
         let effects = self.state.outbox.iter().filter(|(key, _)| !is_watch(key));
         open.extend(effects.map(|effect| format!("{effect:?}")));

@@ -11,11 +11,11 @@ pub struct Alerts {
     #[serde(default)]
     pub dialog: Option<OpenDialog>,
     /// The operator was told that a turn has failed, and no turn has succeeded since.
-    #[serde(default)]
-    pub turn_failed: bool,
+    #[serde(default, rename = "turn_failed")]
+    pub told_of_failure: bool,
     /// What the CLI said of a turn that has failed, until it is known whether a limit has ended it.
-    #[serde(default)]
-    pub failed_turn: Option<String>,
+    #[serde(default, rename = "failed_turn")]
+    pub pending_failure: Option<String>,
 }
 
 /// A dialog that waits for a person.

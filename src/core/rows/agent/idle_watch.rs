@@ -4,25 +4,27 @@ use crate::core::effect::EffectKey;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
-/// Whether one of the watches runs, or when it begins.
+/// The state of one of the watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ScreenProbe {
+pub enum WatchState {
     #[default]
-    Not,
-    Later(Deadline),
-    Runs(EffectKey),
+    Off,
+    /// It begins then.
+    Due(Deadline),
+    /// This effect watches.
+    Running(EffectKey),
 }
 
-impl ScreenProbe {
-    fn of(effect: Option<EffectKey>, due: Option<Deadline>) -> ScreenProbe {
-        effect.map(ScreenProbe::Runs).or(due.map(ScreenProbe::Later)).unwrap_or_default()
+impl WatchState {
+    fn of(effect: Option<EffectKey>, due: Option<Deadline>) -> WatchState {
+        effect.map(WatchState::Running).or(due.map(WatchState::Due)).unwrap_or_default()
     }
 
     fn parts(self) -> (Option<EffectKey>, Option<Deadline>) {
         match self {
-            ScreenProbe::Not => (None, None),
-            ScreenProbe::Later(due) => (None, Some(due)),
-            ScreenProbe::Runs(key) => (Some(key), None),
+            WatchState::Off => (None, None),
+            WatchState::Due(due) => (None, Some(due)),
+            WatchState::Running(key) => (Some(key), None),
         }
     }
 }
@@ -32,16 +34,16 @@ impl ScreenProbe {
 #[serde(from = "Stored", into = "Stored")]
 pub struct IdleWatch {
     /// Watches while something waits for the end of a turn; after a pause if the screen could not be read.
-    pub turn: ScreenProbe,
+    pub turn: WatchState,
     /// A brief watch, if nothing waits but the agent in a turn has sent no event for long.
-    pub silence: ScreenProbe,
+    pub silence: WatchState,
 }
 
 impl IdleWatch {
     /// Whether one of them is this effect.
     #[must_use]
     pub fn runs(&self, key: EffectKey) -> bool {
-        [self.turn, self.silence].contains(&ScreenProbe::Runs(key))
+        [self.turn, self.silence].contains(&WatchState::Running(key))
     }
 }
 
@@ -59,8 +61,8 @@ struct Stored {
 impl From<Stored> for IdleWatch {
     fn from(row: Stored) -> Self {
         IdleWatch {
-            turn: ScreenProbe::of(row.probe, row.look_again),
-            silence: ScreenProbe::of(row.single_probe, row.silence_deadline),
+            turn: WatchState::of(row.probe, row.look_again),
+            silence: WatchState::of(row.single_probe, row.silence_deadline),
         }
     }
 }
@@ -79,18 +81,18 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn screen_probes_are_stored_as_before() {
+    fn watch_states_are_stored_as_before() {
         let due = Deadline::after(&Now { wall_ms: 0, boot: 1, boot_ms: 0 }, 5);
         let rows = [
             (json!({ "probe": null }), IdleWatch::default()),
-            (json!({ "probe": 7 }), IdleWatch { turn: ScreenProbe::Runs(EffectKey(7)), ..IdleWatch::default() }),
+            (json!({ "probe": 7 }), IdleWatch { turn: WatchState::Running(EffectKey(7)), ..IdleWatch::default() }),
             (
                 json!({ "probe": null, "look_again": due, "unheard": due, "glance": null }),
-                IdleWatch { turn: ScreenProbe::Later(due), silence: ScreenProbe::Later(due) },
+                IdleWatch { turn: WatchState::Due(due), silence: WatchState::Due(due) },
             ),
             (
                 json!({ "probe": 7, "look_again": null, "unheard": null, "glance": 8 }),
-                IdleWatch { turn: ScreenProbe::Runs(EffectKey(7)), silence: ScreenProbe::Runs(EffectKey(8)) },
+                IdleWatch { turn: WatchState::Running(EffectKey(7)), silence: WatchState::Running(EffectKey(8)) },
             ),
         ];
         for (row, watch) in rows {

@@ -35,8 +35,9 @@ pub struct UsedUp {
 pub enum LookCause {
     /// The CLI has reported the end of a turn as a good one: if no limit is found, none stops the CLI any more.
     EndedWell,
-    /// A turn has ended in an error, or only the screen shows that it is over: what is found is news.
-    Ended,
+    /// A turn has ended in an error, or only the screen shows that it is over, and not how: what is found is news.
+    #[serde(rename = "ended")]
+    EndedOtherwise,
     /// A dialog is open, or the CLI wants a person to know something; the turn may still run.
     #[default]
     Sign,

@@ -1,7 +1,7 @@
 //! The list of an agent's deadlines. Everything else about time follows from it: when the loop wakes up next, what is
 //! counted again after a reboot, and what happens when a deadline has passed.
 
-use super::{Agent, ScreenProbe};
+use super::{Agent, WatchState};
 use crate::core::time::{Deadline, Now};
 
 /// One of them. Where several are due at once, they are minded in this order.
@@ -44,8 +44,8 @@ macro_rules! timers {
         let looks =
             [(AgentTimer::Watch, & $($mut)? agent.idle_watch.turn), (AgentTimer::Silence, & $($mut)? agent.idle_watch.silence)];
         let looks = looks.into_iter().filter_map(|(timer, look)| match look {
-            ScreenProbe::Later(due) => Some((timer, due)),
-            ScreenProbe::Not | ScreenProbe::Runs(_) => None,
+            WatchState::Due(due) => Some((timer, due)),
+            WatchState::Off | WatchState::Running(_) => None,
         });
         let others = [
             agent.typing.$as().map(|typing| (AgentTimer::Typing, & $($mut)? typing.deadline)),
