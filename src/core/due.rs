@@ -1,7 +1,7 @@
 //! The deadlines of an agent: each that has passed goes to the machine that set it, and its consequences are handled
 //! before the next one.
 
-use super::agent::{alerts, exit, idle, limits, priming, queue, start, start_dialog, typing};
+use super::agent::{alerts, cli_limits, exit, idle, priming, queue, start, start_dialog, typing};
 use super::id::AgentId;
 use super::rows::agent::timers::AgentTimer;
 use super::tx::Tx;
@@ -34,7 +34,7 @@ fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
         AgentTimer::OpenDialog => alerts::dialog_due(tx, agent_id),
         AgentTimer::Notices => work::notices::is_due(tx, agent_id),
         AgentTimer::Shutdown => exit::shutdown_deadline_passed(tx, agent_id),
-        AgentTimer::Resume => limits::resume(tx, agent_id),
+        AgentTimer::Resume => cli_limits::resume(tx, agent_id),
         AgentTimer::Queued => queue::deadline_passed(tx, agent_id),
     }
 }

@@ -1,6 +1,6 @@
 //! Handles the facts that agents' machines have queued: each goes to the handoff or the work item that it concerns.
 
-use super::agent::{alerts, context_usage, exit, limits, priming};
+use super::agent::{alerts, cli_limits, context_usage, exit, priming};
 use super::fact::{DeliveryResult, Fact};
 use super::handoff::{ack, dialogs, driver, trigger};
 use super::id::AgentId;
@@ -36,10 +36,10 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
             exit::exit_command_verdict(tx, agent_id, result)
         }
         Fact::Verdict { agent_id, purpose: Purpose::Resume, result: DeliveryResult::Unconfirmed(why), .. } => {
-            limits::not_resumed(tx, agent_id, &format!("it is not known whether the text arrived ({why})"));
+            cli_limits::not_resumed(tx, agent_id, &format!("it is not known whether the text arrived ({why})"));
         }
         Fact::Verdict { agent_id, purpose: Purpose::Resume, result: DeliveryResult::Refused(reason), .. } => {
-            limits::not_resumed(tx, agent_id, &reason.told("nothing was typed"));
+            cli_limits::not_resumed(tx, agent_id, &reason.told("nothing was typed"));
         }
         Fact::Verdict { purpose, .. } | Fact::OurTurnEnded { purpose, .. } => {
             if let Some(id) = purpose.handoff() {
@@ -61,9 +61,9 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
             }
         }
         Fact::UsedUp { agent_id, choice, facts } => {
-            match trigger::begin_after_limit(tx, agent_id, limits::REASON, choice, facts) {
-                Ok(handoff_id) => limits::handoff_begun(tx, agent_id, choice, handoff_id),
-                Err(refused) => limits::handoff_refused(tx, agent_id, &refused.message),
+            match trigger::begin_after_limit(tx, agent_id, cli_limits::REASON, choice, facts) {
+                Ok(handoff_id) => cli_limits::handoff_begun(tx, agent_id, choice, handoff_id),
+                Err(refused) => cli_limits::handoff_refused(tx, agent_id, &refused.message),
             }
         }
         Fact::Ended { agent_id } => {

@@ -2,7 +2,7 @@
 //! session, from a CLI that the agent runs, or from a process that has ended, so each is checked before it counts.
 
 use super::agent::acceptance::{self, Sign};
-use super::agent::{alerts, context_usage, exit, idle, limits, priming, register, start, typing, unlocated};
+use super::agent::{alerts, cli_limits, context_usage, exit, idle, priming, register, start, typing, unlocated};
 use super::fact::Fact;
 use super::follow;
 use super::hook::{HookEvent, HookKind, SessionReason};
@@ -30,22 +30,22 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
             turn_end(tx, &agent_id, event);
             follow::facts(tx);
             context_usage::turn_ended(tx, &agent_id);
-            limits::look(tx, &agent_id, LookCause::EndedWell, None);
+            cli_limits::look(tx, &agent_id, LookCause::EndedWell, None);
         }
         HookKind::StopFailure => {
             turn_end(tx, &agent_id, event);
             follow::facts(tx);
-            limits::look(tx, &agent_id, LookCause::EndedOtherwise, event.message.as_deref());
+            cli_limits::look(tx, &agent_id, LookCause::EndedOtherwise, event.message.as_deref());
         }
         HookKind::Interrupted => turn_end(tx, &agent_id, event),
         HookKind::Blocked => {
             idle::blocked(tx, &agent_id, event.message.as_deref());
             follow::facts(tx);
             // What it asks for may hold any words.
-            limits::look(tx, &agent_id, LookCause::Sign, None);
+            cli_limits::look(tx, &agent_id, LookCause::Sign, None);
         }
         // A CLI that waits in its turn for the end of a limit says so.
-        HookKind::Notification => limits::look(tx, &agent_id, LookCause::Sign, event.message.as_deref()),
+        HookKind::Notification => cli_limits::look(tx, &agent_id, LookCause::Sign, event.message.as_deref()),
         HookKind::Context => {
             if let Some(usage) = event.context {
                 context_usage::reported(tx, &agent_id, usage);
@@ -182,7 +182,7 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         agent.open_turn = None;
         agent.prompts_and_answers = 0;
         context_usage::reset(agent);
-        limits::session_replaced(agent);
+        cli_limits::session_replaced(agent);
     }
     // A CLI that reports only the new session: the old one has ended with it, and this event is the successor's.
     let successor = match event.reason {

@@ -38,7 +38,7 @@ pub mod view;
 pub mod work;
 
 use crate::contract::reply::DismissReply;
-use agent::{acceptance, context_usage, exit, idle, limits, priming, queue, register, start, typing, unwanted};
+use agent::{acceptance, cli_limits, context_usage, exit, idle, priming, queue, register, start, typing, unwanted};
 use decision::{Cycle, Decision};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Event, IncomingRequest};
@@ -211,13 +211,13 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
         }
         (Effect::ReadLimit { .. }, outcome) => {
             let found = if let Outcome::Limit(found) = outcome { found } else { None };
-            limits::found(tx, agent_id, key, found);
+            cli_limits::found(tx, agent_id, key, found);
         }
         (Effect::AwaitPrompt { .. }, outcome) => acceptance::settled(tx, agent_id, key, outcome == Outcome::Done),
         (Effect::CheckAutoHandoff { .. }, outcome) => {
             let round = if let Outcome::AutoHandoffCheck(round) = outcome { Some(*round) } else { None };
             if tx.agent(agent_id).is_some_and(|agent| agent.limits.checking == Some(key)) {
-                limits::checked(tx, agent_id, round);
+                cli_limits::checked(tx, agent_id, round);
             } else {
                 context_usage::auto_handoff_checked(tx, agent_id, key, round);
             }

@@ -86,7 +86,7 @@ fn tell_of_dialog(tx: &mut Tx<'_>, agent_id: &AgentId) {
 }
 
 /// A turn has ended in an error. The operator is told once, until a turn of the agent succeeds. Within a handoff, the
-/// handoff says what follows from it. If the profile says how limits show, `limits` first looks for one: the operator is
+/// handoff says what follows from it. If the profile says how limits show, `cli_limits` first looks for one: the operator is
 /// told of a limit, and not of the turn that it has ended.
 pub(crate) fn turn_failed(tx: &mut Tx<'_>, agent_id: &AgentId, said: Option<&str>) {
     let is_news = |agent: &&mut Agent| {

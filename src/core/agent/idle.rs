@@ -2,7 +2,7 @@
 //! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes a brief watch
 //! of a few seconds, so that no view says `busy` for ever.
 
-use super::{alerts, limits, priming, unlocated};
+use super::{alerts, cli_limits, priming, unlocated};
 use crate::core::effect::{Effect, EffectKey, Readiness};
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
@@ -161,7 +161,7 @@ pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, r
         Readiness::Ready => end_turn(tx, agent_id),
         Readiness::Blocked { .. } => {
             blocked(tx, agent_id, None);
-            limits::look(tx, agent_id, LookCause::Sign, None);
+            cli_limits::look(tx, agent_id, LookCause::Sign, None);
         }
         Readiness::NotReady { .. } | Readiness::Gone { .. } => {}
     }
@@ -175,7 +175,7 @@ fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
     tx.set_state(agent_id, AgentState::Idle);
     tx.learn(Fact::AnyTurnEnded { agent_id: *agent_id });
     infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));
-    limits::look(tx, agent_id, LookCause::EndedOtherwise, None);
+    cli_limits::look(tx, agent_id, LookCause::EndedOtherwise, None);
 }
 
 /// Another session has begun in the agent's process, so a turn or a dialog of the old session has ended. But a prompt

@@ -2,7 +2,7 @@
 //!
 //! From the bottom up; a point of this list uses only points before it:
 //!
-//! - `context_usage`: how full its context is, and what follows. `limits`: what stops its CLI, and what follows.
+//! - `context_usage`: how full its context is, and what follows. `cli_limits`: what stops its CLI, and what follows.
 //!   `unlocated`: agents known only by their own events. `start_dialog`: a dialog in the pane of an agent that is
 //!   starting. `alerts`: what the operator is told of an agent outside a handoff.
 //! - A text may first wait in `queue`. `typing` has it typed and takes the receipt, `acceptance` looks for a better
@@ -23,10 +23,10 @@
 
 pub(crate) mod acceptance;
 pub(crate) mod alerts;
+pub(crate) mod cli_limits;
 pub mod context_usage;
 pub(crate) mod exit;
 pub(crate) mod idle;
-pub(crate) mod limits;
 pub(crate) mod priming;
 pub(crate) mod queue;
 pub(crate) mod register;

@@ -1,6 +1,6 @@
 //! The texts that wait until their agent can take them.
 
-use super::{limits, typing};
+use super::{cli_limits, typing};
 use crate::core::fact::Fact;
 use crate::core::id::AgentId;
 use crate::core::pane::Refusal;
@@ -36,7 +36,7 @@ pub(crate) fn not_typed(tx: &mut Tx<'_>, agent_id: &AgentId, queued: Queued, ref
         Asker::Message(handoff_id, number) => {
             tx.learn(Fact::NotTyped { handoff_id, number, why: refused.message });
         }
-        Asker::Resume(()) => limits::not_resumed(tx, agent_id, &refused.message),
+        Asker::Resume(()) => cli_limits::not_resumed(tx, agent_id, &refused.message),
     }
 }
 

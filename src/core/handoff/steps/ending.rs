@@ -2,7 +2,7 @@
 //! until its process is dead.
 
 use crate::contract::handoff::Author;
-use crate::core::agent::{exit, limits, typing};
+use crate::core::agent::{cli_limits, exit, typing};
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
@@ -142,7 +142,7 @@ fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
 /// waits and the dialog is about the limit, its work was taken from the transcript, and nobody is there who would answer.
 fn ends_by_force(tx: &Tx<'_>, handoff: &Handoff, agent: &Agent) -> bool {
     let is_for_limit = handoff.after_limit && handoff.author == Author::Salvage;
-    is_for_limit && agent.ours && handoff.successor == Successor::New && limits::is_used_up(agent, tx.now.wall_ms)
+    is_for_limit && agent.ours && handoff.successor == Successor::New && cli_limits::is_used_up(agent, tx.now.wall_ms)
 }
 
 /// Kills the agent's pane. If its process does not end, the step fails at its limit.
