@@ -39,9 +39,9 @@ pub(crate) fn dialog_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// An event reports another dialog although one was open. If the operator was told of the dialog before, that one counts
-/// as answered, and the new one gets its own deadline. The same words are taken for the same dialog, because CLIs repeat
-/// them.
+/// An event reports another dialog although one was open. If the operator was told of the dialog before, that one
+/// counts as answered, and the new one gets its own deadline. The same words are taken for the same dialog, because
+/// CLIs repeat them.
 pub(crate) fn another_dialog(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
     let due = Deadline::after(&tx.now, tx.state.settings.notify.blocked_after_ms);
     let dialog = tx.agent(agent_id).and_then(|agent| agent.alerts.dialog.as_ref());
@@ -86,8 +86,8 @@ fn tell_of_dialog(tx: &mut Tx<'_>, agent_id: &AgentId) {
 }
 
 /// A turn has ended in an error. The operator is told once, until a turn of the agent succeeds. Within a handoff, the
-/// handoff says what follows from it. If the profile says how limits show, `cli_limits` first looks for one: the operator is
-/// told of a limit, and not of the turn that it has ended.
+/// handoff says what follows from it. If the profile says how limits show, `cli_limits` first looks for one: the
+/// operator is told of a limit, and not of the turn that it has ended.
 pub(crate) fn turn_failed(tx: &mut Tx<'_>, agent_id: &AgentId, said: Option<&str>) {
     let is_news = |agent: &&mut Agent| {
         let is_alone = agent.handoff_id.is_none() && agent.start.is_none() && agent.shutdown.is_none();

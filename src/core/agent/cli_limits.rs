@@ -1,5 +1,5 @@
-//! The limits of an agent's CLI (used up, no credit, logged out, overloaded), and what follows: the operator is told once
-//! of each, and after a usage limit the agent may be told to continue, or may be handed off to another CLI
+//! The limits of an agent's CLI (used up, no credit, logged out, overloaded), and what follows: the operator is told
+//! once of each, and after a usage limit the agent may be told to continue, or may be handed off to another CLI
 //! (`limits.on_usage_limit`).
 
 use super::alerts;
@@ -19,8 +19,8 @@ use serde_json::json;
 
 /// The reason of a handoff that begins because of a usage limit.
 pub(crate) const REASON: &str = "usage_limit";
-/// How long after the end of a limit the agent is told to continue, in milliseconds: clocks differ, and a CLI may continue
-/// by itself (Claude Code 2.1.328 does so after 75 seconds).
+/// How long after the end of a limit the agent is told to continue, in milliseconds: clocks differ, and a CLI may
+/// continue by itself (Claude Code 2.1.328 does so after 75 seconds).
 const AFTER_RESET_MS: i64 = 150_000;
 /// How long a text may wait for the agent after the end of a limit, in milliseconds.
 const RESUME_WITHIN_MS: u64 = 10 * 60_000;
@@ -103,8 +103,8 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
         (None, Some(_)) => false,
         (_, None) => true,
     };
-    // If the earlier limit's end has passed, the same words mean a new limit. But if no further turn may have failed, words
-    // that are still on the screen belong to the earlier limit, however their time is read by now.
+    // If the earlier limit's end has passed, the same words mean a new limit. But if no further turn may have failed,
+    // words that are still on the screen belong to the earlier limit, however their time is read by now.
     let lasts = |before: &Limited| is_pending || before.until_ms.is_none_or(|until| until > now);
     let still_says = |before: &Limited| !may_have_failed && before.said == found.said;
     let is_same =
@@ -132,8 +132,8 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
 }
 
 /// What follows from a new limit. Nothing does if the agent has no persona: tasuki leaves it alone. Of an agent in a
-/// handoff the operator is only told: the handoff itself decides. The same is true of a limit that only the screen shows,
-/// because an agent's work may print the same words.
+/// handoff the operator is only told: the handoff itself decides. The same is true of a limit that only the screen
+/// shows, because an agent's work may print the same words.
 fn act(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let Some(limited) = agent.limits.limited.clone() else { return };
@@ -208,8 +208,8 @@ fn check(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Takes the outcome of the `Effect::CheckAutoHandoff` that [`check`] began; none if the effect failed. The first fallback
-/// that is not used up takes over.
+/// Takes the outcome of the `Effect::CheckAutoHandoff` that [`check`] began; none if the effect failed. The first
+/// fallback that is not used up takes over.
 pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHandoffCheck>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.limits.checking = None;

@@ -342,9 +342,9 @@ pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &Shutd
     }
 }
 
-/// `agent_forget`: notes an agent as ended if its process does not run, and as lost if its process is not known. Nothing
-/// is done in tmux. tasuki refuses while the process runs, while the agent is being started, and if
-/// the process can't be checked.
+/// `agent_forget`: notes an agent as ended if its process does not run, and as lost if its process is not known.
+/// Nothing is done in tmux. tasuki refuses while the process runs, while the agent is being started, and if the process
+/// can't be checked.
 pub(crate) fn forget_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ForgetRequest, facts: &RequestFacts) {
     match forget_check(tx, asked, facts) {
         Err(refused) => tx.refuse(request, refused),

@@ -1,6 +1,6 @@
-//! Opens an ended agent's session once more, in a new process. That process becomes an agent without a persona, so tasuki
-//! shows it and types nothing to it. It has an agent id of its own: what its hooks report is never taken for the ended
-//! agent's, although both have the same session of the CLI.
+//! Opens an ended agent's session once more, in a new process. That process becomes an agent without a persona, so
+//! tasuki shows it and types nothing to it. It has an agent id of its own: what its hooks report is never taken for the
+//! ended agent's, although both have the same session of the CLI.
 
 use crate::contract::reply::HandoffReply;
 use crate::core::effect::{Effect, StartAgent};

@@ -275,7 +275,8 @@ fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let timestamp = tx.now.rfc3339();
     let Some(agent) = tx.agent(agent_id) else { return };
     let (Some(start), Some(pane)) = (agent.start.clone(), agent.pane) else { return };
-    // A reopened session has started when its screen was seen, whatever the hooks report. An unwanted agent is being ended.
+    // A reopened session has started when its screen was seen, whatever the hooks report. An unwanted agent is being
+    // ended.
     if matches!(start.owner, Owner::Reopening { .. } | Owner::Nobody) {
         return;
     }

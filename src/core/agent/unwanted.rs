@@ -20,8 +20,8 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId) {
     };
     match key {
         Some(key) => {
-            // The row's start is kept as a marker. Its effect now kills the pane, or still makes the window. Its deadline is
-            // the time within which the agent must end.
+            // The row's start is kept as a marker. Its effect now kills the pane, or still makes the window. Its
+            // deadline is the time within which the agent must end.
             if let Some(agent) = tx.agent_mut(agent_id) {
                 agent.start = Some(Start::begun(Owner::Nobody, key, deadline));
             }

@@ -211,8 +211,8 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
     Ok(handoff.handoff_id)
 }
 
-/// Refuses a plain retry, which would start a second successor while the process of the first one, whose pane is gone, may
-/// still run.
+/// Refuses a plain retry, which would start a second successor while the process of the first one, whose pane is gone,
+/// may still run.
 fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id))?;
     let process = successor.process.filter(|_| successor.state == AgentState::Lost)?;

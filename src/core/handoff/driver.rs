@@ -94,8 +94,8 @@ pub(crate) fn successor_heard(tx: &mut Tx<'_>, id: HandoffId) {
     ask_step(tx, id, |step, tx| step.successor_heard(tx, id));
 }
 
-/// Lets the present step continue, if it can. Called for the handoff of each agent that the decision has changed, and of
-/// each agent of a handoff that it has changed.
+/// Lets the present step continue, if it can. Called for the handoff of each agent that the decision has changed, and
+/// of each agent of a handoff that it has changed.
 pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if !handoff.stay.deferred {
@@ -203,8 +203,8 @@ fn defer(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// Fails the handoff at its present step: writes an error file and a journal line, and notifies by every channel. Keeps
-/// document and record, and leaves the agents running, except a successor that was started early and to which nobody has
-/// typed.
+/// document and record, and leaves the agents running, except a successor that was started early and to which nobody
+/// has typed.
 fn fail_step(tx: &mut Tx<'_>, id: HandoffId, failure: StepFailure) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.step.is_end() {

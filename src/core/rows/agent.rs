@@ -46,8 +46,8 @@ pub enum Owner {
     Reopening { request_id: RequestId, handoff_id: HandoffId },
 }
 
-/// A start that has not finished. If its owner is `Nobody`, it only marks an agent that is being ended: `effect` kills its
-/// pane, or still makes its window, and `deadline` is the time within which the agent must end.
+/// A start that has not finished. If its owner is `Nobody`, it only marks an agent that is being ended: `effect` kills
+/// its pane, or still makes its window, and `deadline` is the time within which the agent must end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     pub owner: Owner,
@@ -202,8 +202,8 @@ pub struct Agent {
     /// It was seen to be gone; when this is due, it counts as ended or lost.
     #[serde(rename = "dying")]
     pub pending_exit: Option<PendingExit>,
-    /// Names that are reserved for the documents of its handoffs, the last ones. A failed handoff may be retried when its
-    /// row is history and its document was never written, so no other document may get its name.
+    /// Names that are reserved for the documents of its handoffs, the last ones. A failed handoff may be retried when
+    /// its row is history and its document was never written, so no other document may get its name.
     pub promised: Vec<String>,
     pub context: Option<ContextUsage>,
     #[serde(default, rename = "watch")]

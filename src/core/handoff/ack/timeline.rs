@@ -13,7 +13,8 @@ use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
 
-/// The step begins: after `reading`, by a retry, by a late answer, or by answers after the standing `environment_issue`.
+/// The step begins: after `reading`, by a retry, by a late answer, or by answers after the standing
+/// `environment_issue`.
 pub(crate) fn begin_step(tx: &mut Tx<'_>, id: HandoffId) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };

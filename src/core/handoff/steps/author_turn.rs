@@ -8,7 +8,8 @@ use crate::core::request::Author;
 use crate::core::tx::Tx;
 
 /// The failure or the wait that follows; `None` if the document is to be read. `what` begins the message of a failure,
-/// such as "The agent's turn". Without an event, tasuki inferred the end: from the screen, or from the id of another turn.
+/// such as "The agent's turn". Without an event, tasuki inferred the end: from the screen, or from the id of another
+/// turn.
 pub(super) fn after_turn(
     tx: &mut Tx<'_>,
     id: HandoffId,

@@ -1,6 +1,6 @@
-//! The successor reads its document. The step ends when the successor's turn ends, when its transcript shows that it has
-//! read the document, when it answers, or at the limit if it lives. If the turn fails or the successor dies before that,
-//! the successor has not taken over the work.
+//! The successor reads its document. The step ends when the successor's turn ends, when its transcript shows that it
+//! has read the document, when it answers, or at the limit if it lives. If the turn fails or the successor dies before
+//! that, the successor has not taken over the work.
 
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
