@@ -15,7 +15,7 @@ pub(super) struct Checkpoints(Option<Syncing>);
 
 #[derive(Debug)]
 struct Syncing {
-    numbers: Checkpoint,
+    checkpoint: Checkpoint,
     done: Receiver<Result<(), Error>>,
 }
 
@@ -36,30 +36,31 @@ impl Checkpoints {
                 return Ok(());
             }
         };
-        let numbers = projection.take_checkpoint(ledger_below);
+        let checkpoint = projection.take_checkpoint(ledger_below);
         let (tell, done) = channel();
-        // No task of the runtime: that would wait for the disk at the end of the program. Nobody may listen any more.
+        // No task of the runtime: that would wait for the disk at the end of the program. The receiver may be gone by
+        // then.
         let begun = std::thread::Builder::new().name("sync".to_owned()).spawn(move || drop(tell.send(syncer.sync())));
         if let Err(error) = begun {
             tracing::warn!(%error, "could not start a thread to sync results, views and the journal to the disk");
-            projection.give_back(numbers);
+            projection.give_back(checkpoint);
             return Err(error);
         }
-        self.0 = Some(Syncing { numbers, done });
+        self.0 = Some(Syncing { checkpoint, done });
         Ok(())
     }
 
-    /// A checkpoint that is on the disk; it is waited for no longer than so.
+    /// A checkpoint that is on the disk; it is waited for at most for `wait`.
     pub(super) fn confirmed(&mut self, projection: &mut Projection, wait: Duration) -> Option<Checkpoint> {
         let syncing = self.0.take()?;
         match syncing.done.recv_timeout(wait) {
             Err(RecvTimeoutError::Timeout) => self.0 = Some(syncing),
-            Ok(Ok(())) => return Some(projection.without_newer(syncing.numbers)),
+            Ok(Ok(())) => return Some(projection.without_newer(syncing.checkpoint)),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "could not sync results, views and the journal to the disk");
-                projection.give_back(syncing.numbers);
+                projection.give_back(syncing.checkpoint);
             }
-            Err(RecvTimeoutError::Disconnected) => projection.give_back(syncing.numbers),
+            Err(RecvTimeoutError::Disconnected) => projection.give_back(syncing.checkpoint),
         }
         None
     }

@@ -48,8 +48,8 @@ pub(super) fn known(
             let (why, place) = (Some(why_of(&refused)), OutputFile::Result(id.clone()));
             // The one answer stays, where it is still there.
             let is_answered = !matches!(spool.get(&place), Ok(None));
-            let again = (!is_answered).then(|| (place, refusal(found, id, sha256, refused, now)));
-            Ok(Ledger::Corrupt(Box::new(IntakeItem::undecided(found.clone(), why, again))))
+            let result = (!is_answered).then(|| (place, refusal(found, id, sha256, refused, now)));
+            Ok(Ledger::Corrupt(Box::new(IntakeItem::undecided(found.clone(), why, result))))
         }
         Err(error) => Err(error),
     }
@@ -72,8 +72,8 @@ pub(super) fn was_seen(store: &Store, seen: &SeenEvent) -> Result<Result<bool, W
     }
 }
 
-/// Of an event that names a row of history: a request that names a damaged one is refused; what has happened has
-/// happened, and is decided without it.
+/// An event names a damaged row of history. A request that names one is refused. Any other event is decided without the
+/// row, because it has happened.
 ///
 /// # Errors
 /// What the disk refused.

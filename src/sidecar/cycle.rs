@@ -134,7 +134,7 @@ impl Sidecar {
         self.status_line.judge(&self.spool, &decision, &self.state.settings);
         self.status_line.update(&self.state, now);
         for item in files {
-            if let Some((place, json)) = &item.again {
+            if let Some((place, json)) = &item.result {
                 self.projection.put(&self.spool, place.clone(), &json.to_string());
             }
             self.intake.finish_file(&mut self.spool, &item, now);

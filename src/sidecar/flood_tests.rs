@@ -42,8 +42,8 @@ async fn deaths_and_deadlines_are_judged_although_events_never_stop() {
     agent.pending_exit = Some(PendingExit { due: Deadline::after(&now, 0), pane_gone: false });
     let dead = agent.agent_id;
     ground.sidecar.state.agents.insert(dead, agent);
-    let listing = ground.sidecar.intake.listing;
-    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Exit::Dead, listing });
+    let events_listing = ground.sidecar.intake.events_listing;
+    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Exit::Dead, events_listing });
     ground.flood();
     assert!(ground.sidecar.watches.gone.is_empty(), "a death was judged");
     assert!(!ground.sidecar.state.agents.contains_key(&dead), "a deadline was judged");
@@ -53,11 +53,11 @@ async fn deaths_and_deadlines_are_judged_although_events_never_stop() {
 async fn events_that_were_there_when_a_death_was_seen_are_decided_before_it() {
     let mut ground = Ground::new().await;
     ground.settle();
-    let listing = ground.sidecar.intake.listing;
+    let events_listing = ground.sidecar.intake.events_listing;
     for number in 0..super::intake::BATCH + 1 {
         std::fs::write(ground.path("spool/events").join(format!("{number}.json")), EVENT).expect("an event");
     }
-    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Exit::Dead, listing });
+    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Exit::Dead, events_listing });
     ground.cycle();
     assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (1, 1), "one is left to be taken");
     ground.cycle();

@@ -1,5 +1,5 @@
 //! Collects the input of one cycle: files of both lanes, with what the ledger and the disk say of them, events of the
-//! sidecar's own, and what was waiting for a scan that found nothing.
+//! sidecar's own, and what waited until a listing of the events that began later was taken whole.
 
 use super::clis;
 use super::corrupt::{Ledger, known, or_refuse, was_seen};
@@ -31,17 +31,17 @@ impl Sidecar {
         if self.intake.took_events && self.intake.took_requests && !self.intake.drained {
             self.drained(now);
         }
-        let is_due = self.timers.note_what_is_due(self.intake.listing, now, self.state.next_deadline_ms(now));
+        let is_due = self.timers.note_what_is_due(self.intake.events_listing, now, self.state.next_deadline_ms(now));
         let look_again = self.intake.look_again.is_some_and(|deadline| deadline.is_due(now));
-        let mut whole = None;
+        let mut completed_listing = None;
         if self.intake.files || !self.watches.gone.is_empty() || is_due || look_again || !self.intake.drained {
-            whole = self.look_into_lanes(now, &mut files)?;
+            completed_listing = self.look_into_lanes(now, &mut files)?;
         }
         let mut events = std::mem::take(&mut self.events);
-        if let Some(listing) = whole.filter(|_| self.intake.drained) {
+        if let Some(listing) = completed_listing.filter(|_| self.intake.drained) {
             events.extend(self.watches.gone_before(listing));
             let next_ms = self.state.next_deadline_ms(now);
-            events.extend(self.timers.judge(listing, now, next_ms, self.state.server.is_some()));
+            events.extend(self.timers.release(listing, now, next_ms, self.state.server.is_some()));
         }
         Ok(CycleInput { files, events })
     }
@@ -52,10 +52,10 @@ impl Sidecar {
         let (intake, folders, spool) = (&mut self.intake, &mut self.watches.folders, &mut self.spool);
         intake.begin_look();
         let events = intake.scan(folders, spool, Lane::Events, now);
-        let mut whole = None;
+        let mut completed_listing = None;
         if let Some(events) = &events {
-            intake.listing = events.listing;
-            whole = events.is_listing_done.then_some(events.listing);
+            intake.events_listing = events.listing;
+            completed_listing = events.is_listing_done.then_some(events.listing);
             intake.took_events |= events.is_listing_done;
         }
         // At the start the waiting events come before requests, however many more arrive meanwhile; and requests come
@@ -69,15 +69,15 @@ impl Sidecar {
         for scan in events.into_iter().chain(requests) {
             let more = scan.more || !scan.found.is_empty();
             if !self.read_files(scan.found, files, now)? {
-                whole = whole.filter(|_| self.intake.took_events);
+                completed_listing = completed_listing.filter(|_| self.intake.took_events);
                 break;
             }
             self.intake.files |= more;
         }
-        Ok(whole)
+        Ok(completed_listing)
     }
 
-    /// Reads the files that were found. Returns whether all of them could be judged: a file that can't be judged yet
+    /// Reads the files that were found. Returns whether all that they depend on could be looked up: if not, that file
     /// stays in its lane, and so do the files behind it.
     pub(super) fn read_files(
         &mut self,
@@ -126,7 +126,7 @@ impl Sidecar {
             }
         };
         match was_seen(&self.store, &seen)? {
-            Ok(false) => Ok(IntakeItem { found, event, seen: Some(seen), why, again: None }),
+            Ok(false) => Ok(IntakeItem { found, event, seen: Some(seen), why, result: None }),
             Ok(true) => Ok(IntakeItem::undecided(found, why, None)),
             Err(damage) => Ok(IntakeItem::undecided(found, Some(damage), None)),
         }
@@ -162,12 +162,12 @@ impl Sidecar {
     /// `a.reused` is a request id too, so an answer about the reuse of `a` must not replace that request's own answer.
     /// The file goes to `rejected/` all the same.
     fn spare_answers(&self, item: &mut IntakeItem) -> Result<(), Error> {
-        let Some((OutputFile::Reused(id), _)) = &item.again else { return Ok(()) };
+        let Some((OutputFile::Reused(id), _)) = &item.result else { return Ok(()) };
         let Ok(twin) = format!("{id}.reused").parse() else { return Ok(()) };
         match self.store.ledger_entry(&twin) {
             Ok(None) => {}
             // A row that can't be understood is a request that was answered, too.
-            Ok(Some(_)) | Err(Error::Row { .. }) => item.again = None,
+            Ok(Some(_)) | Err(Error::Row { .. }) => item.result = None,
             Err(error) => return Err(error),
         }
         Ok(())
@@ -190,7 +190,7 @@ impl Sidecar {
             Err(_) => RequestFacts::default(),
         };
         let event = Event::Request(Box::new(IncomingRequest { id, sha256, read, facts }));
-        Ok(IntakeItem { found, event: Some(event), seen: None, why, again: None })
+        Ok(IntakeItem { found, event: Some(event), seen: None, why, result: None })
     }
 
     /// What a request's answer depends on outside the state, looked up as late as possible.
@@ -206,7 +206,7 @@ impl Sidecar {
         facts
     }
 
-    /// Reads again what a request about work is judged by, before it is judged.
+    /// Reads again what a request about work is decided by, before it is decided.
     fn look_before_work(&mut self, needs: &Needs<'_>, now: &Now) {
         if needs.rules {
             self.look_at_rules(now);

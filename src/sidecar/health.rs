@@ -29,7 +29,7 @@ impl StoreHealth {
         self.problem = Some(error.to_string());
     }
 
-    /// All of its file is read first.
+    /// The whole file is being read first: the loop asks again soon whether that is done.
     pub(super) fn is_checked(&mut self, now: &Now) {
         self.again = Some(Deadline::after(now, CHECKING_MS));
     }
@@ -39,7 +39,7 @@ impl StoreHealth {
         self.again.is_some()
     }
 
-    /// A turn is over, and nothing of it was lost.
+    /// A cycle has succeeded: nothing of it was lost.
     pub(super) fn well(&mut self) {
         self.failures = 0;
         self.problem = None;

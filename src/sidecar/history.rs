@@ -52,7 +52,7 @@ pub(super) struct HistoryLoader<'a> {
 }
 
 impl HistoryLoader<'_> {
-    /// Puts rows into the working set that what the disk says of a request is looked up by.
+    /// Loads the agent or the handoff whose persona must be read from the disk for this request.
     ///
     /// # Errors
     /// The store can't be read.
@@ -111,7 +111,8 @@ impl HistoryLoader<'_> {
         items.into_iter().try_for_each(|id| self.load_item(id))
     }
 
-    /// What happens in the turn that answers a briefing is shown in the handoff's view, whose row is history by then.
+    /// What happens in the turn that answers a briefing is shown in the view of the handoff, whose row may be history
+    /// by then.
     fn load_briefed(&mut self, is_it: impl Fn(&Agent) -> bool) -> Result<(), Error> {
         let of = self.state.agents.values().filter(|agent| is_it(agent));
         let ids: Vec<HandoffId> = of.filter_map(|agent| agent.answering).collect();

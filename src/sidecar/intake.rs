@@ -16,11 +16,12 @@ const UNREADABLE_MS: u64 = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Intake {
+    /// A lane may hold files that were not looked at yet.
     pub(super) files: bool,
     /// When an incomplete file is looked at again.
     pub(super) look_again: Option<Deadline>,
-    /// Listings of the events that have begun.
-    pub(super) listing: u64,
+    /// The number of the latest listing of `events/` that has begun.
+    pub(super) events_listing: u64,
     /// Why something that a file depends on could not be looked up just now.
     pub(super) unavailable: Option<String>,
     /// The next look at the requests takes a probe with it.
@@ -31,7 +32,7 @@ pub(super) struct Intake {
     pub(super) took_requests: bool,
     /// What lay in both lanes at the start is decided.
     pub(super) drained: bool,
-    /// A lane can't be read: nothing that waits for an empty one is judged.
+    /// A lane can't be read: deaths and deadlines that wait do not wake the loop, which looks again after a pause.
     unreadable: bool,
     /// Why the spool can't be read, while it can't.
     pub(super) problem: Option<String>,
@@ -44,12 +45,12 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// At the start the whole spool waits. `rejected`: the first number that no rejected file has.
+    /// At the start the whole spool waits. `rejected`: one more than the highest number of a rejected file.
     pub(super) fn new(rejected: u64) -> Intake {
         Intake { files: true, rejected, ..Intake::default() }
     }
 
-    /// Whether what waits for an empty lane can be judged.
+    /// Whether a look into the lanes may release deaths and deadlines that wait. If not, they do not wake the loop.
     pub(super) fn judges(&self) -> bool {
         self.drained && !self.unreadable
     }
@@ -80,8 +81,8 @@ impl Intake {
         self.unreadable = false;
     }
 
-    /// The files of a lane; none if it can't be read, which is not the same as empty: nothing that waits for an empty
-    /// lane is judged then.
+    /// The files of a lane; none if it can't be read, which is not the same as empty: no listing of it counts as taken
+    /// whole then.
     pub(super) fn scan(&mut self, folders: &mut SpoolWatch, spool: &mut Spool, lane: Lane, now: &Now) -> Option<Scan> {
         // Answers would be written where nobody looks, and the files in the folders that are held open may not be meant
         // for us.

@@ -16,8 +16,8 @@ pub(super) struct IntakeItem {
     pub(super) seen: Option<SeenEvent>,
     /// Why it goes to `rejected/`; none if it is taken.
     pub(super) why: Option<Why>,
-    /// A result to be written again.
-    pub(super) again: Option<(OutputFile, serde_json::Value)>,
+    /// A result that is written without a decision: the known answer once more, or a refusal.
+    pub(super) result: Option<(OutputFile, serde_json::Value)>,
 }
 
 impl IntakeItem {
@@ -25,9 +25,9 @@ impl IntakeItem {
     pub(super) fn undecided(
         found: IncomingFile,
         why: Option<Why>,
-        again: Option<(OutputFile, serde_json::Value)>,
+        result: Option<(OutputFile, serde_json::Value)>,
     ) -> IntakeItem {
-        IntakeItem { found, event: None, seen: None, why, again }
+        IntakeItem { found, event: None, seen: None, why, result }
     }
 }
 
@@ -44,8 +44,9 @@ pub(super) fn read_request(found: &IncomingFile) -> request::ParsedRequest {
     }
 }
 
-/// The same bytes again: the same answer again, and nothing else; what is bad is kept, as it would have been had the
-/// sidecar not ended before it was moved. Other bytes: refused, beside the first answer.
+/// The ledger knows the request's id. If the bytes are the same, the same answer is written again, if there is one; a
+/// bad file goes to `rejected/`, as it would have if the sidecar had not ended. If the bytes differ, the file is
+/// refused, in a result of its own.
 pub(super) fn known_request(
     found: IncomingFile,
     id: RequestId,
@@ -54,9 +55,9 @@ pub(super) fn known_request(
     now: &Now,
 ) -> IntakeItem {
     if known.sha256 == sha256 {
-        let again = known.result.map(|result| (OutputFile::Result(id), result));
+        let result = known.result.map(|result| (OutputFile::Result(id), result));
         let why = found.why().or_else(|| read_request(&found).request.as_ref().err().map(why_of));
-        return IntakeItem::undecided(found, why, again);
+        return IntakeItem::undecided(found, why, result);
     }
     let refused = Refused::id_reused();
     let why = Some(why_of(&refused));

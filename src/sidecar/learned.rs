@@ -12,7 +12,7 @@ use crate::files::{self, FileStamp};
 use crate::personas;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A file that can't be used and was changed less than so many milliseconds ago may not be whole yet.
+/// A file that can't be used and was changed less than this many milliseconds ago may not be whole yet.
 const FRESH_MS: i64 = 2_000;
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Learned {
     /// Reads the rules again if their file has changed. Each unusable state of the file is reported once.
     ///
     /// # Errors
-    /// The file may not be whole yet: it is to be looked at again in so many milliseconds.
+    /// The file may not be whole yet: it is to be looked at again in this many milliseconds.
     pub(super) fn look_at_rules(&mut self, home: &Home, now: &Now) -> Result<Option<Event>, u64> {
         let path = home.rules();
         let file_stamp = files::file_stamp(&path);
@@ -61,7 +61,7 @@ impl Learned {
         Ok(Some(Event::Rules(read.map(Box::new).map_err(|error| error.to_string()))))
     }
 
-    /// Looks for the roles of all personas that live.
+    /// Looks for the roles of the personas of all live agents.
     pub(super) fn roles(&mut self, home: &Home, state: &State) -> Option<Event> {
         let slugs = live_personas(state.agents.values());
         self.known.retain(|slug, _| slugs.contains(slug));
@@ -69,7 +69,7 @@ impl Learned {
         self.learn(home, slugs)
     }
 
-    /// The same for those that were not known before.
+    /// The same for the personas of changed agents that were not known before.
     pub(super) fn new_roles(&mut self, home: &Home, decision: &Decision) -> Option<Event> {
         let mut slugs = live_personas(decision.agents.values());
         slugs.retain(|slug| !self.known.contains_key(slug));

@@ -1,9 +1,11 @@
-//! The loop: the only place that reads the clock, once each time it wakes, and the only caller of `decide` and of
-//! `commit`.
+//! The loop: the only caller of `decide` and of `commit`. Each cycle is given one reading of the clock, made when the
+//! loop wakes.
 //!
-//! `parts` holds everything that the loop owns. The parts know neither each other nor the loop: `intake` knows the
+//! `parts` holds everything that the loop owns. The parts do not know the loop, and only `checkpoint` knows another
+//! part, `projection`. `intake` knows the
 //! lanes, `history` loads rows of ended agents and handoffs, `watches` follows processes, panes and documents,
-//! `learned` holds rules and roles, `projection` writes for others, `checkpoint` syncs that to the disk, `answers`
+//! `learned` watches the rules file and holds roles, `projection` writes for others,
+//! `checkpoint` syncs that to the disk, `answers`
 //! checks that requests are answered, `health` knows the state of the store, `liveness` and `status_line` show all this in the
 //! view and in tmux, `timers` are the loop's own times, and `tidy` removes old files and rows.
 //!

@@ -1,4 +1,5 @@
-//! The sidecar: everything that one loop needs, part by part. The parts know neither each other nor the loop.
+//! The sidecar: everything that one loop needs, part by part. The parts do not know the loop, and
+//! only `checkpoint` knows another part, `projection`.
 
 use super::answers::Answers;
 use super::checkpoint::Checkpoints;
@@ -69,7 +70,7 @@ impl Sidecar {
         self.health.problem.as_ref().or(problem.as_ref()).or(folder_problem.as_ref())
     }
 
-    /// Nobody answers, and nobody knows why.
+    /// Requests are not being answered, and no known obstacle explains it.
     pub(super) fn is_silent(&self) -> bool {
         self.answers.judged.is_silent && self.obstacle().is_none()
     }
@@ -78,9 +79,9 @@ impl Sidecar {
     /// not renewed, and the view says why.
     pub(super) fn heartbeat(&mut self, now: &Now) {
         let heartbeat = self.liveness.heartbeat(now, self.is_silent());
-        // Nothing of it is lost: the store has it, and it is written when the disk lets us.
         let short = limits::shortage().or_else(|| self.liveness.no_thread.clone());
         let late = self.tools.late.for_view();
+        // Nothing that is unwritten is lost: the store has it, and it is written when the disk lets us.
         let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(short.as_ref());
         let problem = problem.or(self.answers.judged.problem.as_ref()).or(late.as_ref());
         let held = self.intake.hold_reason.map(|reason| held_files(reason).to_owned());
@@ -122,7 +123,7 @@ impl Sidecar {
         }
     }
 
-    /// Looks for the roles of all personas that live.
+    /// Looks for the roles of the personas of all live agents.
     pub(super) fn learn_roles(&mut self) {
         self.events.extend(self.learned.roles(&self.home, &self.state));
     }

@@ -15,13 +15,13 @@ use crate::spool::age::KEPT_MS;
 use crate::store::{Error, Loaded};
 use std::collections::BTreeSet;
 
-/// After a start with unfinished work, deadlines are judged this much later, in milliseconds: a resumed delivery reads
-/// its mark first.
+/// After a start with unfinished work, deadlines are handed to `decide` this much later, in milliseconds: a resumed
+/// delivery reads its mark first.
 const START_GRACE_MS: u64 = 5_000;
 
 impl Sidecar {
-    /// Both lanes are empty: first the unsettled effects run again, then panes are looked at, then deadlines are
-    /// judged.
+    /// All files that lay in both lanes at the start are decided: first the unsettled effects run again, then panes are
+    /// looked at, then deadlines are handed to `decide`.
     pub(super) fn drained(&mut self, now: &Now) {
         self.intake.drained = true;
         if self.left.has_work {
@@ -102,7 +102,7 @@ impl Sidecar {
         for view in views {
             self.reproject_view(&view, None);
         }
-        // Of history only what would not go again at once.
+        // Of history only views that the clean-up would keep.
         let kept_ms = now.wall_ms.saturating_sub(KEPT_MS);
         for view in history {
             self.reproject_view(&view, Some(&rfc3339(kept_ms)));

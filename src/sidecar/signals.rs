@@ -20,8 +20,8 @@ pub(super) struct Signals {
     pub(super) reload: Arc<Notify>,
 }
 
-/// Listens for the signals that end or reload. A hang-up ends a sidecar that was started in a terminal, and lets any
-/// other read its configuration again; so it does where hang-ups were to be ignored (`nohup`).
+/// Listens for the signals that end or reload. A hang-up ends a sidecar that was started in a terminal. In any other
+/// sidecar, and under `nohup`, it reloads the configuration.
 pub(super) fn listen() -> anyhow::Result<Signals> {
     let signals = Signals { stop: Arc::new(Notify::new()), reload: Arc::new(Notify::new()) };
     let (stop, reload) = (Arc::clone(&signals.stop), Arc::clone(&signals.reload));
@@ -64,7 +64,7 @@ fn end_by_force() -> ! {
     std::process::exit(i32::from(exit::TRY_AGAIN));
 }
 
-/// Whose log goes to a file still belongs to its terminal: it ends with the pane.
+/// A sidecar whose log goes to a file still belongs to its terminal: it ends with the pane.
 fn is_in_terminal() -> bool {
     std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal()
 }

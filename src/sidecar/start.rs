@@ -237,7 +237,7 @@ fn socket(options: &SidecarOptions, config: &Config) -> Socket {
     named.map_or(Socket::Default, Socket::named)
 }
 
-/// The first number that no rejected file has.
+/// One more than the highest number of a rejected file; 1 if there is none.
 fn first_free_number(home: &Home) -> u64 {
     let Ok(entries) = std::fs::read_dir(home.spool().join("rejected")) else { return 1 };
     let number = |name: &str| name.split('-').next().and_then(|digits| digits.parse::<u64>().ok());

@@ -113,7 +113,8 @@ async fn a_lane_that_cannot_be_read_is_not_empty() {
     let events = ground.path("spool/events");
     let mode = |mode| std::fs::set_permissions(&events, std::fs::Permissions::from_mode(mode)).expect("a mode");
     mode(0o755);
-    let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Exit::Dead, listing: 0 };
+    let gone =
+        SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Exit::Dead, events_listing: 0 };
     ground.sidecar.watches.gone.push(gone);
     ground.settle();
     assert!(!ground.sidecar.intake.drained && ground.sidecar.watches.gone.len() == 1, "nothing was judged");
@@ -193,7 +194,8 @@ async fn deaths_are_judged_only_after_the_start_is_over() {
     let now = ground.sidecar.clock.now();
     ground.sidecar.timers.tmux_unknown = Some(Deadline::after(&now, 60_000));
     ground.sidecar.left.has_work = true;
-    let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Exit::Dead, listing: 0 };
+    let gone =
+        SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Exit::Dead, events_listing: 0 };
     ground.sidecar.watches.gone.push(gone);
     ground.settle();
     assert_eq!(ground.sidecar.watches.gone.len(), 1, "tmux is not known yet");

@@ -1,4 +1,4 @@
-//! What is done every 5 seconds.
+//! What is done at each tick.
 
 use super::parts::Sidecar;
 use super::timers::TICK_MS;
@@ -78,14 +78,14 @@ impl Sidecar {
         }
     }
 
-    /// Confirms a checkpoint that is on the disk; waits for it no longer than so.
+    /// Confirms a checkpoint that is on the disk; waits for it at most for `wait`.
     pub(super) fn confirm_checkpoint(&mut self, now: &Now, wait: Duration) {
-        let Some(numbers) = self.checkpoints.confirmed(&mut self.projection, wait) else { return };
+        let Some(checkpoint) = self.checkpoints.confirmed(&mut self.projection, wait) else { return };
         if self.health.is_down() {
-            return self.projection.give_back(numbers);
+            return self.projection.give_back(checkpoint);
         }
-        if let Err(error) = self.store.checkpoint(&numbers) {
-            self.projection.give_back(numbers);
+        if let Err(error) = self.store.checkpoint(&checkpoint) {
+            self.projection.give_back(checkpoint);
             self.store_failed(now, &error);
         }
     }

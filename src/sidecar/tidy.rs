@@ -37,7 +37,7 @@ impl Tidy {
         Tidy { has_trash: true, ..Tidy::default() }
     }
 
-    /// Counts a tick. Returns true once in half a minute, when more is checked.
+    /// Counts a tick. Returns true at every sixth tick, when more is checked.
     pub(super) fn ticked(&mut self) -> bool {
         self.ticks += 1;
         if self.ticks % CLEAN_EVERY == 1 {
@@ -57,10 +57,10 @@ impl Tidy {
         match spool.trash_emptier() {
             Ok(trash_emptier) => {
                 let thread = std::thread::Builder::new().name("trash".to_owned());
-                let has_trash = move || {
+                let empty = move || {
                     let _ = trash_emptier.empty_trash(TRASH_AT_TICK);
                 };
-                let emptying = thread.spawn(has_trash).inspect_err(|error| {
+                let emptying = thread.spawn(empty).inspect_err(|error| {
                     tracing::warn!(%error, "could not start a thread to delete handled spool files; they wait");
                 })?;
                 (self.has_trash, self.emptying) = (false, Some(emptying));

@@ -10,7 +10,7 @@ pub(super) const TICK_MS: u64 = 5_000;
 const GAP_MS: u64 = 5_000;
 /// How much later than it meant to a loop may wake, in milliseconds.
 const LATE_MS: u64 = 500;
-/// How much later deadlines are judged after such a gap, in milliseconds: events from before the gap come first.
+/// How long after such a gap no deadline is handed to `decide`, in milliseconds: events from before the gap come first.
 pub(super) const GAP_GRACE_MS: u64 = 2_000;
 /// How long the first word from tmux is waited for, in milliseconds.
 const TMUX_WITHIN_MS: u64 = 3_000;
@@ -24,15 +24,16 @@ pub(super) struct Timers {
     /// Until tmux has said whether it answers, at the latest until then, no request is taken: what needs tmux would be
     /// refused for no reason.
     pub(super) tmux_unknown: Option<Deadline>,
-    /// When a lost tmux server counts as lost.
+    /// When a tmux server that has gone is given up.
     tmux_lost: Option<Deadline>,
-    /// Deadlines are not judged before this.
+    /// No deadline is handed to `decide` before this.
     pub(super) grace: Option<Deadline>,
-    /// How many listings had begun when a deadline was first seen to be due: it is judged after a later one.
-    deadline_since: Option<u64>,
-    /// The same of a tmux server that counts as lost.
-    lost_since: Option<u64>,
-    /// How long the loop meant to sleep before this turn, in milliseconds.
+    /// The number of the latest listing of `events/` when a deadline was first seen to be due. The deadline is handed
+    /// to `decide` after a later listing.
+    deadline_due_at_listing: Option<u64>,
+    /// The same of a tmux server that is to be given up.
+    lost_at_listing: Option<u64>,
+    /// How long the loop meant to sleep before this cycle, in milliseconds.
     pub(super) meant_to_sleep_ms: u64,
     pub(super) last_cycle: Option<Now>,
 }
@@ -51,15 +52,15 @@ impl Timers {
         self.tick.is_none_or(|tick| tick.is_due(now))
     }
 
-    /// In how many milliseconds a deadline may be judged that is due in `next_ms`, or a lost tmux server counts as
-    /// lost.
+    /// In how many milliseconds a deadline that is due in `next_ms` may be handed to `decide`, or a tmux server that
+    /// has gone is given up.
     pub(super) fn judged_in_ms(&self, now: &Now, next_ms: Option<u64>) -> Option<u64> {
         let grace = self.grace.map_or(0, |grace| grace.remaining_ms(now));
         let lost = self.tmux_lost.map(|lost| lost.remaining_ms(now));
         next_ms.map(|due| due.max(grace)).into_iter().chain(lost).min()
     }
 
-    /// Deadlines are judged so much later at least.
+    /// No deadline is handed to `decide` for at least this long.
     pub(super) fn give_grace(&mut self, now: &Now, ms: u64) {
         if self.grace.is_none_or(|grace| grace.remaining_ms(now) < ms) {
             self.grace = Some(Deadline::after(now, ms));
@@ -93,19 +94,19 @@ impl Timers {
         self.tmux_lost = None;
     }
 
-    /// Whether it is known by now whether tmux answers: it is waited for no longer than so.
+    /// Whether it is known by now whether tmux answers: its first word is waited for at most until the deadline.
     pub(super) fn knows_tmux(&mut self, now: &Now) -> bool {
         self.tmux_unknown = self.tmux_unknown.filter(|deadline| !deadline.is_due(now));
         self.tmux_unknown.is_none()
     }
 
-    /// Remembers since which listing something is due: events that lay there by then come before it is judged, and no
-    /// later ones, or a flood of events would put it off for ever. Says whether anything is.
-    pub(super) fn note_what_is_due(&mut self, begun: u64, now: &Now, next_ms: Option<u64>) -> bool {
+    /// Remembers at which listing of `events/` something was first seen to be due. Events that lay there by then come
+    /// before it, and no later ones, or a flood of events would defer it for ever. Says whether anything is due.
+    pub(super) fn note_what_is_due(&mut self, events_listing: u64, now: &Now, next_ms: Option<u64>) -> bool {
         let (deadline, lost) = (self.deadline_is_due(now, next_ms), is_due(self.tmux_lost, now));
-        let since = |is_due: bool, known: Option<u64>| is_due.then(|| known.unwrap_or(begun));
-        self.deadline_since = since(deadline, self.deadline_since);
-        self.lost_since = since(lost, self.lost_since);
+        let seen_at = |is_due: bool, known: Option<u64>| is_due.then(|| known.unwrap_or(events_listing));
+        self.deadline_due_at_listing = seen_at(deadline, self.deadline_due_at_listing);
+        self.lost_at_listing = seen_at(lost, self.lost_at_listing);
         deadline || lost
     }
 
@@ -114,16 +115,22 @@ impl Timers {
         !in_grace && next_ms == Some(0)
     }
 
-    /// What is to be judged after this listing. `has_server`: a server is known that may be lost.
-    pub(super) fn judge(&mut self, listing: u64, now: &Now, next_ms: Option<u64>, has_server: bool) -> Vec<Event> {
-        let is_before = |since: Option<u64>| since.is_some_and(|since| since < listing);
+    /// What is handed to `decide` after this listing of `events/`. `has_server`: a server is known that may be lost.
+    pub(super) fn release(
+        &mut self,
+        events_listing: u64,
+        now: &Now,
+        next_ms: Option<u64>,
+        has_server: bool,
+    ) -> Vec<Event> {
+        let is_before = |seen_at: Option<u64>| seen_at.is_some_and(|seen_at| seen_at < events_listing);
         let mut events = Vec::new();
-        if is_before(self.lost_since) && is_due(self.tmux_lost, now) {
-            (self.tmux_lost, self.lost_since) = (None, None);
+        if is_before(self.lost_at_listing) && is_due(self.tmux_lost, now) {
+            (self.tmux_lost, self.lost_at_listing) = (None, None);
             events.extend(has_server.then_some(Event::Server(None)));
         }
-        if is_before(self.deadline_since) && self.deadline_is_due(now, next_ms) {
-            self.deadline_since = None;
+        if is_before(self.deadline_due_at_listing) && self.deadline_is_due(now, next_ms) {
+            self.deadline_due_at_listing = None;
             events.push(Event::Deadlines);
         }
         events

@@ -3,7 +3,7 @@
 use super::intake::BATCH;
 use super::parts::Sidecar;
 use super::signals::Signals;
-use super::watches::Listing;
+use super::watches::PaneList;
 use crate::clock::alarm::Alarm;
 use crate::core::effect::{Effect, Outcome};
 use crate::core::event::Event;
@@ -25,7 +25,7 @@ enum Input {
     Tmux(TmuxNotice),
     Exit(Process),
     /// The list of panes that was asked for.
-    Panes(Listing),
+    Panes(PaneList),
     /// The configuration is to be read again.
     Reload,
     Stop,
@@ -36,7 +36,7 @@ pub(crate) struct Sources {
     pub(super) ended: mpsc::Receiver<SettledEffect>,
     pub(super) notices: mpsc::Receiver<TmuxNotice>,
     pub(super) exits: mpsc::Receiver<Process>,
-    pub(super) listings: mpsc::Receiver<Listing>,
+    pub(super) listings: mpsc::Receiver<PaneList>,
     pub(super) signals: Signals,
     pub(super) alarm: Alarm,
 }
@@ -110,8 +110,8 @@ impl Sidecar {
                 self.events.push(Event::Settled { key: ended.key, outcome: ended.outcome });
             }
             Input::Tmux(notice) => self.tmux_said(notice, now),
-            Input::Exit(process) => self.watches.process_ended(&process, &self.state, self.intake.listing),
-            Input::Panes(listing) => self.watches.panes_listed(listing, &self.state, self.intake.listing),
+            Input::Exit(process) => self.watches.process_ended(&process, &self.state, self.intake.events_listing),
+            Input::Panes(listing) => self.watches.panes_listed(listing, &self.state, self.intake.events_listing),
             Input::Reload => self.reload(now),
             Input::Stop => return true,
         }

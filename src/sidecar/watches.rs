@@ -17,18 +17,19 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use tokio::sync::mpsc;
 
-/// The panes of the server, as they were when they were asked for.
-pub(super) struct Listing {
+/// The panes of the tmux server, as they were when tmux was asked for them.
+pub(super) struct PaneList {
     /// Agents that were known to be in a pane before tmux was asked: a pane that was made later proves nothing.
     asked: Vec<(AgentId, PaneRef)>,
     rows: Option<Vec<PaneRow>>,
 }
 
-/// An agent that is gone, seen when so many listings of the events had begun.
+/// An agent that is gone.
 pub(super) struct SeenGone {
     pub(super) agent_id: AgentId,
     pub(super) how: Exit,
-    pub(super) listing: u64,
+    /// The number of the latest listing of `events/` when that was seen.
+    pub(super) events_listing: u64,
 }
 
 /// What an agent's life hangs on, while it is watched.
@@ -38,16 +39,16 @@ pub(super) struct Watches {
     exits: ExitWatch,
     pub(super) panes_wanted: bool,
     asking: bool,
-    listings: mpsc::Sender<Listing>,
-    /// Agents that are gone: judged only after all events of a listing that began later.
+    pane_lists: mpsc::Sender<PaneList>,
+    /// Agents that are gone: decided only after all events of a listing of `events/` that began later.
     pub(super) gone: Vec<SeenGone>,
 }
 
 impl Watches {
-    /// Watches, and where ended processes and listings of panes come out.
-    pub(super) fn new(folders: SpoolWatch) -> (Watches, mpsc::Receiver<Process>, mpsc::Receiver<Listing>) {
-        let ((exits, ended), (listings, listed)) = (ExitWatch::new(), mpsc::channel(4));
-        let watches = Watches { folders, exits, panes_wanted: false, asking: false, listings, gone: Vec::new() };
+    /// Watches, and where ended processes and lists of panes come out.
+    pub(super) fn new(folders: SpoolWatch) -> (Watches, mpsc::Receiver<Process>, mpsc::Receiver<PaneList>) {
+        let ((exits, ended), (pane_lists, listed)) = (ExitWatch::new(), mpsc::channel(4));
+        let watches = Watches { folders, exits, panes_wanted: false, asking: false, pane_lists, gone: Vec::new() };
         (watches, ended, listed)
     }
 
@@ -63,20 +64,20 @@ impl Watches {
             return;
         }
         self.asking = true;
-        let (tmux, listings) = (tmux.clone(), self.listings.clone());
+        let (tmux, pane_lists) = (tmux.clone(), self.pane_lists.clone());
         tokio::spawn(async move {
             let rows = tmux.list_panes().await.ok();
-            // Nobody listens any more only at the end of the sidecar.
-            let _ = listings.send(Listing { asked, rows }).await;
+            // At the end of the sidecar the receiver may be gone by then.
+            let _ = pane_lists.send(PaneList { asked, rows }).await;
         });
     }
 
     /// Compares the panes with the agents that are said to be in them.
-    pub(super) fn panes_listed(&mut self, listing: Listing, state: &State, begun: u64) {
+    pub(super) fn panes_listed(&mut self, list: PaneList, state: &State, events_listing: u64) {
         self.asking = false;
-        let Some(rows) = listing.rows else { return };
+        let Some(rows) = list.rows else { return };
         let there: BTreeSet<PaneRef> = rows.iter().filter(|row| !row.dead).map(|row| row.pane).collect();
-        for (agent_id, pane) in listing.asked {
+        for (agent_id, pane) in list.asked {
             if there.contains(&pane) {
                 continue;
             }
@@ -84,33 +85,34 @@ impl Watches {
                 continue;
             };
             let how = if is_known_dead(agent, pane) { Exit::Dead } else { Exit::PaneGone };
-            self.note_gone(state, (agent_id, how), begun);
+            self.note_gone(state, (agent_id, how), events_listing);
         }
     }
 
     /// A process has ended: whose was it?
-    pub(super) fn process_ended(&mut self, process: &Process, state: &State, begun: u64) {
+    pub(super) fn process_ended(&mut self, process: &Process, state: &State, events_listing: u64) {
         let of = |agent: &&Agent| agent.process == Some(*process) && agent.state.is_live();
         let agents: Vec<AgentId> = state.agents.values().filter(of).map(|agent| agent.agent_id).collect();
         for agent_id in agents {
-            self.note_gone(state, (agent_id, Exit::Dead), begun);
+            self.note_gone(state, (agent_id, Exit::Dead), events_listing);
         }
     }
 
-    /// Notes that an agent is gone: this is judged after every event that is now in the spool.
-    fn note_gone(&mut self, state: &State, (agent_id, how): (AgentId, Exit), begun: u64) {
+    /// Notes that an agent is gone: this is decided after every event that is now in the spool.
+    fn note_gone(&mut self, state: &State, (agent_id, how): (AgentId, Exit), events_listing: u64) {
         let is_noted = self.gone.iter().any(|gone| gone.agent_id == agent_id && gone.how == how);
         let pending_exit = state.agents.get(&agent_id).and_then(|agent| agent.pending_exit);
         let is_pending = pending_exit.is_some_and(|pending_exit| how == Exit::PaneGone || !pending_exit.pane_gone);
         if !is_noted && !is_pending {
-            self.gone.push(SeenGone { agent_id, how, listing: begun });
+            self.gone.push(SeenGone { agent_id, how, events_listing });
         }
     }
 
-    /// Agents that were seen to be gone before this listing began: whatever they had told lay there, and is taken.
-    pub(super) fn gone_before(&mut self, listing: u64) -> impl Iterator<Item = Event> + use<> {
+    /// Agents that were seen to be gone before this listing of `events/` began: whatever they had told lay there, and
+    /// is taken.
+    pub(super) fn gone_before(&mut self, events_listing: u64) -> impl Iterator<Item = Event> + use<> {
         let (released, waiting): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.gone).into_iter().partition(|gone| gone.listing < listing);
+            std::mem::take(&mut self.gone).into_iter().partition(|gone| gone.events_listing < events_listing);
         self.gone = waiting;
         released.into_iter().map(|gone| Event::AgentExit { agent_id: gone.agent_id, how: gone.how })
     }
