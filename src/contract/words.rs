@@ -155,13 +155,13 @@ pub(super) use words;
 /// A text that may be null, or not be there at all.
 pub type MaybeNull = Option<Option<String>>;
 
-/// A value that is known, as opposed to null.
+/// A field whose text is known, so that it is never written as null. For a text that may be missing: [`maybe`].
 #[must_use]
 pub fn known(text: &impl ToString) -> MaybeNull {
     Some(Some(text.to_string()))
 }
 
-/// A text that is written as null where it is not known.
+/// A field with this text, or with null if there is none. For a text that is never missing: [`known`].
 #[must_use]
 pub fn maybe(text: Option<impl ToString>) -> MaybeNull {
     Some(text.map(|text| text.to_string()))
