@@ -12,7 +12,7 @@ use crate::core::rows::handoff::Handoff;
 use crate::core::settings::ProfileFacts;
 use crate::core::tx::Tx;
 
-/// A document can be made of a transcript with at least so many messages: a question and its answer.
+/// A document can be made of a transcript with at least this many messages: a question and its answer.
 const FEWEST_MESSAGES: u64 = 2;
 
 /// Whether this author needs no agent to write the document, so that the agent may be dead.

@@ -23,7 +23,8 @@ use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 use serde_json::json;
 
-/// If the step's limit passes while the document is being read or examined, the limit moves by so much, in milliseconds.
+/// If the step's limit passes while the document is being read or examined, the limit moves by this much, in
+/// milliseconds.
 const READING_MS: u64 = 60_000;
 /// The hint where the document may be taken as it is.
 const HINT_ACCEPT: &str = "if the document is good: tasuki accept HANDOFF; otherwise: tasuki retry HANDOFF";

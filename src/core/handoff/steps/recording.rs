@@ -16,8 +16,8 @@ impl StepHandler for Recording {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         match how {
-            // The operator who retries has seen the file, so a file that differs from the provided text is no failure
-            // now.
+            // The operator who retries has seen the file, so a file that differs from the provided text does not fail
+            // the step now.
             Entry::Retry => reader::begin(tx, id, ReadReason::Retry { instruct_again: false }),
             Entry::ToRecord => {}
             Entry::From(_) | Entry::AssumeDelivered => {

@@ -16,7 +16,7 @@ use crate::core::settings::Limits;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// If the step's limit passes while the document is being read, the limit moves by so much, in milliseconds.
+/// If the step's limit passes while the document is being read, the limit moves by this much, in milliseconds.
 const READING_MS: u64 = 30_000;
 
 pub(super) struct Writing;
