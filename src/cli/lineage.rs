@@ -326,7 +326,9 @@ mod tests {
             let view = json!({"handoff_id": id(number), "successor_id": successor});
             std::fs::write(dir.path().join(format!("{}.json", id(number))), view.to_string()).expect("written");
         };
-        (write(1, "b"), write(2, "nobody"), write(3, "c"));
+        for (number, successor) in [(1, "b"), (2, "nobody"), (3, "c")] {
+            write(number, successor);
+        }
         let recorded = |agent: ViewFile<AgentView>, handoff: &str| {
             let mut view = agent.json();
             view["recorded_in"] = json!(handoff);

@@ -250,7 +250,7 @@ fn rework_verdict(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, result: &D
 /// Whether a person has asked for the repair, and nothing holds the document until a person accepts it: then it must not
 /// be recorded as it is. A retry asks with the same note.
 fn awaits_repair(tx: &Tx<'_>, id: HandoffId) -> bool {
-    tx.handoff(&id).is_some_and(|handoff| handoff.examined.note.is_some() && !examination::holds(handoff))
+    tx.handoff(&id).is_some_and(|handoff| handoff.examined.note.is_some() && !examination::needs_person(handoff))
 }
 
 /// The turn in which the agent was to repair its document has ended.
