@@ -11,7 +11,7 @@ pub const KEYS: [(&str, &str); 15] = [
     ("v", "read the handoff's document, its faults and the facts; Esc goes back"),
     ("h", "hand off the agent: asks for a reason and a focus, Esc aborts"),
     ("c", "cancel the handoff"),
-    ("r", "retry the failed handoff; if in doubt, asks whether the text arrived"),
+    ("r", "retry the failed handoff; if nobody knows whether the text arrived, asks you"),
     ("a", "accept the document as it is"),
     ("d", "dismiss the error"),
     ("g", "go to the agent's pane"),
