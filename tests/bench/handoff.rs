@@ -11,7 +11,7 @@ use crate::sample::{ms, percentile, rounds};
 use crate::table::Row;
 use floor::{FloorAgent, Texts};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tasuki::contract::{HandoffView, StepView};
 use tasuki::core::time::millis;
@@ -27,32 +27,65 @@ struct Measured {
     steps: Vec<(String, Duration)>,
 }
 
+/// A home with a sidecar, and the agent that is handed off next.
+struct Relay {
+    home: PathBuf,
+    sidecar: Worker,
+    agent: String,
+}
+
+impl Relay {
+    fn start(place: &Place, name: &str, folder: &Path, config: &str) -> Relay {
+        let home = place.home(name);
+        fs::write(home.join("config.toml"), config).expect("a configuration");
+        persona(&home, "kai", folder);
+        let sidecar = Worker::tasuki(place, &home);
+        // It answers once it has seen an event.
+        let event =
+            r#"{"v":1,"event":"session_start","agent_id":"0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9b002","session_id":"s"}"#;
+        register(&home, 1, |_| event.to_owned());
+        let agent = said(&home, &["agent", "create", "kai"])["agent_id"].as_str().expect("an id").to_owned();
+        Relay { home, sidecar, agent }
+    }
+
+    fn hand_off(&mut self) -> (Measured, String) {
+        hand_off(&self.home, &mut self.agent)
+    }
+
+    fn end(self, place: &Place) {
+        drop(self.sidecar);
+        place.remove(&self.home);
+    }
+}
+
 pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
-    let (home, folder, log) = (place.home("handoff"), place.path("handoff-place"), place.path("handoff-prompts"));
+    let (folder, log) = (place.path("handoff-place"), place.path("handoff-prompts"));
     fs::create_dir_all(&folder).expect("a folder");
-    persona(&home, "kai", &folder);
     // The agents that tasuki starts note each prompt that they are given.
     let noted = place.tmux(&["set-environment", "-g", "TASUKI_DEMO_LOG", log.to_str().expect("a path")]).status();
     assert!(noted.is_ok_and(|status| status.success()), "tmux takes a variable");
-    let sidecar = Worker::tasuki(place, &home);
-    // It answers once it has seen an event.
-    let event = r#"{"v":1,"event":"session_start","agent_id":"0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9b002","session_id":"s"}"#;
-    register(&home, 1, |_| event.to_owned());
-    let mut agent = said(&home, &["agent", "create", "kai"])["agent_id"].as_str().expect("an id").to_owned();
+    let mut late = Relay::start(place, "handoff", &folder, "");
     // The first handoff tells which texts are typed; it is not counted.
-    let first = hand_off(&home, &mut agent);
+    let first = late.hand_off();
     let texts = Texts::read(&log, &first.1);
+    let mut early = Relay::start(place, "handoff-early", &folder, "[handoff]\nstarting = \"early\"\n");
     let mut floor = FloorAgent::start(place, texts);
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
-    for _ in rounds(length.pick(20, 5), Duration::from_secs(length.pick(180, 40))) {
-        ours.push(hand_off(&home, &mut agent).0);
+    let (mut ours, mut ours_early, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in rounds(length.pick(20, 5), Duration::from_secs(length.pick(240, 60))) {
+        ours.push(late.hand_off().0);
         bare.push(floor.hand_off());
+        ours_early.push(early.hand_off().0);
     }
-    drop((sidecar, floor));
-    place.remove(&home);
-    eprintln!("{}", by_step(&ours));
-    let times: Vec<Duration> = ours.iter().map(|one| one.took).collect();
-    vec![Row::times(rows::HANDOFF, &times, &bare, 0.5, 1.25)]
+    drop(floor);
+    for relay in [late, early] {
+        relay.end(place);
+    }
+    eprintln!("{}\nearly: {}", by_step(&ours), by_step(&ours_early));
+    let times = |measured: &[Measured]| -> Vec<Duration> { measured.iter().map(|one| one.took).collect() };
+    vec![
+        Row::times(rows::HANDOFF, &times(&ours), &bare, 0.5, 1.25),
+        Row::times(rows::HANDOFF_EARLY, &times(&ours_early), &bare, 0.5, 1.25),
+    ]
 }
 
 /// Makes a persona of demo agents.

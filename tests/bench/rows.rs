@@ -43,6 +43,7 @@ figures! {
     PANES_10 = "the same, 10 agents at once", "≥ 20";
     PANES_100 = "the same, 100 agents at once", "≥ 20";
     HANDOFF = "a handoff of the demo agent until its successor is briefed, against a driver that knows when the agent is ready and proves nothing, p50", "≤ 1.25";
+    HANDOFF_EARLY = "the same with `handoff.starting = \"early\"`", "≤ 1.25";
     CROWD = "100 handoffs at once on 100 panes until the last successor is briefed, against one alone plus what the agents need of the processors", "≤ 1.5";
     CROWD_SHARE = "the same: the sidecar's share of a core", "";
     CROWD_WAIT = "the same: the longest that another request waits for its answer", "< 50 ms";
