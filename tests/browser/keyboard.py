@@ -254,6 +254,8 @@ def children(stage, browser):
 
 def around(stage, browser, url, handoff, item, axe):
     """Help, search, filters and links."""
+    # The dialog of the scene before closes when its answer comes, and takes every key until then.
+    until("no dialog is open", lambda: not browser.has("dialog[open]"))
     browser.keys("1?")
     until("the help is shown", lambda: browser.has("#keys[open]"))
     accessible(browser, axe, "the help")

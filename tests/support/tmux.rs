@@ -142,12 +142,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(pid) = self.try_tmux(&["display-message", "-p", "#{pid}"]).and_then(|pid| pid.parse().ok()) {
-            let _ = self.command(&["kill-server"]);
-            let until = Instant::now() + Duration::from_secs(5);
-            while is_running(pid) && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+        let Some(said) = self.try_tmux(&["display-message", "-p", "#{pid}"]) else { return };
+        let _ = self.command(&["kill-server"]);
+        // A test's own hooks may have printed more behind it.
+        let Some(Ok(pid)) = said.lines().next().map(str::parse) else { return };
+        let until = Instant::now() + Duration::from_secs(5);
+        while is_running(pid) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
