@@ -365,9 +365,9 @@ pub(crate) fn take(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Start> {
 /// `successor_failed`.
 pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) {
     let Some(start) = take(tx, agent_id) else { return };
-    match start.owner {
+    match &start.owner {
         Owner::Handoff(handoff_id) => {
-            tx.learn(Fact::SuccessorFailed { handoff_id, code: code.to_owned(), why: why.to_owned() });
+            tx.learn(Fact::SuccessorFailed { handoff_id: *handoff_id, code: code.to_owned(), why: why.to_owned() });
         }
         Owner::Nobody => {
             let message = format!("tasuki could not end a successor that it had started early for nothing: {why}");
@@ -376,17 +376,21 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
         Owner::Request(request) | Owner::Reopening { request_id: request, .. } => {
             let code = if code == "successor_failed" { "start_failed" } else { code };
             let has_pane = tx.agent(agent_id).is_some_and(|agent| agent.pane.is_some());
-            let hint = if has_pane {
-                "look at the agent's pane; tasuki left the pane as it is"
-            } else {
-                "fix the cause, then start another agent; tasuki knows no pane of this agent"
+            let hint = match has_pane {
+                true if matches!(start.owner, Owner::Request(_)) => format!(
+                    "look at the agent's pane, which tasuki left as it is; if the agent runs there, give it its \
+                     persona's skill: tasuki send {} - < skill.md",
+                    agent_id.short()
+                ),
+                true => "look at the agent's pane; tasuki left the pane as it is".to_owned(),
+                false => "fix the cause, then start another agent; tasuki knows no pane of this agent".to_owned(),
             };
-            let is_open = tx.state.open_requests.contains_key(&request);
+            let is_open = tx.state.open_requests.contains_key(request);
             if is_open {
                 let status = if code == "no_tmux" { 503 } else { 502 };
-                tx.refuse(&request, Refused::new(status, code, why).hint(hint));
+                tx.refuse(request, Refused::new(status, code, why).hint(hint.as_str()));
             }
-            tx.notify_agent_failure(agent_id, code, why, hint);
+            tx.notify_agent_failure(agent_id, code, why, &hint);
         }
     }
 }
