@@ -27,15 +27,18 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         HookKind::PromptSubmit => prompt(tx, &agent_id, event),
         HookKind::Stop if event.paused => pause(tx, &agent_id),
         HookKind::Stop => {
+            let in_handoff = is_in_handoff(tx, &agent_id);
             turn_end(tx, &agent_id, event);
             follow::facts(tx);
             context_usage::turn_ended(tx, &agent_id);
-            cli_limits::look(tx, &agent_id, LookCause::EndedWell, None);
+            cli_limits::look_after_turn(tx, &agent_id, LookCause::EndedWell, None, in_handoff);
         }
         HookKind::StopFailure => {
+            let in_handoff = is_in_handoff(tx, &agent_id);
             turn_end(tx, &agent_id, event);
             follow::facts(tx);
-            cli_limits::look(tx, &agent_id, LookCause::EndedOtherwise, event.message.as_deref());
+            let said = event.message.as_deref();
+            cli_limits::look_after_turn(tx, &agent_id, LookCause::EndedOtherwise, said, in_handoff);
         }
         HookKind::Interrupted => turn_end(tx, &agent_id, event),
         HookKind::Blocked => {
@@ -53,6 +56,10 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         }
         HookKind::SessionEnd => session_end(tx, &agent_id, event),
     }
+}
+
+fn is_in_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
+    tx.agent(agent_id).is_some_and(|agent| agent.handoff_id.is_some())
 }
 
 /// Finds the agent by the bound session, by the agent that is in the pane now, or by the id from the environment; never

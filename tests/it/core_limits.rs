@@ -8,7 +8,7 @@ use tasuki::core::decision::Decision;
 use tasuki::core::effect::{AutoHandoffCheck, Effect, EffectKey, LimitFound, Notice, Outcome};
 use tasuki::core::event::Event;
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
-use tasuki::core::id::AgentId;
+use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::pane::{PaneRef, ServerId};
 use tasuki::core::persona::{PersonaFacts, ProfileChoice};
 use tasuki::core::rows::agent::{Agent, AgentState, Primed, Purpose};
@@ -181,6 +181,23 @@ fn where_it_is_set_the_agent_continues_after_the_end_of_the_limit_and_is_told_so
     assert_eq!(world.resumes(), 1);
     world.core.pass(24 * 3_600_000);
     assert_eq!(world.resumes(), 0, "its time has passed, and it is not typed again");
+}
+
+#[test]
+fn an_agent_whose_handoff_comes_to_nothing_is_told_to_continue_all_the_same() {
+    let mut world = World::new(OnUsageLimit::Wait);
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    let handoff = HandoffId(uuid::Uuid::from_u128(9));
+    let agent = world.agent;
+    let set = move |world: &mut World, handoff| {
+        world.core.state.agents.get_mut(&agent).expect("an agent").handoff_id = handoff;
+    };
+    set(&mut world, Some(handoff));
+    world.core.pass(3 * 3_600_000);
+    assert_eq!(world.resumes(), 0, "its handoff runs");
+    set(&mut world, None);
+    world.core.pass(120_000);
+    assert_eq!(world.resumes(), 1);
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(crate) const REASON: &str = "usage_limit";
 /// How long after the end of a limit the agent is told to continue, in milliseconds: clocks differ, and a CLI may
 /// continue by itself (Claude Code 2.1.328 does so after 75 seconds).
 const AFTER_RESET_MS: i64 = 150_000;
+/// How long tasuki waits until it looks again whether a handoff or a shutdown has come to nothing, in milliseconds.
+const RESUME_AGAIN_MS: u64 = 60_000;
 /// How long a text may wait for the agent after the end of a limit, in milliseconds.
 const RESUME_WITHIN_MS: u64 = 10 * 60_000;
 /// How long a usage limit without a known end is taken to last, in milliseconds.
@@ -62,6 +64,22 @@ pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, cause: LookCause, said: 
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.limits.looking = Some(key);
         agent.limits.cause = cause;
+        agent.limits.in_handoff = agent.handoff_id.is_some();
+    }
+}
+
+/// Looks after a turn that has ended. If it was a turn within a handoff, its end may have failed the handoff, which has
+/// released the agent by now.
+pub(crate) fn look_after_turn(
+    tx: &mut Tx<'_>,
+    agent_id: &AgentId,
+    cause: LookCause,
+    said: Option<&str>,
+    was_in_handoff: bool,
+) {
+    look(tx, agent_id, cause, said);
+    if was_in_handoff && let Some(agent) = tx.agent_mut(agent_id) {
+        agent.limits.in_handoff = true;
     }
 }
 
@@ -137,7 +155,7 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
 fn act(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let Some(limited) = agent.limits.limited.clone() else { return };
-    let is_free = agent.handoff_id.is_none() && agent.recorded_in.is_none();
+    let is_free = agent.handoff_id.is_none() && agent.recorded_in.is_none() && !agent.limits.in_handoff;
     let policy = tx.state.settings.on_usage_limit;
     let follows = limited.kind == LimitKind::UsageLimit && is_free && !limited.on_screen;
     let policy = if follows { policy } else { OnUsageLimit::Tell };
@@ -163,11 +181,16 @@ fn wait(tx: &mut Tx<'_>, agent_id: &AgentId, limited: &Limited) {
 /// The limit has ended: the agent is told to continue, unless it has continued already or is being handed off. At a
 /// dialog nothing can be typed, so the operator is told.
 pub(crate) fn resume(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let waits = tx.state.settings.on_usage_limit == OnUsageLimit::Wait;
+    let (waits, now) = (tx.state.settings.on_usage_limit == OnUsageLimit::Wait, tx.now);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.limits.resume_at = None;
     let has_continued = agent.limits.limited.is_none() || agent.state == AgentState::Busy;
-    if !waits || has_continued || agent.handoff_id.is_some() || agent.shutdown.is_some() {
+    if !waits || has_continued {
+        return;
+    }
+    if agent.handoff_id.is_some() || agent.shutdown.is_some() {
+        // Both may still come to nothing, and the operator was told that the agent will continue.
+        agent.limits.resume_at = Some(Deadline::after(&now, RESUME_AGAIN_MS));
         return;
     }
     if agent.state == AgentState::Blocked {

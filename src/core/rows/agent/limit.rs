@@ -50,6 +50,9 @@ pub struct LimitWatch {
     pub limited: Option<Limited>,
     /// The effect that looks for a limit.
     pub looking: Option<EffectKey>,
+    /// The agent was in a handoff when this look began, or in the turn before it: what follows is the handoff's matter.
+    #[serde(default)]
+    pub in_handoff: bool,
     /// Why it looks.
     pub cause: LookCause,
     /// The effect that reads the persona's fallbacks.
