@@ -2,8 +2,14 @@
 
 use crate::support::flow_world::{FlowWorld, Instead, Turn, other, outgoing};
 use serde_json::{Value, json};
-use tasuki::core::effect::{Composed, DocumentRead, Outcome, Readiness, Started};
+use tasuki::contract::LimitKind;
+use tasuki::contract::document::DocumentCheck;
+use tasuki::core::effect::{Composed, DocumentRead, EffectKey, LimitFound, Outcome, Readiness, Started};
+use tasuki::core::id::HandoffId;
 use tasuki::core::pane::{Refusal, Typed};
+use tasuki::core::rows::agent::{AgentState, Owner, Primed, Start};
+use tasuki::core::settings::{NewSession, OnUsageLimit};
+use tasuki::core::time::Deadline;
 
 fn steps(world: &FlowWorld) -> Vec<&'static str> {
     world.handoff().steps.iter().map(|span| span.step.as_str()).collect()
@@ -277,4 +283,148 @@ fn an_abandoned_handoff_keeps_its_record_and_makes_room_for_another() {
     assert_eq!(world.ask("h3", &again)["status"], 200);
     let steps: Vec<&str> = world.state.handoffs.values().map(|handoff| handoff.step.as_str()).collect();
     assert!(steps.contains(&"done") && steps.contains(&"cancelled"), "{steps:?}");
+}
+
+/// A successor that a handoff has let go may have been handed off itself since then: that is no matter of this handoff.
+#[test]
+fn another_successor_may_be_chosen_whatever_has_become_of_the_first() {
+    let mut world = FlowWorld::new().at("briefing", unknown()).hand_off(&json!({}));
+    world.wait();
+    let first = world.handoff().successor_id.expect("a successor");
+    world.change(&first, |agent| agent.recorded_in = Some(HandoffId(uuid::Uuid::nil())));
+    let answer = world.ask_of_it("handoff_retry", &json!({"successor": "new"}));
+    assert_eq!((&answer["status"], world.step()), (&json!(200), "done"), "{answer}");
+    assert_eq!((world.handoff().former_successors.as_slice(), world.started.len()), ([first].as_slice(), 2));
+}
+
+/// To name the present successor again is no way around the question whether a text has arrived.
+#[test]
+fn the_same_successor_again_is_a_plain_retry() {
+    let mut world = FlowWorld::new().at("briefing", unknown()).hand_off(&json!({}));
+    world.wait();
+    let successor = world.handoff().successor_id.expect("a successor");
+    let answer = world.ask_of_it("handoff_retry", &json!({"successor": {"agent_id": successor}}));
+    assert_eq!(
+        (&answer["error"]["code"], world.texts(&successor).as_slice()),
+        (&json!("in_doubt"), ["priming"].as_slice())
+    );
+    let same = json!({"successor": {"agent_id": successor}, "assume": "delivered"});
+    assert_eq!((world.ask_of_it("handoff_retry", &same)["ok"].clone(), world.step()), (json!(true), "done"));
+    assert_eq!(world.texts(&successor), ["priming"], "it is not briefed again");
+}
+
+#[test]
+fn an_agent_is_not_ended_for_a_successor_that_is_dead() {
+    let mut world =
+        FlowWorld::new().turn("instruction", Turn::GoesOn).hand_off(&json!({"successor": {"agent_id": other()}}));
+    world.die(other());
+    world.end_turn(outgoing());
+    assert_eq!(world.failure(), Some(("ending", "successor_failed")), "{:?}", world.handoff());
+    assert!(world.agent_lives() && world.handoff().record.is_some() && world.errors.len() == 1);
+    let answer = world.ask_of_it("handoff_retry", &json!({"successor": "new"}));
+    assert_eq!((world.step(), world.texts(&outgoing())), ("done", vec!["instruction", "exit"]), "{answer}");
+}
+
+/// Two agents in one folder would change the same files.
+#[test]
+fn no_other_successor_starts_while_the_outgoing_process_may_run() {
+    let mut world = FlowWorld::new().turn("exit", Turn::GoesOn).hand_off(&json!({}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("ending", "did_not_exit")));
+    world.change(&outgoing(), |agent| agent.state = AgentState::Lost);
+    let mut world = world.at("await_death", Instead::Silence);
+    world.ask_of_it("handoff_retry", &json!({"successor": "new"}));
+    assert_eq!((world.step(), world.started.len()), ("ending", 0), "{:?}", world.handoff());
+    world.wait();
+    assert_eq!((world.failure(), world.started.len()), (Some(("ending", "did_not_exit")), 0));
+}
+
+/// A person asked for the repair, and nobody can know whether the agent was asked: a person decides.
+#[test]
+fn a_repair_that_may_not_have_been_asked_for_records_nothing() {
+    for (word, typed) in [("delivered", 0), ("not_delivered", 1)] {
+        let mut world = FlowWorld::new().hand_off(&json!({"review": true}));
+        assert_eq!((world.step(), world.handoff().examined.held_since.is_some()), ("checking", true));
+        // What a failed step leaves after the one repair that tasuki asks for by itself.
+        let examined = &mut world.state.handoffs.values_mut().next().expect("a handoff").examined;
+        (examined.review, examined.check, examined.reworks) = (false, DocumentCheck::Fix, 1);
+        let mut world = world.at("rework", unknown());
+        world.ask_of_it("handoff_rework", &json!({"note": "Name the branch."}));
+        world.wait();
+        assert_eq!(world.failure(), Some(("checking", "unconfirmed")), "{:?}", world.handoff());
+        assert!(world.agent_lives() && world.handoff().record.is_none());
+        assert_eq!(world.ask_of_it("handoff_retry", &json!({}))["error"]["code"], "in_doubt");
+        world.ask_of_it("handoff_retry", &json!({ "assume": word }));
+        let asked = world.typed.iter().filter(|(_, text)| *text == "rework").count();
+        assert_eq!((world.step(), asked), ("done", typed), "{word}: {:?}", world.handoff());
+    }
+}
+
+/// An agent that is still starting for somebody else is started on, whatever becomes of the handoff.
+#[test]
+fn a_handoff_that_lets_a_starting_agent_go_leaves_its_start_to_who_asked_for_it() {
+    let mut world = FlowWorld::new();
+    let deadline = Deadline::after(&world.now, 3_600_000);
+    world.change(&other(), |agent| {
+        agent.start = Some(Start::begun(Owner::Request("c1".parse().expect("an id")), EffectKey(900), deadline));
+        (agent.state, agent.primed) = (AgentState::Blocked, Primed::Never);
+    });
+    let mut world = world.hand_off(&json!({"successor": {"agent_id": other()}}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("starting", "successor_failed")), "{:?}", world.handoff());
+    world.ask_of_it("handoff_retry", &json!({"successor": "new"}));
+    assert_eq!(world.step(), "done");
+    assert!(world.agent(&other()).start.is_some(), "{:?}", world.agent(&other()));
+}
+
+/// Of an agent in a handoff the operator is only told: the handoff itself decides, and it can be retried.
+#[test]
+fn a_limit_that_fails_a_handoff_begins_no_second_one() {
+    let found = LimitFound {
+        kind: LimitKind::UsageLimit,
+        until_ms: None,
+        said: "You've hit your limit".to_owned(),
+        on_screen: false,
+    };
+    for (text, failure) in [("instruction", ("writing", "agent_failed")), ("priming", ("priming", "priming_failed"))] {
+        let limit = Instead::Outcome(Outcome::Limit(Some(found.clone())));
+        let mut world = FlowWorld::new().turn(text, Turn::Fails).at("read_limit", limit);
+        world.state.settings.on_usage_limit = OnUsageLimit::HandOff;
+        let mut world = world.hand_off(&json!({"focus": "the parser"}));
+        world.wait();
+        assert_eq!((world.state.handoffs.len(), world.failure()), (1, Some(failure)), "{:?}", world.state.handoffs);
+        assert!(world.state.agents.values().any(|agent| agent.limits.limited.is_some()), "it is known");
+        let assumed = world.ask_of_it("handoff_retry", &json!({"assume": "not_delivered"}));
+        world.wait();
+        assert_eq!(world.step(), "done", "{assumed}");
+    }
+}
+
+/// Whoever accepts a document has seen that text, and no other.
+#[test]
+fn a_text_that_took_the_accepted_ones_place_waits_for_the_person_again() {
+    let mut world = FlowWorld::new().hand_off(&json!({"review": true}));
+    let seen = world.document.clone();
+    let sha256 = tasuki::core::text::sha256(seen.as_bytes());
+    world.document = "# Work\n\nSomething else.\n".to_owned();
+    let mut world = world.at("read_document", read(DocumentRead::Whole { text: seen, sha256 }));
+    assert_eq!(world.ask_of_it("handoff_accept", &json!({}))["ok"], true);
+    assert_eq!(
+        (world.step(), world.handoff().examined.held_since.is_some()),
+        ("checking", true),
+        "{:?}",
+        world.handoff()
+    );
+    assert!(world.agent_lives() && world.handoff().record.is_none());
+    assert_eq!(world.ask_of_it("handoff_accept", &json!({}))["ok"], true);
+    assert_eq!((world.step(), world.handoff().record.is_some()), ("done", true));
+}
+
+#[test]
+fn an_agent_that_has_ended_begins_no_new_session() {
+    let failed = Started::Failed { why: "no such program".to_owned() };
+    let mut world = FlowWorld::new().at("start", started(failed)).hand_off(&json!({}));
+    world.state.settings.profiles.get_mut("demo").expect("a profile").new_session = Some(NewSession::Reported);
+    let answer = world.ask_of_it("handoff_retry", &json!({"successor": "same_pane"}));
+    assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(400), &json!("same_pane_unavailable")));
 }

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tasuki::core::decision::Cycle;
 use tasuki::core::effect::{
-    Composed, DocumentRead, Effect, EffectKey, EnvironmentSearch, Examination, Outcome, PersonaTexts, Readiness,
-    Started, SuccessorWindow,
+    AutoHandoffCheck, Composed, DocumentRead, Effect, EffectKey, EnvironmentSearch, Examination, Outcome, PersonaTexts,
+    Readiness, Started, SuccessorWindow,
 };
 use tasuki::core::event::{Event, Exit, IncomingRequest, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, Process, ServerId, Typed};
-use tasuki::core::persona::PersonaFacts;
+use tasuki::core::persona::{PersonaFacts, ProfileChoice};
 use tasuki::core::request;
 use tasuki::core::rows::agent::{Agent, AgentState, Primed, Purpose};
 use tasuki::core::rows::handoff::Handoff;
@@ -166,6 +166,17 @@ impl FlowWorld {
         &self.state.agents[id]
     }
 
+    /// Changes an agent's row as something that this world does not show would.
+    pub(crate) fn change(&mut self, id: &AgentId, change: impl FnOnce(&mut Agent)) {
+        change(self.state.agents.get_mut(id).expect("it is there"));
+    }
+
+    /// The agent's turn ends well.
+    pub(crate) fn end_turn(&mut self, id: AgentId) {
+        self.hear(id, HookKind::Stop, None);
+        self.run();
+    }
+
     /// Whether the outgoing agent lives.
     pub(crate) fn agent_lives(&self) -> bool {
         self.state.agents.get(&outgoing()).is_some_and(|agent| agent.state.is_live())
@@ -309,6 +320,12 @@ impl FlowWorld {
                 })
             }
             Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => Outcome::Readiness(Readiness::Ready),
+            Effect::CheckAutoHandoff { .. } => {
+                let other = ProfileChoice { profile: "demo".to_owned(), model: Some("small".to_owned()) };
+                let persona =
+                    PersonaFacts { exists: true, has_skill: true, fallbacks: vec![other], ..PersonaFacts::default() };
+                Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers: Some(0), persona }))
+            }
             Effect::ReadContextUsage { .. } => Outcome::ContextUsage(None),
             Effect::ReadLimit { .. } => Outcome::Limit(None),
             _ => Outcome::Done,

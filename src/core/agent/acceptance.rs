@@ -96,15 +96,15 @@ pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<Strin
     let path = agent.transcript_path.clone().filter(|_| proves && !turn_was_open);
     let (profile, delivery_id) = (agent.profile.clone(), typing.delivery_id.clone());
     let (before, now) = (typing.deadline, tx.now);
+    // Never later than the text's own limit, with which its step may end.
+    let within = |ms: u64| if before.remaining_ms(&now) > ms { Deadline::after(&now, ms) } else { before };
     // `path`: the transcript that will prove the text, if there is one.
     let (phase, deadline) = match (path, remark) {
         (None, None) => return finish(tx, agent_id, &DeliveryResult::Delivered(None)),
-        (None, Some(remark)) => (Phase::Merged { remark }, Deadline::after(&now, CALM_MS)),
+        (None, Some(remark)) => (Phase::Merged { remark }, within(CALM_MS)),
         (Some(path), remark) => {
             let await_prompt = Effect::AwaitPrompt { agent_id: *agent_id, profile, path, delivery_id };
-            let has_longer = before.remaining_ms(&now) > TAKEN_MS;
-            let deadline = if has_longer { Deadline::after(&now, TAKEN_MS) } else { before };
-            (Phase::Reported { effect: tx.effect_of(agent_id, await_prompt), remark }, deadline)
+            (Phase::Reported { effect: tx.effect_of(agent_id, await_prompt), remark }, within(TAKEN_MS))
         }
     };
     let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.as_mut()) else { return };

@@ -27,16 +27,9 @@ pub(crate) fn bind_agents_and_clear_error(tx: &mut Tx<'_>, id: HandoffId) -> Res
 pub(crate) fn bind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
-    let taken = |agent_id: &AgentId| {
-        tx.agent(agent_id).is_some_and(|agent| {
-            agent.handoff_id.is_some_and(|other| other != id) || agent.recorded_in.is_some_and(|other| other != id)
-        })
-    };
-    if taken(&agent_id) || successor_id.as_ref().is_some_and(taken) {
-        return Err(Refused::new(409, "handoff_in_progress", "Another handoff of this agent is in progress"));
-    }
-    if tx.agent(&agent_id).is_some_and(|agent| agent.shutdown.is_some()) {
-        return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
+    check_free(tx, id, &agent_id)?;
+    if successor_id.is_some_and(|successor_id| is_in_another(tx, id, &successor_id)) {
+        return Err(in_another());
     }
     for agent_id in [Some(agent_id), successor_id].into_iter().flatten() {
         if let Some(agent) = tx.agent_mut(&agent_id) {
@@ -44,6 +37,26 @@ pub(crate) fn bind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused>
         }
     }
     Ok(())
+}
+
+/// Refuses if the outgoing agent is in another handoff, or is being shut down.
+pub(crate) fn check_free(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> Result<(), Refused> {
+    if is_in_another(tx, id, agent_id) {
+        return Err(in_another());
+    }
+    if tx.agent(agent_id).is_some_and(|agent| agent.shutdown.is_some()) {
+        return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
+    }
+    Ok(())
+}
+
+fn is_in_another(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> bool {
+    let is_other = |handoff: Option<HandoffId>| handoff.is_some_and(|other| other != id);
+    tx.agent(agent_id).is_some_and(|agent| is_other(agent.handoff_id) || is_other(agent.recorded_in))
+}
+
+fn in_another() -> Refused {
+    Refused::new(409, "handoff_in_progress", "Another handoff of this agent is in progress")
 }
 
 /// The handoff is over: releases both agents and the work items that it holds, and removes the store's copy of the

@@ -4,7 +4,6 @@ use super::next::Next;
 use super::row::{already_ended_refusal, find};
 use super::{agents, authors, driver, reader, steps, successors};
 use crate::contract::reply::HandoffReply;
-use crate::core::agent::exit;
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::persona::ProfileChoice;
 use crate::core::reply::{Refused, Reply};
@@ -58,7 +57,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
         agent.recorded_in = None;
     }
     if let Some(successor_id) = successor_id {
-        exit::abandon_start(tx, &successor_id);
+        successors::abandon_start(tx, id, &successor_id);
     }
     tx.answer(request, Reply::ok(&HandoffReply::new(&id, Step::Cancelled.as_str())));
 }
@@ -169,7 +168,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
     if matches!(handoff.stay.reading, Some(ReadReason::Accepted(_))) {
         return Err(Refused::new(409, "already_accepted", "tasuki is already accepting the document"));
     }
-    let other = asked.other_successor();
+    let other = other_successor(asked, handoff);
     if let Some(successor) = &other {
         if !error.step.is_after_record() {
             return Err(Refused::bad(
@@ -222,18 +221,33 @@ fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
 }
 
 fn run_retry(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(), Refused> {
-    let Some(error) = tx.handoff(&id).and_then(|handoff| handoff.error.clone()) else { return Ok(()) };
-    agents::bind_agents_and_clear_error(tx, id)?;
+    let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
+    let Some(error) = handoff.error.clone() else { return Ok(()) };
     // An assumption counts only if it is unknown whether the text arrived.
     let assume = asked.assume.filter(|_| driver::leaves_doubt(&error));
-    if let Some(successor) = asked.other_successor() {
-        let chosen = tx.handoff(&id).map(|handoff| choice_of_retry(tx, asked, &successor, handoff)).transpose()?;
-        change_successor(tx, id, &successor, chosen.flatten());
+    if let Some(successor) = other_successor(asked, handoff) {
+        let chosen = choice_of_retry(tx, asked, &successor, handoff)?;
+        agents::check_free(tx, id, &handoff.agent_id)?;
+        // The former one may be in another handoff by now: it is let go before both agents are bound.
+        change_successor(tx, id, &successor, chosen);
+        agents::bind_agents_and_clear_error(tx, id)?;
+        enter_with_successor(tx, id);
         return Ok(());
     }
+    agents::bind_agents_and_clear_error(tx, id)?;
     successors::let_go_if_gone(tx, id, &error);
     driver::retry(tx, id, error.step, assume);
     Ok(())
+}
+
+/// The other successor that a retry names; none if it names the present one.
+fn other_successor(asked: &RetryRequest, handoff: &Handoff) -> Option<Successor> {
+    let present = handoff.successor_id.map(|id| id.to_string());
+    let is_present = |successor: &Successor| match successor {
+        Successor::Existing { agent_id } => present.as_deref() == Some(agent_id.as_str()),
+        Successor::New | Successor::SamePane => false,
+    };
+    asked.other_successor().filter(|successor| !is_present(successor))
 }
 
 /// What the other successor of a retry is started with; none: as it was before.
@@ -254,7 +268,7 @@ fn choice_of_retry(
     successors::choice(tx, successor, (profile.or(before), model), outgoing, &[]).map(Some)
 }
 
-/// Continues with another successor, also in later retries.
+/// Takes another successor, also for later retries.
 fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor, choice: Option<ProfileChoice>) {
     successors::let_go(tx, id);
     if let Some(handoff) = tx.handoff_mut(&id) {
@@ -268,7 +282,12 @@ fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor, choic
     {
         successors::bind_successor(tx, id, agent_id);
     }
+}
+
+/// Continues with the successor that was taken. If the outgoing agent has only lost its pane, its process may still run:
+/// the step `ending` waits for its end.
+fn enter_with_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let outgoing = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
-    let lives = outgoing.is_some_and(|agent| agent.state.is_live());
-    driver::enter(tx, id, if lives { Step::Ending } else { Step::Starting });
+    let has_ended = outgoing.is_none_or(|agent| agent.state == AgentState::Ended);
+    driver::enter(tx, id, if has_ended { Step::Starting } else { Step::Ending });
 }

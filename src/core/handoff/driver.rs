@@ -101,6 +101,10 @@ pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
     if !handoff.stay.deferred {
         return ask_step(tx, id, |step, tx| step.run_ready(tx, id));
     }
+    // What a person accepts is not to change under their hands.
+    if handoff.stay.reading.is_some() {
+        return;
+    }
     let agent = steps::of(handoff.step).types_to(handoff).and_then(|id| tx.agent(&id));
     if agent.is_some_and(|agent| agent.typing.is_none() && agent.state == AgentState::Idle) {
         if let Some(handoff) = tx.handoff_mut(&id) {

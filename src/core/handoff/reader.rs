@@ -183,6 +183,8 @@ fn document_read(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: Do
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     if handoff.examined.sha256.as_ref() != Some(&whole.sha256) {
         handoff.examined.environment = EnvironmentSearch::NotDone;
+        // A person has accepted another text.
+        handoff.examined.accepted = false;
     }
     handoff.examined.sha256 = Some(whole.sha256.clone());
     handoff.examined.last_read_text = Some(whole.text.clone());

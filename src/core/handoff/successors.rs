@@ -158,8 +158,17 @@ pub(super) fn release_unless_adoptable(tx: &mut Tx<'_>, id: HandoffId) {
 /// Lets the successor go: gives up its start, and releases it, so that another can be chosen or started.
 pub(super) fn let_go(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(former) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else { return };
-    exit::abandon_start(tx, &former);
+    abandon_start(tx, id, &former);
     release(tx, id);
+}
+
+/// Gives up the successor's start, unless somebody else has asked for it: an agent that runs already may still be
+/// starting for an `agent_create`.
+pub(super) fn abandon_start(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) {
+    let start = tx.agent(successor_id).and_then(|agent| agent.start.as_ref());
+    if start.is_none_or(|start| start.owner == Owner::Handoff(id)) {
+        exit::abandon_start(tx, successor_id);
+    }
 }
 
 /// Releases the successor. Its id is kept in `former_successors`.

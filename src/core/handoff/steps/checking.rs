@@ -27,7 +27,11 @@ use serde_json::json;
 /// milliseconds.
 const READING_MS: u64 = 60_000;
 /// The hint where the document may be taken as it is.
-const HINT_ACCEPT: &str = "if the document is good: tasuki accept HANDOFF; otherwise: tasuki retry HANDOFF";
+const HINT_ACCEPT: &str = "if the document is good: tasuki accept HANDOFF; otherwise: tasuki rework HANDOFF --note TEXT, or \
+                           tasuki abandon HANDOFF; a retry takes the document as it is";
+/// The same if nobody is left who could repair the document.
+const HINT_ALONE: &str = "if the document is good: tasuki accept HANDOFF; otherwise repair the file yourself before that, or: \
+                          tasuki abandon HANDOFF";
 
 pub(crate) struct Checking;
 
@@ -56,12 +60,17 @@ impl StepHandler for Checking {
         }
     }
 
-    fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
+    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next {
+        if assume == Some(Assume::Delivered)
+            && let Some(handoff) = tx.handoff_mut(&id)
+        {
+            handoff.examined.note = None;
+        }
         Next::Retry(Step::Checking)
     }
 
-    fn leaves_doubt(&self, _code: &str) -> bool {
-        false
+    fn leaves_doubt(&self, code: &str) -> bool {
+        code == "unconfirmed"
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
@@ -236,6 +245,11 @@ fn rework_verdict(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, result: &D
             let message = reason.told("The agent could not be asked to repair its document");
             return Next::fail("not_delivered", message, reason.hint());
         }
+        DeliveryResult::Unconfirmed(reason) if awaits_repair(tx, id) => {
+            let message = format!("It is not known whether the agent was asked to repair its document ({reason})");
+            let hint = "look at the agent's pane, then retry with assume delivered or not_delivered";
+            return Next::fail("unconfirmed", message, hint);
+        }
         DeliveryResult::Refused(reason) => reason.told("it could not be asked"),
         DeliveryResult::Unconfirmed(reason) => format!("it is not known whether it was asked ({reason})"),
     };
@@ -276,7 +290,7 @@ fn author_ended(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
     match ended_agent(tx, id, fact).filter(|ended| ended.is_outgoing && waits) {
         Some(ended) => {
             let code = if ended.is_lost { "pane_gone" } else { "agent_ended" };
-            Next::fail(code, "The agent has ended before it had repaired its document", HINT_ACCEPT)
+            Next::fail(code, "The agent has ended before it had repaired its document", HINT_ALONE)
         }
         None => Next::Stay,
     }

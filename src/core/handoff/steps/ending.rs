@@ -30,6 +30,13 @@ impl StepHandler for Ending {
         let Some(agent) = tx.agent(&handoff.agent_id) else { return Next::Stay };
         match (agent.state, agent.pane) {
             (AgentState::Ended, _) => Next::Enter(Step::Starting),
+            // Nobody would be left to take over.
+            _ if has_dead_successor(tx, handoff) => {
+                let message = "The successor has ended, so tasuki has not ended the outgoing agent";
+                let hint =
+                    "document and record are kept; start another successor: tasuki retry HANDOFF --successor new";
+                Next::fail("successor_failed", message, hint)
+            }
             // Nothing can be typed without a pane: wait for the end of the agent's process, if the process is known.
             (AgentState::Lost, _) | (_, None) => await_death(tx, id),
             // Only a successor in a new window needs the tmux session.
@@ -102,6 +109,13 @@ impl StepHandler for Ending {
         };
         Next::fail("did_not_exit", message, "end the agent yourself, then retry; the record is kept")
     }
+}
+
+/// Whether the agent that was to take over, which ran before, has ended.
+fn has_dead_successor(tx: &Tx<'_>, handoff: &Handoff) -> bool {
+    let is_existing = matches!(handoff.successor, Successor::Existing { .. });
+    let successor = handoff.successor_id.and_then(|id| tx.agent(&id));
+    is_existing && !successor.is_some_and(|agent| agent.state.is_live() && !agent.is_known_dead())
 }
 
 /// The outgoing agent's pane is gone: waits until its process is dead, if the process is known.

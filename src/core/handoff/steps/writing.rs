@@ -54,7 +54,8 @@ impl StepHandler for Writing {
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let later = Deadline::after(&tx.now, READING_MS);
         let Some(handoff) = tx.handoff_mut(&id).filter(|handoff| handoff.stay.reading.is_some()) else {
-            let hint = "if the document is good: tasuki accept HANDOFF; otherwise: tasuki retry HANDOFF";
+            let hint = "if the document is good: tasuki accept HANDOFF; tasuki retry HANDOFF takes a document that is there, too, \
+                        and otherwise instructs the agent again";
             return Next::fail("stop_never_came", "The agent did not end its turn in time", hint);
         };
         handoff.stay.deadline = Some(later);
