@@ -175,7 +175,7 @@ fn occupant(tx: &Tx<'_>, facts: &PaneFacts) -> Option<AgentId> {
         tx.agent(id).is_some_and(|agent| {
             // An agent that registered while tmux did not answer has no pane yet.
             let is_without_pane = agent.pane.is_none() && agent.start.is_none() && facts.agent_id == Some(*id);
-            agent.state.is_live() && !agent.is_known_dead() && (agent.pane == Some(facts.pane) || is_without_pane)
+            agent.is_alive() && (agent.pane == Some(facts.pane) || is_without_pane)
         })
     };
     tx.agent_ids().into_iter().find(|id| lives_there(id))

@@ -14,6 +14,9 @@ use crate::core::tx::Tx;
 /// The hint for a handoff whose successor has ended.
 pub(super) const HINT_ANOTHER_SUCCESSOR: &str =
     "document and record are kept; to start another successor: tasuki retry HANDOFF";
+/// The hint if a plain retry would find nobody to take over.
+pub(super) const HINT_NEW_SUCCESSOR: &str =
+    "document and record are kept; start another successor: tasuki retry HANDOFF --successor new";
 
 /// A step of a handoff: what it does when something happens, and what follows. Most default methods do nothing.
 pub(super) trait StepHandler {

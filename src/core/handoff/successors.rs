@@ -134,7 +134,7 @@ pub(super) fn let_go_if_gone(tx: &mut Tx<'_>, id: HandoffId, error: &HandoffErro
 pub(super) fn to_retry_with(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     match successor {
-        Some(agent) if agent.state.is_live() && !agent.is_known_dead() => Ok(agent.agent_id),
+        Some(agent) if agent.is_alive() => Ok(agent.agent_id),
         _ => {
             let_go(tx, id);
             Err(Next::Enter(Step::Starting))
@@ -148,7 +148,7 @@ pub(super) fn release_unless_adoptable(tx: &mut Tx<'_>, id: HandoffId) {
     let server = tx.state.server;
     let can_be_adopted = |agent: &Agent| {
         let agent_server = agent.pane.map(|pane| pane.server).or(agent.start_server);
-        agent.state.is_live() && !agent.is_known_dead() && agent_server == server
+        agent.is_alive() && agent_server == server
     };
     if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
         let_go(tx, id);

@@ -320,6 +320,12 @@ impl Agent {
             && !matches!(self.primed, Primed::Reading { .. })
     }
 
+    /// It lives, as far as tasuki knows: its process was not seen to end.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.state.is_live() && !self.is_known_dead()
+    }
+
     /// Its process is dead, and nothing but the last of its hooks is waited for.
     #[must_use]
     pub fn is_known_dead(&self) -> bool {

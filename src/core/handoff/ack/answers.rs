@@ -32,7 +32,7 @@ fn resume(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
         return Err(Refused::no_tmux());
     }
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
-    if !successor.is_some_and(|agent: &Agent| agent.state.is_live() && !agent.is_known_dead()) {
+    if !successor.is_some_and(|agent: &Agent| agent.is_alive()) {
         let hint = "start another successor: tasuki retry HANDOFF --successor new";
         return Err(Refused::new(409, "successor_ended", "The successor that asked has ended").hint(hint));
     }

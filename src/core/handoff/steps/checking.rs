@@ -233,15 +233,11 @@ fn rework_verdict(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, result: &D
         }
         DeliveryResult::Refused(Refusal::Busy) => {
             tx.set_state(agent_id, AgentState::Busy);
-            if let Some(handoff) = tx.handoff_mut(&id) {
-                handoff.examined.reworks = handoff.examined.reworks.saturating_sub(1);
-            }
+            was_not_asked(tx, id);
             return Next::Defer;
         }
         DeliveryResult::Refused(reason) if awaits_repair(tx, id) => {
-            if let Some(handoff) = tx.handoff_mut(&id) {
-                handoff.examined.reworks = handoff.examined.reworks.saturating_sub(1);
-            }
+            was_not_asked(tx, id);
             let message = reason.told("The agent could not be asked to repair its document");
             return Next::fail("not_delivered", message, reason.hint());
         }
@@ -259,6 +255,13 @@ fn rework_verdict(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, result: &D
         handoff.stay.checking = Some(CheckPhase::AwaitingIdle);
     }
     Checking.run_ready(tx, id)
+}
+
+/// Nothing was typed, so this rework does not count.
+fn was_not_asked(tx: &mut Tx<'_>, id: HandoffId) {
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.examined.reworks = handoff.examined.reworks.saturating_sub(1);
+    }
 }
 
 /// Whether a person has asked for the repair, and nothing holds the document until a person accepts it: then it must not

@@ -5,7 +5,7 @@ use crate::contract::handoff::Author;
 use crate::core::agent::{cli_limits, exit, typing};
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{DeliveryResult, Fact};
-use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
+use crate::core::handoff::handler::{EndedAgent, HINT_NEW_SUCCESSOR, StepHandler, ended_agent};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{in_place, row};
 use crate::core::id::{AgentId, HandoffId};
@@ -33,9 +33,7 @@ impl StepHandler for Ending {
             // Nobody would be left to take over.
             _ if has_dead_successor(tx, handoff) => {
                 let message = "The successor has ended, so tasuki has not ended the outgoing agent";
-                let hint =
-                    "document and record are kept; start another successor: tasuki retry HANDOFF --successor new";
-                Next::fail("successor_failed", message, hint)
+                Next::fail("successor_failed", message, HINT_NEW_SUCCESSOR)
             }
             // Nothing can be typed without a pane: wait for the end of the agent's process, if the process is known.
             (AgentState::Lost, _) | (_, None) => await_death(tx, id),
@@ -115,7 +113,7 @@ impl StepHandler for Ending {
 fn has_dead_successor(tx: &Tx<'_>, handoff: &Handoff) -> bool {
     let is_existing = matches!(handoff.successor, Successor::Existing { .. });
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id));
-    is_existing && !successor.is_some_and(|agent| agent.state.is_live() && !agent.is_known_dead())
+    is_existing && !successor.is_some_and(Agent::is_alive)
 }
 
 /// The outgoing agent's pane is gone: waits until its process is dead, if the process is known.

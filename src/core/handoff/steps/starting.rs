@@ -2,7 +2,7 @@
 
 use crate::core::agent::start;
 use crate::core::fact::Fact;
-use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
+use crate::core::handoff::handler::{EndedAgent, HINT_NEW_SUCCESSOR, StepHandler, ended_agent};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{agents, row, successors};
 use crate::core::id::{AgentId, HandoffId};
@@ -28,9 +28,8 @@ impl StepHandler for Starting {
             }
             (_, Some(_)) | (Successor::New, None) => start_or_look(tx, id),
             (Successor::SamePane | Successor::Existing { .. }, None) => {
-                let hint =
-                    "document and record are kept; start another successor: tasuki retry HANDOFF --successor new";
-                return Next::fail("successor_failed", "There is no successor left to take over", hint);
+                let message = "There is no successor left to take over";
+                return Next::fail("successor_failed", message, HINT_NEW_SUCCESSOR);
             }
         }
         Next::Stay
@@ -67,7 +66,7 @@ impl StepHandler for Starting {
 /// Continues with a successor that was started early: it is ready, or is waited for, or is looked for as by a retry.
 fn continue_early(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) -> Next {
     let Some(agent) = tx.agent(successor_id) else { return Next::Stay };
-    let is_alive = agent.state.is_live() && !agent.is_known_dead();
+    let is_alive = agent.is_alive();
     if is_alive && agent.start.is_some() {
         return Next::Stay;
     }
@@ -122,9 +121,7 @@ fn failed(tx: &Tx<'_>, id: HandoffId, code: &str, why: &str) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let hint = match &handoff.successor {
         // An agent that tasuki did not start is not started again.
-        Successor::Existing { .. } => {
-            "document and record are kept; start another successor: tasuki retry HANDOFF --successor new"
-        }
+        Successor::Existing { .. } => HINT_NEW_SUCCESSOR,
         Successor::New | Successor::SamePane => {
             "document and record are kept; fix the cause, then: tasuki retry HANDOFF"
         }
