@@ -30,6 +30,8 @@ mod stage_files;
 #[allow(dead_code, reason = "as above")]
 #[path = "../support/stage_hostile.rs"]
 mod stage_hostile;
+#[path = "../support/steps.rs"]
+mod steps;
 #[path = "../support/tally.rs"]
 mod tally;
 

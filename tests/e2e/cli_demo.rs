@@ -1,6 +1,7 @@
 //! The demo leaves nothing behind, however it ends.
 
 use super::support::processes::{bearing, words};
+use super::support::steps::STEPS;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -100,18 +101,7 @@ fn the_demo_shows_a_whole_handoff_and_leaves_nothing_behind() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}{errors}");
-    for step in [
-        "waiting",
-        "instructing",
-        "writing",
-        "checking",
-        "recording",
-        "ending",
-        "starting",
-        "priming",
-        "briefing",
-        "reading",
-    ] {
+    for step in STEPS.iter().filter(|step| **step != "done") {
         let line = said.lines().find(|line| line.trim_start().starts_with(step));
         assert!(line.is_some_and(|line| line.contains(" s")), "{step} with its time:\n{said}");
     }

@@ -1,8 +1,8 @@
 //! Documents are held against the world while their author still lives.
 
 use super::support::stage::Stage;
-use super::support::stage_checks::STEPS;
 use super::support::stage_files::{holding_keys, planted_keys};
+use super::support::steps::STEPS;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};

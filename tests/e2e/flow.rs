@@ -2,8 +2,8 @@
 //! agents.
 
 use super::support::stage::Stage;
-use super::support::stage_checks::STEPS;
 use super::support::stage_files::{delivery_ids, read_json};
+use super::support::steps::STEPS;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fs;

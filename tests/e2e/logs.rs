@@ -3,7 +3,7 @@
 
 use super::support::small_disk::{SmallDisk, has_mounts_of_its_own};
 use super::support::stage::{PATIENCE, Stage};
-use super::support::stage_checks::STEPS;
+use super::support::steps::STEPS;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use super::flow::external;
 use super::support::schema::{faults, of};
 use super::support::server::{Server, has_curl};
 use super::support::stage::Stage;
-use super::support::stage_checks::STEPS;
+use super::support::steps::STEPS;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 

@@ -40,6 +40,8 @@ pub(crate) mod stage_files;
 pub(crate) mod stage_hostile;
 #[path = "../support/stage_work.rs"]
 pub(crate) mod stage_work;
+#[path = "../support/steps.rs"]
+pub(crate) mod steps;
 #[path = "../support/strace.rs"]
 pub(crate) mod strace;
 #[path = "../support/tally.rs"]

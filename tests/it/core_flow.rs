@@ -1,6 +1,7 @@
 //! Whole handoffs, decided without a machine: each step's good end and its failures, and what a retry repeats.
 
 use crate::support::flow_world::{FlowWorld, Instead, Turn, other, outgoing};
+use crate::support::steps::STEPS;
 use serde_json::{Value, json};
 use tasuki::contract::LimitKind;
 use tasuki::contract::document::DocumentCheck;
@@ -39,20 +40,7 @@ fn seen(readiness: Readiness) -> Instead {
 fn all_goes_well() {
     let world = FlowWorld::new().hand_off(&json!({}));
     assert_eq!(world.step(), "done", "{:?}", world.handoff());
-    let passed = [
-        "waiting",
-        "instructing",
-        "writing",
-        "checking",
-        "recording",
-        "ending",
-        "starting",
-        "priming",
-        "briefing",
-        "reading",
-        "done",
-    ];
-    assert_eq!(steps(&world), passed);
+    assert_eq!(steps(&world), STEPS);
     let successor = world.handoff().successor_id.expect("a successor");
     assert_eq!(world.texts(&outgoing()), ["instruction", "exit"]);
     assert_eq!(world.texts(&successor), ["priming", "briefing"]);
@@ -281,7 +269,7 @@ fn an_abandoned_handoff_keeps_its_record_and_makes_room_for_another() {
     assert_eq!(world.ask_of_it("handoff_abandon", &json!({}))["status"], 200);
     assert!(world.handoff().record.is_some() && world.step() == "cancelled");
     assert_eq!(world.ask("h3", &again)["status"], 200);
-    let steps: Vec<&str> = world.state.handoffs.values().map(|handoff| handoff.step.as_str()).collect();
+    let steps: Vec<&str> = world.core.state.handoffs.values().map(|handoff| handoff.step.as_str()).collect();
     assert!(steps.contains(&"done") && steps.contains(&"cancelled"), "{steps:?}");
 }
 
@@ -346,7 +334,7 @@ fn a_repair_that_may_not_have_been_asked_for_records_nothing() {
         let mut world = FlowWorld::new().hand_off(&json!({"review": true}));
         assert_eq!((world.step(), world.handoff().examined.held_since.is_some()), ("checking", true));
         // What a failed step leaves after the one repair that tasuki asks for by itself.
-        let examined = &mut world.state.handoffs.values_mut().next().expect("a handoff").examined;
+        let examined = &mut world.core.state.handoffs.values_mut().next().expect("a handoff").examined;
         (examined.review, examined.check, examined.reworks) = (false, DocumentCheck::Fix, 1);
         let mut world = world.at("rework", unknown());
         world.ask_of_it("handoff_rework", &json!({"note": "Name the branch."}));
@@ -364,7 +352,7 @@ fn a_repair_that_may_not_have_been_asked_for_records_nothing() {
 #[test]
 fn a_handoff_that_lets_a_starting_agent_go_leaves_its_start_to_who_asked_for_it() {
     let mut world = FlowWorld::new();
-    let deadline = Deadline::after(&world.now, 3_600_000);
+    let deadline = Deadline::after(&world.core.now, 3_600_000);
     world.change(&other(), |agent| {
         agent.start = Some(Start::begun(Owner::Request("c1".parse().expect("an id")), EffectKey(900), deadline));
         (agent.state, agent.primed) = (AgentState::Blocked, Primed::Never);
@@ -389,11 +377,16 @@ fn a_limit_that_fails_a_handoff_begins_no_second_one() {
     for (text, failure) in [("instruction", ("writing", "agent_failed")), ("priming", ("priming", "priming_failed"))] {
         let limit = Instead::Outcome(Outcome::Limit(Some(found.clone())));
         let mut world = FlowWorld::new().turn(text, Turn::Fails).at("read_limit", limit);
-        world.state.settings.on_usage_limit = OnUsageLimit::HandOff;
+        world.core.state.settings.on_usage_limit = OnUsageLimit::HandOff;
         let mut world = world.hand_off(&json!({"focus": "the parser"}));
         world.wait();
-        assert_eq!((world.state.handoffs.len(), world.failure()), (1, Some(failure)), "{:?}", world.state.handoffs);
-        assert!(world.state.agents.values().any(|agent| agent.limits.limited.is_some()), "it is known");
+        assert_eq!(
+            (world.core.state.handoffs.len(), world.failure()),
+            (1, Some(failure)),
+            "{:?}",
+            world.core.state.handoffs
+        );
+        assert!(world.core.state.agents.values().any(|agent| agent.limits.limited.is_some()), "it is known");
         let assumed = world.ask_of_it("handoff_retry", &json!({"assume": "not_delivered"}));
         world.wait();
         assert_eq!(world.step(), "done", "{assumed}");
@@ -424,7 +417,7 @@ fn a_text_that_took_the_accepted_ones_place_waits_for_the_person_again() {
 fn an_agent_that_has_ended_begins_no_new_session() {
     let failed = Started::Failed { why: "no such program".to_owned() };
     let mut world = FlowWorld::new().at("start", started(failed)).hand_off(&json!({}));
-    world.state.settings.profiles.get_mut("demo").expect("a profile").new_session = Some(NewSession::Reported);
+    world.core.state.settings.profiles.get_mut("demo").expect("a profile").new_session = Some(NewSession::Reported);
     let answer = world.ask_of_it("handoff_retry", &json!({"successor": "same_pane"}));
     assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(400), &json!("same_pane_unavailable")));
 }

@@ -34,5 +34,7 @@ pub(crate) mod schema;
 pub(crate) mod service_user;
 #[path = "../support/sources.rs"]
 pub(crate) mod sources;
+#[path = "../support/steps.rs"]
+pub(crate) mod steps;
 #[path = "../support/tally.rs"]
 pub(crate) mod tally;

@@ -17,7 +17,7 @@ pub(crate) struct Decided {
     pub(crate) now: Now,
     /// What is known of the persona `dev`.
     pub(crate) persona: PersonaFacts,
-    turns: u8,
+    decisions: u64,
 }
 
 impl Decided {
@@ -27,21 +27,27 @@ impl Decided {
         let agents = agents.into_iter().map(|agent| (agent.agent_id, agent)).collect();
         let state = State { agents, server: Some(server), settings, ..State::default() };
         let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-        Decided { state, persona, now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 }, turns: 0 }
+        Decided { state, persona, now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 }, decisions: 0 }
     }
 
     pub(crate) fn decide(&mut self, event: Event) -> Decision {
-        self.turns += 1;
-        let decision = tasuki::core::decide(&self.state, event, &Cycle { now: self.now, entropy: [self.turns; 32] });
+        self.decisions += 1;
+        let mut entropy = [0; 32];
+        entropy[..8].copy_from_slice(&self.decisions.to_le_bytes());
+        let decision = tasuki::core::decide(&self.state, event, &Cycle { now: self.now, entropy });
         self.state.apply(&decision);
         decision
     }
 
     /// A request arrives, in a home with a persona `dev`; the decision has its answer, if that comes at once.
     pub(crate) fn ask(&mut self, id: &str, request: &Value) -> Decision {
-        let persona = self.persona.clone();
-        let dev = "dev".parse().expect("a slug");
-        let facts = RequestFacts { persona: Some((dev, persona)), ..RequestFacts::default() };
+        self.ask_with(id, request, RequestFacts::default())
+    }
+
+    /// The same, with what the intake knows of the request besides the persona.
+    pub(crate) fn ask_with(&mut self, id: &str, request: &Value, facts: RequestFacts) -> Decision {
+        let persona = Some(("dev".parse().expect("a slug"), self.persona.clone()));
+        let facts = RequestFacts { persona, ..facts };
         let read = request::read(request.to_string().as_bytes());
         let arrived = IncomingRequest { id: id.parse().expect("an id"), sha256: String::new(), read, facts };
         self.decide(Event::Request(Box::new(arrived)))

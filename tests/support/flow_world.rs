@@ -2,23 +2,21 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tasuki::core::decision::Cycle;
+use tasuki::core::decision::Decision;
 use tasuki::core::effect::{
     AutoHandoffCheck, Composed, DocumentRead, Effect, EffectKey, EnvironmentSearch, Examination, Outcome, PersonaTexts,
     Readiness, Started, SuccessorWindow,
 };
-use tasuki::core::event::{Event, Exit, IncomingRequest, RequestFacts};
+use tasuki::core::event::{Event, Exit, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, Process, ServerId, Typed};
 use tasuki::core::persona::{PersonaFacts, ProfileChoice};
-use tasuki::core::request;
 use tasuki::core::rows::agent::{Agent, AgentState, Primed, Purpose};
 use tasuki::core::rows::handoff::Handoff;
-use tasuki::core::settings::{ProfileFacts, Settings};
-use tasuki::core::state::State;
-use tasuki::core::time::Now;
+use tasuki::core::settings::ProfileFacts;
 
+use super::decided::Decided;
 use super::facts::demo_facts;
 
 const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
@@ -45,14 +43,13 @@ pub(crate) enum Turn {
 
 /// A home with two idle agents of the persona `dev`, of which the first is handed off.
 pub(crate) struct FlowWorld {
-    pub(crate) state: State,
-    pub(crate) now: Now,
+    pub(crate) core: Decided,
     pub(crate) document: String,
     /// By the name of an effect, or of the text that is typed: see [`FlowWorld::moment`].
     instead: BTreeMap<&'static str, Instead>,
     turns: BTreeMap<&'static str, Turn>,
     silent: Vec<EffectKey>,
-    decisions: u64,
+    asked: u64,
     /// The texts that were submitted, each with its agent, in order.
     pub(crate) typed: Vec<(AgentId, &'static str)>,
     /// The agents that were started.
@@ -80,18 +77,18 @@ impl FlowWorld {
             agent.pane = Some(PaneRef { server: SERVER, pane: number, pid: 100 + number });
             agent.transcript_path = Some(format!("/t/{number}.jsonl"));
             agent.process = Some(Process { pid: 100 + number, start_ticks: 1 });
-            (id, agent)
+            agent
         });
         let profile = ProfileFacts { screen_proof: true, reports_context: false, ..demo_facts() };
-        let settings = Settings { profiles: BTreeMap::from([("demo".to_owned(), profile)]), ..Settings::default() };
+        let mut core = Decided::new(SERVER, profile, agents);
+        core.persona.handoffs_dir = "/h/dev".to_owned();
         FlowWorld {
-            state: State { agents: agents.into(), server: Some(SERVER), settings, ..State::default() },
-            now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 },
+            core,
             document: "# Work\n\nThe parser is half done.\n".to_owned(),
             instead: BTreeMap::new(),
             turns: BTreeMap::new(),
             silent: Vec::new(),
-            decisions: 0,
+            asked: 0,
             typed: Vec::new(),
             started: Vec::new(),
             errors: Vec::new(),
@@ -122,21 +119,13 @@ impl FlowWorld {
     }
 
     pub(crate) fn ask(&mut self, id: &str, request: &Value) -> Value {
-        let persona = PersonaFacts {
-            exists: true,
-            has_skill: true,
-            handoffs_dir: "/h/dev".to_owned(),
-            ..PersonaFacts::default()
-        };
         let facts = RequestFacts {
-            persona: Some(("dev".parse().expect("a slug"), persona)),
             document: request["document"]["text"].as_str().map(|text| Ok(text.to_owned())),
             messages: Some(9),
             ..RequestFacts::default()
         };
-        let read = request::read(request.to_string().as_bytes());
-        let arrived = IncomingRequest { id: id.parse().expect("an id"), sha256: String::new(), read, facts };
-        self.decide(Event::Request(Box::new(arrived)));
+        let decision = self.core.ask_with(id, request, facts);
+        self.note(decision);
         self.run();
         self.answers.get(id).cloned().unwrap_or_default()
     }
@@ -145,12 +134,13 @@ impl FlowWorld {
     pub(crate) fn ask_of_it(&mut self, kind: &str, fields: &Value) -> Value {
         let mut asked = json!({"v": 1, "kind": kind, "handoff_id": self.handoff().handoff_id});
         asked.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
-        let id = format!("q{}", self.decisions);
+        self.asked += 1;
+        let id = format!("q{}", self.asked);
         self.ask(&id, &asked)
     }
 
     pub(crate) fn handoff(&self) -> &Handoff {
-        self.state.handoffs.values().next().expect("a handoff")
+        self.core.state.handoffs.values().next().expect("a handoff")
     }
 
     pub(crate) fn step(&self) -> &'static str {
@@ -163,12 +153,12 @@ impl FlowWorld {
     }
 
     pub(crate) fn agent(&self, id: &AgentId) -> &Agent {
-        &self.state.agents[id]
+        &self.core.state.agents[id]
     }
 
     /// Changes an agent's row as something that this world does not show would.
     pub(crate) fn change(&mut self, id: &AgentId, change: impl FnOnce(&mut Agent)) {
-        change(self.state.agents.get_mut(id).expect("it is there"));
+        change(self.core.state.agents.get_mut(id).expect("it is there"));
     }
 
     /// The agent's turn ends well.
@@ -179,7 +169,7 @@ impl FlowWorld {
 
     /// Whether the outgoing agent lives.
     pub(crate) fn agent_lives(&self) -> bool {
-        self.state.agents.get(&outgoing()).is_some_and(|agent| agent.state.is_live())
+        self.core.state.agents.get(&outgoing()).is_some_and(|agent| agent.state.is_live())
     }
 
     /// The names of the texts that an agent got, in order.
@@ -190,49 +180,49 @@ impl FlowWorld {
     /// Time passes until this handoff is over, or nothing is waited for.
     pub(crate) fn wait(&mut self) {
         for _ in 0..100 {
-            let is_over = self.state.handoffs.values().all(|handoff| handoff.step.is_end());
-            let Some(ms) = self.state.next_deadline_ms(&self.now).filter(|_| !is_over) else { return };
+            let is_over = self.core.state.handoffs.values().all(|handoff| handoff.step.is_end());
+            let Some(ms) = self.core.state.next_deadline_ms(&self.core.now).filter(|_| !is_over) else { return };
             self.pass(ms);
         }
         panic!("deadlines do not end: {:?}", self.handoff());
     }
 
     fn pass(&mut self, ms: u64) {
-        self.now.boot_ms += ms;
-        self.now.wall_ms += i64::try_from(ms).expect("a short time");
-        self.decide(Event::Deadlines);
+        self.core.now.wall_ms += i64::try_from(ms).expect("a short time");
+        let decision = self.core.pass(ms);
+        self.note(decision);
         self.run();
     }
 
     fn decide(&mut self, event: Event) {
-        self.decisions += 1;
-        let mut entropy = [0; 32];
-        entropy[..8].copy_from_slice(&self.decisions.to_le_bytes());
-        let decision = tasuki::core::decide(&self.state, event, &Cycle { now: self.now, entropy });
-        self.state.apply(&decision);
+        let decision = self.core.decide(event);
+        self.note(decision);
+    }
+
+    fn note(&mut self, decision: Decision) {
         self.errors.extend(decision.errors.iter().map(|row| json!(row.file())));
         for answer in decision.answers {
-            self.answers.insert(answer.request_id.to_string(), answer.to_json(&self.now));
+            self.answers.insert(answer.request_id.to_string(), answer.to_json(&self.core.now));
         }
-        let has_ended = self.state.agents.get(&outgoing()).is_none_or(|agent| !agent.state.is_live());
-        let records = |handoff: &Handoff| handoff.record.is_some();
-        self.ended_unrecorded |= has_ended && !self.state.handoffs.values().all(records);
+        let state = &self.core.state;
+        let has_ended = state.agents.get(&outgoing()).is_none_or(|agent| !agent.state.is_live());
+        self.ended_unrecorded |= has_ended && state.handoffs.values().any(|handoff| handoff.record.is_none());
     }
 
     /// Carries out effects until none is left.
     fn run(&mut self) {
         for _ in 0..300 {
-            let next = self.state.outbox.iter().find(|(key, _)| !self.silent.contains(key));
+            let next = self.core.state.outbox.iter().find(|(key, _)| !self.silent.contains(key));
             let Some((key, effect)) = next.map(|(key, pending)| (*key, pending.effect.clone())) else { return };
             self.carry_out(key, &effect);
         }
-        panic!("effects do not end: {:?}", self.state.outbox);
+        panic!("effects do not end: {:?}", self.core.state.outbox);
     }
 
     /// The name of a moment: that of the text which is typed, otherwise that of the effect.
     fn moment(&self, effect: &Effect) -> &'static str {
         let Effect::Type(plan) = effect else { return effect.kind() };
-        match self.state.agents[&plan.agent_id].typing.as_ref().map(|typing| &typing.purpose) {
+        match self.core.state.agents[&plan.agent_id].typing.as_ref().map(|typing| &typing.purpose) {
             Some(Purpose::Instruction(_)) => "instruction",
             Some(Purpose::Rework(_)) => "rework",
             Some(Purpose::Priming(_)) => "priming",

@@ -8,21 +8,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tasuki::core::text::sentence;
 
-/// The steps of a handoff without an acknowledgement, in their order.
-pub(crate) const STEPS: [&str; 11] = [
-    "waiting",
-    "instructing",
-    "writing",
-    "checking",
-    "recording",
-    "ending",
-    "starting",
-    "priming",
-    "briefing",
-    "reading",
-    "done",
-];
-
 impl Stage {
     /// A stage whose sidecar tells its operator everything by a line of JSON in this file.
     pub(crate) fn with_notices() -> (Self, PathBuf) {

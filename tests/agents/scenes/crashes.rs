@@ -2,7 +2,7 @@
 
 use crate::cli::Cli;
 use crate::scene::Scene;
-use crate::stage_checks::STEPS;
+use crate::steps::STEPS;
 use std::time::Duration;
 
 /// The sidecar is killed over and over, also while pieces are on their way: what can't be known is asked, nothing is typed

@@ -3,7 +3,7 @@
 use crate::cli::Cli;
 use crate::model::script;
 use crate::scene::Scene;
-use crate::stage_checks::STEPS;
+use crate::steps::STEPS;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
