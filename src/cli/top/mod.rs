@@ -168,7 +168,7 @@ impl<'a> Top<'a> {
                 dirty |= self.look_at_files();
                 (looked, hinted) = (Some(Instant::now()), false);
             }
-            let tick = self.model.has_clock() && is_due(drawn, TICK);
+            let tick = is_due(drawn, self.model.holds_for());
             if (dirty || tick || !renewed) && !self.screen.is_behind() {
                 if !std::mem::replace(&mut renewed, true) {
                     self.screen.renew(window()).map_err(|_| TerminalGone)?;

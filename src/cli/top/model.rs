@@ -8,6 +8,7 @@ use crate::cli::names;
 use crate::contract::NeedView;
 use crate::core::needs;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 const MOST_KIN: usize = 2_000;
 
@@ -158,10 +159,12 @@ impl Model {
         current.or_else(|| self.handoffs.iter().find(concerns))
     }
 
-    /// Whether the screen shows a running clock.
+    /// How long a drawn screen is right, if no file changes: a running clock shows seconds, every age shows minutes.
     #[must_use]
-    pub fn has_clock(&self) -> bool {
-        self.running().next().is_some() || (!self.sidecar.is_alive && self.sidecar.heartbeat_ms.is_some())
+    pub fn holds_for(&self) -> Duration {
+        let has_clock =
+            self.running().next().is_some() || (!self.sidecar.is_alive && self.sidecar.heartbeat_ms.is_some());
+        Duration::from_secs(if has_clock { 1 } else { 60 })
     }
 }
 

@@ -77,7 +77,7 @@ fn handoffs_that_run_come_first_then_failed_ones_then_the_newest() {
     let order: Vec<&str> = model.handoffs.iter().map(|handoff| handoff.id.as_str()).collect();
     assert_eq!(order, ["3", "2", "4", "1"]);
     assert_eq!(model.running().count(), 1);
-    assert!(model.has_clock());
+    assert_eq!(model.holds_for().as_secs(), 1, "its steps have running clocks");
     let own = |model: &Model| model.handoff_of(&model.agents[0]).map(|handoff| handoff.id.clone());
     assert_eq!(
         own(&model).as_deref(),
@@ -118,4 +118,12 @@ fn only_a_text_that_a_person_must_decide_about_is_in_doubt() {
     };
     assert!(failed("unconfirmed", "briefing") && failed("priming_failed", "priming"));
     assert!(!failed("not_delivered", "briefing") && !failed("priming_failed", "briefing"));
+}
+
+#[test]
+fn a_screen_without_running_clocks_is_drawn_again_when_its_ages_have_grown_by_a_minute() {
+    let done = json!({"handoff_id": "h", "agent_id": "a", "step": "done"});
+    assert_eq!(model(Vec::new(), &[done]).holds_for().as_secs(), 60);
+    let silent = SidecarStatus { is_alive: false, heartbeat_ms: Some(1), ..SidecarStatus::default() };
+    assert_eq!(Model::new("/h", "/u", silent).holds_for().as_secs(), 1, "how long the sidecar is silent");
 }
