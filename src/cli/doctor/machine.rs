@@ -66,11 +66,26 @@ fn gather_disk(place: &Path) -> nix::Result<Disk> {
 
 #[cfg(target_os = "linux")]
 fn network(place: &Path) -> Option<&'static str> {
-    use nix::sys::statfs::{CODA_SUPER_MAGIC, FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, statfs};
-    let kind = statfs(place).ok()?.filesystem_type();
-    let known =
-        [(NFS_SUPER_MAGIC, "NFS"), (SMB_SUPER_MAGIC, "SMB"), (CODA_SUPER_MAGIC, "Coda"), (FUSE_SUPER_MAGIC, "FUSE")];
-    known.into_iter().find(|(magic, _)| *magic == kind).map(|(_, name)| name)
+    let kind = nix::sys::statfs::statfs(place).ok()?.filesystem_type();
+    // The kernel's numbers have 32 bits; the type that holds them is wider on most machines, and signed on some.
+    network_of(kind.0 as u32)
+}
+
+/// The file system with this number of the kernel's `linux/magic.h`, if it lies on other machines, or is no disk's own. A
+/// file system in user space (FUSE) may be either; it reports what others change only if its program does so.
+#[cfg(target_os = "linux")]
+fn network_of(magic: u32) -> Option<&'static str> {
+    Some(match magic {
+        0x0000_6969 => "NFS",
+        0x0000_517B | 0xFF53_4D42 | 0xFE53_4D42 => "SMB",
+        0x7375_7245 => "Coda",
+        0x6573_5546 => "FUSE",
+        0x00C3_6400 => "Ceph",
+        0x0102_1997 => "9P",
+        0x5346_414F | 0x6B41_4653 => "AFS",
+        0x7461_636F => "OCFS2",
+        _ => return None,
+    })
 }
 
 #[cfg(target_os = "macos")]

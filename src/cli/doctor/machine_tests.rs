@@ -27,6 +27,20 @@ fn each_state_of_a_disk_has_its_judgement() {
     assert_eq!(judge(Disk { network: Some("NFS"), ..good }), one("disk.kind", CheckState::Warn));
 }
 
+/// The numbers as the kernel's `linux/magic.h` and the sources of these file systems have them.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_share_of_another_machine_is_known_by_each_number_that_the_kernel_has_for_it() {
+    use nix::sys::statfs as known;
+    let of = |kind: known::FsType| network_of(kind.0 as u32);
+    let old = [known::NFS_SUPER_MAGIC, known::SMB_SUPER_MAGIC, known::CODA_SUPER_MAGIC, known::FUSE_SUPER_MAGIC];
+    assert_eq!(old.map(of), [Some("NFS"), Some("SMB"), Some("Coda"), Some("FUSE")]);
+    let shares = [0xFF53_4D42, 0xFE53_4D42, 0x00C3_6400, 0x0102_1997, 0x5346_414F];
+    assert_eq!(shares.map(network_of), [Some("SMB"), Some("SMB"), Some("Ceph"), Some("9P"), Some("AFS")]);
+    let local = [known::EXT4_SUPER_MAGIC, known::XFS_SUPER_MAGIC, known::TMPFS_MAGIC, known::BTRFS_SUPER_MAGIC];
+    assert_eq!(local.map(of), [None; 4]);
+}
+
 #[test]
 fn each_limit_has_its_judgement() {
     let good = Limits {

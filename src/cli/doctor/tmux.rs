@@ -53,10 +53,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
 
 /// The server that the running sidecar has chosen, or the one that a sidecar started here would choose.
 pub(super) fn place(ground: &DoctorFacts) -> TmuxSetup {
-    let argument = ground.process.and_then(process::argv).and_then(|argv| {
-        let at = argv.iter().position(|word| word == "--tmux")?;
-        argv.get(at + 1).cloned()
-    });
+    let argument = ground.process.and_then(process::argv).and_then(|argv| tmux_argument(&argv));
     let variable = ground.variable("TASUKI_TMUX").and_then(|name| name.into_string().ok());
     let (named, chosen) = match (argument, variable, ground.config().tmux_socket) {
         (Some(name), _, _) => (Some(name), "by --tmux"),
@@ -71,6 +68,12 @@ pub(super) fn place(ground: &DoctorFacts) -> TmuxSetup {
         socket: examine::socket_path(&socket, ground.variable("TMUX_TMPDIR")),
         chosen,
     }
+}
+
+/// The server that a command line names: `--tmux NAME` or `--tmux=NAME`.
+fn tmux_argument(argv: &[String]) -> Option<String> {
+    let at = argv.iter().position(|word| word == "--tmux" || word.starts_with("--tmux="))?;
+    argv[at].strip_prefix("--tmux=").or_else(|| argv.get(at + 1).map(String::as_str)).map(str::to_owned)
 }
 
 fn judge(facts: &Facts) -> Vec<Check> {
@@ -227,6 +230,15 @@ mod tests {
 
     fn failed(facts: &Facts) -> Vec<String> {
         judge(facts).into_iter().filter(|check| check.state == CheckState::Fail).map(|check| check.id).collect()
+    }
+
+    #[test]
+    fn the_sidecars_server_is_found_in_either_form_of_its_argument() {
+        let named = |line: &str| tmux_argument(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for line in ["tasuki run --tmux /tmp/t", "tasuki run --tmux=/tmp/t", "tasuki --tmux=/tmp/t run --home /h"] {
+            assert_eq!(named(line).as_deref(), Some("/tmp/t"), "{line}");
+        }
+        assert_eq!(["tasuki run", "tasuki run --tmux", "tasuki run --tmuxes=x"].map(named), [const { None }; 3]);
     }
 
     #[test]
