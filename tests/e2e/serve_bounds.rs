@@ -147,7 +147,12 @@ fn a_request_without_an_answer_is_told_and_can_be_asked_for_later() {
         &["-H", "Idempotency-Key: late"],
     );
     assert_eq!((code(&answer), answer.text("request_id")), ((504, "no_answer"), "late"));
-    assert_eq!(server.curl("api/requests/late", &[]).status, 404);
+    // The sidecar has removed the file, and has not answered: the request is open all the same.
+    assert!(home.files("spool/requests").is_empty());
+    assert_eq!(code(&server.curl("api/requests/late", &[])), (404, "no_answer"));
+    let unknown = server.curl("api/requests/never", &[]);
+    assert_eq!(code(&unknown), (404, "no_request"));
+    assert!(unknown.text("hint").contains("before this server was started"), "{unknown:?}");
     // What is malformed is answered without the sidecar, which would keep each as a bad file.
     let malformed = server.post("api/requests", &json!({"v": 1, "kind": "error_dismiss"}), &[]);
     assert_eq!((malformed.status, &malformed.body["error"]["code"]), (400, &json!("bad_request")), "{malformed:?}");

@@ -2,6 +2,7 @@
 
 use super::broadcaster::Broadcaster;
 use super::change_notifier::ChangeNotifier;
+use super::submitted::SubmittedRequests;
 use super::token::Token;
 use crate::config::Home;
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ pub(super) struct ServeApp {
     /// How long to wait for an answer of the sidecar.
     pub(super) patience: Duration,
     pub(super) changes: ChangeNotifier,
+    pub(super) submitted: SubmittedRequests,
     pub(super) broadcaster: Broadcaster,
     /// Places for listeners to events.
     pub(super) listeners: Arc<Semaphore>,

@@ -26,6 +26,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 const BODY_WITHIN: Duration = Duration::from_secs(15);
+/// What a client that asks for an unknown request must know before it sends the request again.
+const UNKNOWN_HINT: &str = "Answers are kept for 7 days. The sidecar may still be carrying out a request that another \
+                            program has sent, or that was sent before this server was started. Send it again only with \
+                            the same Idempotency-Key: then nothing happens twice";
 /// How long to wait for a request of the same name to be taken.
 const TAKEN_EVERY: Duration = Duration::from_millis(10);
 
@@ -103,16 +107,18 @@ pub(super) async fn result(
     State(app): State<Arc<ServeApp>>,
     path: Result<Path<String>, PathRejection>,
 ) -> Response<Body> {
-    let unknown = || Problem::new(404, "no_request", "Request not found");
+    let unknown =
+        || Problem::new(404, "no_request", "No request with this id waits in the spool, and it has no answer");
     let Some(id) = path.ok().and_then(|Path(id)| id.parse::<RequestId>().ok()) else {
         return unknown().into_response();
     };
     match answer(&app, &id) {
         Ok(Some(answer)) => json(200, &answer.json()),
-        Ok(None) if app.home.requests().join(format!("{id}.json")).exists() => {
+        // The sidecar removes the file when it takes the request, and may carry it out for a long time.
+        Ok(None) if app.submitted.has(&id) || app.home.requests().join(format!("{id}.json")).exists() => {
             Problem::new(404, "no_answer", "The request has no answer yet").request(&id).into_response()
         }
-        Ok(None) => unknown().hint("Answers are kept for 7 days").into_response(),
+        Ok(None) => unknown().hint(UNKNOWN_HINT).into_response(),
         Err(problem) => problem.into_response(),
     }
 }
@@ -259,7 +265,10 @@ async fn submit(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> Result<()
         let submitted =
             tokio::task::spawn_blocking(move || spool::client::submit_request(home.root(), &id, &bytes)).await;
         match submitted {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(())) => {
+                app.submitted.note(&asked.id);
+                return Ok(());
+            }
             Ok(Err(error)) if error.kind() == spool::ErrorKind::Taken && until > Instant::now() => {
                 // It may be the same request, sent twice at once.
                 if ours(app, asked)?.is_some() {
@@ -299,7 +308,11 @@ fn ours(app: &ServeApp, asked: &Asked) -> Result<Option<ViewFile<ResultFile>>, P
 }
 
 fn answer(app: &ServeApp, id: &RequestId) -> Result<Option<ViewFile<ResultFile>>, Problem> {
-    Ok(client::answer(&app.home, id)?)
+    let found = client::answer(&app.home, id)?;
+    if found.is_some() {
+        app.submitted.forget(id);
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod routes;
 mod slots;
 mod token;
 mod views;
+mod submitted;
 mod write_timeout;
 
 pub use args::ServeArgs;
@@ -55,6 +56,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use token::Token;
 use tokio::net::TcpListener;
+use submitted::SubmittedRequests;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -111,6 +113,7 @@ async fn serve(session: &CliSession, (address, all_hosts): (SocketAddr, bool), t
         changes: ChangeNotifier::arm(&session.home),
         broadcaster: Broadcaster::new(),
         listeners: Arc::new(Semaphore::new(events::MOST_LISTENERS)),
+        submitted: SubmittedRequests::default(),
         all_hosts,
         stop: stop.clone(),
     });
