@@ -26,6 +26,7 @@ export function svg(name, props = {}, ...children) {
 /** Makes a list show these items in this order. Existing elements are kept, with their focus and typed text. */
 export function keyed(list, things, idOf, make, update) {
   const old = new Map([...list.children].map((node) => [node.dataset.id, node]));
+  const placed = new Set();
   let place = list.firstElementChild;
   for (const thing of things) {
     const id = idOf(thing);
@@ -36,10 +37,12 @@ export function keyed(list, things, idOf, make, update) {
       node.dataset.id = id;
     }
     update(node, thing);
+    placed.add(node);
     if (node === place) place = place.nextElementSibling;
     else list.insertBefore(node, place);
   }
-  for (const node of old.values()) {
+  for (const node of [...list.children]) {
+    if (placed.has(node)) continue;
     // If the removed element had the focus, the list gets it: otherwise it would go to the page's top.
     if (node.contains(document.activeElement)) list.focus();
     node.remove();

@@ -5,6 +5,7 @@ import { CardList, headline } from "./cards.js";
 import { at, clock, described, el, linkTo, part, say, short, tell, worded } from "./dom.js";
 import { matches } from "./filter.js";
 import { action, refusals } from "./forms.js";
+import { touchNeeds } from "./needs.js";
 import { changed, errors } from "./store.js";
 
 function row(id) {
@@ -13,6 +14,7 @@ function row(id) {
     await ask("error_dismiss", { error_id: id });
     errors.delete(id);
     changed("errors");
+    touchNeeds();
   };
   const dismiss = action("Dismiss", { name: "dismiss", key: "d", says, work });
   dismiss.dataset.rove = "true";

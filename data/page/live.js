@@ -3,12 +3,11 @@
 import { WRONG, isOurs, session } from "./api.js";
 import { at, clock, short, tell } from "./dom.js";
 import { loadNeeds, touchNeeds } from "./needs.js";
-import { agents, loadAll, nameOf, touch } from "./store.js";
+import { ALL, agents, loadAll, nameOf, touch } from "./store.js";
 
 const SILENCE_MS = 45000;
-/** How often the page checks whether a sidecar lives, and how old its heartbeat may be. */
+/** How often the page checks whether a sidecar lives. */
 const PULSE_MS = 5000;
-const PULSE_LIMIT_MS = 15000;
 
 let lastSeen = null;
 /** Why requests would not be carried out; null while a sidecar lives. */
@@ -18,7 +17,8 @@ let loaded = () => {};
 
 function heard(event) {
   if (event.name === "reset") return Promise.all([loadAll(), loadNeeds()]);
-  if (event.name === "host") return touch("hosts", "all");
+  if (event.name === "host") return touch("hosts", ALL);
+  if (event.name === "changed") return seeChange(JSON.parse(event.data));
   if (event.id === null) return undefined;
   lastSeen = event.id;
   const line = JSON.parse(event.data);
@@ -27,13 +27,19 @@ function heard(event) {
   touch("agents", line.successor_id);
   touch("work", line.item_id);
   if (line.item_id) touch("work", line.parent_id);
-  if (line.error_id) touch("errors", "all");
+  if (line.error_id) touch("errors", ALL);
   touchNeeds();
   if (line.type === "handoff.step" && line.document_bytes == null) {
     const agent = agents.get(line.agent_id);
     tell(at("passing"), `${agent ? nameOf(agent) : short(line.agent_id)}: ${line.step}`);
   }
   return undefined;
+}
+
+/** A view or an error has changed without a line of the journal; without an id, any of its list may have. */
+function seeChange({ kind, id }) {
+  touch(kind, kind === "errors" ? ALL : id ?? ALL);
+  touchNeeds();
 }
 
 /** Reads the complete events of a text that comes in pieces; returns the incomplete rest. */
@@ -65,7 +71,8 @@ async function listen() {
     const first = lastSeen === null;
     connected(true);
     loadNeeds();
-    if (first) await loadAll();
+    // After a while without a connection too: not every change has a line that comes now.
+    await loadAll();
     if (first) loaded();
     loaded = () => {};
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -96,17 +103,20 @@ function tellLink() {
   tell(at("link-text"), said);
 }
 
-/** Checks by its heartbeat whether a sidecar lives, as every command does. */
+/**
+ * Asks the server whether a sidecar lives, as every command finds out. The age of its heartbeat is the server's too: the
+ * browser may be on a machine whose clock is another one.
+ */
 async function feelPulse() {
   if (!session.proven || !session.token) return;
   const old = "this page shows the last known state";
   try {
-    const response = await fetch("/api/sidecar", { headers: { Authorization: `Bearer ${session.token}` }, cache: "no-store" });
-    const { heartbeat, problem } = response.ok ? await response.json() : {};
-    const age = Date.now() - new Date(heartbeat);
-    if (response.status === 404) dead = `no sidecar runs; ${old}. Start one: tasuki run`;
-    else if (response.ok && age > PULSE_LIMIT_MS) dead = `the sidecar is silent since ${clock(heartbeat)}; ${old}`;
-    else if (response.ok) dead = problem || null;
+    const ask = async (path) => (await fetch(path, { headers: { Authorization: `Bearer ${session.token}` }, cache: "no-store" })).json();
+    const health = await ask("/api/health");
+    const age = health.heartbeat_age_ms;
+    if (health.alive === false && age == null) dead = `no sidecar runs; ${old}. Start one: tasuki run`;
+    else if (health.alive === false) dead = `the sidecar is silent since ${clock(Date.now() - age)}; ${old}`;
+    else if (health.alive) dead = health.state === "degraded" ? (await ask("/api/sidecar")).problem || null : null;
   } catch {
     // The server itself does not answer; the connection for events shows that.
   }

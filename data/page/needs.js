@@ -63,7 +63,8 @@ function fill(node, need) {
 
 function draw(needs) {
   for (const id of ["needs", "to-needs"]) at(id).hidden = !isKnown;
-  const idOf = (need) => [need.what, ...(targetOf(need) ?? [need.said])].join(" ");
+  // Several errors may be about the same handoff or agent.
+  const idOf = (need) => [need.what, ...(targetOf(need) ?? [need.said]), need.error_id].join(" ");
   keyed(at("needs-list"), needs.slice(0, MOST_SHOWN), idOf, make, fill);
   tell(at("needs-title"), `Needs you (${needs.length})`);
   at("no-needs").hidden = needs.length > 0;

@@ -26,6 +26,8 @@ const KINDS = {
   errors: { map: errors, id: "error_id", list: () => `/api/errors?limit=${MOST.errors}` },
   ...(showsHosts ? { hosts: { map: hosts, id: "host", list: () => "/api/hosts" } } : {}),
 };
+/** In place of an id: the whole list of its kind. */
+export const ALL = "all";
 /** The kinds whose lists are fetched whole. */
 const LISTED = ["errors", "hosts"];
 const watchers = [];
@@ -115,9 +117,9 @@ async function flush() {
 
 function fetchesOf(wanted) {
   const kinds = [...new Set(wanted.map(([kind]) => kind))];
-  if (wanted.length > MOST_DIRTY) return kinds.map((kind) => () => load(kind));
-  const views = wanted.filter(([kind]) => !LISTED.includes(kind)).map(([kind, id]) => () => renew(kind, id));
-  return [...LISTED.filter((kind) => kinds.includes(kind)).map((kind) => () => load(kind)), ...views];
+  const isWhole = (kind) => wanted.length > MOST_DIRTY || LISTED.includes(kind) || wanted.some((one) => one[0] === kind && one[1] === ALL);
+  const views = wanted.filter(([kind]) => !isWhole(kind)).map(([kind, id]) => () => renew(kind, id));
+  return [...kinds.filter(isWhole).map((kind) => () => load(kind)), ...views];
 }
 
 async function renew(kind, id) {

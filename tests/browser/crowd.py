@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import subprocess
+import threading
 import time
 import uuid
 
@@ -38,8 +39,8 @@ class Crowd:
         for path in [self.home, *self.home.rglob("*")]:
             path.chmod(0o700)
         self.seq, self.handoffs, self.agents = 0, [], []
-        now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=2)
-        self.write("view/sidecar.json", {"v": 1, "pid": 1, "version": "0", "heartbeat": now.isoformat().replace("+00:00", "Z"), "state": "running"})
+        self.is_over = threading.Event()
+        threading.Thread(target=self.beat, daemon=True).start()
         for number in range(agents):
             self.agent(number)
         for number in range(handoffs):
@@ -56,14 +57,22 @@ class Crowd:
         scratch.write_text(json.dumps(value))
         scratch.rename(path)
 
-    def agent(self, number, state=None):
+    def beat(self):
+        """A heartbeat every few seconds."""
+        while True:
+            now = datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+            self.write("view/sidecar.json", {"v": 1, "pid": 1, "version": "0", "heartbeat": now, "state": "running"})
+            if self.is_over.wait(5):
+                return
+
+    def agent(self, number, state=None, percent=None):
         state = state or ["idle", "busy", "busy", "blocked"][number % 4]
         view = {
             "v": 1, "agent_id": an_id("agent", number), "persona_slug": NAMES[number % len(NAMES)], "profile": "demo", "pane": f"%{number}",
             "pid": 1000 + number, "tmux_session": "night", "cwd": f"/srv/work/project-{number % 7}", "state": state,
             "previous_agent_id": an_id("agent", number - 10) if number % 3 == 1 and number >= 10 else None, "created_at": at(number),
             "registered_at": at(number), "started_by_tasuki": True, "hooks": "seen", "primed": True,
-            "context": {"used": 1000 * number, "window": 200000, "percent": number % 100}, "handoff_suggested": number % 100 > 90,
+            "context": {"used": 1000 * number, "window": 200000, "percent": number % 100 if percent is None else percent}, "handoff_suggested": number % 100 > 90,
         }
         self.write(f"view/agents/{view['agent_id']}.json", view)
         if number == len(self.agents):
@@ -106,10 +115,10 @@ class Crowd:
         self.write(f"view/work/{item}.json", view)
         (self.home / f"view/work/open/{item}").touch()
 
-    def error(self, number):
+    def error(self, number, **more):
         self.write(f"spool/errors/{an_id('error', number)}.json", {
             "v": 1, "error_id": an_id("error", number), "at": at(number), "code": "document_missing", "step": "writing", "handoff_id": an_id("handoff", 3),
-            "agent_id": None, "message": "The agent has ended its turn without a document", "hint": "Look at its pane, then retry: tasuki retry 1a2b",
+            "agent_id": None, "message": "The agent has ended its turn without a document", "hint": "Look at its pane, then retry: tasuki retry 1a2b", **more,
         })
 
     def journal(self, *lines):
@@ -127,6 +136,7 @@ class Crowd:
         self.token = (self.home / "state/serve.token").read_text().strip()
 
     def close(self):
+        self.is_over.set()
         self.server.terminate()
         self.server.wait(20)
 
@@ -201,10 +211,34 @@ def needs(crowd, browser, look):
     look("the list of what needs a person")
     browser.keys("0" + TAB + ENTER)
     until("the link leads there", lambda: browser.focus() == f"handoffs {handoff} name")
+    failed = {"what": "error", "agent_id": crowd.agents[3], "since": at(5), "said": "its turn has failed", "command": "tasuki errors"}
+    browser.js("window.needs = arguments[0]", [{**failed, "error_id": an_id("error", number)} for number in range(3)])
+    shown = "return [document.querySelectorAll('#needs-list > li').length, document.title]"
+    for number in range(3):
+        asked = browser.js("return window.asked")
+        crowd.journal({"type": "agent.state", "agent_id": crowd.agents[3], "state": "blocked"})
+        until("it is asked for again", lambda: browser.js("return window.asked") > asked)
+        until("three of one agent are three", lambda: browser.js(shown) == [3, "(3) tasuki"], 10)
     browser.js("window.needs = []")
     crowd.journal({"type": "agent.state", "agent_id": crowd.agents[3], "state": "blocked"})
     until("the title counts nothing", lambda: browser.js("return document.title") == "tasuki")
     browser.cdp("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
+def silently(crowd, browser):
+    """What changes without a line of the journal is shown: an agent's context, and an error that was dismissed elsewhere."""
+    browser.enter(crowd.url, crowd.token)
+    agent = f"#agents > li[data-id='{crowd.agents[5]}'] [data-part=context]"
+    until("all are shown", lambda: browser.has("#errors:not([hidden])") and browser.has(agent))
+    until("the title counts them", lambda: browser.js("return document.title").startswith("("))
+    before = browser.js("return document.title")
+    crowd.agent(5, percent=77)
+    until("the context is shown", lambda: "77 %" in browser.text(agent), 10)
+    shown = "return [document.querySelectorAll('#error-list > li').length, document.title]"
+    crowd.error(1, code="turn_failed", step=None, handoff_id=None, agent_id=crowd.agents[5])
+    until("the error comes", lambda: browser.js(shown)[0] == 2 and browser.js(shown)[1] not in (before, "tasuki"), 10)
+    (crowd.home / f"spool/errors/{an_id('error', 1)}.json").unlink()
+    until("it goes, and nothing of it needs a person", lambda: browser.js(shown) == [1, before], 10)
 
 
 def pictures(crowd, browser, folder, look):

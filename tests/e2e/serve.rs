@@ -83,6 +83,10 @@ fn the_steps_of_a_handoff_and_its_failure_are_told_as_they_pass() {
     let mut steps: Vec<String> = Vec::new();
     while steps.last().is_none_or(|last| last != "done") {
         let event = events.next().expect("the stream goes on");
+        // What changes without a line has no number.
+        if event.name == "changed" {
+            continue;
+        }
         assert_eq!(
             (event.id, event.name.as_str()),
             (event.data["seq"].as_u64(), event.data["type"].as_str().unwrap_or(""))

@@ -162,6 +162,41 @@ fn a_request_without_an_answer_is_told_and_can_be_asked_for_later() {
     assert_eq!((found.status, &found.body), (200, &result));
 }
 
+/// The event of a view or an error that has changed without a line: its kind and its id.
+fn changed(event: Option<Event>) -> (String, Option<String>) {
+    let Event { id, name, data } = event.expect("an event");
+    assert_eq!((id, name.as_str()), (None, "changed"), "{data}");
+    (data["kind"].as_str().expect("a kind").to_owned(), data["id"].as_str().map(str::to_owned))
+}
+
+#[test]
+fn listeners_are_told_of_what_changes_without_a_line_of_the_journal() {
+    let home = FakeHome::new();
+    lines(&home, 1..=1, 1);
+    home.write("spool/errors/e-1.json", &json!({"error_id": "e-1"}));
+    let server = serve(&home);
+    let mut events = server.listen(None);
+    let of = |kind: &str, id: &str| (kind.to_owned(), Some(id.to_owned()));
+    fs::remove_file(home.path().join("spool/errors/e-1.json")).expect("dismissed");
+    assert_eq!(changed(events.next()), of("errors", "e-1"));
+    for percent in [10, 20] {
+        home.write("view/agents/a-1.json", &json!({"agent_id": "a-1", "context": {"percent": percent}}));
+    }
+    assert_eq!(changed(events.next()), of("agents", "a-1"), "once for both");
+    // A line that names the agent tells it too.
+    home.write("view/agents/a-1.json", &json!({"agent_id": "a-1"}));
+    let journal = OpenOptions::new().append(true).open(home.path().join("spool/journal.jsonl"));
+    journal.expect("a journal").write_all(b"{\"seq\":2,\"type\":\"x\",\"agent_id\":\"a-1\"}\n").expect("written");
+    assert_eq!(events.next().and_then(|event| event.id), Some(2));
+    (0..200).for_each(|n| home.write(&format!("view/handoffs/h-{n}.json"), &json!({})));
+    let (kind, _) = changed(events.next());
+    assert_eq!(kind, "handoffs");
+    lines(&home, 3..=3, 1);
+    let mut rest: Vec<Event> = std::iter::from_fn(|| events.next()).take_while(|event| event.id != Some(3)).collect();
+    rest.retain(|event| event.data["kind"] != "handoffs");
+    assert!(rest.is_empty(), "{:?}", rest.iter().map(|event| &event.data).collect::<Vec<_>>());
+}
+
 #[test]
 fn two_hundred_listen_and_all_hear_the_same() {
     let home = FakeHome::new();

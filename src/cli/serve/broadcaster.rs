@@ -1,5 +1,6 @@
-//! Reads the journal once for all listeners.
+//! Reads the journal once for all listeners, and tells them of views that have changed without a line.
 
+use super::changed_views::ChangedViews;
 use super::journal::{Cursor, EventBatch};
 use crate::cli::output::eprint_quietly;
 use crate::config::Home;
@@ -17,12 +18,14 @@ const QUEUE: usize = 128;
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// How often the journal is read without a hint while there are listeners.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Changes of views within this time are told together. Meanwhile a line of the journal may tell of them.
+const GATHER: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone)]
 pub(super) enum Broadcast {
     Lines(Arc<EventBatch>),
-    /// The event of a host of the fleet that has changed.
-    Host(Bytes),
+    /// The events of what has changed without a line: a host of the fleet, views, or errors.
+    Change(Bytes),
     Alive,
 }
 
@@ -44,9 +47,9 @@ impl Broadcaster {
         self.told.receiver_count() > 0
     }
 
-    /// Sends the event of a host that has changed.
-    pub(super) fn tell_host(&self, event: String) {
-        self.tell(Broadcast::Host(event.into()));
+    /// Sends the events of what has changed without a line.
+    pub(super) fn tell_change(&self, events: String) {
+        self.tell(Broadcast::Change(events.into()));
     }
 
     fn tell(&self, told: Broadcast) {
@@ -58,7 +61,7 @@ impl Broadcaster {
 /// Sends new lines to all listeners, until the end. It also reads without listeners, so that it is at the journal's
 /// end when the first one connects.
 pub(super) async fn run(
-    broadcaster: Broadcaster,
+    (broadcaster, views): (Broadcaster, Arc<ChangedViews>),
     mut changes: watch::Receiver<()>,
     home: Home,
     stop: CancellationToken,
@@ -68,7 +71,7 @@ pub(super) async fn run(
     let mut was_readable = true;
     loop {
         changes.mark_unchanged();
-        let told = tell_new(&broadcaster, &home, &mut cursor).await;
+        let told = tell_new((&broadcaster, &views), &home, &mut cursor).await;
         if let (Err(error), true) = (&told, was_readable) {
             eprint_quietly(&format!(
                 "tasuki: The journal can't be read: {error}. Trying again; clients get no events until then."
@@ -88,7 +91,28 @@ pub(super) async fn run(
     }
 }
 
-async fn tell_new(broadcaster: &Broadcaster, home: &Home, cursor: &mut Option<Cursor>) -> io::Result<()> {
+/// Tells of views and errors that have changed without a line, until the end.
+pub(super) async fn run_views(broadcaster: Broadcaster, views: Arc<ChangedViews>, stop: CancellationToken) {
+    let mut bell = views.bell();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = bell.changed() => tokio::time::sleep(GATHER).await,
+            () = tokio::time::sleep(ALIVE_EVERY), if views.is_deaf() => views.note_all(),
+        }
+        bell.mark_unchanged();
+        let events = views.take();
+        if !events.is_empty() && broadcaster.has_listeners() {
+            broadcaster.tell_change(events);
+        }
+    }
+}
+
+async fn tell_new(
+    (broadcaster, views): (&Broadcaster, &ChangedViews),
+    home: &Home,
+    cursor: &mut Option<Cursor>,
+) -> io::Result<()> {
     let cursor = match cursor {
         Some(cursor) => cursor,
         None => cursor.insert(Cursor::at_end(home)?),
@@ -98,6 +122,7 @@ async fn tell_new(broadcaster: &Broadcaster, home: &Home, cursor: &mut Option<Cu
         if batch.ends().is_none() {
             return Ok(());
         }
+        views.forget_told(&batch.after(0));
         broadcaster.tell(Broadcast::Lines(Arc::new(batch)));
         // Lets the listeners take this batch before the next one.
         tokio::task::yield_now().await;

@@ -1,6 +1,7 @@
-//! Wakes tasks that wait for a new answer or a new journal line. The system's notices are only hints, so every waiting
+//! Wakes tasks that wait for a new answer, a new journal line or a changed view. The system's notices are only hints, so every waiting
 //! task also looks from time to time.
 
+use super::changed_views::ChangedViews;
 use crate::cli::output::eprint_quietly;
 use crate::config::Home;
 use crate::files::watcher::{FolderNotice, FolderWatcher};
@@ -18,21 +19,28 @@ const DEAF: Duration = Duration::from_millis(5);
 pub(super) struct ChangeNotifier {
     results: Arc<watch::Sender<()>>,
     journal: Arc<watch::Sender<()>>,
+    views: Arc<ChangedViews>,
     watcher: Option<FolderWatcher>,
 }
 
 impl ChangeNotifier {
-    /// Watches the answers and the journal of a home. If that is not possible, waiting tasks look more often.
+    /// Watches the answers, the journal and the views of a home. If that is not possible, waiting tasks look more often.
     pub(super) fn arm(home: &Home) -> ChangeNotifier {
         let (results, journal) = (Arc::new(watch::Sender::new(())), Arc::new(watch::Sender::new(())));
         let (spool, answers) = (home.spool(), home.spool().join("results"));
-        let sender =
-            ChangeSender { results: Arc::clone(&results), journal: Arc::clone(&journal), answers: answers.clone() };
+        let views = Arc::new(ChangedViews::new(home));
+        let sender = ChangeSender {
+            results: Arc::clone(&results),
+            journal: Arc::clone(&journal),
+            views: Arc::clone(&views),
+            answers: answers.clone(),
+        };
         let armed = || -> io::Result<FolderWatcher> {
             let mut watcher = FolderWatcher::new(move |seen| sender.take(&seen))?;
             watcher.watch(&answers)?;
             watcher.watch(&spool)?;
             watcher.watch_growth(&spool.join("journal.jsonl"));
+            views.watch(&mut watcher);
             Ok(watcher)
         };
         let watcher = armed()
@@ -42,7 +50,10 @@ impl ChangeNotifier {
                 ))
             })
             .ok();
-        ChangeNotifier { results, journal, watcher }
+        if watcher.is_none() {
+            views.be_deaf();
+        }
+        ChangeNotifier { results, journal, views, watcher }
     }
 
     /// Rings when there may be a new answer.
@@ -55,6 +66,11 @@ impl ChangeNotifier {
         self.journal.subscribe()
     }
 
+    /// What has changed of the views and errors, and was not told yet.
+    pub(super) fn views(&self) -> Arc<ChangedViews> {
+        Arc::clone(&self.views)
+    }
+
     /// How long to wait for a ring before looking anyway.
     pub(super) fn nap(&self) -> Duration {
         if self.watcher.is_some() { ARMED } else { DEAF }
@@ -64,12 +80,16 @@ impl ChangeNotifier {
 struct ChangeSender {
     results: Arc<watch::Sender<()>>,
     journal: Arc<watch::Sender<()>>,
+    views: Arc<ChangedViews>,
     answers: PathBuf,
 }
 
 impl ChangeSender {
     /// Called on the watcher's thread.
     fn take(&self, seen: &FolderNotice) {
+        if self.views.note(seen) {
+            return;
+        }
         let is_answer = seen.path().map(|path| path.starts_with(&self.answers));
         if is_answer != Some(false) {
             self.results.send_replace(());

@@ -119,7 +119,7 @@ impl Listener {
             };
             match heard {
                 Ok(Broadcast::Lines(batch)) => self.pass(&batch).await?,
-                Ok(Broadcast::Host(event)) => self.send(event).await?,
+                Ok(Broadcast::Change(event)) => self.send(event).await?,
                 Ok(Broadcast::Alive) => self.say(ALIVE).await?,
                 Err(RecvError::Lagged(_)) => return self.say(TOO_SLOW).await,
                 Err(RecvError::Closed) => return Err(Gone),

@@ -48,7 +48,7 @@ pub(super) async fn run(broadcaster: Broadcaster, home: Home, stop: Cancellation
             // Files that can't be read now are read the next time.
             if let Ok(Some(now)) = tokio::task::spawn_blocking(read).await {
                 let changes = told.as_ref().map_or_else(Vec::new, |told| changes(told, &now));
-                changes.into_iter().for_each(|text| broadcaster.tell_host(text));
+                changes.into_iter().for_each(|text| broadcaster.tell_change(text));
                 told = Some(now);
             }
         } else {

@@ -4,14 +4,16 @@
 //! Where to read: `listen` accepts connections, and `slots` limits their number. `guard` says who may ask at all,
 //! `routes` lists the addresses, `views`, `health`, `documents` and `ask` answer, `query` reads what a list is asked for,
 //! and `login` gives a page the token. `hosts` and `host_requests` answer for the other hosts of a fleet. `journal` reads
-//! the journal's lines, `broadcaster` sends them to all clients of `events`, `host_watch` adds changes of other hosts, and
-//! `change_notifier` says when to look. `openapi` describes all of it.
+//! the journal's lines, `broadcaster` sends them to all clients of `events`, `changed_views` adds the changes that no line
+//! tells, `host_watch` those of other hosts, and `change_notifier` says when to look. `submitted` remembers the requests
+//! without an answer. `openapi` describes all of it.
 
 mod app;
 mod args;
 mod ask;
 mod broadcaster;
 mod change_notifier;
+mod changed_views;
 mod documents;
 mod events;
 mod guard;
@@ -30,9 +32,9 @@ mod problem;
 mod query;
 mod routes;
 mod slots;
+mod submitted;
 mod token;
 mod views;
-mod submitted;
 mod write_timeout;
 
 pub use args::ServeArgs;
@@ -54,9 +56,9 @@ use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use submitted::SubmittedRequests;
 use token::Token;
 use tokio::net::TcpListener;
-use submitted::SubmittedRequests;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -111,14 +113,16 @@ async fn serve(session: &CliSession, (address, all_hosts): (SocketAddr, bool), t
         token,
         patience: session.timeout.unwrap_or(super::ANSWER_SOON),
         changes: ChangeNotifier::arm(&session.home),
+        submitted: SubmittedRequests::default(),
         broadcaster: Broadcaster::new(),
         listeners: Arc::new(Semaphore::new(events::MOST_LISTENERS)),
-        submitted: SubmittedRequests::default(),
         all_hosts,
         stop: stop.clone(),
     });
     stop_on_signals(&stop)?;
-    tokio::spawn(broadcaster::run(app.broadcaster.clone(), app.changes.journal(), app.home.clone(), stop.clone()));
+    let (told, views) = (app.broadcaster.clone(), app.changes.views());
+    tokio::spawn(broadcaster::run_views(told.clone(), Arc::clone(&views), stop.clone()));
+    tokio::spawn(broadcaster::run((told, views), app.changes.journal(), app.home.clone(), stop.clone()));
     if all_hosts {
         tokio::spawn(host_watch::run(app.broadcaster.clone(), app.home.clone(), stop.clone()));
     }

@@ -158,7 +158,7 @@ fn document_text() -> Value {
 }
 
 fn events() -> Value {
-    let about = "The journal as server-sent events: `id` is `seq`, `event` is `type`, `data` the line. Without Last-Event-ID, the stream starts at the journal's current end. With `serve --all-hosts` there are also events of type `host`, without an id, when the state or the content of a host of the fleet changes: `data` is the host as GET /api/hosts lists it, or `{\"host\":…,\"gone\":true}` if the fleet has the host no longer.";
+    let about = "The journal as server-sent events: `id` is `seq`, `event` is `type`, `data` the line. Without Last-Event-ID, the stream starts at the journal's current end. An event of type `changed`, without an id, tells of a view or an error that has changed without a line of the journal: `data` is `{\"kind\":\"agents\",\"id\":…}`, where `kind` names the list (`agents`, `handoffs`, `work` or `errors`) and `id` is null if more of the list may have changed. With `serve --all-hosts` there are also events of type `host`, without an id, when the state or the content of a host of the fleet changes: `data` is the host as GET /api/hosts lists it, or `{\"host\":…,\"gone\":true}` if the fleet has the host no longer.";
     let stream = json!({
         "description": "Lines as they come, and a comment every 15 seconds. `too_slow`, `stopping`, `unreadable` and `reset` are events of the stream itself, without an id.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},

@@ -1,0 +1,216 @@
+//! Which views and error files have changed without a line of the journal, such as a dismissed error, or an agent's context
+//! that was measured after its turn. Listeners are told of them by events of their own.
+
+use crate::config::Home;
+use crate::files::watcher::{FolderNotice, FolderWatcher};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// How many changed files of one kind are told one by one; beyond that, the whole list is told to have changed.
+const MOST: usize = 100;
+
+/// What has changed of one kind.
+#[derive(Debug, PartialEq, Eq)]
+enum Changed {
+    Ids(BTreeSet<String>),
+    /// More than are told one by one, or nobody knows which.
+    List,
+}
+
+/// What has changed and was not told yet, by the kind that the API's addresses name.
+pub(super) struct ChangedViews {
+    folders: [(PathBuf, &'static str); 4],
+    waiting: Mutex<BTreeMap<&'static str, Changed>>,
+    bell: watch::Sender<()>,
+    /// The system tells nothing of at least one folder.
+    is_deaf: AtomicBool,
+}
+
+/// What a line of the journal names. Who gets the line reads these views again, so their change needs no other event.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Named {
+    agent_id: Option<String>,
+    successor_id: Option<String>,
+    handoff_id: Option<String>,
+    item_id: Option<String>,
+    parent_id: Option<String>,
+    error_id: Option<String>,
+}
+
+impl ChangedViews {
+    pub(super) fn new(home: &Home) -> ChangedViews {
+        let folders = [
+            (home.agent_views(), "agents"),
+            (home.handoff_views(), "handoffs"),
+            (home.work_views(), "work"),
+            (home.errors(), "errors"),
+        ];
+        let (waiting, bell) = (Mutex::default(), watch::Sender::new(()));
+        ChangedViews { folders, waiting, bell, is_deaf: AtomicBool::new(false) }
+    }
+
+    /// Has the folders watched. A folder that can't be watched keeps no other one from it.
+    pub(super) fn watch(&self, watcher: &mut FolderWatcher) {
+        for (folder, _) in &self.folders {
+            if watcher.watch(folder).is_err() {
+                self.be_deaf();
+            }
+        }
+    }
+
+    /// From now on, all of it must be looked at from time to time.
+    pub(super) fn be_deaf(&self) {
+        self.is_deaf.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_deaf(&self) -> bool {
+        self.is_deaf.load(Ordering::Relaxed)
+    }
+
+    /// Rings when something has changed.
+    pub(super) fn bell(&self) -> watch::Receiver<()> {
+        self.bell.subscribe()
+    }
+
+    /// Takes a notice of the system; returns whether it is about these folders alone.
+    pub(super) fn note(&self, seen: &FolderNotice) -> bool {
+        let Some(path) = seen.path() else {
+            if *seen == FolderNotice::Broken {
+                self.be_deaf();
+            }
+            self.note_all();
+            return false;
+        };
+        let found = self.folders.iter().find(|(folder, _)| path == folder || path.parent() == Some(folder));
+        let Some((folder, kind)) = found else { return false };
+        if path == folder {
+            self.add(kind, None);
+        } else if let Some(id) = id_of(path) {
+            self.add(kind, Some(id));
+        }
+        true
+    }
+
+    /// Any of it may have changed.
+    pub(super) fn note_all(&self) {
+        self.folders.iter().for_each(|(_, kind)| self.add(kind, None));
+    }
+
+    fn add(&self, kind: &'static str, id: Option<&str>) {
+        let mut waiting = self.waiting();
+        let changed = waiting.entry(kind).or_insert_with(|| Changed::Ids(BTreeSet::new()));
+        match (&mut *changed, id) {
+            (Changed::Ids(ids), Some(id)) if ids.len() < MOST || ids.contains(id) => {
+                ids.insert(id.to_owned());
+            }
+            _ => *changed = Changed::List,
+        }
+        drop(waiting);
+        self.bell.send_replace(());
+    }
+
+    /// Forgets what these events of the journal name: a file is written before the line that names it.
+    pub(super) fn forget_told(&self, events: &[u8]) {
+        let mut waiting = self.waiting();
+        if waiting.is_empty() {
+            return;
+        }
+        let lines = events.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"data: "));
+        for line in lines.filter_map(|line| serde_json::from_slice::<Named>(line).ok()) {
+            let Named { agent_id, successor_id, handoff_id, item_id, parent_id, error_id } = line;
+            let told = [
+                ("agents", agent_id),
+                ("agents", successor_id),
+                ("handoffs", handoff_id),
+                ("work", item_id),
+                ("work", parent_id),
+                ("errors", error_id),
+            ];
+            for (kind, id) in told {
+                if let (Some(Changed::Ids(ids)), Some(id)) = (waiting.get_mut(kind), id) {
+                    ids.remove(&id);
+                }
+            }
+        }
+    }
+
+    /// The events of all that was not told yet; empty if there is none.
+    pub(super) fn take(&self) -> String {
+        let waiting = std::mem::take(&mut *self.waiting());
+        let event =
+            |kind: &str, id: Option<&str>| format!("event: changed\ndata: {}\n\n", json!({"kind": kind, "id": id}));
+        let events = waiting.iter().flat_map(|(kind, changed)| match changed {
+            Changed::List => vec![event(kind, None)],
+            Changed::Ids(ids) => ids.iter().map(|id| event(kind, Some(id))).collect(),
+        });
+        events.collect()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<&'static str, Changed>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The id in a file's name; none for a file that is not whole yet.
+fn id_of(path: &Path) -> Option<&str> {
+    let id = path.file_name()?.to_str()?.strip_suffix(".json")?;
+    let is_id = (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_id.then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed() -> (ChangedViews, impl Fn(&str) -> FolderNotice) {
+        let home = Home::at(Path::new("/h")).expect("a home");
+        let root = home.root().to_owned();
+        (ChangedViews::new(&home), move |name: &str| FolderNotice::Came(root.join(name)))
+    }
+
+    fn event(kind: &str, id: &str) -> String {
+        format!("event: changed\ndata: {{\"id\":{id},\"kind\":\"{kind}\"}}\n\n")
+    }
+
+    #[test]
+    fn only_whole_files_of_these_folders_are_told_each_once() {
+        let (changed, came) = changed();
+        let of_views = ["view/agents/a.json", "view/agents/a.json", "view/agents/.tasuki-new", "view/work/open"];
+        assert!(of_views.iter().all(|name| changed.note(&came(name))));
+        assert!(!["spool/journal.jsonl", "spool/results/x.json"].iter().any(|name| changed.note(&came(name))));
+        let FolderNotice::Came(dismissed) = came("spool/errors/e.json") else { return };
+        assert!(changed.note(&FolderNotice::Left(dismissed)));
+        assert_eq!(changed.take(), event("agents", "\"a\"") + &event("errors", "\"e\""));
+        assert_eq!(changed.take(), "");
+    }
+
+    #[test]
+    fn what_a_line_names_is_not_told_twice() {
+        let (changed, came) = changed();
+        for name in ["agents/a", "agents/b", "agents/c", "handoffs/h", "work/w"] {
+            changed.note(&came(&format!("view/{name}.json")));
+        }
+        let line =
+            "id: 1\nevent: x\ndata: {\"seq\":1,\"agent_id\":\"a\",\"successor_id\":\"b\",\"handoff_id\":\"h\"}\n\n";
+        changed.forget_told(line.as_bytes());
+        assert_eq!(changed.take(), event("agents", "\"c\"") + &event("work", "\"w\""));
+    }
+
+    #[test]
+    fn very_many_changes_are_one_event_for_the_list() {
+        let (changed, came) = changed();
+        for number in 0..=MOST {
+            changed.note(&came(&format!("view/agents/{number}.json")));
+        }
+        assert_eq!(changed.take(), event("agents", "null"));
+        changed.note(&FolderNotice::Lost);
+        let all = ["agents", "errors", "handoffs", "work"].map(|kind| event(kind, "null"));
+        assert_eq!((changed.take(), changed.is_deaf()), (all.concat(), false));
+    }
+}
