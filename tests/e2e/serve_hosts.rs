@@ -130,6 +130,51 @@ fn a_request_to_another_host_gets_that_hosts_answer() {
     assert_eq!(ask("box-1", &send, "one").body, refused.body, "what has an answer keeps it");
 }
 
+/// The answer to the first request was said of the second, which was never sent.
+#[test]
+fn a_request_under_the_id_of_one_that_has_no_answer_yet_never_gets_that_ones_answer() {
+    if !has_curl() {
+        return;
+    }
+    let home = Arc::new(FakeHome::new());
+    join(home.path());
+    let _bridge = FakeBridge::start(&home, "", Box::new(|_, _| None));
+    let server = serve(&home, &[]);
+    let send = |text: &str| json!({"v": 1, "kind": "agent_send", "agent_id": MIA, "text": text});
+    let ask = |host: &str, key: &str, text: &str| {
+        let key = format!("Idempotency-Key: {key}");
+        server.post(&format!("api/hosts/{host}/requests"), &send(text), &["-H", &key])
+    };
+    let hash = |text: &str| tasuki::core::text::sha256(send(text).to_string().as_bytes());
+    let taken = || home.files("fleet/requests").is_empty() && home.path().join("fleet/out/one.json").exists();
+    let until_taken = || {
+        std::thread::sleep(Duration::from_millis(500));
+        let until = SystemTime::now() + Duration::from_secs(60);
+        while !taken() {
+            assert!(SystemTime::now() < until, "it is not taken");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| ask("box-1", "one", "A"));
+        until_taken();
+        let others = [("box-1", "B"), ("attic", "A")].map(|(host, text)| scope.spawn(move || ask(host, "one", text)));
+        until_taken();
+        let delivered = json!({"host": "box-1", "status": 200, "ok": true, "result": {"verdict": "delivered"},
+            "request_sha256": hash("A")});
+        home.write("fleet/results/one.json", &delivered);
+        assert_eq!(first.join().expect("it ends").status, 200);
+        for other in others {
+            assert_eq!(code(&other.join().expect("it ends")), (409, "id_reused"));
+        }
+    });
+    // The bridge has refused it while the first had no answer.
+    let reused = json!({"host": "box-1", "status": 409, "ok": false, "error": {"code": "id_reused", "message": "No."},
+        "request_sha256": hash("B")});
+    home.write("fleet/results/two.reused.json", &reused);
+    assert_eq!(code(&ask("box-1", "two", "B")), (409, "id_reused"));
+}
+
 #[test]
 fn listeners_are_told_of_hosts_that_change_and_the_bridge_that_somebody_looks() {
     let home = FakeHome::new();

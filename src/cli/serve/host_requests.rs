@@ -111,9 +111,20 @@ impl HostRequest {
         Ok(answer.into())
     }
 
-    /// An answer that was there before this request was sent: its own, or the refusal of an id that was used for another
-    /// request.
-    fn earlier(&self, found: ViewFile<FleetResultFile>) -> Result<ViewFile<FleetResultFile>, Problem> {
+    /// The answer to this request, if there is one. Another request of the same id may be on its way, or answered already:
+    /// the bridge refuses this one then, beside the answer to that one.
+    fn answer(&self, home: &Home) -> Result<Option<ViewFile<FleetResultFile>>, Problem> {
+        if let Some(found) = answer(home, &self.id)? {
+            return self.judged(found).map(Some);
+        }
+        let beside = home.fleet().join("results").join(format!("{}.reused.json", self.id));
+        let Some(bytes) = read_bytes(&beside, LARGEST)?.filter(|_| self.is_named) else { return Ok(None) };
+        let refused = ViewFile::<FleetResultFile>::read(bytes).ok().flatten();
+        Ok(refused.filter(|file| file.host == self.to.as_str() && file.result.request_sha256 == self.sha256))
+    }
+
+    /// The answer that lies under this request's id: its own, or the refusal of an id that was used for another request.
+    fn judged(&self, found: ViewFile<FleetResultFile>) -> Result<ViewFile<FleetResultFile>, Problem> {
         let of = said(found.result.request_sha256.as_str());
         let is_same =
             found.host == self.to.as_str() && of.is_none_or(|of| of == self.sha256 || of == sha256(&self.bytes));
@@ -137,7 +148,7 @@ async fn carry(app: &Arc<ServeApp>, asked: Arc<HostRequest>) -> Result<ViewFile<
         let with_bridge = checked.elapsed() >= BRIDGE_EVERY;
         let found = {
             let (app, asked) = (Arc::clone(app), Arc::clone(&asked));
-            off(move || Ok((answer(&app.home, &asked.id)?, !with_bridge || hosts::has_bridge(&app.home)?))).await?
+            off(move || Ok((asked.answer(&app.home)?, !with_bridge || hosts::has_bridge(&app.home)?))).await?
         };
         match found {
             (Some(answer), _) => return Ok(answer),
@@ -165,8 +176,8 @@ fn before(home: &Home, asked: &HostRequest) -> Result<Option<ViewFile<FleetResul
     if !home.fleet().join("hosts").join(format!("{}.json", asked.to)).exists() {
         return Err(no_host());
     }
-    if let Some(found) = answer(home, &asked.id)? {
-        return asked.earlier(found).map(Some);
+    if let Some(found) = asked.answer(home)? {
+        return Ok(Some(found));
     }
     if !hosts::has_bridge(home)? {
         let message = "This host's bridge does not run, or reaches no server. Nothing was sent";
@@ -250,7 +261,7 @@ mod tests {
         let status = |is_named: bool, host: &str, sha256: &str| {
             let asked = asked(&cancel, is_named);
             let found = json!({"host": host, "status": 200, "ok": true, "request_sha256": sha256});
-            asked.earlier(found.into()).map(|answer| answer.result.status).map_err(|problem| problem.code)
+            asked.judged(found.into()).map(|answer| answer.result.status).map_err(|problem| problem.code)
         };
         let own = sha256(cancel.to_string().as_bytes());
         assert_eq!((status(true, "box-1", &own), status(true, "box-1", "")), (Ok(200), Ok(200)));
