@@ -14,6 +14,18 @@ export class Refused extends Error {
   }
 }
 
+/** No answer came: nobody here knows whether the request was carried out. */
+class Unanswered extends Error {}
+
+const DOUBT = "so it may have been carried out. Pressing again is safe as long as you change nothing here: the same request is carried out only once.";
+const NO_ANSWER = `No answer came, ${DOUBT}`;
+
+/** The keys of the requests that no answer came to, by their address and content. */
+const unanswered = new Map();
+
+/** What the server says if it passes nothing on. That says nothing about an earlier request with the same key. */
+const NOT_SENT = ["no_sidecar", "no_bridge", "stopping", "too_many", "too_slow", "taken", "not_allowed", "layout", "disk_full", "file"];
+
 const toHex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** Whether the server knows the secret too. Another program on that port never receives it. */
@@ -28,27 +40,54 @@ export async function isOurs(secret, of) {
   return proof === toHex(await crypto.subtle.sign("HMAC", key, bytes(`tasuki serve\n${location.host}\n${nonce}`)));
 }
 
-export async function fetched(path, body) {
-  if (!session.proven && !(await isOurs(session.token, "token"))) {
-    session.locked(WRONG);
-    throw new Refused("no token", 401);
-  }
-  const headers = { Authorization: `Bearer ${session.token}` };
-  const options = { headers, cache: "no-store" };
-  if (body !== undefined) {
-    options.method = "POST";
-    options.body = JSON.stringify(body);
-    headers["Content-Type"] = "application/json";
-    // The browser may send a request twice: with the same key it is carried out once.
-    headers["Idempotency-Key"] = `page-${crypto.randomUUID()}`;
-  }
-  const response = await fetch(path, options);
-  if (response.status === 401) {
-    session.locked(WRONG);
-    throw new Refused("no token", 401);
-  }
+/** The page's token, once the server has proved that it knows the token too. */
+async function authorization() {
+  if (!session.proven && !(await isOurs(session.token, "token"))) throw locked();
+  return { Authorization: `Bearer ${session.token}` };
+}
+
+function locked() {
+  session.locked(WRONG);
+  return new Refused("no token", 401);
+}
+
+export async function fetched(path) {
+  const response = await fetch(path, { headers: await authorization(), cache: "no-store" });
+  if (response.status === 401) throw locked();
   if (response.ok) return response;
   throw new Refused(saidIn(await response.json()), response.status);
+}
+
+/**
+ * Sends a request, and gives its answer. While no answer has come, the same content has the same key when it is sent again:
+ * then the server carries it out only once, whoever sends it twice, the browser or the person.
+ */
+async function post(path, body) {
+  const text = JSON.stringify(body);
+  const content = `${path} ${text}`;
+  const key = unanswered.get(content) ?? `page-${crypto.randomUUID()}`;
+  let [response, told] = [];
+  let isSent = unanswered.has(content);
+  try {
+    const headers = { ...(await authorization()), "Content-Type": "application/json", "Idempotency-Key": key };
+    isSent = true;
+    response = await fetch(path, { method: "POST", body: text, headers, cache: "no-store" });
+    told = await response.json();
+  } catch (failure) {
+    if (!isSent || failure instanceof Refused) throw failure;
+    unanswered.set(content, key);
+    throw new Unanswered(NO_ANSWER);
+  }
+  if (response.status === 401) throw locked();
+  // A refusal by the server itself has its message in `error`; the answer to a request has an object there.
+  const code = typeof told.error === "string" ? told.code : "";
+  if (code === "no_answer") unanswered.set(content, key);
+  else if (response.ok || !NOT_SENT.includes(code)) unanswered.delete(content);
+  if (response.ok) return told;
+  const refusal = saidIn(told);
+  if (code === "no_answer") throw new Unanswered(NO_ANSWER);
+  if (unanswered.has(content)) throw new Unanswered(`${refusal}. An earlier press got no answer, ${DOUBT}`);
+  throw new Refused(refusal, response.status);
 }
 
 /** A refusal in words: the message, each thing that is wrong, and the hint. */
@@ -59,10 +98,10 @@ function saidIn(answer) {
   return [message, ...each, hint].filter(Boolean).map((said) => said.replace(/\.$/, "")).join(". ");
 }
 
-export const api = async (path, body) => (await fetched(path, body)).json();
+export const api = async (path, body) => (body === undefined ? (await fetched(path)).json() : post(path, body));
 
 /** Sends a request of any kind, and gives its result. */
 export const ask = async (kind, fields) => (await api("/api/requests", { v: 1, kind, ...fields })).result ?? {};
 
 /** Why something did not succeed, in words. */
-export const whyNot = (failure) => (failure instanceof Refused ? failure.message : "The server can't be reached.");
+export const whyNot = (failure) => (failure instanceof Refused || failure instanceof Unanswered ? failure.message : "The server can't be reached.");

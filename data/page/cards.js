@@ -3,9 +3,13 @@
 // card, and the arrow keys go from card to card.
 
 import { at, el, part, tell } from "./dom.js";
+import { SETTLED, isInUse } from "./forms.js";
+import { mapOf } from "./store.js";
 
 /** How many cards open by themselves. */
 const MOST_OPEN = 6;
+
+const GONE = "This is no longer in the list. Its card stays as long as something that is typed in it is neither sent nor put away.";
 
 const lists = new Map();
 
@@ -38,11 +42,12 @@ export class CardList {
         seen.add(id);
         const card = this.cards.get(id) ?? this.make(id, thing);
         this.fill(card, thing);
+        markGone(card, false);
         if (card === place) place = place.nextElementSibling;
         else list.insertBefore(card, place);
       }
     }
-    for (const [id, card] of this.cards) if (!seen.has(id)) this.remove(id, card);
+    for (const [id, card] of this.cards) if (!seen.has(id)) this.leave(id, card);
     // An element that was moved has lost the focus.
     if (active !== document.activeElement && active?.isConnected) active.focus();
     if (!this.current) this.setCurrent(groups.map(({ list }) => list.firstElementChild).find(Boolean));
@@ -53,6 +58,8 @@ export class CardList {
     const head = el("div", { class: "head" }, el(`h${this.parts.level ?? 3}`, {}, name), el("span", { "data-part": "state" }));
     const card = el("li", { class: "card", id: `${this.kind}-${id}`, tabindex: -1, "data-kind": this.kind, "data-id": id }, head);
     card.append(el("p", { class: "faint mono", "data-part": "about" }), ...(this.parts.row?.(id, card) ?? []));
+    card.append(el("p", { class: "says", role: "status", hidden: true, "data-part": "gone" }));
+    for (const kind of [SETTLED, "input"]) card.addEventListener(kind, () => card.dataset.gone && this.leave(id, card));
     name.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
@@ -72,6 +79,14 @@ export class CardList {
     this.things.set(id, thing);
     this.parts.summary(card, thing);
     if (card.dataset.open) this.parts.update(card, thing);
+  }
+
+  /** Removes a card whose view is no longer shown, unless a person would lose something with it. */
+  leave(id, card) {
+    if (!isInUse(card)) return this.remove(id, card);
+    const thing = mapOf(this.kind)?.get(id);
+    if (thing) this.fill(card, thing);
+    return markGone(card, true);
   }
 
   remove(id, card) {
@@ -141,6 +156,15 @@ export class CardList {
     const next = Number.isFinite(step) ? Math.min(Math.max(place + step, 0), all.length - 1) : step > 0 ? all.length - 1 : 0;
     if (all[next]) part(all[next], "name").focus();
   }
+}
+
+/** Marks a card whose view is no longer in its list. */
+function markGone(card, isGone) {
+  if (Boolean(card.dataset.gone) === isGone) return;
+  if (isGone) card.dataset.gone = "true";
+  else delete card.dataset.gone;
+  tell(part(card, "gone"), isGone ? GONE : "");
+  part(card, "gone").hidden = !isGone;
 }
 
 /** Tells in a section's heading how many entries it shows. */

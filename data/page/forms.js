@@ -54,17 +54,36 @@ export function prepareSure() {
   });
 }
 
+/** The sign of an element whose question or request is open. */
+const OPEN = "data-asked";
+
+/** Whether an element holds what a person would miss: an open question or request, or a shown form in which something is typed. */
+export const isInUse = (node) => node.querySelector(`[${OPEN}]`) !== null || [...node.querySelectorAll("form:not([hidden])")].some(isFilled);
+
+/** Whether a form has other values than when it was made. A choice from a list is quickly made again. */
+const isFilled = (form) =>
+  [...form.elements].some((field) => (field.type === "checkbox" ? field.checked !== field.defaultChecked : "defaultValue" in field && field.value !== field.defaultValue));
+
+/** The event on an element in which something was in use, and may be no longer. */
+export const SETTLED = "settled";
+const settle = (node) => node.dispatchEvent(new Event(SETTLED, { bubbles: true }));
+
 /** Runs a button's action: meanwhile it can't be pressed again, and a refusal is shown beside it. */
 export async function press(button, says, work) {
   const isFocused = document.activeElement === button;
   button.disabled = true;
+  button.setAttribute(OPEN, "");
   tell(says, "");
   try {
     await work();
   } catch (failure) {
     tell(says, whyNot(failure));
+    // Its card may be gone, or go now: then nobody would see it there.
+    if (!says.isConnected || says.closest("[data-gone]")) notice(`${button.textContent}: ${whyNot(failure)}`);
   } finally {
     button.disabled = false;
+    button.removeAttribute(OPEN);
+    settle(button);
     // A button that is disabled loses the focus.
     if (isFocused && document.activeElement === document.body) keepFocus(button);
   }
@@ -86,8 +105,11 @@ export function action(text, { name, key, main, question, work, says }) {
   const node = el("button", { type: "button", class: main ? "main" : "", "data-part": name, ...shortcut(key) }, text);
   node.addEventListener("click", async () => {
     const asked = question?.();
-    if (asked && !(await sure(asked, text))) return;
-    press(node, says, work);
+    if (!asked) return press(node, says, work);
+    node.setAttribute(OPEN, "");
+    const isSure = await sure(asked, text);
+    node.removeAttribute(OPEN);
+    return isSure ? press(node, says, work) : settle(node);
   });
   return node;
 }
@@ -131,7 +153,10 @@ export function asking({ opens, name, key, fields, more = [], go, send, roving }
   const show = (shown) => {
     form.hidden = !shown;
     opener.setAttribute("aria-expanded", String(shown));
-    if (!shown) return keepFocus(opener);
+    if (!shown) {
+      keepFocus(opener);
+      return settle(form);
+    }
     if (!form.firstChild) build(form, { fields, more, submit, shut, says });
     for (const field of all) {
       if (typeof field.options === "function") form.elements[field.name].replaceChildren(...optionsOf(field.options()));

@@ -159,8 +159,11 @@ export function drawWork() {
   const shown = all.filter((item) => matches("work", item));
   shown.sort((left, right) => rank(left) - rank(right) || (left.created_at < right.created_at ? -1 : 1));
   const groups = STATUSES.map((status) => ({ list: at(`work-${status}`), things: shown.filter((item) => item.status === status) }));
-  for (const { list: node, things } of groups) node.parentElement.hidden = !things.length;
+  const fits = ({ list: node }) => (node.parentElement.hidden = !node.childElementCount);
+  // An element in a hidden section can't keep the focus.
+  for (const { list: node, things } of groups) if (things.length) node.parentElement.hidden = false;
   list.draw(groups);
+  groups.forEach(fits);
   const known = at("with-finished").checked ? all.length : all.filter((item) => !isFinished(item)).length;
   headline("work-title", "Work", shown.length, known);
   at("no-work").hidden = known > 0;

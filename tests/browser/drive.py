@@ -14,11 +14,12 @@ import sys
 import tempfile
 
 from chrome import Browser
-from crowd import Crowd, measure, needs, pictures
+from crowd import Crowd, measure, needs, pictures, silently
 from fleet import Fleet, hosts
 from keyboard import by_keyboard
 from scenes import (
-    HOSTILE, accessible, decided, doubt, failure, login, questions, rendering, whole_handoff, without_sidecar,
+    HOSTILE, accessible, decided, doubt, ended_elsewhere, failure, login, other_clock, questions, rendering, unanswered, whole_handoff,
+    without_sidecar,
 )
 from stage import Stage, check, until
 
@@ -56,6 +57,9 @@ def play(stage, browser, picture, axe):
     check(not list((stage.home / "spool/errors").glob("*.json")), "the error file is still there")
     questions(stage, browser, mia, axe)
     rendering(browser)
+    unanswered(stage, browser, stage.agent("una"))
+    ended_elsewhere(stage, browser)
+    other_clock(browser)
     decided(stage, browser, axe)
     without_sidecar(stage, browser)
     doubt(stage, browser, browser.js("return document.querySelector('#agents [data-part=open]:not(:disabled)').closest('li').dataset.id"))
@@ -70,7 +74,7 @@ def complaints(browser):
     logged = [line["message"] for line in browser.ask("POST", "/se/log", {"type": "browser"}) if line["level"] == "SEVERE"]
     # A browser asks for a picture of its own, the wrong token was refused, and so were some requests; there may be no
     # document and no list of what needs a person.
-    fine = ["favicon.ico", "401", "/api/sidecar", "/api/needs", "/document", "/requests"]
+    fine = ["favicon.ico", "401", "/api/sidecar", "/api/health", "/api/needs", "/document", "/requests"]
     odd = [line for line in logged if not any(word in line for word in fine)]
     check(not odd, f"the browser complains: {odd}")
 
@@ -83,6 +87,7 @@ def many(args, folder, browser, axe):
         measure(crowd, browser)
         look("the page with very many cards")
         needs(crowd, browser, look)
+        silently(crowd, browser)
         pictures(crowd, browser, args.pictures, look)
         complaints(browser)
     finally:

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 
 from stage import check, until
 
@@ -99,6 +100,98 @@ def doubt(stage, browser, agent):
     browser.click(f"{card} [data-part=abandon]")
     browser.click("#sure-yes")
     until("it is given up", lambda: browser.text(f"{card} [data-part=state]") == "cancelled")
+
+
+# Lets no answer to the next requests come back, as if the connection broke: the server gets each, and carries it out. `sentKeys`
+# are the keys of all requests, in their order.
+LOSSY = """
+if (!window.sentKeys) {
+  const real = window.fetch;
+  window.sentKeys = [];
+  window.fetch = async (path, options) => {
+    const response = real(path, options);
+    if (options?.method !== "POST") return response;
+    window.sentKeys.push(options.headers["Idempotency-Key"]);
+    if (window.losses <= 0) return response;
+    window.losses -= 1;
+    await (await response).text();
+    throw new TypeError("Failed to fetch");
+  };
+}
+window.losses = arguments[0];
+"""
+
+
+def unanswered(stage, browser, agent):
+    """A text whose answer was lost: pressing Send again types nothing twice, and another text is another request."""
+    card = f'#agents > li[data-id="{agent}"]'
+    form = f"{card} [data-part=send-form]"
+    sent = lambda: [one for one in map(json.loads, (path.read_text() for path in (stage.home / "spool/results").glob("page-*.json"))) if one["kind"] == "agent_send"]
+    known = len(sent())
+    until("the agent takes texts", lambda: browser.has(f"{card} [data-part=send]:not(:disabled)"))
+    browser.js(LOSSY, 2)
+    browser.click(f"{card} [data-part=send]")
+    browser.type(f"{form} textarea", "say it once")
+    for count in (1, 2):
+        browser.click(f"{form} button[type=submit]")
+        until("the doubt is told", lambda: "it may have been carried out" in browser.text(f"{form} [role=alert]"))
+        until("the button can be pressed", lambda: browser.has(f"{form} button[type=submit]:not(:disabled)"))
+        check(browser.js("return window.sentKeys.length") == count, "it was not sent again")
+    check(browser.js("return document.querySelector(arguments[0]).value", f"{form} textarea") == "say it once", "the text is gone")
+    browser.click(f"{form} button[type=submit]")
+    until("it is sent", lambda: browser.has(f"{form}[hidden]"))
+    keys = browser.js("return window.sentKeys")
+    check(len(keys) == 3 and len(set(keys)) == 1, f"not the same request: {keys}")
+    check(len(sent()) == known + 1, f"typed more than once: {sent()}")
+    # The same text once more is another request, now that the first one has its answer.
+    until("its turn is over", lambda: browser.text(f"{card} [data-part=state]") == "idle")
+    browser.js(LOSSY, 1)
+    browser.click(f"{card} [data-part=send]")
+    browser.type(f"{form} textarea", "say it once")
+    browser.click(f"{form} button[type=submit]")
+    until("the doubt is told", lambda: "it may have been carried out" in browser.text(f"{form} [role=alert]"))
+    browser.type(f"{form} textarea", ", and again")
+    browser.click(f"{form} button[type=submit]")
+    until("it is sent", lambda: browser.has(f"{form}[hidden]"))
+    keys = browser.js("return window.sentKeys")
+    check(len(keys) == 5 and len(set(keys)) == 3, f"not two other requests: {keys}")
+    until("its turns are over", lambda: browser.text(f"{card} [data-part=state]") == "idle")
+
+
+def other_clock(browser):
+    """A browser whose clock is an hour ahead, or behind, calls no living sidecar silent."""
+    browser.js("window.now = Date.now")
+    for hours in (1, -1):
+        browser.js("const ahead = arguments[0] * 3600000; Date.now = () => window.now() + ahead", hours)
+        for _ in range(7):
+            check(browser.text("#link") == "live", f"{hours} h ahead: {browser.text('#link')}")
+            time.sleep(1)
+    browser.js("Date.now = window.now")
+
+
+def ended_elsewhere(stage, browser):
+    """An agent that ends elsewhere: what is typed in its card stays, and what is refused in it is told."""
+    agents = [stage.agent("zoe"), stage.agent("zack")]
+    cards = [f'#agents > li[data-id="{agent}"]' for agent in agents]
+    for agent, card in zip(agents, cards):
+        until("its card is there", lambda: browser.has(f"{card} [data-part=send]:not(:disabled)"))
+        browser.click(f"{card} [data-part=name]")
+    browser.click(f"{cards[0]} [data-part=send]")
+    browser.type(f"{cards[0]} textarea[name=text]", "half a sen")
+    browser.click(f"{cards[1]} [data-part=end]")
+    until("it asks", lambda: browser.has("#sure[open]"))
+    for agent in agents:
+        stage.run("agent", "shutdown", agent, "--force")
+    ended = lambda agent: json.loads((stage.home / f"view/agents/{agent}.json").read_text())["ended_at"]
+    until("both have ended", lambda: all(map(ended, agents)))
+    until("its card says so", lambda: "no longer in the list" in browser.text(f"{cards[0]} [data-part=gone]"))
+    browser.click("#sure-yes")
+    until("the refusal is told", lambda: "End: " in browser.text("#notices"))
+    until("nothing of it is needed", lambda: not browser.has(cards[1]))
+    text = browser.js("return document.querySelector(arguments[0])?.value", f"{cards[0]} textarea[name=text]")
+    check(text == "half a sen", f"the typed text is {text!r}")
+    browser.js("document.querySelector(`${arguments[0]} form:not([hidden]) button[type=button]`).click()", cards[0])
+    until("the card goes when its form is put away", lambda: not browser.has(cards[0]))
 
 
 def urgent(stage, browser, agent, faults):
