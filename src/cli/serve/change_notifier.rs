@@ -1,5 +1,5 @@
-//! Wakes tasks that wait for a new answer, a new journal line or a changed view. The system's notices are only hints, so every waiting
-//! task also looks from time to time.
+//! Wakes tasks that wait for a new answer, a new journal line or a changed view. The system's notices are only hints, so
+//! every waiting task also looks from time to time.
 
 use super::changed_views::ChangedViews;
 use crate::cli::output::eprint_quietly;

@@ -1,5 +1,5 @@
-//! Which views and error files have changed without a line of the journal, such as a dismissed error, or an agent's context
-//! that was measured after its turn. Listeners are told of them by events of their own.
+//! Which views and error files have changed without a line of the journal, such as a dismissed error, or an agent's
+//! context that was measured after its turn. Listeners are told of them by events of their own.
 
 use crate::config::Home;
 use crate::files::watcher::{FolderNotice, FolderWatcher};

@@ -4,9 +4,9 @@
 //! Where to read: `listen` accepts connections, and `slots` limits their number. `guard` says who may ask at all,
 //! `routes` lists the addresses, `views`, `health`, `documents` and `ask` answer, `query` reads what a list is asked for,
 //! and `login` gives a page the token. `hosts` and `host_requests` answer for the other hosts of a fleet. `journal` reads
-//! the journal's lines, `broadcaster` sends them to all clients of `events`, `changed_views` adds the changes that no line
-//! tells, `host_watch` those of other hosts, and `change_notifier` says when to look. `submitted` remembers the requests
-//! without an answer. `openapi` describes all of it.
+//! the journal's lines, `broadcaster` sends them to all clients of `events`, `changed_views` adds the changes that no
+//! line tells, `host_watch` those of other hosts, and `change_notifier` says when to look. `submitted` remembers the
+//! requests without an answer. `openapi` describes all of it.
 
 mod app;
 mod args;

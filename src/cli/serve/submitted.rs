@@ -1,5 +1,6 @@
-//! The requests that this server has dropped into the spool and that it knows no answer to. The sidecar removes a request's
-//! file when it takes it, and some answers come much later: meanwhile only this list says that there is such a request.
+//! The requests that this server has dropped into the spool and that it knows no answer to. The sidecar removes a
+//! request's file when it takes it, and some answers come much later: meanwhile only this list says that there is such a
+//! request.
 
 use crate::core::id::RequestId;
 use std::collections::VecDeque;
