@@ -7,7 +7,8 @@
 //! - `owner`: who owns a socket, checked before anything speaks to the server behind it
 //! - `pty`, `probe`: the control client's process, and the only place that runs a `tmux` of its own, before there is a
 //!   connection
-//! - `client`: requests and replies over one connection; `server`: prepares the server once the connection stands
+//! - `client`: requests and replies over one connection; `server`: prepares the server once the connection stands;
+//!   `private`: our own session there, and how what is a user's gets out of it
 //! - `supervisor`: the thread that finds the server, connects with care and reconnects; `server_lock`: homes that share a
 //!   server; `handle`: what everything else asks through
 //! - `notice_queue`: the queue of notices for the sidecar, which never makes the thread wait
@@ -39,6 +40,7 @@ mod owner;
 mod pane;
 mod placeholder;
 mod plan;
+mod private;
 mod probe;
 pub mod protocol;
 mod pty;
@@ -66,7 +68,12 @@ pub use socket::{LONGEST_SOCKET_PATH, Socket, SocketOptions, SocketPathTooLong, 
 use server_lock::ServerLock;
 use std::path::PathBuf;
 use std::time::Duration;
-use supervisor::ConnectionStatus;
+use supervisor::{ConnectionStatus, LiveClient};
+
+/// How often [`Tmux::close`] tries to end our session while a user's program is in it, which the thread moves out.
+const LEAVES: u32 = 5;
+/// The pause between two tries.
+const LEAVE_EVERY: Duration = Duration::from_millis(400);
 
 impl Tmux {
     /// Ends for good and cleanly: removes our options and our session from the server, then closes the client's
@@ -77,22 +84,19 @@ impl Tmux {
         // tmux before 3.7 crashes if a client is just connecting.
         let mut _lock = None;
         if let Ok(live) = self.live_within(Duration::ZERO).await {
-            let socket = PathBuf::from(&live.info.socket_path);
-            _lock = tokio::task::spawn_blocking(move || ServerLock::exclusive(&socket, server_lock::LEAVES_WITHIN))
-                .await
-                .ok();
-            let names = &shared.names;
-            let line = format!(
-                "{} ; if-shell -F \"{}\" {{ {} ; set-option -s -u {} ; set-option -s -u {} ; kill-session -t \"={}\" }}",
-                status::withdraw(names.tag()),
-                names.fenced(&live.fence),
-                server::UNSUBSCRIBE,
-                names.directory(),
-                names.fence(),
-                names.session()
-            );
-            // Killing the session ends the client, so the answer is as likely to be lost as not.
-            let _ = live.ask(line).await;
+            for left in (0..LEAVES).rev() {
+                let socket = PathBuf::from(&live.info.socket_path);
+                _lock = tokio::task::spawn_blocking(move || ServerLock::exclusive(&socket, server_lock::LEAVES_WITHIN))
+                    .await
+                    .ok();
+                if self.leave(&live, left == 0).await {
+                    break;
+                }
+                if left > 0 {
+                    _lock = None;
+                    tokio::time::sleep(LEAVE_EVERY).await;
+                }
+            }
         }
         shared.stop();
         let mut status = shared.status.subscribe();
@@ -100,5 +104,23 @@ impl Tmux {
         if tokio::time::timeout(Duration::from_secs(10), closed).await.is_err() {
             tracing::warn!("the tmux thread did not end in time");
         }
+    }
+
+    /// Removes our options and our session; `false` if a program runs in the session. The last time, only the options.
+    async fn leave(&self, live: &LiveClient, is_last: bool) -> bool {
+        let names = &self.inner.shared.names;
+        let options = format!("set-option -s -u {} ; set-option -s -u {} ; ", names.directory(), names.fence());
+        let end = private::end_session(names, &names.fenced(&live.fence), &options);
+        // Killing the session ends the client, so the answer is as likely to be lost as not.
+        let Ok(reply) = live.ask(format!("{} ; {end}", status::withdraw(names.tag()))).await else { return true };
+        if reply.iter().any(|block| block.text() == private::ENDS) {
+            return true;
+        }
+        if is_last {
+            tracing::warn!(session = names.session(), "a program runs in tasuki's own tmux session, so it stays");
+            let fenced = names.fenced(&live.fence);
+            let _ = live.ask(format!("if-shell -F \"{fenced}\" {{ {options}{} }}", private::UNSUBSCRIBE)).await;
+        }
+        false
     }
 }

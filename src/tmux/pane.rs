@@ -3,6 +3,7 @@
 
 use super::client::nonce;
 use super::guard::Names;
+use super::private::is_stand_in;
 use super::protocol::Block;
 use super::supervisor::LiveClient;
 use super::{Error, Tmux};
@@ -48,6 +49,20 @@ pub(super) struct Noted {
     pub(super) born: String,
     /// The claim: the home that it belongs to, and the agent's process.
     pub(super) claim: String,
+    /// What it was started with. From outside.
+    start_command: String,
+}
+
+impl Noted {
+    /// Whether it is in the private session of any home.
+    fn is_private(&self) -> bool {
+        self.row.session_name.starts_with(Names::SESSIONS)
+    }
+
+    /// Whether tasuki made it for itself. A user's program that has landed in a private session is the user's.
+    fn is_ours(&self) -> bool {
+        self.row.pane.pid == 0 || self.is_private() && is_stand_in(&self.start_command)
+    }
 }
 
 /// The visible screen of a pane.
@@ -64,7 +79,7 @@ pub struct Capture {
 }
 
 impl Tmux {
-    /// All panes of the server but those of private sessions and placeholders, each once.
+    /// All panes of the server but our own, which stand in private sessions and placeholders; each once.
     ///
     /// # Errors
     /// When no server answers.
@@ -78,8 +93,10 @@ impl Tmux {
         let block = first(&reply)?;
         let mut seen = BTreeSet::new();
         let rows = fields.rows(&block.text()).into_iter().filter_map(|row| fields.parse(&row, live.info.id));
-        let ours = |noted: &Noted| noted.row.session_name.starts_with(Names::SESSIONS) || noted.row.pane.pid == 0;
-        Ok(rows.filter(|noted| !ours(noted)).filter(|noted| seen.insert(noted.row.pane.pane)).collect())
+        let mut rows: Vec<Noted> = rows.filter(|noted| !noted.is_ours()).collect();
+        // Of a window that is in two sessions, the user's own counts.
+        rows.sort_by_key(Noted::is_private);
+        Ok(rows.into_iter().filter(|noted| seen.insert(noted.row.pane.pane)).collect())
     }
 
     /// One pane by its number, whatever runs in it; `None` if there is no such pane.
@@ -167,6 +184,7 @@ impl Fields {
             "#{session_name}".to_owned(),
             "#{pane_current_command}".to_owned(),
             "#{pane_current_path}".to_owned(),
+            "#{pane_start_command}".to_owned(),
         ];
         let format = format!("{nonce}{PLAIN}|{nonce}|{}", free.join(&format!("|{nonce}|")));
         Fields { nonce, format }
@@ -210,7 +228,7 @@ impl Fields {
             command: free()?,
             cwd: free()?,
         };
-        Some(Noted { row, fence, mark, born, claim })
+        Some(Noted { row, fence, mark, born, claim, start_command: free()? })
     }
 }
 
@@ -226,7 +244,7 @@ mod tests {
         let n = &fields.nonce;
         let row = |id: &str, path: &str| {
             format!(
-                "{n}{id} 7 0 0 1 @2 $3 80 24 1 2 1 1 /dev/pts/1|{n}|f|{n}|m.P|{n}||{n}||{n}|s x|{n}|a | b|{n}|{path}"
+                "{n}{id} 7 0 0 1 @2 $3 80 24 1 2 1 1 /dev/pts/1|{n}|f|{n}|m.P|{n}||{n}||{n}|s x|{n}|a | b|{n}|{path}|{n}|"
             )
         };
         let text = format!("{}\n{}", row("%1", "/tmp/x\n%9 7 0 0 0\n||"), row("%4", ""));
@@ -243,14 +261,15 @@ mod tests {
     fn a_missing_pane_gives_no_row() {
         let fields = Fields::new(&Names::new("00c0ffee"));
         let n = &fields.nonce;
-        assert!(fields.parse(&format!("{n}             |{n}|f|{n}||{n}||{n}||{n}||{n}||{n}|"), SERVER).is_none());
+        assert!(fields.parse(&format!("{n}             |{n}|f|{n}||{n}||{n}||{n}||{n}||{n}||{n}|"), SERVER).is_none());
     }
 
     #[test]
     fn an_id_that_came_back_is_not_the_pane() {
         let fields = Fields::new(&Names::new("00c0ffee"));
         let n = &fields.nonce;
-        let text = format!("{n}%1 7 0 0 0 @2 $3 80 24 1 2 1 1 /dev/pts/1|{n}|f|{n}||{n}||{n}||{n}|s|{n}|sh|{n}|/");
+        let text =
+            format!("{n}%1 7 0 0 0 @2 $3 80 24 1 2 1 1 /dev/pts/1|{n}|f|{n}||{n}||{n}||{n}|s|{n}|sh|{n}|/|{n}|sh");
         let row = fields.parse(&text, SERVER).map(|noted| noted.row);
         let meant = |server, pid| PaneRef { server, pane: 1, pid };
         assert!(same(&meant(SERVER, 7), row.clone()).is_ok());

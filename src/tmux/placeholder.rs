@@ -3,6 +3,7 @@
 
 use super::guard::Names;
 use super::pane::{first, same};
+use super::private::{STAND_IN, is_stand_in};
 use super::protocol::Block;
 use super::quote::{in_message, is_plain_id, quote};
 use super::{Error, Tmux};
@@ -12,8 +13,6 @@ use crate::core::pane::PaneRef;
 const MAX_MESSAGE: usize = 400;
 /// How long the message is shown, in milliseconds.
 const MESSAGE_SHOWN_MS: u32 = 5_000;
-/// The program with which a placeholder window is made. tasuki then replaces it with a pane without a program.
-const STAND_IN: &str = "exec cat";
 
 /// Where a successor's window is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,7 +164,7 @@ impl Placeholder {
         let id = fields.next()?.strip_prefix('%')?.parse().ok()?;
         let pid = fields.next()?.parse().ok()?;
         let (name, command) = (fields.next()?, fields.next()?);
-        let ours = name == window && (pid == 0 || command.trim_matches('"') == STAND_IN);
+        let ours = name == window && (pid == 0 || is_stand_in(command));
         ours.then_some(Placeholder { id, pid })
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! Our client sits in a private session, because in a user's own session it would be noticed: by focus events, by
 //! alerts that stop, by `attach -d` that throws it out. The session has no process, takes no part in sizes, and is
-//! closed when it is the last one.
+//! closed when it is the last one; `private` keeps it so.
 
 use super::ServerInfo;
-use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker, PATIENCE, nonce};
+use super::client::{Connection, ConnectionEnd, ConnectionWaker, PATIENCE, nonce};
 use super::guard::Names;
 use super::owner;
+use super::private::{STAND_IN, empty_session, rows};
 use super::probe::{self, Version};
 use super::quote::{is_plain_id, quote};
 use crate::core::pane::ServerId;
@@ -20,18 +21,19 @@ const KEEP_MARKS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a server may take to start.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Ends the subscription of [`prepare`]; it must come before the end of our own session. tmux looks at subscriptions
-/// every second, also at those of a client whose session is gone and which has not ended yet, and crashes (3.3a, in
-/// `control_check_subs_session`).
-pub(super) const UNSUBSCRIBE: &str = "refresh-client -B tasuki";
+/// The size of our session, as tmux sizes any that nobody looks at: a user's window may be made in it.
+const SIZE: [&str; 4] = ["-x", "80", "-y", "24"];
 
 pub(super) fn control_client(program: &Path, socket: &Path, names: &Names) -> Command {
     let mut command = probe::tmux(program, socket);
-    let session = names.session();
-    command.args(["-C", "new-session", "-E", "-A", "-x", "20", "-y", "5", "-f", "ignore-size,no-output"]);
-    command.args(["-s", &session, "exec cat", ";"]);
+    let (session, target) = (names.session(), format!("={}:", names.session()));
+    command.args(["-C", "new-session", "-E", "-A"]).args(SIZE).args(["-f", "ignore-size,no-output"]);
+    command.args(["-s", &session, STAND_IN, ";"]);
     // A user may have switched this on for all sessions; with it, the death of a control client crashes the server.
-    command.args(["set-option", "-t", &format!("={session}:"), "destroy-unattached", "off"]);
+    command.args(["set-option", "-t", &target, "destroy-unattached", "off", ";"]);
+    // When a user kills our session, its client must have another one: the server looks at its subscription every
+    // second, as long as the client has not ended, and crashes if it has no session.
+    command.args(["set-option", "-t", &target, "detach-on-destroy", "off"]);
     command
 }
 
@@ -87,31 +89,9 @@ fn read_info(text: &str) -> Option<ServerInfo> {
     Some(ServerInfo { id, version, socket_path: fields.next()?.to_owned() })
 }
 
-fn first_lines(reply: &CommandReplies) -> impl Iterator<Item = String> {
-    let lines = reply.first().filter(|block| block.ok).map(|block| block.text()).unwrap_or_default();
-    lines.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
-}
-
-/// tmux makes a session only with a program. Replaces its pane by a pane without a program.
-fn empty_session(connection: &mut Connection, wake: &ConnectionWaker<'_>, names: &Names) -> Result<(), ConnectionEnd> {
-    let session = format!("\"={}:\"", names.session());
-    let reply = connection.ask(&format!("list-panes -s -t {session} -F \"#{{pane_id}} {}\"", Names::PROCESS), wake)?;
-    let panes: Vec<String> = first_lines(&reply).collect();
-    let programs = panes.iter().filter_map(|row| row.split_once(' ')).filter(|(_, pid)| *pid != "0");
-    let kills: Vec<String> = programs.map(|(pane, _)| format!("kill-pane -t {pane}")).collect();
-    if kills.is_empty() {
-        return Ok(());
-    }
-    if kills.len() == panes.len() {
-        connection.ask(&format!("split-window -d -t {session} ''"), wake)?;
-    }
-    connection.ask(&kills.join(" ; "), wake)?;
-    Ok(())
-}
-
 fn sweep_buffers(connection: &mut Connection, wake: &ConnectionWaker<'_>, names: &Names) -> Result<(), ConnectionEnd> {
     let reply = connection.ask("list-buffers -F \"#{buffer_name}\"", wake)?;
-    for name in first_lines(&reply).filter(|name| name.starts_with(&names.buffers())) {
+    for name in rows(&reply, 0).filter(|name| name.starts_with(&names.buffers())) {
         if let Ok(name) = quote(&name) {
             connection.ask(&format!("delete-buffer -b {name}"), wake)?;
         }
@@ -126,7 +106,7 @@ fn sweep_creations(
 ) -> Result<(), ConnectionEnd> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let reply = connection.ask("show-options -s", wake)?;
-    for row in first_lines(&reply) {
+    for row in rows(&reply, 0) {
         let Some((name, value)) = row.split_once(' ') else { continue };
         // Anybody who can set options can give them any name, and tmux would read what follows a `;` in it as a
         // command.
@@ -139,37 +119,6 @@ fn sweep_creations(
         }
     }
     Ok(())
-}
-
-/// Moves somebody else's client, which tmux has put into our private session when its own ended, to where it was last
-/// active; if there is nothing else, it is detached, as it would have been without us.
-pub(super) fn move_client_out(
-    connection: &mut Connection,
-    wake: &ConnectionWaker<'_>,
-    client: &str,
-) -> Result<(), ConnectionEnd> {
-    let Ok(client) = quote(client) else { return Ok(()) };
-    let rows = "list-sessions -F \"#{session_activity} #{session_id} #{session_name}\"";
-    let reply = connection.ask(rows, wake)?;
-    let others = first_lines(&reply).filter_map(|row| {
-        let mut fields = row.splitn(3, ' ');
-        let (activity, id, name) = (fields.next()?.parse::<u64>().ok()?, fields.next()?, fields.next()?);
-        (!name.starts_with(Names::SESSIONS)).then(|| (activity, id.to_owned()))
-    });
-    let line = match others.max().and_then(|(_, id)| quote(&id).ok()) {
-        Some(id) => format!("switch-client -c {client} -t {id}"),
-        None => format!("detach-client -t {client}"),
-    };
-    connection.ask(&line, wake)?;
-    Ok(())
-}
-
-/// The line that ends our session when only private ones are left and the server would end without any: our session
-/// must not keep alive a server that its user has left. It is decided inside the server.
-pub(super) fn leave_if_alone(names: &Names) -> String {
-    let others = format!("#{{S:#{{?#{{m:{}*,#{{session_name}}}},,x}}}}", Names::SESSIONS);
-    let alone = format!("#{{&&:#{{==:{others},}},#{{exit-empty}}}}");
-    format!("if-shell -F \"{alone}\" {{ {UNSUBSCRIBE} ; kill-session -t \"={}\" }}", names.session())
 }
 
 /// Starts a server outside the service that we may be part of: a restart of the service must end no agent.
@@ -186,7 +135,7 @@ pub(super) fn start(program: &Path, socket: &Path, names: &Names) -> Result<(), 
     let mut said = String::new();
     for command in [&mut scoped, &mut plain] {
         command.arg("-u").arg("-S").arg(socket);
-        command.args(["new-session", "-d", "-x", "20", "-y", "5", "-s", &names.session(), "exec cat"]);
+        command.args(["new-session", "-d"]).args(SIZE).args(["-s", &names.session(), STAND_IN]);
         probe::strip_environment(command);
         match probe::run(command, START_PATIENCE) {
             Ok(answer) if answer.ok => return Ok(()),

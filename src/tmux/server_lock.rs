@@ -26,14 +26,7 @@ impl ServerLock {
     /// The exclusive lock, for a home that connects or disconnects. After `patience` it returns without the lock: a
     /// small danger is better than no connection.
     pub(super) fn exclusive(socket: &Path, patience: Duration) -> ServerLock {
-        let until = Instant::now() + patience;
-        loop {
-            match Self::attempt(socket, FlockArg::LockExclusiveNonblock) {
-                Some(lock) => return lock,
-                None if Instant::now() >= until => return no_lock(),
-                None => std::thread::sleep(TRY_EVERY),
-            }
-        }
+        Self::within(socket, FlockArg::LockExclusiveNonblock, patience)
     }
 
     /// Lets others change something, but not connect or disconnect.
@@ -63,6 +56,33 @@ impl ServerLock {
                 None => tokio::time::sleep(TRY_EVERY).await,
             }
         }
+    }
+
+    /// The shared lock, for a thread. After `patience` it returns without the lock.
+    pub(super) fn shared_within(socket: &Path, patience: Duration) -> ServerLock {
+        Self::within(socket, FlockArg::LockSharedNonblock, patience)
+    }
+
+    fn within(socket: &Path, how: FlockArg, patience: Duration) -> ServerLock {
+        Self::while_wanted(socket, how, patience, || true).unwrap_or_else(no_lock)
+    }
+
+    /// The exclusive lock for a home that has lost its connection; none once it `closes`, because then another thread of
+    /// it holds the lock, or after `patience`.
+    pub(super) fn unless(socket: &Path, patience: Duration, closes: impl Fn() -> bool) -> Option<ServerLock> {
+        Self::while_wanted(socket, FlockArg::LockExclusiveNonblock, patience, || !closes())
+    }
+
+    fn while_wanted(socket: &Path, how: FlockArg, patience: Duration, wanted: impl Fn() -> bool) -> Option<ServerLock> {
+        let until = Instant::now() + patience;
+        while wanted() {
+            match Self::attempt(socket, how) {
+                Some(lock) => return Some(lock),
+                None if Instant::now() >= until => return None,
+                None => std::thread::sleep(TRY_EVERY),
+            }
+        }
+        None
     }
 
     /// None while another home has it. If the folder can't be opened or locked, this returns without the lock.

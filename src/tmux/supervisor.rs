@@ -13,7 +13,7 @@ use super::pty::PtyClient;
 use super::server_lock::{self, ServerLock};
 use super::socket::check_length;
 use super::started::is_our_client;
-use super::{Error, ServerInfo, SocketOptions, TmuxNotice, server};
+use super::{Error, ServerInfo, SocketOptions, TmuxNotice, private, server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::Write as _;
@@ -295,7 +295,7 @@ impl Supervisor {
         // A caller whose line was lost must not find the dead connection again.
         self.shared.status.send_replace(ConnectionStatus::Looking);
         connection.give_up();
-        let _lock = (!self.stopped()).then(|| ServerLock::exclusive(&self.socket, server_lock::LEAVES_WITHIN));
+        let _lock = ServerLock::unless(&self.socket, server_lock::LEAVES_WITHIN, || self.stopped());
         drop(connection);
         ended.to_string()
     }
@@ -309,26 +309,29 @@ impl Supervisor {
     ) -> Result<(), ConnectionEnd> {
         let began = Instant::now();
         let mut leave = Some(began + LINGER);
+        // Whether a program may have come into our session.
+        let mut came = false;
         let shared = Arc::clone(&self.shared);
         while began.elapsed() < RECONCILE {
             let waker = ConnectionWaker { pipe: &self.pipe, inbox: Some(inbox), stop: &shared.stop };
             while let Some((name, args)) = connection.next_notice() {
-                match name.as_str() {
-                    "client-session-changed" => {
-                        if let Some(client) = client_in_our_session(&args, &shared.names.session(), connection.pid()) {
-                            server::move_client_out(connection, &waker, client)?;
-                        }
-                    }
-                    "sessions-changed" => leave = Some(Instant::now() + LINGER),
-                    _ => {}
+                private::react(connection, &waker, &shared.names, (&name, &args))?;
+                if name == "sessions-changed" {
+                    leave = Some(Instant::now() + LINGER);
                 }
+                came |= changes_panes(&name) || name == "layout-change";
                 if changes_panes(&name) {
                     self.notices.put(TmuxNotice::PanesChanged);
                 }
             }
+            if std::mem::take(&mut came) {
+                // A request that ends our session, taken up meanwhile, would go out right behind.
+                let alone = ConnectionWaker { inbox: None, ..waker };
+                private::move_programs_out(connection, &alone, &shared.names, Some(&self.socket))?;
+            }
             if !self.options.start_server && leave.is_some_and(|at| at <= Instant::now()) {
                 leave = None;
-                connection.ask(&server::leave_if_alone(&shared.names), &waker)?;
+                connection.ask(&private::leave_if_alone(&shared.names), &waker)?;
             }
             self.notices.flush();
             let mut wait = RECONCILE.saturating_sub(began.elapsed());
@@ -354,13 +357,6 @@ fn refused(foreign: &owner::Foreign) -> NotNow {
 
 fn unclear(reason: String) -> NotNow {
     NotNow { reason, certain: false, longest_pause: MAX_PAUSE }
-}
-
-/// The client that `%client-session-changed` names, if it is in our session now and is not ours.
-fn client_in_our_session<'a>(args: &'a str, session: &str, our_pid: u32) -> Option<&'a str> {
-    let mut fields = args.splitn(3, ' ');
-    let (client, _, name) = (fields.next()?, fields.next()?, fields.next()?);
-    (name == session && client != format!("client-{our_pid}")).then_some(client)
 }
 
 fn changes_panes(notice: &str) -> bool {

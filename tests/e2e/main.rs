@@ -78,6 +78,7 @@ mod tmux_homes;
 mod tmux_lies;
 mod tmux_mixed;
 mod tmux_plugin;
+mod tmux_private;
 mod tmux_races;
 mod tmux_refuse;
 mod tmux_server;

@@ -1,0 +1,380 @@
+//! What is in our private session, and how what is a user's gets out of it.
+//!
+//! For tmux it is a session like any other: the newest one, right after we connect. So a command without a target means
+//! it, and a user's windows, panes and terminals land there. They belong where they would be without us: in the session
+//! of the user that was active last. Our session is never ended while a program runs in it.
+
+use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker};
+use super::guard::Names;
+use super::quote::quote;
+use super::server_lock::ServerLock;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// The program that our session, or a placeholder window, is made with: tmux makes neither without one.
+pub(super) const STAND_IN: &str = "exec cat";
+/// Ends the subscription to the panes of all sessions; it must come before the end of our own session. tmux looks at
+/// subscriptions every second, also at those of a client whose session is gone and which has not ended yet, and crashes
+/// (3.3a, in `control_check_subs_session`).
+pub(super) const UNSUBSCRIBE: &str = "refresh-client -B tasuki";
+/// How often what is a user's is looked for in our session after something was moved.
+const LOOKS: u32 = 4;
+/// How long to wait for another home that connects, before a session is made beside it.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether tmux says of a pane that it was started with our stand-in.
+pub(super) fn is_stand_in(start_command: &str) -> bool {
+    start_command.trim_matches('"') == STAND_IN
+}
+
+/// Replaces the stand-in by a pane without a program, and moves out what came in while no sidecar ran.
+pub(super) fn empty_session(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+    names: &Names,
+) -> Result<(), ConnectionEnd> {
+    let session = format!("\"={}:\"", names.session());
+    let row = format!("#{{pane_id}} {} #{{pane_start_command}}", Names::PROCESS);
+    let reply = connection.ask(&format!("list-panes -s -t {session} -F \"{row}\""), wake)?;
+    let panes: Vec<String> = rows(&reply, 0).collect();
+    let fields = panes.iter().filter_map(|row| {
+        let mut fields = row.splitn(3, ' ');
+        Some((fields.next()?, fields.next()?, fields.next()?))
+    });
+    let stand_ins: Vec<_> = fields.filter(|(_, pid, command)| *pid != "0" && is_stand_in(command)).collect();
+    if !stand_ins.is_empty() && stand_ins.len() == panes.len() {
+        connection.ask(&format!("split-window -d -t {session} ''"), wake)?;
+    }
+    for (pane, pid, _) in stand_ins {
+        let same = format!("#{{==:{},{pid}}}", Names::PROCESS);
+        connection.ask(&format!("if-shell -F -t {pane} \"{same}\" {{ kill-pane -t {pane} }}"), wake)?;
+    }
+    move_programs_out(connection, wake, names, None)
+}
+
+/// Moves every program in our session to the session of the user that was active last; if the user has none, tasuki
+/// makes one. `socket` is the server's; a caller gives it if it does not hold the lock.
+///
+/// Nothing else may be sent meanwhile that ends our session. After each command that changes a session's current
+/// window, tmux tells control clients of the change a moment later, and crashes if the session has ended by then (up
+/// to 3.7, in `control_notify_session_window_changed`).
+pub(super) fn move_programs_out(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+    names: &Names,
+    socket: Option<&Path>,
+) -> Result<(), ConnectionEnd> {
+    for _ in 0..LOOKS {
+        let reply = connection.ask(&format!("{SESSIONS} ; {}", list_contents(names)), wake)?;
+        let contents = Contents::read(rows(&reply, 1));
+        if !contents.has_programs() {
+            return Ok(());
+        }
+        if !contents.keeps_a_pane() {
+            // Without a pane of its own, our session would end when the last program is moved out.
+            let reply = connection.ask(&format!("split-window -d -t \"={}:\" ''", names.session()), wake)?;
+            if reply.iter().all(|block| block.ok) {
+                continue;
+            }
+            return Ok(());
+        }
+        let users = latest(&Session::read_all(rows(&reply, 0))).map(|session| session.id.clone());
+        let (session, stand_in) = match users {
+            Some(session) => (session, None),
+            None => {
+                let _lock = socket.map(|socket| ServerLock::shared_within(socket, LOCK_PATIENCE));
+                let Some((session, pane)) = make_session(connection, wake)? else { return Ok(()) };
+                (session, Some(pane))
+            }
+        };
+        for line in contents.moves(names, &session) {
+            connection.ask(&line, wake)?;
+        }
+        if let Some(pane) = stand_in {
+            let line = format!("if-shell -F -t {pane} \"#{{!=:#{{session_windows}},1}}\" {{ kill-pane -t {pane} }}");
+            connection.ask(&line, wake)?;
+        }
+        tracing::info!(session, "moved a user's programs out of tasuki's own tmux session");
+    }
+    Ok(())
+}
+
+/// Makes a session into which programs can be moved; returns its id and its only pane.
+fn make_session(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+) -> Result<Option<(String, String)>, ConnectionEnd> {
+    let make = format!("new-session -d -E -P -F \"#{{session_id}} #{{pane_id}}\" \"{STAND_IN}\"");
+    let reply = connection.ask(&make, wake)?;
+    let made = rows(&reply, 0).next().and_then(|row| {
+        let (session, pane) = row.split_once(' ')?;
+        Some((session.to_owned(), pane.to_owned()))
+    });
+    let Some((session, pane)) = made else { return Ok(None) };
+    if let Ok(target) = quote(&session) {
+        // Programs are moved there, and nobody is attached to it.
+        connection.ask(&format!("set-option -t {target} destroy-unattached off"), wake)?;
+    }
+    Ok(Some((session, pane)))
+}
+
+/// Asks for our session's panes.
+fn list_contents(names: &Names) -> String {
+    let row = format!("#{{pane_id}} #{{window_id}} {} #{{window_linked}}", Names::PROCESS);
+    format!("list-panes -s -t \"={}:\" -F \"{row}\"", names.session())
+}
+
+/// The panes of our session, by window.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Contents {
+    windows: BTreeMap<String, WindowContents>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct WindowContents {
+    /// Panes with a program: a user's.
+    programs: Vec<String>,
+    has_empty_pane: bool,
+    /// It is in another session too.
+    is_linked: bool,
+}
+
+impl Contents {
+    fn read(rows: impl Iterator<Item = String>) -> Contents {
+        let mut contents = Contents::default();
+        for row in rows {
+            let fields: Vec<&str> = row.split(' ').collect();
+            let [pane, window, pid, linked] = fields[..] else { continue };
+            let window = contents.windows.entry(window.to_owned()).or_default();
+            window.is_linked |= linked == "1";
+            if pid == "0" {
+                window.has_empty_pane = true;
+            } else {
+                window.programs.push(pane.to_owned());
+            }
+        }
+        contents
+    }
+
+    fn has_programs(&self) -> bool {
+        self.windows.values().any(|window| !window.programs.is_empty())
+    }
+
+    /// Whether a pane stays in our session if everything else goes.
+    fn keeps_a_pane(&self) -> bool {
+        let stays =
+            |window: &WindowContents| window.has_empty_pane && !(window.is_linked && !window.programs.is_empty());
+        self.windows.values().any(stays)
+    }
+
+    /// The lines that move the programs into `session`; each does nothing if the window is not in our session any more.
+    fn moves(&self, names: &Names, session: &str) -> Vec<String> {
+        let Ok(to) = quote(&format!("{session}:")) else { return Vec::new() };
+        let ours = names.session();
+        let mut lines = Vec::new();
+        for (id, window) in self.windows.iter().filter(|(_, window)| !window.programs.is_empty()) {
+            let guard = format!("\"#{{==:#{{session_name}} #{{window_id}},{ours} {id}}}\"");
+            let target = format!("\"={ours}:{id}\"");
+            if window.is_linked {
+                lines.push(format!("if-shell -F -t {target} {guard} {{ unlink-window -t {target} }}"));
+            } else if !window.has_empty_pane {
+                lines.push(format!("if-shell -F -t {target} {guard} {{ move-window -d -s {target} -t {to} }}"));
+            } else {
+                // Only `move-window` makes tmux size the window for where it is.
+                lines.extend(window.programs.iter().map(|pane| {
+                    let alone = format!("break-pane -d -s {pane} -t \"={ours}:\"");
+                    format!("if-shell -F -t {pane} {guard} {{ {alone} ; move-window -d -s {pane} -t {to} }}")
+                }));
+            }
+        }
+        lines
+    }
+}
+
+/// Asks for all sessions.
+const SESSIONS: &str = "list-sessions -F \"#{session_activity} #{session_id} #{session_name}\"";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Session {
+    activity: u64,
+    id: String,
+    name: String,
+}
+
+impl Session {
+    fn read_all(rows: impl Iterator<Item = String>) -> Vec<Session> {
+        let read = |row: String| {
+            let mut fields = row.splitn(3, ' ');
+            let activity = fields.next()?.parse().ok()?;
+            Some(Session { activity, id: fields.next()?.to_owned(), name: fields.next()?.to_owned() })
+        };
+        rows.filter_map(read).collect()
+    }
+
+    fn is_private(&self) -> bool {
+        self.name.starts_with(Names::SESSIONS)
+    }
+}
+
+/// The session of a user that was active last.
+fn latest(sessions: &[Session]) -> Option<&Session> {
+    sessions.iter().filter(|session| !session.is_private()).max_by_key(|session| (session.activity, &session.id))
+}
+
+/// Where somebody else's client belongs that has come into our session `ours` from the session named `left`. A client
+/// may go through the sessions, which tmux sorts by name: then it belongs in the next session on its way.
+fn way_out<'a>(sessions: &'a [Session], ours: &str, left: &str) -> Option<&'a Session> {
+    let mut others: Vec<&Session> = sessions.iter().filter(|session| !session.is_private()).collect();
+    others.sort_by(|one, other| one.name.cmp(&other.name));
+    let behind = others.iter().position(|session| session.name.as_str() > ours).unwrap_or(0);
+    let next = others.get(behind)?;
+    let previous = others[(behind + others.len() - 1) % others.len()];
+    match left {
+        left if left == previous.name => Some(next),
+        left if left == next.name => Some(previous),
+        _ => latest(sessions),
+    }
+}
+
+/// Acts on a notice about sessions: nobody else's client stays in ours, ours stays nowhere else, and our session keeps
+/// its name.
+///
+/// # Errors
+/// Our client has been put into another session, because its own has ended. As long as it is there, it counts as
+/// somebody who looks at a user's window.
+pub(super) fn react(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+    names: &Names,
+    (notice, args): (&str, &str),
+) -> Result<(), ConnectionEnd> {
+    match notice {
+        "client-session-changed" => {
+            if let Some(client) = client_in_our_session(args, &names.session(), connection.pid()) {
+                move_client_out(connection, wake, names, client)?;
+            }
+        }
+        "session-changed" if args.split_once(' ').is_some_and(|(_, session)| session != names.session()) => {
+            connection.ask(UNSUBSCRIBE, wake)?;
+            return Err(ConnectionEnd::Gone("its session was ended".to_owned()));
+        }
+        "session-renamed" => drop(connection.ask(&keep_name(names), wake)?),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The client that `%client-session-changed` names, if it is in our session now and is not ours.
+fn client_in_our_session<'a>(args: &'a str, session: &str, our_pid: u32) -> Option<&'a str> {
+    let mut fields = args.splitn(3, ' ');
+    let (client, _, name) = (fields.next()?, fields.next()?, fields.next()?);
+    (name == session && client != format!("client-{our_pid}")).then_some(client)
+}
+
+/// Moves somebody else's client out of our private session. tmux puts one there when its own session has ended, or when
+/// it goes through the sessions. If there is no other session, it is detached, as it would have been without us.
+fn move_client_out(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+    names: &Names,
+    client: &str,
+) -> Result<(), ConnectionEnd> {
+    let Ok(target) = quote(client) else { return Ok(()) };
+    // No session's name has a colon.
+    let reply =
+        connection.ask(&format!("{SESSIONS} ; list-clients -F \"#{{client_last_session}}:#{{client_name}}\""), wake)?;
+    let sessions = Session::read_all(rows(&reply, 0));
+    let clients: Vec<String> = rows(&reply, 1).collect();
+    let left = clients.iter().filter_map(|row| row.split_once(':')).find(|(_, name)| *name == client);
+    let left = left.map_or("", |(left, _)| left);
+    let line = match way_out(&sessions, &names.session(), left).and_then(|session| quote(&session.id).ok()) {
+        Some(id) => format!("switch-client -c {target} -t {id}"),
+        None => format!("detach-client -t {target}"),
+    };
+    connection.ask(&line, wake)?;
+    Ok(())
+}
+
+/// True in our session while no program runs in it.
+const NO_PROGRAM: &str = "#{==:#{W:#{P:#{?pane_pid,x,}}},}";
+
+/// What [`end_session`] prints when it ends the session.
+pub(super) const ENDS: &str = "tasuki-ends";
+
+/// The line that ends our session if `condition` holds and no program runs in it, after the commands in `before`. It is
+/// decided inside the server. Our client must end with its session, and not move into another one.
+pub(super) fn end_session(names: &Names, condition: &str, before: &str) -> String {
+    let (session, condition) = (names.session(), format!("#{{&&:{condition},{NO_PROGRAM}}}"));
+    let end = format!("set-option -t \"={session}:\" detach-on-destroy on ; kill-session -t \"={session}\"");
+    let tell = format!("display-message -p {ENDS}");
+    format!("if-shell -F -t \"={session}:\" \"{condition}\" {{ {UNSUBSCRIBE} ; {before}{tell} ; {end} }}")
+}
+
+/// The line that ends our session when only private ones are left and the server would end without any: our session
+/// must not keep alive a server that its user has left.
+pub(super) fn leave_if_alone(names: &Names) -> String {
+    let others = format!("#{{S:#{{?#{{m:{}*,#{{session_name}}}},,x}}}}", Names::SESSIONS);
+    end_session(names, &format!("#{{&&:#{{==:{others},}},#{{exit-empty}}}}"), "")
+}
+
+/// The line that gives our session its name back: without a target, a user's `rename-session` means it.
+fn keep_name(names: &Names) -> String {
+    let session = names.session();
+    format!("if-shell -F \"#{{!=:#{{session_name}},{session}}}\" {{ rename-session -- {session} }}")
+}
+
+/// The lines of one of a request's answers.
+pub(super) fn rows(reply: &CommandReplies, number: usize) -> impl Iterator<Item = String> {
+    let lines = reply.get(number).filter(|block| block.ok).map(|block| block.text()).unwrap_or_default();
+    lines.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sessions(names: &[&str]) -> Vec<Session> {
+        let numbered = (1..).zip(names);
+        numbered.map(|(n, name)| Session { activity: n, id: format!("${n}"), name: (*name).to_owned() }).collect()
+    }
+
+    #[test]
+    fn a_client_that_goes_through_the_sessions_comes_to_the_next() {
+        let names = ["Beta", "_tasuki-0", "_tasuki-1", "_tasuki-2", "main", "zeta"];
+        for ours in ["_tasuki-0", "_tasuki-1", "_tasuki-2"] {
+            let out = |left| way_out(&sessions(&names), ours, left).map(|session| session.name.clone());
+            assert_eq!(out("Beta").as_deref(), Some("main"));
+            assert_eq!(out("main").as_deref(), Some("Beta"));
+            assert_eq!(out("zeta").as_deref(), Some("zeta"), "not through the sessions, so to the latest");
+            assert_eq!(out("").as_deref(), Some("zeta"));
+        }
+        let out =
+            |names: &[&str], left| way_out(&sessions(names), "_tasuki-1", left).map(|session| session.name.clone());
+        assert_eq!(out(&["A", "B", "_tasuki-1"], "B").as_deref(), Some("A"), "the list is a ring");
+        assert_eq!(out(&["_tasuki-1", "a", "b"], "a").as_deref(), Some("b"));
+        assert_eq!(out(&["_tasuki-1", "main"], "main").as_deref(), Some("main"));
+        assert_eq!(out(&["_tasuki-1", "_tasuki-2"], ""), None);
+    }
+
+    #[test]
+    fn only_programs_are_moved_and_an_empty_pane_stays() {
+        let read = |rows: &[&str]| Contents::read(rows.iter().map(|row| (*row).to_owned()));
+        let names = Names::new("00c0ffee");
+        let empty = read(&["%0 @0 0 0"]);
+        assert!(!empty.has_programs() && empty.moves(&names, "$1").is_empty());
+        let mixed = read(&["%0 @0 0 0", "%1 @0 77 0", "%2 @1 78 0", "%3 @2 79 1"]);
+        assert!(mixed.has_programs() && mixed.keeps_a_pane());
+        let moves = mixed.moves(&names, "$1");
+        assert_eq!(moves.len(), 3, "{moves:?}");
+        for (line, part) in moves.iter().zip([
+            "{ break-pane -d -s %1 -t \"=_tasuki-00c0ffee:\" ; move-window -d -s %1 -t \"\\$1:\" }",
+            "{ move-window -d -s \"=_tasuki-00c0ffee:@1\" -t \"\\$1:\" }",
+            "{ unlink-window -t \"=_tasuki-00c0ffee:@2\" }",
+        ]) {
+            assert!(line.ends_with(part) && line.contains(",_tasuki-00c0ffee @"), "{line}");
+        }
+        assert!(!read(&["%1 @0 77 0"]).keeps_a_pane());
+        assert!(!read(&["%1 @0 77 1", "%2 @0 0 1"]).keeps_a_pane(), "the window goes as a whole");
+    }
+}
