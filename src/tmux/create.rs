@@ -108,7 +108,8 @@ impl Tmux {
             may_make(plan)?;
         }
         let reply = self.change(&live, creation_line(names, &live, plan, session)?).await?;
-        if let Some(error) = reply.iter().find(|block| !block.ok) {
+        let pane = reply.iter().find_map(|block| created(block, &live));
+        if let Some(error) = reply.iter().find(|block| pane.is_none() && !block.ok) {
             // The note must not say that something was made; the fence makes sure that nobody else made it meanwhile.
             let made = names.made(&plan.creation);
             self.change(&live, format!("if-shell -F \"{}\" {{ set-option -s -u {made} }}", names.fenced(&live.fence)))
@@ -118,7 +119,7 @@ impl Tmux {
             let now = session_of(&self.change(&live, SESSIONS.to_owned()).await?, &plan.session)?;
             return Err(if now == session { Error::Said(error.text()) } else { Error::Lost });
         }
-        let Some(pane) = reply.iter().find_map(|block| created(block, &live)) else {
+        let Some(pane) = pane else {
             // The guard refused: it exists already, or another connection has taken over. Another look shows which.
             let fence = self.change(&live, format!("display-message -p \"#{{{}}}\"", names.fence())).await?;
             if first(&fence)?.text() != live.fence {
@@ -257,18 +258,30 @@ fn may_make(plan: &SpawnPlan) -> Result<(), Error> {
     Ok(())
 }
 
+/// A target that means the session of exactly this name, for names that [`may_make`] allows. tmux takes what begins
+/// with `$` for a number, and what has a pattern's signs for a pattern.
+fn target_of(name: &str) -> String {
+    let Some(rest) = name.strip_prefix('$') else { return format!("={name}:") };
+    let literal: String =
+        rest.chars().map(|c| if "\\*?[".contains(c) { format!("\\{c}") } else { c.to_string() }).collect();
+    format!("[$]{literal}:")
+}
+
 /// One line: put the directory into an option, where tmux expands no formats in it, then make the window if it was not
-/// made yet.
+/// made yet. A user may have set that sessions without a client end; a session that is made has none.
 fn creation_line(names: &Names, live: &LiveClient, plan: &SpawnPlan, session: Option<u32>) -> Result<String, Error> {
     let made = names.made(&plan.creation);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let guard = format!("#{{&&:{},#{{==:#{{{made}}},}}}}", names.fenced(&live.fence));
     let directory = names.directory();
+    let mut keep = String::new();
     let mut make = match session {
         Some(number) => format!("new-window -d -t {}", quote(&format!("${number}:")).map_err(nul_error)?),
         None => {
             let (columns, rows) = plan.size;
             let name = quote(&plan.session.replace('#', "##")).map_err(nul_error)?;
+            let target = quote(&target_of(&plan.session)).map_err(nul_error)?;
+            keep = format!(" ; set-option -t {target} destroy-unattached off");
             format!("new-session -d -E -x {columns} -y {rows} -s {name}")
         }
     };
@@ -290,7 +303,7 @@ fn creation_line(names: &Names, live: &LiveClient, plan: &SpawnPlan, session: Op
     }
     let cwd = quote(&plan.cwd.to_string_lossy()).map_err(nul_error)?;
     Ok(format!(
-        "set-option -s -- {directory} {cwd} ; if-shell -F \"{guard}\" {{ set-option -s {made} {now} ; {make} }}"
+        "set-option -s -- {directory} {cwd} ; if-shell -F \"{guard}\" {{ set-option -s {made} {now} ; {make}{keep} }}"
     ))
 }
 

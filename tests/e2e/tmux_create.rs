@@ -1,6 +1,7 @@
 //! New windows, made once, and sessions that outlive their last program.
 
 use crate::support::tmux::{Server, is_running, wait_until};
+use crate::support::viewer::Viewer;
 use std::sync::Arc;
 use std::time::Duration;
 use tasuki::agents::profile::Profiles;
@@ -132,6 +133,28 @@ async fn a_missing_session_is_made_only_when_it_is_ours() {
     let SpawnOutcome::Started(pane) = outcome else { panic!("{outcome:?}") };
     let row = tmux.facts(pane.pane).await.expect("an answer").expect("a pane");
     assert_eq!((row.session_name.as_str(), row.size), ("tasuki-dev", (120, 40)));
+}
+
+/// With that option, tmux ends each session without a client whenever any client comes or goes.
+#[tokio::test]
+async fn a_session_of_ours_needs_no_client() {
+    let server = Server::start();
+    server.tmux(&["set-option", "-t", "main", "destroy-unattached", "off"]);
+    server.tmux(&["set-option", "-g", "destroy-unattached", "on"]);
+    let tmux = server.connect().await;
+    let mut made = Vec::new();
+    for (number, name) in ["dev", "$1", "$[a]*?"].iter().enumerate() {
+        let (creation, session) = (format!("d{number}"), (*name).to_owned());
+        let plan = SpawnPlan { creation, session, own_session: true, ..plan(&server, &["cat"]) };
+        let outcome = tmux.spawn(&plan).await;
+        let SpawnOutcome::Started(pane) = outcome else { panic!("{name}: {outcome:?}") };
+        made.push(pane);
+    }
+    Viewer::attach(&server.socket(), "main").detach();
+    let rows = tmux.list_panes().await.expect("an answer");
+    for pane in made {
+        assert!(rows.iter().any(|row| row.pane == pane) && is_running(pane.pid), "its session was ended");
+    }
 }
 
 #[tokio::test]
