@@ -13,10 +13,17 @@ pub struct RunArgs {
     pub tmux: Option<String>,
 }
 
+/// The name of a tmux server as an argument gives it, with a relative path made absolute: the service runs in another
+/// folder.
+pub(super) fn whole_socket(named: &str) -> String {
+    let whole = std::path::absolute(named).ok().filter(|_| named.contains('/'));
+    whole.and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_else(|| named.to_owned())
+}
+
 /// Runs the sidecar until it is told to end; returns its exit code. The CLI calls it only here.
 #[must_use]
 pub fn start(home: Home, args: &RunArgs, json: bool) -> u8 {
-    sidecar::run(&sidecar::SidecarOptions { home, tmux: args.tmux.clone(), json })
+    sidecar::run(&sidecar::SidecarOptions { home, tmux: args.tmux.as_deref().map(whole_socket), json })
 }
 
 /// Runs the built-in demo agent in this terminal; returns its exit code. The CLI calls it only here.

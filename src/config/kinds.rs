@@ -244,7 +244,11 @@ impl<'de> Deserialize<'de> for SocketName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         if text.is_empty() || text.chars().any(char::is_control) {
-            return Err(de::Error::custom("a socket must be a name, or a path with a slash"));
+            return Err(de::Error::custom("a socket must be a name, or an absolute path"));
+        }
+        // The folder in which the sidecar runs is another one each time, and the service's is none of the user's.
+        if text.contains('/') && !text.starts_with('/') {
+            return Err(de::Error::custom(format!("the socket {text:?} is a relative path; write an absolute one")));
         }
         Ok(SocketName(text))
     }

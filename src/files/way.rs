@@ -74,9 +74,14 @@ pub struct End {
 /// Walks to the end of an absolute path.
 ///
 /// # Errors
-/// [`Unsafe::Exposed`] if somebody but root and us owns a folder or a link on the way, or may put something else into
-/// its place; what lies at the end is not judged, and neither is who may add to its folder. Else the system's.
+/// [`Unsafe::Io`] for a relative path, without a look at it; [`Unsafe::Exposed`] if somebody but root and us owns a
+/// folder or a link on the way, or may put something else into its place; what lies at the end is not judged, and
+/// neither is who may add to its folder. Else the system's.
 pub fn walk(path: &Path) -> Result<End, Unsafe> {
+    if !path.is_absolute() {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute");
+        return Err(Unsafe::Io { path: path.to_owned(), source });
+    }
     let mut left: VecDeque<OsString> = VecDeque::new();
     push_front(&mut left, path);
     let mut here = PathBuf::from("/");
@@ -197,6 +202,8 @@ mod tests {
         fs::set_permissions(root.join("links"), fs::Permissions::from_mode(0o1777)).expect("a mode");
         walk(&root.join("a/link/file")).expect("nobody can replace what is ours in a sticky folder");
         assert!(walk(&root.join("a/none/file")).expect_err("not there").is_missing());
+        let Err(Unsafe::Io { source, .. }) = walk(Path::new("tmp")) else { panic!("walked from the root") };
+        assert_eq!(source.kind(), io::ErrorKind::InvalidInput, "a relative path does not begin at the root");
         symlink("round", root.join("round")).expect("a link");
         assert!(matches!(walk(&root.join("round")), Err(Unsafe::Io { .. })));
     }

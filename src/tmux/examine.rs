@@ -103,9 +103,9 @@ fn ask(program: &Path, socket: &Path) -> Server {
 /// Whether a socket, and what listens there, is the user's own: nobody else is to be spoken to.
 ///
 /// # Errors
-/// Which folder or socket is not safe and why; then what the user can do.
+/// Which folder or socket is not safe and why, or why that can't be found out now; then what the user can do.
 pub fn check_owner(socket: &Path) -> Result<(), (String, String)> {
-    owner::check(socket).map_err(|foreign| (foreign.to_string(), foreign.fix))
+    owner::check(socket).map_err(|unasked| (unasked.to_string(), unasked.fix().to_owned()))
 }
 
 /// The `PATH` that new windows of the server have, and in which agents' programs are looked for.

@@ -25,9 +25,53 @@ impl fmt::Display for Foreign {
     }
 }
 
+/// Why nothing was sent to a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unasked {
+    Foreign(Foreign),
+    /// So many clients wait for the server that the system takes no other one.
+    Busy,
+    /// It could not be asked who listens there, for a lack that passes.
+    Lacking {
+        path: PathBuf,
+        errno: Errno,
+    },
+}
+
+impl From<Foreign> for Unasked {
+    fn from(foreign: Foreign) -> Unasked {
+        Unasked::Foreign(foreign)
+    }
+}
+
+impl fmt::Display for Unasked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unasked::Foreign(foreign) => foreign.fmt(f),
+            Unasked::Busy => f.write_str("the tmux server takes no more clients at present; tasuki sent nothing to it"),
+            Unasked::Lacking { path, errno } => {
+                write!(f, "tasuki can't find out at present who listens on {} ({errno})", path.display())
+            }
+        }
+    }
+}
+
+impl Unasked {
+    /// What the user can do.
+    pub(super) fn fix(&self) -> &str {
+        match self {
+            Unasked::Foreign(foreign) => &foreign.fix,
+            Unasked::Busy => "wait until the server answers again, or look why its process hangs",
+            Unasked::Lacking { .. } => {
+                "try again; if that does not help, look what takes this machine's memory and files"
+            }
+        }
+    }
+}
+
 /// Refuses a socket that belongs to a user other than root and us, that such a user could have put there, or on which
 /// any other user listens. A missing socket is fine.
-pub(super) fn check(socket: &Path) -> Result<(), Foreign> {
+pub(super) fn check(socket: &Path) -> Result<(), Unasked> {
     if check_place(socket)? { check_peer(socket) } else { Ok(()) }
 }
 
@@ -100,11 +144,11 @@ fn chmod(path: &Path) -> String {
 }
 
 /// The server behind the socket must run as this user. No byte is sent and nothing is waited for: a server whose queue
-/// is full is refused until it has room.
-fn check_peer(path: &Path) -> Result<(), Foreign> {
+/// is full is asked later.
+fn check_peer(path: &Path) -> Result<(), Unasked> {
     let refuse = |what: String| {
         let fix = "end the process that listens there, or choose another socket with --tmux".to_owned();
-        Err(Foreign { path: path.to_owned(), what, fix })
+        Err(Unasked::Foreign(Foreign { path: path.to_owned(), what, fix }))
     };
     let asked = || -> nix::Result<u32> {
         let flags = SockFlag::empty();
@@ -119,6 +163,10 @@ fn check_peer(path: &Path) -> Result<(), Foreign> {
         Ok(uid) => refuse(format!("has a listener of user {uid}, but tasuki runs as another user")),
         // Nobody listens: tmux's own message says so.
         Err(Errno::ECONNREFUSED | Errno::ENOENT) => Ok(()),
+        Err(Errno::EAGAIN) => Err(Unasked::Busy),
+        Err(errno @ (Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS)) => {
+            Err(Unasked::Lacking { path: path.to_owned(), errno })
+        }
         Err(errno) => refuse(format!("does not tell which user listens there ({errno})")),
     }
 }
@@ -132,4 +180,37 @@ fn peer(end: std::os::fd::BorrowedFd<'_>) -> nix::Result<u32> {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn peer(end: std::os::fd::BorrowedFd<'_>) -> nix::Result<u32> {
     Ok(nix::unistd::getpeereid(end)?.0.as_raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::socket::{Backlog, bind, listen};
+
+    /// A server that hangs is the user's own: nobody must be told to end it.
+    #[test]
+    fn a_server_whose_queue_is_full_is_busy_and_not_foreign() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().canonicalize().expect("it is there").join("s");
+        let open = || socket(AddressFamily::Unix, SockType::Stream, SockFlag::empty(), None).expect("a socket");
+        let listener = open();
+        bind(listener.as_raw_fd(), &UnixAddr::new(&path).expect("short")).expect("bound");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("a mode");
+        listen(&listener, Backlog::new(1).expect("small")).expect("it listens");
+        let found: Vec<_> = (0..8).map(|_| (check(&path), hold(&path))).collect();
+        assert_eq!(found[0].0, Ok(()));
+        let last = &found[7].0;
+        if cfg!(target_os = "linux") {
+            assert_eq!(*last, Err(Unasked::Busy));
+        }
+        assert!(!matches!(last, Err(Unasked::Foreign(_))), "{last:?}");
+    }
+
+    /// Takes a place in the queue, if there is one.
+    fn hold(path: &Path) -> std::os::fd::OwnedFd {
+        let end = socket(AddressFamily::Unix, SockType::Stream, SockFlag::empty(), None).expect("a socket");
+        nix::fcntl::fcntl(&end, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).expect("set");
+        let _ = connect(end.as_raw_fd(), &UnixAddr::new(path).expect("short"));
+        end
+    }
 }

@@ -4,7 +4,7 @@
 //! of ours are still attached.
 
 use super::Socket;
-use super::owner::{self, Foreign};
+use super::owner::{self, Foreign, Unasked};
 use crate::core::pane::ServerId;
 use std::ffi::OsString;
 use std::fmt;
@@ -109,12 +109,13 @@ pub(super) struct SocketState {
 
 /// Looks at the socket file; `None` when there is none.
 pub(super) fn socket_state(path: &Path) -> Option<SocketState> {
-    let meta = std::fs::symlink_metadata(path).ok()?;
+    // Behind a link: the link itself stays the same when another server makes its socket there.
+    let meta = std::fs::metadata(path).ok()?;
     let state = SocketState { inode: meta.ino(), changed: (meta.ctime(), meta.ctime_nsec()) };
-    (meta.file_type().is_socket() || meta.file_type().is_symlink()).then_some(state)
+    meta.file_type().is_socket().then_some(state)
 }
 
-/// The path of the socket, by tmux's own rule for names.
+/// The absolute path of the socket, by tmux's own rule for names.
 pub(super) fn socket_path(socket: &Socket) -> PathBuf {
     socket_path_in(socket, std::env::var_os("TMUX_TMPDIR"))
 }
@@ -122,12 +123,14 @@ pub(super) fn socket_path(socket: &Socket) -> PathBuf {
 /// The same for a process with that `TMUX_TMPDIR`.
 pub(super) fn socket_path_in(socket: &Socket, tmpdir: Option<OsString>) -> PathBuf {
     let name = match socket {
-        Socket::Path(path) => return path.clone(),
+        // If that fails, the path stays relative, and is refused like any other way that can't be checked.
+        Socket::Path(path) => return std::path::absolute(path).unwrap_or_else(|_| path.clone()),
         Socket::Name(name) => name.as_str(),
         Socket::Default => "default",
     };
-    let base = tmpdir.filter(|dir| !dir.is_empty()).map_or_else(|| "/tmp".into(), PathBuf::from);
-    base.join(format!("tmux-{}", nix::unistd::getuid())).join(name)
+    // tmux takes the first of the two that it can resolve.
+    let mut bases = tmpdir.into_iter().chain(["/tmp".into()]).filter_map(|dir| std::fs::canonicalize(dir).ok());
+    bases.next().unwrap_or_else(|| "/tmp".into()).join(format!("tmux-{}", nix::unistd::getuid())).join(name)
 }
 
 /// A command that runs tmux on that socket, in UTF-8, never starting a server, and outside any pane that we may run in.
@@ -151,8 +154,11 @@ pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> ProbeResult
 
 /// Asks, and waits for `patience`. Then it asks tmux to end, and one second later kills it.
 pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patience: Duration) -> ProbeResult {
-    if let Err(foreign) = owner::check(socket) {
-        return ProbeResult::Foreign(foreign);
+    match owner::check(socket) {
+        Ok(()) => {}
+        Err(Unasked::Foreign(foreign)) => return ProbeResult::Foreign(foreign),
+        Err(Unasked::Busy) => return ProbeResult::Unclear { reason: SILENT.to_owned() },
+        Err(unasked @ Unasked::Lacking { .. }) => return ProbeResult::Unclear { reason: unasked.to_string() },
     }
     let mut command = tmux(program, socket);
     command.args(ALIASES).arg(";");
@@ -290,6 +296,25 @@ mod tests {
         assert!(Version::parse("master") > Version::MINIMUM);
         assert!(Version::parse("openbsd-7.6") > Version::MINIMUM);
         assert!(Version::parse("3.1c") < Version::MINIMUM);
+    }
+
+    #[test]
+    fn a_socket_is_where_tmux_makes_it() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = dir.path().canonicalize().expect("it is there");
+        symlink(&root, root.join("link")).expect("a link");
+        let sockets = format!("tmux-{}", nix::unistd::getuid());
+        let tmp = Path::new("/tmp").canonicalize().expect("every system has it");
+        let of = |socket: &Socket, tmpdir: PathBuf| socket_path_in(socket, Some(tmpdir.into()));
+        let work = Socket::Name("work".to_owned());
+        assert_eq!(of(&work, root.join("link")), root.join(&sockets).join("work"));
+        assert_eq!(of(&work, root.join("none")), tmp.join(&sockets).join("work"), "tmux takes the next folder");
+        assert_eq!(of(&Socket::Default, PathBuf::new()), tmp.join(&sockets).join("default"));
+        let here = std::env::current_dir().expect("it is there");
+        assert_eq!(of(&Socket::Path("run/s".into()), root), here.join("run/s"));
+        let own = here.canonicalize().expect("it is there").join("src").join(&sockets).join("default");
+        assert_eq!(of(&Socket::Default, "src".into()), own, "a relative folder too");
     }
 
     #[test]

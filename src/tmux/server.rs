@@ -128,7 +128,7 @@ pub(super) fn start(program: &Path, socket: &Path, names: &Names) -> Result<(), 
         // If the folder can't be made, tmux's own message says why.
         let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);
     }
-    owner::check(socket).map_err(|foreign| format!("{foreign}; {}", foreign.fix))?;
+    owner::check(socket).map_err(|unasked| format!("{unasked}; {}", unasked.fix()))?;
     let mut scoped = Command::new("systemd-run");
     scoped.args(["--user", "--scope", "--quiet", "--collect", "--"]).arg(program);
     let mut plain = Command::new(program);

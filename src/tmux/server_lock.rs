@@ -18,7 +18,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) const LEAVES_WITHIN: Duration = Duration::from_secs(8);
 const TRY_EVERY: Duration = Duration::from_millis(5);
 
-/// A lock on the folder of the server's socket. The system releases it when the process ends.
+/// A lock on the folder in which the server's socket really is, whatever links lead there. The system releases it when
+/// the process ends.
 #[derive(Debug)]
 pub(super) struct ServerLock(Option<Flock<File>>);
 
@@ -87,6 +88,7 @@ impl ServerLock {
 
     /// None while another home has it. If the folder can't be opened or locked, this returns without the lock.
     fn attempt(socket: &Path, how: FlockArg) -> Option<ServerLock> {
+        let socket = std::fs::canonicalize(socket).unwrap_or_else(|_| socket.to_owned());
         let Some(Ok(folder)) = socket.parent().map(File::open) else { return Some(ServerLock(None)) };
         match Flock::lock(folder, how) {
             Ok(held) => Some(ServerLock(Some(held))),
@@ -127,5 +129,10 @@ mod tests {
         drop(alone);
         assert!(ServerLock::shared(word).await.0.is_some());
         assert!(ServerLock::exclusive(Path::new("/nowhere/s"), PATIENCE).0.is_none());
+        let elsewhere = tempfile::tempdir().expect("a folder");
+        std::fs::write(&socket, "").expect("written");
+        std::os::unix::fs::symlink(&socket, elsewhere.path().join("s")).expect("a link");
+        let behind_link = ServerLock::exclusive(&elsewhere.path().join("s"), soon);
+        assert!(behind_link.0.is_some() && ServerLock::exclusive(&socket, soon).0.is_none(), "one server, one lock");
     }
 }

@@ -82,6 +82,7 @@ mod tmux_private;
 mod tmux_races;
 mod tmux_refuse;
 mod tmux_server;
+mod tmux_socket;
 mod tmux_status;
 mod tmux_type;
 mod tmux_user;

@@ -114,6 +114,7 @@ fn a_wrong_key_or_value_names_key_and_line() {
     assert_eq!(wrong("[escalation]\ntarget = \"somebody\"\n").0, "escalation.target");
     assert_eq!(wrong("[escalation]\ntarget = []\n").1, 2);
     assert_eq!(wrong("[tmux]\nsocket = \"\"\n").0, "tmux.socket");
+    assert_eq!(wrong("[tmux]\nsocket = \"run/s\"\n").0, "tmux.socket");
     assert_eq!(wrong("[limits]\nwaiting = \n").1, 2);
     assert_eq!(wrong("\"\" = 1\n").0, "\"\"");
     let text = parse("[tmux]\nstart = 1\n").expect_err("no boolean").to_string();

@@ -36,6 +36,17 @@ fn install_is_repeatable_and_uninstall_leaves_nothing() {
     assert_eq!(user.done(&["uninstall"])["status"], "not_installed");
 }
 
+/// The service runs in another folder than the shell in which it is installed.
+#[test]
+fn a_service_gets_the_whole_path_of_a_tmux_socket() {
+    let user = user();
+    let here = std::env::current_dir().expect("it is there").join("run/s").display().to_string();
+    for named in ["run/s", &here] {
+        let text = user.done(&["install", "--dry-run", "--tmux", named])["text"].to_string();
+        assert!(text.contains(&here) && !text.contains("\"run/s"), "{text}");
+    }
+}
+
 #[test]
 fn a_unit_that_somebody_else_wrote_is_left_alone() {
     let user = user();

@@ -21,10 +21,12 @@ use super::CliSession;
 use super::client::{Pulse, SidecarPresence};
 use super::error::CliError;
 use super::output::Tone;
+use super::run::whole_socket;
 use crate::config::Config;
 use crate::service::{self, Plan, SIDECAR};
 use call::{Call, CallManner};
 use serde_json::json;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -38,7 +40,8 @@ pub fn command(session: &CliSession, command: &ServiceCommand) -> Result<(), Cli
         ServiceCommand::Install(args) => {
             // Only the sidecar starts a tmux server.
             let starts_server = Config::load(&session.home.config())?.tmux_start;
-            let wanted = WantedService { tmux: args.tmux.clone(), starts_server, no_start: args.no_start };
+            let wanted =
+                WantedService { tmux: args.tmux.as_deref().map(whole_socket), starts_server, no_start: args.no_start };
             install(session, sidecar(&args.change.manager), &wanted, args.change.dry_run)
         }
         ServiceCommand::Uninstall(args) => uninstall(session, sidecar(&args.manager), args.dry_run),
@@ -68,6 +71,17 @@ pub(crate) struct WantedService {
     pub(crate) no_start: bool,
 }
 
+/// A variable as the service needs it: the service runs in another folder than this shell.
+fn variable(name: &str) -> Option<OsString> {
+    let value = std::env::var_os(name)?;
+    let whole = match name {
+        "TASUKI_TMUX" => value.to_str().map(|named| whole_socket(named).into()),
+        "TMUX_TMPDIR" => std::path::absolute(&value).ok().map(OsString::from),
+        _ => None,
+    };
+    Some(whole.unwrap_or(value))
+}
+
 fn plan(
     session: &CliSession,
     managed: ManagedService,
@@ -76,7 +90,7 @@ fn plan(
     let program = std::env::current_exe().map_err(|error| {
         CliError::refused("program", format!("tasuki can't find the path of its own program: {error}."))
     })?;
-    let (environment, left_out) = service::environment(|name| std::env::var_os(name));
+    let (environment, left_out) = service::environment(variable);
     let plan = Plan {
         service: managed.service,
         program,
