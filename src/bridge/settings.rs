@@ -7,14 +7,21 @@ use crate::core::host::HostName;
 use crate::core::text::{line_of, quotable, quotable_key};
 use crate::files::Grade;
 use crate::fleet::{Accepts, Right};
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
 use serde::{Deserialize, Deserializer, de::Error};
 use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 use toml_edit::{Array, DocumentMut, Item, Table};
 
 /// The file's name.
 pub(super) const FILE: &str = "fleet.toml";
+/// The file that is locked while a command changes the settings.
+const LOCK: &str = "fleet.toml.lock";
 /// The most that the file may hold, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 /// The most characters of a key, and of what is wrong with it, that a message quotes.
@@ -132,12 +139,48 @@ fn text(folder: &FleetFolder) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| CliError::config("config", format!("{} is not UTF-8.", path.display())))
 }
 
-/// Writes the rights of one host into the file. None: its entry is removed. What else stands in the file stays as it is.
+/// What is to stand in the file as the rights of a host; none: no entry.
+type ChangedRights = Option<Vec<Right>>;
+
+/// Changes the rights of one host in the file. `change` gets those that the host has now, by its own entry or else by that
+/// of every host. Two changes at once follow one another. What else stands in the file stays as it is.
 ///
 /// # Errors
-/// The file is wrong already, or can't be written; then it is as it was.
-pub(crate) fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) -> Result<(), CliError> {
-    FleetSettings::load(folder)?;
+/// The file is wrong already, or can't be locked or written; then it is as it was.
+pub(crate) fn change_rights(
+    folder: &FleetFolder,
+    host: &str,
+    change: impl FnOnce(Vec<Right>) -> ChangedRights,
+) -> Result<(), CliError> {
+    let _lock = lock(folder)?;
+    let rights = change(rights_now(&FleetSettings::load(folder)?, host));
+    write_rights(folder, host, rights.as_deref())
+}
+
+/// The rights that the host has now, by its own entry or else by that of every host.
+pub(crate) fn rights_now(settings: &FleetSettings, host: &str) -> Vec<Right> {
+    let rights = match host.parse::<HostName>() {
+        Ok(host) => settings.accept.of(&host),
+        Err(_) => settings.accept.entry(host).unwrap_or_default(),
+    };
+    rights.into_iter().collect()
+}
+
+/// Waits until no other command changes the file. The lock is on a file of its own, for `fleet.toml` is replaced whole.
+fn lock(folder: &FleetFolder) -> Result<Flock<File>, CliError> {
+    let path = folder.path("", LOCK);
+    let failed = |error: io::Error| CliError::file("Can't lock", &path, &error);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(failed(io::Error::other("it is not a plain file")));
+    }
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| failed(error.into()))
+}
+
+/// Writes the rights of one host into the file.
+fn write_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) -> Result<(), CliError> {
     let path = folder.path("", FILE);
     let broken = |error: &dyn std::fmt::Display| CliError::config("config", format!("{}: {error}.", path.display()));
     let mut file: DocumentMut = text(folder)?.parse().map_err(|error: toml_edit::TomlError| broken(&error))?;
@@ -169,7 +212,7 @@ pub(crate) fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Righ
 /// The file is wrong already, or can't be written; then it is as it was.
 pub(crate) fn forget_rights(folder: &FleetFolder) -> Result<(), CliError> {
     let hosts: Vec<String> = FleetSettings::load(folder)?.accept.names().map(str::to_owned).collect();
-    hosts.iter().try_for_each(|host| set_rights(folder, host, None))
+    hosts.iter().try_for_each(|host| change_rights(folder, host, |_| None))
 }
 
 /// The rights that a host has here, in words.
@@ -184,6 +227,10 @@ mod tests {
     use super::super::folder::of_test;
     use super::*;
     use crate::exit;
+
+    fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) -> Result<(), CliError> {
+        change_rights(folder, host, |_| rights.map(<[Right]>::to_vec))
+    }
 
     #[test]
     fn without_a_file_nobody_may_ask_for_anything() {
@@ -239,5 +286,28 @@ mod tests {
             assert_eq!(rights_in_words(&settings.accept, &"box".parse().expect("a name")), "send", "{before}");
             assert_eq!(settings.accept.entry("*").is_some(), before.contains('*'), "{before}");
         }
+    }
+    #[test]
+    fn the_first_entry_of_a_host_begins_with_what_every_host_may_ask() {
+        let (_dir, _, folder) = of_test();
+        set_rights(&folder, "*", Some(&[Right::View, Right::Send])).expect("written");
+        set_rights(&folder, "empty", Some(&[])).expect("written");
+        let settings = FleetSettings::load(&folder).expect("readable");
+        assert_eq!(rights_now(&settings, "desk"), [Right::View, Right::Send]);
+        assert_eq!(rights_now(&settings, "*"), [Right::View, Right::Send]);
+        assert_eq!(rights_now(&settings, "empty"), []);
+    }
+
+    #[test]
+    fn of_two_changes_at_once_none_is_lost() {
+        let (_dir, _, folder) = of_test();
+        let add = |right: Right| {
+            let folder = folder.clone();
+            move || change_rights(&folder, "box", |rights| Some([rights, vec![right]].concat())).expect("written")
+        };
+        let all = [Right::View, Right::Send, Right::Operate, Right::Personas];
+        let threads = all.map(|right| std::thread::spawn(add(right)));
+        threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+        assert_eq!(rights_now(&FleetSettings::load(&folder).expect("readable"), "box"), all);
     }
 }

@@ -1,7 +1,7 @@
 //! `accept` and `refuse`: which host may ask this one for what.
 
 use super::ground::Ground;
-use crate::bridge::settings::{FleetSettings, rights_in_words, set_rights};
+use crate::bridge::settings::{FleetSettings, change_rights, rights_in_words, rights_now};
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::cli::output::Tone;
@@ -43,40 +43,38 @@ fn check_host(host: &str) -> Result<(), CliError> {
     Err(CliError::usage(format!("{host:?} is not the name of a host. Nothing was changed.")))
 }
 
-/// The rights that the host has now, by its own entry or else by that of every host.
-fn rights_now(settings: &FleetSettings, host: &str) -> Vec<Right> {
-    let rights = match host.parse::<HostName>() {
-        Ok(host) => settings.accept.of(&host),
-        Err(_) => settings.accept.entry(host).unwrap_or_default(),
-    };
-    rights.into_iter().collect()
-}
-
 pub(super) fn accept(session: &CliSession, args: &AcceptHostArgs) -> Result<(), CliError> {
     check_host(&args.host)?;
     let ground = Ground::open(session)?;
-    let mut rights = rights_now(&ground.settings, &args.host);
-    rights.extend(args.rights.iter().filter(|right| !rights.contains(right)).copied().collect::<Vec<_>>());
+    change_rights(&ground.folder, &args.host, |mut rights| {
+        rights.extend(args.rights.iter().filter(|right| !rights.contains(right)).copied().collect::<Vec<_>>());
+        warn_of_code(session, &args.host, &rights);
+        Some(rights)
+    })?;
+    told(session, &ground, &args.host)
+}
+
+/// Says before anything is written what these rights let a host do here.
+fn warn_of_code(session: &CliSession, host: &str, rights: &[Right]) {
     let dangerous: Vec<&str> = rights.iter().filter(|right| right.runs_code()).map(|right| right.as_str()).collect();
     if !dangerous.is_empty() {
-        let who = if args.host == Accepts::EVERYBODY { "every host of the fleet" } else { &args.host };
+        let who = if host == Accepts::EVERYBODY { "every host of the fleet" } else { host };
         let warning = format!(
             "With {} you let {who} run code here: a text that is typed into an agent is code that runs with your rights.",
             dangerous.join(", ")
         );
         session.out.note(&session.out.paint(Tone::Care, &warning));
     }
-    set_rights(&ground.folder, &args.host, Some(&rights))?;
-    told(session, &ground, &args.host)
 }
 
 pub(super) fn refuse(session: &CliSession, args: &RefuseHostArgs) -> Result<(), CliError> {
     check_host(&args.host)?;
     let ground = Ground::open(session)?;
-    let mut rights = rights_now(&ground.settings, &args.host);
-    rights.retain(|right| !args.rights.is_empty() && !args.rights.contains(right));
     // An empty entry stays: it wins over that of every host.
-    set_rights(&ground.folder, &args.host, Some(&rights))?;
+    change_rights(&ground.folder, &args.host, |mut rights| {
+        rights.retain(|right| !args.rights.is_empty() && !args.rights.contains(right));
+        Some(rights)
+    })?;
     told(session, &ground, &args.host)
 }
 
@@ -91,21 +89,4 @@ fn told(session: &CliSession, ground: &Ground, host: &str) -> Result<(), CliErro
     let rights: Vec<&str> = rights.iter().map(|right| right.as_str()).collect();
     let line = format!("{host} may ask this host for: {words}. A bridge that runs knows it within 5 s.");
     session.report(&json!({"status": "set", "host": host, "rights": rights}), &line)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bridge::folder::of_test;
-
-    #[test]
-    fn the_first_entry_of_a_host_begins_with_what_every_host_may_ask() {
-        let (_dir, _, folder) = of_test();
-        set_rights(&folder, "*", Some(&[Right::View, Right::Send])).expect("written");
-        set_rights(&folder, "empty", Some(&[])).expect("written");
-        let settings = FleetSettings::load(&folder).expect("readable");
-        assert_eq!(rights_now(&settings, "desk"), [Right::View, Right::Send]);
-        assert_eq!(rights_now(&settings, "*"), [Right::View, Right::Send]);
-        assert_eq!(rights_now(&settings, "empty"), []);
-    }
 }
