@@ -11,10 +11,14 @@ use crate::core::time::Now;
 use crate::files::{self, Grade};
 use crate::fleet::LetterPart;
 use crate::personas::{self, PersonaFile};
+use nix::fcntl::renameat;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 
 /// The kind of such a request.
 pub(super) const KIND: &str = "persona_put";
@@ -68,60 +72,124 @@ fn place(
         }
     }
     let slug = asked.slug;
-    let failed =
-        |error: io::Error| FleetRefused::new(503, "not_written", format!("The persona was not written: {error}."));
     let place = home.personas().join(slug.as_str());
-    let here = |name: &str| read_bytes(&place.join(name), MOST).ok().flatten();
-    let sent = |name: &str| parts.iter().find(|part| part.name == name).map(|part| part.bytes.clone());
-    if FILES.iter().all(|name| here(name) == sent(name)) {
+    let sent = FILES.map(|name| parts.iter().find(|part| part.name == name).map(|part| part.bytes.clone()));
+    let here = read_here(&place)?;
+    if here == sent {
         return Ok(json!({"status": "same", "slug": slug}));
     }
-    let is_new = FILES.iter().all(|name| here(name).is_none());
+    // A folder without a skill.md is no persona. One with the persona.toml that was sent was left by a power cut or a
+    // full disk, half written.
+    let [toml_here, skill_here] = &here;
+    let is_new = skill_here.is_none() && (toml_here.is_none() || *toml_here == sent[0]);
     if !is_new && !asked.replace {
         let message = format!("This host has a persona {slug} that is another one. It was left as it is.");
         return Err(FleetRefused::new(409, "persona_differs", message)
             .hint("To replace it: tasuki fleet persona push --replace. What it was is kept in fleet/replaced there."));
     }
     if !is_new {
-        keep(folder, &slug, &here, now).map_err(|error| failed(io::Error::other(error.to_string())))?;
+        keep(folder, &slug, &here, now).map_err(|error| not_written(&error))?;
     }
-    write(home, &slug, &sent).map_err(failed)?;
+    let dir = open_place(home, &slug).map_err(|error| not_written(&error))?;
+    let drafts = Drafts::write(&dir, &sent).map_err(|error| not_written(&error))?;
+    drafts.put_in_place().map_err(|(error, is_begun)| match is_begun {
+        false => not_written(&error),
+        true => FleetRefused::new(503, "not_written", format!("Only a part of the persona was written: {error}."))
+            .hint("Push it again. If there was another persona of this name, it is kept in fleet/replaced there."),
+    })?;
     Ok(json!({"status": if is_new { "created" } else { "replaced" }, "slug": slug}))
 }
 
+fn not_written(error: &dyn Display) -> FleetRefused {
+    FleetRefused::new(503, "not_written", format!("The persona was not written: {error}."))
+}
+
+/// The bytes of [`FILES`], as they are or are to be; none for a file that is not there.
+type PersonaBytes = [Option<Vec<u8>>; 2];
+
+/// A persona as it is here. A file that can't be read is not a file that is missing.
+fn read_here(place: &Path) -> Result<PersonaBytes, FleetRefused> {
+    let read = |name: &str| {
+        read_bytes(&place.join(name), MOST).map_err(|error| {
+            FleetRefused::new(503, "not_written", format!("{} Nothing was written.", error.message))
+                .hint("Look at that file on the host itself.")
+        })
+    };
+    let [toml, skill] = FILES.map(read);
+    Ok([toml?, skill?])
+}
+
 /// Keeps what a persona was, in `fleet/replaced/<time>-<slug>/`.
-fn keep(
-    folder: &FleetFolder,
-    slug: &Slug,
-    here: &impl Fn(&str) -> Option<Vec<u8>>,
-    now: &Now,
-) -> Result<(), crate::cli::error::CliError> {
+fn keep(folder: &FleetFolder, slug: &Slug, here: &PersonaBytes, now: &Now) -> Result<(), crate::cli::error::CliError> {
     let name = format!("{}-{slug}", now.wall_ms);
     folder.make("", "replaced")?;
     folder.make("replaced", &name)?;
-    for file in FILES {
-        if let Some(bytes) = here(file) {
-            folder.write(&format!("replaced/{name}"), file, &bytes, Grade::Durable)?;
+    for (file, bytes) in FILES.iter().zip(here) {
+        if let Some(bytes) = bytes {
+            folder.write(&format!("replaced/{name}"), file, bytes, Grade::Durable)?;
         }
     }
     Ok(())
 }
 
-fn write(home: &Home, slug: &Slug, sent: &impl Fn(&str) -> Option<Vec<u8>>) -> io::Result<()> {
+fn open_place(home: &Home, slug: &Slug) -> io::Result<OwnedFd> {
     let mut dir = files::open_dir(home.root())?;
     for part in ["data", "personas", slug.as_str()] {
         dir = files::make_dir_at(&dir, part)?;
     }
-    for file in FILES {
-        match sent(file) {
-            Some(bytes) => {
-                let temp = format!(".{}.tmp", uuid::Uuid::new_v4().simple());
-                files::replace_at(&dir, OsStr::new(&temp), OsStr::new(file), &bytes, Grade::Durable)?;
+    Ok(dir)
+}
+
+/// The files of a persona, whole and on the disk, under temporary names. So a full disk is seen before anything that was
+/// there is gone.
+struct Drafts<'a> {
+    dir: &'a OwnedFd,
+    /// Temporary name and name of each file that was sent.
+    files: Vec<(String, &'static str)>,
+    /// Files that were not sent: they are removed.
+    missing: Vec<&'static str>,
+}
+
+impl<'a> Drafts<'a> {
+    fn write(dir: &'a OwnedFd, sent: &PersonaBytes) -> io::Result<Drafts<'a>> {
+        let mut drafts = Drafts { dir, files: Vec::new(), missing: Vec::new() };
+        for (name, bytes) in FILES.into_iter().zip(sent) {
+            let Some(bytes) = bytes else {
+                drafts.missing.push(name);
+                continue;
+            };
+            let id = uuid::Uuid::new_v4().simple();
+            let (temp, draft) = (format!(".{id}.new.tmp"), format!(".{id}.tmp"));
+            files::replace_at(dir, OsStr::new(&temp), OsStr::new(&draft), bytes, Grade::Durable)?;
+            drafts.files.push((draft, name));
+        }
+        Ok(drafts)
+    }
+
+    /// Moves the files to their names, `skill.md` last: a persona is there from then on. An error says whether anything
+    /// was changed before.
+    fn put_in_place(mut self) -> Result<(), (io::Error, bool)> {
+        let mut is_begun = false;
+        for (draft, name) in std::mem::take(&mut self.files) {
+            if let Err(errno) = renameat(self.dir, draft.as_str(), self.dir, name) {
+                let _ = files::remove_at(self.dir, OsStr::new(&draft));
+                return Err((errno.into(), is_begun));
             }
-            None => drop(files::remove_at(&dir, OsStr::new(file))?),
+            is_begun = true;
+        }
+        for name in &self.missing {
+            is_begun |= files::remove_at(self.dir, OsStr::new(name)).map_err(|error| (error, is_begun))?;
+        }
+        files::sync_folder(self.dir).map_err(|error| (error, is_begun))
+    }
+}
+
+impl Drop for Drafts<'_> {
+    fn drop(&mut self) {
+        for (draft, _) in &self.files {
+            let _ = files::remove_at(self.dir, OsStr::new(draft));
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -175,6 +243,48 @@ mod tests {
         assert_eq!(here.skill("kai"), "two");
         let kept = here.folder.path("replaced", &format!("{}-kai", NOW.wall_ms));
         assert_eq!(std::fs::read_to_string(kept.join("skill.md")).expect("kept"), "one");
+    }
+
+    #[test]
+    fn a_persona_that_was_half_written_is_completed_and_one_that_is_whole_is_not_added_to() {
+        let here = Here::new();
+        let kai = [("persona.toml", "name = \"Kai\"\n"), ("skill.md", "one")];
+        let place = |slug: &str, file: &str| {
+            let dir = here.home.personas().join(slug);
+            std::fs::create_dir_all(&dir).expect("a folder");
+            dir.join(file)
+        };
+        std::fs::write(place("kai", "persona.toml"), kai[0].1).expect("written");
+        assert_eq!(here.put("kai", false, &kai), said(200, "created"));
+        assert_eq!(here.skill("kai"), "one");
+        std::fs::write(place("mia", "persona.toml"), "name = \"Mia\"\n").expect("written");
+        std::fs::write(place("lea", "skill.md"), "one").expect("written");
+        for slug in ["mia", "lea"] {
+            assert_eq!(here.put(slug, false, &kai), said(409, "persona_differs"), "{slug}");
+        }
+    }
+
+    #[test]
+    fn what_can_t_be_read_or_written_leaves_the_persona_as_it_was() {
+        let here = Here::new();
+        let kai = [("persona.toml", "name = \"Kai\"\n"), ("skill.md", "one")];
+        assert_eq!(here.put("kai", false, &kai), said(200, "created"));
+        let dir = here.home.personas().join("kai");
+        // A folder has the name of a file: it can't be read.
+        std::fs::rename(dir.join("skill.md"), dir.join("aside")).expect("renamed");
+        std::fs::create_dir(dir.join("skill.md")).expect("a folder");
+        let other = [("persona.toml", "name = \"Other\"\n"), ("skill.md", "two")];
+        assert_eq!(here.put("kai", true, &other), said(503, "not_written"));
+        assert_eq!(std::fs::read_to_string(dir.join("persona.toml")).expect("there"), kai[0].1);
+        let sent = [Some(b"x".to_vec()), Some(b"y".to_vec())];
+        let place = open_place(&here.home, &"kai".parse().expect("a slug")).expect("it is there");
+        let names = || std::fs::read_dir(&dir).expect("listed").count();
+        let before = names();
+        drop(Drafts::write(&place, &sent).expect("written"));
+        assert_eq!(names(), before, "drafts that are not put in place leave nothing");
+        // The second file can't be moved to its name.
+        let (_, is_begun) = Drafts::write(&place, &sent).expect("written").put_in_place().expect_err("a folder");
+        assert!(is_begun && names() == before);
     }
 
     #[test]
