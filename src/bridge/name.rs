@@ -2,6 +2,7 @@
 
 use super::audit::AuditLine;
 use super::members_file;
+use super::roster::journal_seq_before;
 use super::state::{Bridge, Done};
 use crate::contract::bridge::BridgeConcern;
 use crate::fleet::lease::{LeaseAct, OursSeen, RosterStanding};
@@ -94,6 +95,11 @@ impl Bridge {
         match standing {
             Ok(None) => self.lease.looked(&RosterStanding::Nothing, 0, now_ms),
             Ok(Some(standing)) => {
+                // What the sidecar has written since the machine has started says nothing of how far the home was before.
+                let booted_ms = self.now.wall_ms.saturating_sub_unsigned(self.now.boot_ms);
+                if let Some(seq) = journal_seq_before(&self.home, booted_ms) {
+                    self.lease.journal_was_at(seq);
+                }
                 let seen = self.read_own(&standing.bytes);
                 self.lease.looked(&seen, standing.sequence, now_ms);
             }

@@ -76,21 +76,35 @@ pub(super) fn journal_seq(home: &Home) -> Option<u64> {
     opened.and_then(|(mut file, _)| last_whole_line(&mut file).ok()?.1)
 }
 
+/// The number of the last line in the home's journal that was made before a time, in milliseconds since 1970; none if no
+/// such line is near the journal's end.
+pub(super) fn journal_seq_before(home: &Home, wall_ms: i64) -> Option<u64> {
+    let is_before = |line: &JournalLine| millis(&line.at).is_some_and(|at| at < wall_ms);
+    last_lines(&journal_tail(home)).find(is_before).map(|line| line.seq)
+}
+
 /// The last lines of the journal: number, time and type of each, and nothing of what they are about.
 fn events(home: &Home) -> Vec<HostEvent> {
+    let one = |line: JournalLine| HostEvent { seq: line.seq, at: line.at, r#type: line.r#type.as_str().to_owned() };
+    let mut events: Vec<HostEvent> = last_lines(&journal_tail(home)).take(MOST_EVENTS).map(one).collect();
+    events.reverse();
+    events
+}
+
+/// The end of the journal; nothing if it can't be read.
+fn journal_tail(home: &Home) -> Vec<u8> {
     let Ok((mut file, meta)) = crate::files::open(&home.spool().join("journal.jsonl")) else { return Vec::new() };
     let from = meta.file_stamp.size.saturating_sub(MOST_TAIL);
     let mut bytes = Vec::new();
-    if file.seek(SeekFrom::Start(from)).and_then(|_| file.take(MOST_TAIL).read_to_end(&mut bytes)).is_err() {
-        return Vec::new();
-    }
+    let read = file.seek(SeekFrom::Start(from)).and_then(|_| file.take(MOST_TAIL).read_to_end(&mut bytes));
+    read.map(|_| bytes).unwrap_or_default()
+}
+
+/// The lines in the end of a journal, the newest first.
+fn last_lines(tail: &[u8]) -> impl Iterator<Item = JournalLine> {
     // What follows the last line feed is a line that is being written; of a line that is cut off at its front nothing is read.
-    let whole = bytes.rsplit(|byte| *byte == b'\n').skip(1);
-    let lines = whole.filter_map(|line| serde_json::from_slice::<JournalLine>(line).ok());
-    let one = |line: JournalLine| HostEvent { seq: line.seq, at: line.at, r#type: line.r#type.as_str().to_owned() };
-    let mut events: Vec<HostEvent> = lines.take(MOST_EVENTS).map(one).collect();
-    events.reverse();
-    events
+    let whole = tail.rsplit(|byte| *byte == b'\n').skip(1);
+    whole.filter_map(|line| serde_json::from_slice::<JournalLine>(line).ok())
 }
 
 fn sidecar(home: &Home, before: &HostSidecar, now: &Now) -> HostSidecar {
@@ -182,5 +196,17 @@ mod tests {
         let told = serde_json::to_string(&source.last.journal).expect("a plain value");
         assert!(told.contains("delivery") && !told.contains("secret"), "{told}");
         assert!(!source.refresh(&home, &show(true), &now), "nothing has changed");
+    }
+
+    #[test]
+    fn what_the_journal_holds_from_before_a_boot_is_told_from_what_came_after() {
+        let (_dir, home, _) = of_test();
+        std::fs::create_dir_all(home.spool()).expect("made");
+        let at = |second: u32| format!("2026-11-25T12:00:{second:02}.000Z");
+        let line = |seq: u32| format!("{{\"seq\":{seq},\"at\":{:?},\"type\":\"work\"}}\n", at(seq));
+        let boot = |second: u32| millis(&at(second)).expect("a time");
+        assert_eq!(journal_seq_before(&home, boot(9)), None);
+        std::fs::write(home.spool().join("journal.jsonl"), (5..=30).map(line).collect::<String>()).expect("written");
+        assert_eq!([5, 9, 59].map(|second| journal_seq_before(&home, boot(second))), [None, Some(8), Some(30)]);
     }
 }

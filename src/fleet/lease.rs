@@ -211,6 +211,11 @@ impl Lease {
         self.stored_n
     }
 
+    /// How far the home's journal was before this boot, as it shows by now; said before `looked`.
+    pub fn journal_was_at(&mut self, seq: u64) {
+        self.own.journal_seq = self.own.journal_seq.max(seq);
+    }
+
     /// Something in the roster has changed: it is put soon.
     pub fn changed(&mut self, now_ms: u64) {
         if self.phase == Phase::Held {
@@ -334,8 +339,13 @@ impl Lease {
         if seen.machine != self.own.machine && !self.own.was_moved {
             return self.end(LeaseProblem::HomeCopied(seen.started_at.clone()));
         }
-        if seen.journal_seq > self.own.journal_seq {
-            return self.end(LeaseProblem::HomeRolledBack(seen.started_at.clone()));
+        // A power cut may have taken lines of the journal that the roster tells of. The sidecar writes them again while this
+        // bridge waits for the roster of another boot.
+        let is_behind = seen.journal_seq > self.own.journal_seq;
+        let may_catch_up = seen.machine == self.own.machine && seen.boot != self.own.boot;
+        let rolled_back = LeaseProblem::HomeRolledBack(seen.started_at.clone());
+        if is_behind && !may_catch_up {
+            return self.end(rolled_back);
         }
         // The home's lock proves that the bridge of the same boot is gone. But what it had only claimed must be claimed for
         // as long again; and if the server has gone back, something newer stood there.
@@ -345,7 +355,7 @@ impl Lease {
         match &self.phase {
             Phase::Waiting { since_ms, digest } if *digest == seen.digest => {
                 if now_ms.saturating_sub(*since_ms) >= UNCHANGED_MS {
-                    return self.take(now_ms);
+                    return if is_behind { self.end(rolled_back) } else { self.take(now_ms) };
                 }
                 self.due_ms = now_ms.saturating_add(LOOK_EVERY_MS);
             }

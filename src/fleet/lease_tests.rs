@@ -4,6 +4,9 @@
 use super::*;
 use proptest::prelude::*;
 
+#[path = "lease_reboot_tests.rs"]
+mod reboot;
+
 const STEP_MS: u64 = 500;
 
 /// What stands at the host's name: who has put it, or a scribble.
@@ -208,18 +211,6 @@ fn without_an_answer_the_lease_ends_and_nothing_is_served_after_it() {
     }
     bridge.run(&mut server, now + 70_000, true, false);
     assert!(bridge.lease.is_valid_for(0, now + 70_000), "the server is back");
-}
-
-#[test]
-fn after_a_reboot_it_waits_until_the_old_lease_is_surely_over() {
-    let mut server = server();
-    let mut bridge = Bridge::start(own(), 1, 0);
-    let now = alone(&mut bridge, &mut server, 0, 5_000);
-    let mut next = Bridge::start(Own { boot: "b2".to_owned(), ..bridge.own.clone() }, 2, now);
-    let now = alone(&mut next, &mut server, now, UNCHANGED_MS - 5_000);
-    assert!(!next.lease.is_valid_for(0, now));
-    let now = alone(&mut next, &mut server, now, 15_000);
-    assert!(next.lease.is_valid_for(0, now) && next.ended.is_none());
 }
 
 #[test]
