@@ -14,6 +14,7 @@ use crate::exit;
 use crate::fleet::nats::admin::{FleetAdmin, SystemAdmin};
 use crate::fleet::nats::{CourierError, PutOutcome, ServerAccess};
 use crate::fleet::{FleetKeys, LoginKey, Member, MemberList, Topic, UserKey, jwt};
+use std::cell::Cell;
 
 /// How often the list of members is written again when another change came first.
 const TRIES: usize = 5;
@@ -28,10 +29,12 @@ pub(super) struct FleetOwner<'a> {
     access: ServerAccess,
     admin: FleetAdmin,
     now: Now,
+    /// Something may have been changed at the server.
+    has_begun: Cell<bool>,
 }
 
-/// An error of the server, for a person.
-pub(super) fn server_error(error: &CourierError) -> CliError {
+/// An error of the server before anything was changed, for a person.
+fn server_error(error: &CourierError) -> CliError {
     match error {
         CourierError::Unreachable(_) | CourierError::BadAddress(_) => {
             CliError::new(exit::TRY_AGAIN, "no_server", format!("{error}. Nothing was changed."))
@@ -42,7 +45,28 @@ pub(super) fn server_error(error: &CourierError) -> CliError {
     }
 }
 
+/// An error of the server once something may have been changed: a confirmation may be lost after the server has done
+/// what was asked.
+fn broken_off(error: &CourierError) -> CliError {
+    match error {
+        CourierError::Unreachable(_) | CourierError::BadAddress(_) => {
+            let message = format!("{error}. The command has broken off, and some of it may be done.");
+            CliError::new(exit::TRY_AGAIN, "no_server", message)
+                .hint("Run the same command again until it succeeds: what is done is not done twice.")
+        }
+        _ => {
+            let error = server_error(error);
+            let message = format!("{} The command has broken off, and some of it may be done.", error.message);
+            CliError { message, ..error }.hint("When the cause is gone, run the same command again until it succeeds.")
+        }
+    }
+}
+
 impl<'a> FleetOwner<'a> {
+    fn failed(&self, error: &CourierError) -> CliError {
+        if self.has_begun.get() { broken_off(error) } else { server_error(error) }
+    }
+
     /// Logs in as the owner.
     ///
     /// # Errors
@@ -74,7 +98,7 @@ impl<'a> FleetOwner<'a> {
         if OwnerFile::load(folder)?.as_ref() != Some(&file) {
             file.save(folder)?;
         }
-        Ok(FleetOwner { folder, file, keys, login, fleet, access, admin, now })
+        Ok(FleetOwner { folder, file, keys, login, fleet, access, admin, now, has_begun: Cell::new(false) })
     }
 
     /// Makes the streams, and a first list of members.
@@ -82,7 +106,8 @@ impl<'a> FleetOwner<'a> {
     /// # Errors
     /// The server refuses.
     pub(super) async fn set_up(&self, replicas: usize) -> Result<(), CliError> {
-        self.admin.set_up(replicas).await.map_err(|error| server_error(&error))?;
+        self.has_begun.set(true);
+        self.admin.set_up(replicas).await.map_err(|error| self.failed(&error))?;
         self.change_members(|_| Ok(false)).await.map(drop)
     }
 
@@ -99,19 +124,19 @@ impl<'a> FleetOwner<'a> {
             box_key: line.box_key.clone(),
             admitted_at: self.now.rfc3339(),
         };
-        self.admin.admit(&line.name).await.map_err(|error| server_error(&error))?;
+        let list = self.change_members(|_| Ok(false)).await?;
+        // What can't be entered is refused before anything is changed.
+        enter(&mut list.members.clone(), &member, replace)?;
+        self.note_replaced(&member, list.find(&member.name))?;
+        self.has_begun.set(true);
+        self.admin.admit(&line.name).await.map_err(|error| self.failed(&error))?;
         let mut former = None;
         self.change_members(|members| {
             former = members.iter().find(|known| known.name == member.name).map(|known| known.user_key.clone());
             enter(members, &member, replace)
         })
         .await?;
-        let mut left = None;
-        if let Some(former) = former.filter(|former| *former != member.user_key) {
-            self.file.expelled.insert(former.clone(), self.now.wall_ms / 1_000);
-            self.file.save(self.folder)?;
-            left = self.push_expelled(&former).await?;
-        }
+        let left = self.expel_replaced(&member, former).await?;
         let (fleet, domain, at_s) = (&self.fleet, &self.access.domain, self.now.wall_ms / 1_000);
         let claims = jwt::member(&self.login, &fleet.name, domain, &line.name, &line.user_key, at_s);
         let ca = self.access.ca.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
@@ -126,14 +151,46 @@ impl<'a> FleetOwner<'a> {
         Ok((ticket, left))
     }
 
+    /// Notes whose name is given to another home before the list of members says so: once the list is public, nobody could
+    /// see any more whose login is to be revoked.
+    fn note_replaced(&mut self, member: &Member, standing: Option<&Member>) -> Result<(), CliError> {
+        let replaced = standing.map(|standing| &standing.user_key).filter(|key| **key != member.user_key);
+        let Some(replaced) = replaced else { return Ok(()) };
+        self.note_expelling(&member.name, replaced);
+        self.file.save(self.folder)
+    }
+
+    /// A host's name may have been given on before, by a command that has broken off.
+    fn note_expelling(&mut self, name: &HostName, key: &UserKey) {
+        if let Some(earlier) = self.file.expelling.insert(name.clone(), key.clone()).filter(|earlier| earlier != key) {
+            self.file.expelled.insert(earlier, self.now.wall_ms / 1_000);
+        }
+    }
+
+    /// Once the name is another home's, revokes the logins of those that had it. Returns what could not be done.
+    async fn expel_replaced(&mut self, member: &Member, former: Option<UserKey>) -> Result<Option<String>, CliError> {
+        let noted = self.file.expelling.get(&member.name).cloned();
+        let replaced: Vec<UserKey> =
+            [noted, former].into_iter().flatten().filter(|key| *key != member.user_key).collect();
+        let Some(last) = replaced.last().cloned() else { return Ok(None) };
+        let at_s = self.now.wall_ms / 1_000;
+        self.file.expelled.extend(replaced.into_iter().map(|key| (key, at_s)));
+        self.file.save(self.folder)?;
+        let left = self.push_expelled(&last).await?;
+        self.file.expelling.remove(&member.name);
+        self.file.save(self.folder)?;
+        Ok(left)
+    }
+
     /// Makes what keeps letters, where it is missing, for each member.
     ///
     /// # Errors
     /// The server refuses.
     pub(super) async fn admit_all(&self) -> Result<(), CliError> {
         let list = self.change_members(|_| Ok(false)).await?;
+        self.has_begun.set(true);
         for member in list.members {
-            self.admin.admit(&member.name).await.map_err(|error| server_error(&error))?;
+            self.admin.admit(&member.name).await.map_err(|error| self.failed(&error))?;
         }
         Ok(())
     }
@@ -149,7 +206,7 @@ impl<'a> FleetOwner<'a> {
         let key =
             list.find(name).map(|member| member.user_key.clone()).or_else(|| self.file.expelling.get(name).cloned());
         let key = key.ok_or_else(|| CliError::refused("no_host", format!("{name} is not a host of this fleet.")))?;
-        self.file.expelling.insert(name.clone(), key.clone());
+        self.note_expelling(name, &key);
         self.file.expelled.insert(key.clone(), now_s);
         self.file.save(self.folder)?;
         self.change_members(|members| {
@@ -158,7 +215,7 @@ impl<'a> FleetOwner<'a> {
             Ok(members.len() < before)
         })
         .await?;
-        self.admin.expel(name).await.map_err(|error| server_error(&error))?;
+        self.admin.expel(name).await.map_err(|error| self.failed(&error))?;
         let left = self.push_expelled(&key).await?;
         self.file.expelling.remove(name);
         self.file.save(self.folder)?;
@@ -175,15 +232,15 @@ impl<'a> FleetOwner<'a> {
             )));
         };
         let at_s = self.now.wall_ms / 1_000;
-        let system = SystemAdmin::connect(&self.access, &server, at_s).await.map_err(|error| server_error(&error))?;
-        let known = system.account(&self.fleet.key).await.map_err(|error| server_error(&error))?;
+        let system = SystemAdmin::connect(&self.access, &server, at_s).await.map_err(|error| self.failed(&error))?;
+        let known = system.account(&self.fleet.key).await.map_err(|error| self.failed(&error))?;
         for (key, since_s) in jwt::expelled_in(&known) {
             let noted = self.file.expelled.entry(key).or_insert(since_s);
             *noted = (*noted).max(since_s);
         }
         self.file.save(self.folder)?;
         let account = jwt::fleet_account(&server, (&self.fleet.name, &self.fleet.key), &self.file.expelled, at_s);
-        system.push_account(account).await.map_err(|error| server_error(&error))?;
+        system.push_account(account).await.map_err(|error| self.failed(&error))?;
         Ok(None)
     }
 
@@ -196,7 +253,7 @@ impl<'a> FleetOwner<'a> {
         let (fleet, key) = (&self.fleet.name, &self.fleet.key);
         let kept = members_file::load(self.folder, key, fleet)?;
         for _ in 0..TRIES {
-            let standing = self.admin.courier().standing(&Topic::Fleet).await.map_err(|error| server_error(&error))?;
+            let standing = self.admin.courier().standing(&Topic::Fleet).await.map_err(|error| self.failed(&error))?;
             let sequence = standing.as_ref().map_or(0, |standing| standing.sequence);
             let read = standing.map(|standing| MemberList::open(&standing.bytes, key, fleet)).transpose();
             // Somebody has scribbled there: the list that this home has kept counts, if it has kept one.
@@ -214,6 +271,7 @@ impl<'a> FleetOwner<'a> {
             let list = MemberList::new(fleet.clone(), list.version + 1, list.members);
             let bytes = list.sign(&self.keys);
             MemberList::open(&bytes, key, fleet).map_err(|error| unreadable_list(&error))?;
+            self.has_begun.set(true);
             match self.admin.put_members(bytes.clone(), sequence).await {
                 PutOutcome::Stored(_) => {
                     members_file::save(self.folder, &bytes)?;
@@ -221,7 +279,7 @@ impl<'a> FleetOwner<'a> {
                 }
                 PutOutcome::Other => {}
                 PutOutcome::Unreachable => {
-                    return Err(server_error(&CourierError::Unreachable("it did not answer in time".to_owned())));
+                    return Err(self.failed(&CourierError::Unreachable("it did not answer in time".to_owned())));
                 }
             }
         }

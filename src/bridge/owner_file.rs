@@ -30,7 +30,8 @@ pub(super) struct OwnerFile {
     /// The keys that were expelled, with the second since when.
     #[serde(default)]
     pub(super) expelled: BTreeMap<UserKey, i64>,
-    /// Hosts whose expulsion has begun, with their keys: it can be repeated until all of it is done.
+    /// Hosts whose expulsion has begun, or whose name is given to another home, with the keys that are to log in no more:
+    /// the command can be repeated until all of it is done.
     #[serde(default)]
     pub(super) expelling: BTreeMap<HostName, UserKey>,
 }
