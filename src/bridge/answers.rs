@@ -87,12 +87,16 @@ pub(super) fn drop_request(home: &Home, rid: &RequestId, request: &[u8]) -> Resu
     }
 }
 
-/// Takes all requests of other hosts out of the spool that the sidecar has not read.
-pub(super) fn take_back_all(home: &Home) {
+/// Takes all requests of other hosts out of the spool that the sidecar has not read. Each was written down before it was
+/// put there; a request of this user whose id merely begins like theirs was not.
+pub(super) fn take_back_all(home: &Home, folder: &FleetFolder) {
     let Ok(dir) = files::open_dir(&home.requests()) else { return };
     let names = files::names(&dir, usize::MAX, |name| name.as_encoded_bytes().starts_with(b"fleet."));
     for name in names.map(|(names, _)| names).unwrap_or_default() {
-        let _ = files::remove_at(&dir, &name);
+        let rid = name.to_str().and_then(|name| name.strip_suffix(".json"));
+        if rid.is_some_and(|rid| folder.changed_ms(&format!("in/{rid}"), MAIN_PART).is_some()) {
+            let _ = files::remove_at(&dir, &name);
+        }
     }
 }
 
@@ -161,6 +165,24 @@ mod tests {
         let dropped = KnownRequest { given: None, dropped: Some(b"one".to_vec()) };
         assert!(!dropped.is_another(b"one") && dropped.is_another(b"other"));
         assert!(!KnownRequest::default().is_another(b"one"));
+    }
+
+    #[test]
+    fn what_the_bridge_has_put_into_the_spool_is_taken_back_and_nothing_else() {
+        let (_dir, home, folder) = of_test();
+        std::fs::create_dir_all(home.requests()).expect("a folder");
+        folder.make("in", "fleet.a.x").expect("made");
+        folder.write("in/fleet.a.x", MAIN_PART, b"{}", Grade::Fast).expect("written");
+        for name in ["fleet.a.x.json", "fleet.nightly-7.json", "nightly.json"] {
+            std::fs::write(home.requests().join(name), "{}").expect("written");
+        }
+        take_back_all(&home, &folder);
+        let left = |name: &str| home.requests().join(name).exists();
+        assert_eq!(
+            ["fleet.a.x.json", "fleet.nightly-7.json", "nightly.json"].map(left),
+            [false, true, true],
+            "a request of this user's own may have such a name"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::contract::{self, ResultFile};
 use crate::core::host::FleetId;
 use crate::fleet::answering::disagrees_as_result;
-use crate::fleet::asking::{AskingStep, GivenUp, Published};
+use crate::fleet::asking::{AskingStep, Published, TakenRequest};
 use crate::fleet::letter::{Age, Ends};
 use crate::fleet::nats::{ArrivedLetter, Settle};
 use crate::fleet::{Header, Letter, LetterError, Member, What};
@@ -16,8 +16,10 @@ use crate::fleet::{Header, Letter, LetterError, Member, What};
 const PAUSE_MS: u64 = 5_000;
 /// The most files that are taken at once: between them the lease must be kept.
 const TAKEN_AT_ONCE: usize = 50;
+/// How soon files that are being written are looked at again at most, in milliseconds.
+const AGAIN_SOONEST_MS: u64 = 500;
 
-/// The most files that are passed over because they wait for the list of members.
+/// The most files that are passed over because they are not whole, or wait for the list of members.
 const MOST_UNREAD: usize = 1_000;
 
 impl Bridge {
@@ -28,15 +30,25 @@ impl Bridge {
             Vec::new()
         });
         self.has_more_requests = false;
+        self.incomplete.keep_only(|name| names.iter().any(|there| there == name));
+        self.take_files(names);
+        // A file that is being written is looked at again soon; what can't be taken for another reason need not be.
+        let soonest_ms = self.now.boot_ms.saturating_add(AGAIN_SOONEST_MS);
+        self.requests_due_ms = self.incomplete.look_at_ms().map(|at| at.max(soonest_ms));
+    }
+
+    fn take_files(&mut self, names: Vec<String>) {
         let (mut taken, mut failed, mut waiting) = (0, 0, 0);
-        for name in names {
+        // As in the spool, a temporary name is never read.
+        for name in names.into_iter().filter(|name| !name.ends_with(".tmp")) {
             if taken + failed >= TAKEN_AT_ONCE || waiting >= MOST_UNREAD {
                 // What could not be taken is tried again at the next look: a disk that is full stays so for a while.
                 self.has_more_requests = failed == 0 && waiting < MOST_UNREAD;
                 return;
             }
             let known = (self.members.list(), &self.here.host, &self.settings);
-            match out::take(&self.folder, &name, known, (self.asking.has_room(), self.is_list_read), &self.now) {
+            let may = (self.asking.has_room(), self.is_list_read);
+            match out::take(&self.folder, &name, known, may, (&mut self.incomplete, &self.now)) {
                 Ok(Some((id, TakenFile::Open(request)))) => self.asking.take(id, *request, self.now.boot_ms),
                 Ok(Some((id, TakenFile::Answered(refused)))) => {
                     let status = format!("{} {}", refused.status, refused.code);
@@ -48,8 +60,7 @@ impl Bridge {
                         self.asking.take(id, out.taken(&self.now), self.now.boot_ms);
                     }
                 }
-                Ok(Some((_, TakenFile::Rejected))) => {}
-                // It waits for the list of members, and nobody behind it does.
+                // It waits until it is whole, or for the list of members, and nobody behind it does.
                 Ok(None) => {
                     waiting += 1;
                     continue;
@@ -73,7 +84,7 @@ impl Bridge {
             match self.asking.poll(self.now.boot_ms, self.has_lease(0)) {
                 None => return,
                 Some(AskingStep::Publish { id, message, age_ms, .. }) => self.publish(id, message, age_ms),
-                Some(AskingStep::GiveUp { id, why }) => self.give_up(&id, why),
+                Some(AskingStep::GiveUp { id, asked, .. }) => self.give_up(id, asked),
             }
         }
     }
@@ -91,7 +102,7 @@ impl Bridge {
                     Done::Published { id, message, outcome }
                 });
             }
-            Err(Some(refused)) => self.answer_here(&id, |_| refused),
+            Err(Some(refused)) => drop(self.answer_here(&id, |_| refused)),
             // It is tried again.
             Err(None) => self.asking.published(&id, message, Published::Unreachable, self.now.boot_ms),
         }
@@ -107,7 +118,9 @@ impl Bridge {
             return Err(later(&"its file is gone"));
         };
         let Some(to) = self.members.list().find(&out.to) else {
-            return Err(later(&format!("{} is not a member any more", out.to)));
+            let what = format!("{} is not a host of this fleet any more", out.to);
+            // What was sent before may have been carried out, and its answer may be on its way.
+            return Err(if out.was_begun { later(&what) } else { Some(expelled(&what)) });
         };
         if to.home_id != out.to_home {
             return Err(Some(other_home(&out)));
@@ -149,47 +162,52 @@ impl Bridge {
         self.asking.published(id, message, outcome, self.now.boot_ms);
     }
 
-    fn give_up(&mut self, id: &FleetId, why: GivenUp) {
-        self.answer_here(id, |OutFile { to, .. }| match why {
-            GivenUp::NotSent => FleetRefused::new(
+    /// Answers a request whose time is over. Whether it may have been sent is what its file says: that was written before.
+    fn give_up(&mut self, id: FleetId, asked: TakenRequest) {
+        let is_answered = self.answer_here(&id, |OutFile { to, was_begun, .. }| match was_begun {
+            false => FleetRefused::new(
                 503,
                 "not_sent",
                 format!("The request was never sent to {to}: no server was reached in time."),
             )
             .hint("Nothing was carried out. Look at: tasuki doctor"),
-            GivenUp::NoAnswer => FleetRefused::new(504, "no_answer", format!("{to} has not answered in time."))
+            true => FleetRefused::new(504, "no_answer", format!("{to} has not answered in time."))
                 .hint(format!("The request may have been carried out: look at {to} before you ask again.")),
         });
+        if !is_answered {
+            // It is on its way again, as after a restart, and is answered later.
+            self.asking.take(id, asked, self.now.boot_ms);
+        }
     }
 
-    /// Answers a request of this host itself.
-    fn answer_here(&mut self, id: &FleetId, why: impl FnOnce(&OutFile) -> FleetRefused) {
+    /// Answers a request of this host itself; false if that could not be done now.
+    fn answer_here(&mut self, id: &FleetId, why: impl FnOnce(&OutFile) -> FleetRefused) -> bool {
         let out = match out::load(&self.folder, id) {
             Ok(Some(out)) => out,
-            Ok(None) => return self.asking.answered(id),
+            Ok(None) => {
+                self.asking.answered(id);
+                return true;
+            }
             Err(error) => return self.pause(id, &error),
         };
         let refused = why(&out);
         let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &self.now.rfc3339());
-        match out::answer(&self.folder, id, out.to.as_str(), result) {
-            Ok(()) => {
-                self.asking.answered(id);
-                let (host, status) = (out.to.to_string(), format!("{} {}", refused.status, refused.code));
-                let line = AuditLine { dir: "out", host: &host, id: id.as_str(), kind: &out.kind, status: &status };
-                self.note(line, out.request.as_bytes());
-            }
-            // It is on its way again, as after a restart, and is answered later.
-            Err(error) => {
-                self.asking.take(id.clone(), out.taken(&self.now), self.now.boot_ms);
-                self.pause(id, &error);
-            }
+        if let Err(error) = out::answer(&self.folder, id, out.to.as_str(), result) {
+            return self.pause(id, &error);
         }
+        self.asking.answered(id);
+        let (host, status) = (out.to.to_string(), format!("{} {}", refused.status, refused.code));
+        let line = AuditLine { dir: "out", host: &host, id: id.as_str(), kind: &out.kind, status: &status };
+        self.note(line, out.request.as_bytes());
+        true
     }
 
     /// Nothing can be read or written at this moment: a full disk is not tried a thousand times a second.
-    fn pause(&mut self, id: &FleetId, error: &CliError) {
+    /// False: no answer was written.
+    fn pause(&mut self, id: &FleetId, error: &CliError) -> bool {
         tracing::warn!(id = id.as_str(), "an answer was not written: {error}");
         self.paused_until_ms = self.now.boot_ms.saturating_add(PAUSE_MS);
+        false
     }
 
     /// Takes the result of a request of this host.
@@ -226,6 +244,12 @@ impl Bridge {
         }
         Bridge::settle(letter.settling, Settle::Done);
     }
+}
+
+/// A host was expelled before anything was sent to it.
+fn expelled(what: &str) -> FleetRefused {
+    FleetRefused::new(404, "no_host", format!("{what}. Nothing was sent."))
+        .hint("The hosts of the fleet: tasuki fleet hosts")
 }
 
 /// A request is never shown to another home than the home that was asked.

@@ -4,7 +4,8 @@
 use crate::cli::error::CliError;
 use crate::config::Home;
 use crate::exit;
-use crate::files::{self, Grade, Unfit, way};
+use crate::files::{self, FileStamp, Grade, Unfit, way};
+use crate::limits::is_passing;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,6 +19,9 @@ pub(super) const MOST_NAMES: usize = 10_000;
 const READ_TRIES: usize = 4;
 /// The largest file of the bridge that is read, in bytes.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
+
+/// A file's stamp, and its bytes or why it is not read.
+pub(crate) type ReadOnce = (FileStamp, Result<Vec<u8>, Unfit>);
 
 /// The folder, checked.
 #[derive(Debug, Clone)]
@@ -119,6 +123,23 @@ impl FleetFolder {
             Ok(None) => Ok(None),
             Ok(Some(_)) => Err(failed(&io::Error::other("it changes all the time"))),
             Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Reads a file once, as it is at this moment, with its stamp; none if it is not there. What is wrong with it is left
+    /// to the caller.
+    ///
+    /// # Errors
+    /// The folder can't be looked at.
+    pub(crate) fn read_once(&self, folder: &str, name: &str, most: u64) -> Result<Option<ReadOnce>, CliError> {
+        let failed = |error: io::Error| CliError::file("Can't read", &self.path(folder, name), &error);
+        let dir = self.dir(folder).map_err(failed)?;
+        let Some(meta) = files::meta_at(&dir, name).map_err(failed)? else { return Ok(None) };
+        match files::read_at(&dir, OsStr::new(name), most) {
+            Ok((bytes, file_stamp)) => Ok(Some((file_stamp, Ok(bytes)))),
+            Err(Unfit::Missing) => Ok(None),
+            Err(Unfit::Io(error)) if is_passing(&error) => Err(failed(error)),
+            Err(unfit) => Ok(Some((meta.file_stamp, Err(unfit)))),
         }
     }
 

@@ -176,7 +176,7 @@ impl Bridge {
         // A home that is not a member does not keep its lease.
         let lease = self.lease.wake_at_ms().filter(|_| self.is_member);
         let more = self.has_more_requests.then_some(self.now.boot_ms);
-        let due = [lease, asking, serving, more].into_iter().flatten().min();
+        let due = [lease, asking, serving, more, self.requests_due_ms].into_iter().flatten().min();
         let due = due.unwrap_or(u64::MAX).saturating_sub(self.now.boot_ms);
         due.clamp(1, TICK_MS)
     }

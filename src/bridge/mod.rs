@@ -4,8 +4,8 @@
 //! 1. `commands`: what a person does: making a server's folder, joining, admitting, rights, looking.
 //! 2. `folder`, `settings`, `identity`, `admission`, `owner`, `owner_file`: `HOME/fleet` and what lies in it.
 //! 3. `run`, `lock`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`: being
-//!    this host, and no other bridge being it too. `asks`: requests of this host, with `out` and `leaving`, their files.
-//!    `serves`: requests to this host, with `judging`, `answers`, `told` and `personas`.
+//!    this host, and no other bridge being it too. `asks`: requests of this host, with `dropped`, `out` and `leaving`, their
+//!    files. `serves`: requests to this host, with `judging`, `answers`, `told` and `personas`.
 //! 4. `roster`: what this host tells of itself. `looks`, `directory`: what others tell.
 //! 5. `audit`: one line for each letter. `sweep`: nothing grows for ever.
 //!
@@ -17,6 +17,7 @@ mod asks;
 mod audit;
 mod commands;
 mod directory;
+mod dropped;
 mod folder;
 mod identity;
 mod judging;

@@ -1,30 +1,22 @@
-//! Requests of this host to others, as files: what was dropped, what is on its way, and the answers.
+//! Requests of this host to others, as files: what is on its way, and the answers. What was dropped is read in `dropped`.
 
+use super::dropped::{self, DroppedBytes, IncompleteFiles, RequestToSend, inner, kind_and_host};
 use super::folder::FleetFolder;
-use super::settings::{FleetSettings, parse_ttl};
+use super::settings::FleetSettings;
 use crate::cli::error::CliError;
 use crate::contract::answer::RefusedView;
 use crate::contract::fleet::{FleetPart, FleetResultFile};
 use crate::contract::{self, ResultFile};
 use crate::core::host::{FleetId, HomeId, HostName};
-use crate::core::id::is_file_name;
 use crate::core::text::sha256;
 use crate::core::time::Now;
 use crate::files::Grade;
-use crate::fleet::letter::MOST_PARTS;
-use crate::fleet::rights::may_be_asked;
 use crate::fleet::{LetterPart, MemberList, Moment, TakenRequest};
-use crate::spool::MAX_INPUT_BYTES;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use std::path::Path;
 
 /// The most that a part may hold, in bytes.
 const MOST_PART: u64 = 2 << 20;
-/// The most that a dropped file may hold, in bytes.
-const MOST_DROPPED: u64 = 2 << 20;
-/// The most that the name of a kind may hold, in bytes.
-const MOST_KIND: usize = 64;
 /// The name of the part that is the request or the result itself.
 pub(super) const MAIN_PART: &str = "request.json";
 
@@ -50,19 +42,6 @@ pub(super) struct OutFile {
     pub(super) was_begun: bool,
     /// The names of its parts, whose copies lie in `out/<id>/`.
     pub(super) parts: Vec<String>,
-}
-
-/// `fleet/requests/<id>.json`, with the request's own bytes.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Dropped {
-    v: u8,
-    to: String,
-    request: Box<RawValue>,
-    #[serde(default)]
-    ttl: Option<String>,
-    #[serde(default)]
-    parts: Vec<FleetPart>,
 }
 
 /// Why a request gets its answer from this host itself.
@@ -124,11 +103,9 @@ pub(super) enum TakenFile {
     Known,
     /// It got its answer from this host.
     Answered(FleetRefused),
-    /// It lies in `rejected/`: its name is not an id, or the id belongs to another request.
-    Rejected,
 }
 
-/// Takes a file from `requests/`.
+/// Takes a file from `requests/`. None if it is not taken yet, or has no answer, for its name is no id.
 ///
 /// # Errors
 /// Something can't be read or written; the file is as it was.
@@ -137,97 +114,124 @@ pub(super) fn take(
     name: &str,
     (members, own, settings): (&MemberList, &HostName, &FleetSettings),
     (has_room, is_list_read): (bool, bool),
-    now: &Now,
+    (incomplete, now): (&mut IncompleteFiles, &Now),
 ) -> Result<Option<(FleetId, TakenFile)>, CliError> {
     let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else {
         reject(folder, name, "bad_name", now)?;
         return Ok(None);
     };
-    let bytes = match folder.read_small("requests", name, MOST_DROPPED) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(None),
-        // A link, a pipe, a folder, or too much: nobody can answer it.
-        Err(_) => {
-            reject(folder, name, "unfit", now)?;
-            return Ok(Some((id, TakenFile::Rejected)));
+    let (bytes, is_object) = match dropped::look(folder, name, incomplete, now)? {
+        DroppedBytes::NotYet => return Ok(None),
+        DroppedBytes::Read { bytes, is_object } => (bytes, is_object),
+        DroppedBytes::Unfit { code, refused } => {
+            return take_unfit(folder, &id, name, (code, refused), now).map(|taken| Some((id, taken)));
         }
     };
-    let read = read(&bytes, own, settings);
-    let request = read.as_ref().map_or(bytes.as_slice(), |(dropped, ..)| dropped.request.get().as_bytes());
-    let to = read.as_ref().map_or("", |(dropped, ..)| dropped.to.as_str());
-    if let Some(is_same) = is_known(folder, &id, to, request)? {
-        if is_same {
+    let read = dropped::read(&bytes, own, settings);
+    let request = read.as_ref().map_or_else(|_| inner(&bytes), |read| read.dropped.request.get().as_bytes().to_owned());
+    let (kind, to) = kind_and_host(&bytes);
+    match known(folder, &id, &to, &sha256(&request))? {
+        KnownId::Free => {}
+        KnownId::Same => {
             folder.remove("requests", name)?;
             return Ok(Some((id, TakenFile::Known)));
         }
-        reject(folder, name, "id_reused", now)?;
-        return Ok(Some((id, TakenFile::Rejected)));
+        KnownId::Another => {
+            let result = id_reused().result(id.as_str(), kind.as_deref(), &request, &now.rfc3339());
+            return refuse_reuse(folder, &id, name, (&to, result), now).map(|taken| Some((id, taken)));
+        }
     }
     // A host that was admitted a moment ago is in the list that is still to be read.
-    if !is_list_read && to.parse::<HostName>().is_ok_and(|name| members.find(&name).is_none()) {
+    if read.is_ok() && !is_list_read && to.parse::<HostName>().is_ok_and(|name| members.find(&name).is_none()) {
         return Ok(None);
     }
     let opened = read.and_then(|read| open(folder, &id, read, members, has_room, now));
     let taken = match opened {
         Ok(taken) => TakenFile::Open(Box::new(taken)),
         Err(refused) => {
-            let (kind, to) = kind_and_host(&bytes);
-            let result = refused.result(id.as_str(), kind.as_deref(), &inner(&bytes), &now.rfc3339());
+            let result = refused.result(id.as_str(), kind.as_deref(), &request, &now.rfc3339());
             answer(folder, &id, &to, result)?;
             TakenFile::Answered(refused)
         }
     };
-    folder.remove("requests", name)?;
+    if is_object {
+        folder.remove("requests", name)?
+    } else {
+        reject(folder, name, "not_json", now)?
+    }
     Ok(Some((id, taken)))
 }
 
-/// Reads and checks what needs no other file.
-fn read(bytes: &[u8], own: &HostName, settings: &FleetSettings) -> Result<(Dropped, String, u64), FleetRefused> {
-    let bad = |message: String| FleetRefused::new(400, "bad_request", message);
-    let dropped: Dropped =
-        serde_json::from_slice(bytes).map_err(|error| bad(format!("The file is wrong: {error}.")))?;
-    if dropped.v != 1 {
-        return Err(bad("The file's v must be 1.".to_owned()));
-    }
-    if dropped.to == own.as_str() {
-        return Err(bad(format!("{own} is this host: put the request into its own spool.")));
-    }
-    let kind = kind_of(dropped.request.get().as_bytes())
-        .ok_or_else(|| bad("The request must be an object with a kind.".to_owned()))?;
-    if !may_be_asked(&kind) {
-        let message = format!("A request of the kind {kind} can't be asked of another host.");
-        let hint = format!("Run the command there: ssh {} tasuki …", dropped.to);
-        return Err(FleetRefused::new(400, "not_from_elsewhere", message).hint(hint));
-    }
-    let ttl = match &dropped.ttl {
-        Some(text) => parse_ttl(text).map_err(|error| bad(format!("ttl: {error}.")))?,
-        None => settings.ttl.default,
+/// Answers a file whose bytes can't be read.
+fn take_unfit(
+    folder: &FleetFolder,
+    id: &FleetId,
+    name: &str,
+    (code, refused): (&str, FleetRefused),
+    now: &Now,
+) -> Result<TakenFile, CliError> {
+    let unread = |refused: &FleetRefused| {
+        let result = refused.result(id.as_str(), None, b"", &now.rfc3339());
+        ResultFile { request_sha256: String::new(), ..result }
     };
-    let names: std::collections::BTreeSet<&str> = dropped.parts.iter().map(|part| part.name.as_str()).collect();
-    let are_fine = names.len() == dropped.parts.len() && !names.contains(MAIN_PART);
-    if dropped.parts.len() >= MOST_PARTS || !are_fine || !names.iter().all(|name| is_file_name(name)) {
-        let message = format!("parts: at most {} files, each with a plain name of its own.", MOST_PARTS - 1);
-        return Err(bad(message));
+    // What is known of the id may be as unreadable: then it is not this file.
+    match known(folder, id, "", "").unwrap_or(KnownId::Another) {
+        KnownId::Another => return refuse_reuse(folder, id, name, ("", unread(&id_reused())), now),
+        KnownId::Same => {
+            reject(folder, name, code, now)?;
+            return Ok(TakenFile::Known);
+        }
+        KnownId::Free => answer(folder, id, "", unread(&refused))?,
     }
-    Ok((dropped, kind, u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
+    reject(folder, name, code, now)?;
+    Ok(TakenFile::Answered(refused))
 }
 
-/// Whether a request of this id is on its way or was answered, and whether it is the same.
-fn is_known(folder: &FleetFolder, id: &FleetId, to: &str, request: &[u8]) -> Result<Option<bool>, CliError> {
-    let name = format!("{id}.json");
-    if let Some(out) = load(folder, id)? {
-        return Ok(Some(out.request.as_bytes() == request && out.to.as_str() == to));
-    }
-    let Some(bytes) = folder.read("results", &name)? else { return Ok(None) };
-    let answered: Option<FleetResultFile> = contract::read(&bytes).ok().flatten();
-    Ok(Some(answered.is_some_and(|file| file.result.request_sha256 == sha256(request) && file.host == to)))
+fn id_reused() -> FleetRefused {
+    FleetRefused::new(409, "id_reused", "This host has asked for something else under this id before.")
+        .hint("Nothing was done. Ask again under an id that was never used.")
+}
+
+/// Refuses a file whose id belongs to another request. That request keeps its answer, so this one lies beside it.
+fn refuse_reuse(
+    folder: &FleetFolder,
+    id: &FleetId,
+    name: &str,
+    (host, result): (&str, ResultFile),
+    now: &Now,
+) -> Result<TakenFile, CliError> {
+    let file = FleetResultFile { host: host.to_owned(), result };
+    folder.write("results", &format!("{id}.reused.json"), contract::text(&file).as_bytes(), Grade::Durable)?;
+    reject(folder, name, "id_reused", now)?;
+    Ok(TakenFile::Answered(id_reused()))
+}
+
+/// What is known of an id.
+enum KnownId {
+    /// No request has it.
+    Free,
+    /// This very request has it: it is on its way, or was answered.
+    Same,
+    /// Another request has it.
+    Another,
+}
+
+fn known(folder: &FleetFolder, id: &FleetId, to: &str, request_sha256: &str) -> Result<KnownId, CliError> {
+    let is_same = if let Some(out) = load(folder, id)? {
+        sha256(out.request.as_bytes()) == request_sha256 && out.to.as_str() == to
+    } else {
+        let Some(bytes) = folder.read("results", &format!("{id}.json"))? else { return Ok(KnownId::Free) };
+        let answered: Option<FleetResultFile> = contract::read(&bytes).ok().flatten();
+        answered.is_some_and(|file| file.result.request_sha256 == request_sha256 && file.host == to)
+    };
+    Ok(if is_same { KnownId::Same } else { KnownId::Another })
 }
 
 /// Writes `out/<id>.json`, with copies of its parts.
 fn open(
     folder: &FleetFolder,
     id: &FleetId,
-    (dropped, kind, ttl_ms): (Dropped, String, u64),
+    RequestToSend { dropped, kind, ttl_ms }: RequestToSend,
     members: &MemberList,
     has_room: bool,
     now: &Now,
@@ -368,32 +372,4 @@ pub(super) fn reject(folder: &FleetFolder, name: &str, code: &str, now: &Now) ->
     folder.write("rejected", &format!("{aside}.why.json"), why.to_string().as_bytes(), Grade::Durable)?;
     let (from, to) = (folder.path("requests", name), folder.path("rejected", &format!("{aside}.json")));
     std::fs::rename(&from, to).map_err(|error| CliError::file("Can't put aside", &from, &error))
-}
-
-/// The kind of a request, if it has one. A word that is longer than any kind is none: it stands in answers, in the audit
-/// and in messages.
-pub(super) fn kind_of(request: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Kind {
-        kind: String,
-    }
-    let readable = Some(request).filter(|request| request.len() as u64 <= MAX_INPUT_BYTES)?;
-    serde_json::from_slice::<Kind>(readable).ok().map(|read| read.kind).filter(|kind| kind.len() <= MOST_KIND)
-}
-
-/// The kind and host of a dropped file, as far as they can be read.
-fn kind_and_host(bytes: &[u8]) -> (Option<String>, String) {
-    let value: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let host = value["to"].as_str().filter(|to| to.len() <= 32).unwrap_or_default().to_owned();
-    (value["request"]["kind"].as_str().map(str::to_owned), host)
-}
-
-/// The request's own bytes in a dropped file, or the whole file where it can't be read.
-fn inner(bytes: &[u8]) -> Vec<u8> {
-    #[derive(Deserialize)]
-    struct Inner {
-        request: Box<RawValue>,
-    }
-    serde_json::from_slice::<Inner>(bytes)
-        .map_or_else(|_| bytes.to_owned(), |read| read.request.get().as_bytes().to_owned())
 }

@@ -3,8 +3,9 @@
 
 use super::answers;
 use super::audit::AuditLine;
+use super::dropped::kind_of;
 use super::judging::in_words;
-use super::out::{FleetRefused, MAIN_PART, kind_of};
+use super::out::{FleetRefused, MAIN_PART};
 use super::personas;
 use super::serving::{Serving, WaitingLetter};
 use super::settings::LONGEST_TTL;

@@ -4,6 +4,7 @@
 use super::answers;
 use super::audit::{Audit, AuditLine};
 use super::directory::Directory;
+use super::dropped::IncompleteFiles;
 use super::folder::FleetFolder;
 use super::identity::{HostFile, Membership};
 use super::out;
@@ -103,6 +104,9 @@ pub(super) struct Bridge {
     pub(super) is_list_read: bool,
     /// There are more files in `requests/` than were taken at once.
     pub(super) has_more_requests: bool,
+    /// Files in `requests/` that are being written, and when they are looked at again.
+    pub(super) incomplete: IncompleteFiles,
+    pub(super) requests_due_ms: Option<u64>,
     /// This host is in the list, as far as is known.
     pub(super) is_member: bool,
     pub(super) view: BridgeView,
@@ -159,6 +163,8 @@ impl Bridge {
             members_asked_ms: None,
             is_list_read: false,
             has_more_requests: false,
+            incomplete: IncompleteFiles::default(),
+            requests_due_ms: None,
             is_member: true,
             view_due_ms: now.boot_ms,
             problems: BTreeMap::new(),
@@ -183,7 +189,7 @@ impl Bridge {
         };
         bridge.take_up_open_requests()?;
         // Their letters are not settled, so they come again; what is over by then is not carried out.
-        answers::take_back_all(&bridge.home);
+        answers::take_back_all(&bridge.home, &bridge.folder);
         Ok(bridge)
     }
 

@@ -20,6 +20,12 @@ const FULL_PAUSE_MS: u64 = 5_000;
 const AGAIN_AFTER_MS: [u64; 4] = [30_000, 300_000, 3_600_000, 6 * 3_600_000];
 /// How long after its time is over a request is answered by this host itself.
 const GIVEN_UP_AFTER_MS: u64 = 60_000;
+/// How long nothing is given up after the lease has come back: an answer may lie ready at the server.
+const FETCHED_WITHIN_MS: u64 = 10_000;
+/// How long nothing is given up without a lease: after a sleep, or a new start, the lease is about to come back.
+const LEASE_BACK_WITHIN_MS: u64 = 120_000;
+/// A bridge without a lease that has not looked for so long has slept.
+const ASLEEP_MS: u64 = 30_000;
 
 /// A request that was taken from its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,10 +65,12 @@ pub enum AskingStep {
         /// It was never published before.
         is_first: bool,
     },
-    /// Answer it here, and publish it no more.
+    /// Answer it here, and publish it no more. If the answer can't be written, take it again.
     GiveUp {
         /// Which.
         id: FleetId,
+        /// The request, as old as it is now.
+        asked: TakenRequest,
         /// As what.
         why: GivenUp,
     },
@@ -104,13 +112,17 @@ pub struct Asking {
     /// Numbers of messages, from a random beginning.
     next_message: u64,
     chance: u64,
+    /// The last look: whether the bridge had its lease, and when that was.
+    looked: Option<(bool, u64)>,
+    /// Nothing is given up before.
+    give_up_from_ms: u64,
 }
 
 impl Asking {
     /// None are open. `random`: any number that no other start of this bridge had.
     #[must_use]
     pub fn new(random: u64) -> Asking {
-        Asking { open: BTreeMap::new(), next_message: random, chance: random }
+        Asking { next_message: random, chance: random, ..Asking::default() }
     }
 
     /// Whether one more may be open.
@@ -183,22 +195,25 @@ impl Asking {
     /// When `poll` has something to do at the latest.
     #[must_use]
     pub fn wake_at_ms(&self) -> Option<u64> {
-        self.open.values().map(OpenRequest::wake_at_ms).min()
+        self.open.values().map(|open| open.wake_at_ms(self.give_up_from_ms)).min()
     }
 
-    /// The next thing to do; called again until there is nothing. Without a valid lease nothing is published and nothing
-    /// is given up.
+    /// The next thing to do; called again until there is nothing. Without a valid lease nothing is published, and what is
+    /// over is given up later.
     pub fn poll(&mut self, now_ms: u64, has_lease: bool) -> Option<AskingStep> {
-        if !has_lease {
-            return None;
-        }
-        let spread = self.spread();
-        let (id, open) = self.open.iter_mut().find(|(_, open)| open.wake_at_ms() <= now_ms)?;
+        self.look(now_ms, has_lease);
+        let (spread, give_up_from_ms) = (self.spread(), self.give_up_from_ms);
+        let due_ms = |open: &OpenRequest| match has_lease {
+            true => open.wake_at_ms(give_up_from_ms),
+            false => open.end_ms().max(give_up_from_ms),
+        };
+        let (id, open) = self.open.iter_mut().find(|(_, open)| due_ms(open) <= now_ms)?;
         let (id, age_ms) = (id.clone(), open.age_ms(now_ms));
-        if age_ms >= open.asked.ttl_ms.saturating_add(GIVEN_UP_AFTER_MS) {
-            let why = if open.asked.was_begun { GivenUp::NoAnswer } else { GivenUp::NotSent };
+        if open.end_ms().max(give_up_from_ms) <= now_ms {
+            let asked = TakenRequest { age_ms, ..open.asked.clone() };
+            let why = if asked.was_begun { GivenUp::NoAnswer } else { GivenUp::NotSent };
             self.open.remove(&id);
-            return Some(AskingStep::GiveUp { id, why });
+            return Some(AskingStep::GiveUp { id, asked, why });
         }
         if age_ms > open.asked.ttl_ms {
             open.way = Way::Due { at_ms: u64::MAX, tries: 0 };
@@ -215,6 +230,18 @@ impl Asking {
                 Some(AskingStep::Publish { id, message: open.message, age_ms, is_first })
             }
         }
+    }
+
+    /// Sees whether the lease is there. An answer that lies ready at the server is fetched only with one.
+    fn look(&mut self, now_ms: u64, has_lease: bool) {
+        let is_as_before = self.looked.is_some_and(|(had_lease, at_ms)| {
+            had_lease == has_lease && (has_lease || now_ms.saturating_sub(at_ms) < ASLEEP_MS)
+        });
+        if !is_as_before {
+            let pause = if has_lease { FETCHED_WITHIN_MS } else { LEASE_BACK_WITHIN_MS };
+            self.give_up_from_ms = now_ms.saturating_add(pause);
+        }
+        self.looked = Some((has_lease, now_ms));
     }
 
     fn number(&mut self) -> u64 {
@@ -241,15 +268,23 @@ impl OpenRequest {
         self.asked.age_ms.saturating_add(now_ms.saturating_sub(self.taken_ms))
     }
 
+    /// When it reaches an age.
+    fn reaches_ms(&self, age_ms: u64) -> u64 {
+        self.taken_ms.saturating_add(age_ms.saturating_sub(self.asked.age_ms))
+    }
+
+    /// When it is given up, if nothing stands in the way.
+    fn end_ms(&self) -> u64 {
+        self.reaches_ms(self.asked.ttl_ms.saturating_add(GIVEN_UP_AFTER_MS))
+    }
+
     /// Once its time is over, nothing is due but its end.
-    fn wake_at_ms(&self) -> u64 {
-        let left = |limit: u64| self.taken_ms.saturating_add(limit.saturating_sub(self.asked.age_ms));
-        let end = left(self.asked.ttl_ms.saturating_add(GIVEN_UP_AFTER_MS));
+    fn wake_at_ms(&self, give_up_from_ms: u64) -> u64 {
         let at = match self.way {
             Way::Due { at_ms, .. } => at_ms,
             Way::Awaited { until_ms, .. } => until_ms,
         };
-        if at > left(self.asked.ttl_ms) { end } else { at }
+        if at > self.reaches_ms(self.asked.ttl_ms) { self.end_ms().max(give_up_from_ms) } else { at }
     }
 }
 

@@ -56,16 +56,53 @@ fn without_a_confirmation_the_same_message_comes_again_ever_later() {
     assert!(pauses[0] < 400 && pauses[11] > 20_000 && pauses.iter().all(|pause| *pause <= 36_000), "{pauses:?}");
 }
 
+/// Whether this request is given up, and as what, at each of these times.
+fn given_up(asking: &mut Asking, has_lease: bool, times_ms: impl IntoIterator<Item = u64>) -> Option<(u64, GivenUp)> {
+    times_ms.into_iter().find_map(|now_ms| match asking.poll(now_ms, has_lease) {
+        Some(AskingStep::GiveUp { why, .. }) => Some((now_ms, why)),
+        _ => None,
+    })
+}
+
 #[test]
-fn without_a_lease_nothing_is_published_and_nothing_given_up() {
+fn without_a_lease_nothing_is_published_and_what_is_over_is_given_up() {
+    for (was_begun, why) in [(false, GivenUp::NotSent), (true, GivenUp::NoAnswer)] {
+        let mut asking = Asking::new(7);
+        asking.take(id(1), asked(0, was_begun), 0);
+        let looks = (0..10 * TTL_MS).step_by(5_000);
+        assert_eq!(given_up(&mut asking, false, looks), Some((TTL_MS + GIVEN_UP_AFTER_MS, why)));
+    }
+    // It slept: the lease is about to come back.
+    let mut asking = Asking::new(7);
+    asking.take(id(1), asked(0, true), 0);
+    let looks = (0..10_000).chain(2 * TTL_MS..3 * TTL_MS).step_by(5_000);
+    let at_ms = 2 * TTL_MS + LEASE_BACK_WITHIN_MS;
+    assert_eq!(given_up(&mut asking, false, looks), Some((at_ms, GivenUp::NoAnswer)));
+}
+
+#[test]
+fn once_the_lease_is_back_an_answer_that_lies_ready_is_fetched_before_anything_is_given_up() {
+    let mut asking = Asking::new(7);
+    asking.take(id(1), asked(0, true), 0);
+    let Some(AskingStep::Publish { message, .. }) = asking.poll(0, true) else { panic!() };
+    asking.published(&id(1), message, Published::Stored, 0);
+    assert_eq!(asking.poll(2 * TTL_MS, false), None);
+    assert_eq!(asking.poll(2 * TTL_MS + 1_000, true), None);
+    let at_ms = 2 * TTL_MS + 1_000 + FETCHED_WITHIN_MS;
+    assert_eq!(asking.wake_at_ms(), Some(at_ms));
+    assert_eq!(given_up(&mut asking, true, [at_ms - 1, at_ms]), Some((at_ms, GivenUp::NoAnswer)));
+}
+
+#[test]
+fn a_request_whose_answer_could_not_be_written_is_given_up_again() {
     let mut asking = Asking::new(7);
     asking.take(id(1), asked(0, false), 0);
-    assert_eq!(asking.poll(10 * TTL_MS, false), None);
-    let given_up = AskingStep::GiveUp { id: id(1), why: GivenUp::NotSent };
-    assert_eq!(asking.poll(10 * TTL_MS, true), Some(given_up));
-    asking.take(id(2), asked(0, true), 0);
-    let given_up = AskingStep::GiveUp { id: id(2), why: GivenUp::NoAnswer };
-    assert_eq!(asking.poll(TTL_MS + 60_000, true), Some(given_up), "it was published before a restart");
+    asking.poll(0, true);
+    let now_ms = TTL_MS + GIVEN_UP_AFTER_MS;
+    let Some(AskingStep::GiveUp { id, asked, .. }) = asking.poll(now_ms, true) else { panic!() };
+    assert_eq!((asking.open(), asked.age_ms), (0, now_ms));
+    asking.take(id, asked, now_ms + 5_000);
+    assert_eq!(given_up(&mut asking, true, [now_ms + 5_000]), Some((now_ms + 5_000, GivenUp::NoAnswer)));
 }
 
 #[test]
@@ -137,7 +174,7 @@ impl World {
         for _ in 0..50 {
             match self.asking.poll(self.now_ms, true) {
                 None => return,
-                Some(AskingStep::GiveUp { id, why }) => self.answer(&id, Answer::GivenUp(why)),
+                Some(AskingStep::GiveUp { id, why, .. }) => self.answer(&id, Answer::GivenUp(why)),
                 Some(AskingStep::Publish { id, message, age_ms, .. }) => {
                     self.out.get_mut(&id).expect("it is open").1 = true;
                     let published = match chance % 6 {

@@ -5,6 +5,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::json;
 use std::fs;
+use std::time::Duration;
 
 /// One request that can't be read kept the bridge from starting, and so this host from all others. A pipe in place of the
 /// audit kept it waiting for ever.
@@ -29,6 +30,31 @@ fn files_that_are_not_what_they_should_be_stop_no_bridge() {
     a.until("what is no file is put aside", || {
         fs::read_dir(a.files("requests")).is_ok_and(|mut all| all.next().is_none())
     });
+}
+
+/// Such files vanished into `rejected/`, or were answered before they were whole.
+#[test]
+fn a_file_that_is_being_written_is_taken_once_it_is_whole_and_each_id_gets_an_answer() {
+    let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.accept("a", &["view"]);
+    let view = json!({"v": 1, "to": "b", "request": {"v": 1, "kind": "view", "of": "agents"}}).to_string();
+    // A file system that can't rename without replacing: the file has two names for a moment.
+    fs::write(a.files("tmp/linked"), &view).expect("written");
+    fs::hard_link(a.files("tmp/linked"), a.files("requests/linked.json")).expect("linked");
+    fs::write(a.files("requests/slow.json"), "").expect("written");
+    fs::write(a.files("requests/x.json.tmp"), "{").expect("written");
+    let large = fs::File::create(a.files("requests/large.json")).expect("made");
+    large.set_len(3 << 20).expect("a hole");
+    std::thread::sleep(Duration::from_secs(1));
+    fs::remove_file(a.files("tmp/linked")).expect("removed");
+    fs::write(a.files("requests/slow.json"), &view).expect("written");
+    assert_eq!([a.answered("linked"), a.answered("slow")].map(|answer| answer["status"].clone()), [200, 200]);
+    let long = text("11111111-1111-4111-8111-111111111111", &"x".repeat(1_500_000));
+    for refused in [a.answered("large"), a.ask("long", "b", &long)] {
+        assert_eq!((&refused["status"], &refused["error"]["code"]), (&json!(413), &json!("too_large")), "{refused}");
+    }
+    assert!(a.files("requests/x.json.tmp").exists(), "a temporary name is never read");
 }
 
 /// Requests to hosts that may have been admitted a moment ago wait for the list of members. Fifty of them kept all others

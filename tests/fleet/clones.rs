@@ -123,6 +123,56 @@ fn an_expelled_host_is_cut_off_at_once_and_after_a_restart_of_the_server_too() {
     assert_eq!(c.times_typed(&agent, &["as a member".to_owned(), "as nobody".to_owned()]), [2, 0]);
 }
 
+/// Its request lay in `out/`, was never sent, and was answered "it may have been carried out" when its time was over.
+#[test]
+fn what_was_never_sent_to_a_host_that_is_expelled_is_answered_at_once() {
+    let Some(fleet) = TestFleet::joined(&["a", "b"]) else { return };
+    let a = fleet.host("a");
+    fleet.server.kill();
+    a.start_bridge();
+    a.drop_to("s1", "b", &json!({"kind": "view", "of": "agents"}), Some("1h"));
+    a.until("it is taken", || a.files("out/s1.json").exists());
+    a.kill_bridge();
+    fleet.server.start();
+    a.fleet(&["expel", "b"]);
+    a.start_bridge();
+    let answer = a.answered("s1");
+    assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(404), &json!("no_host")), "{answer}");
+}
+
+/// The list of members named the new home already, so a repetition saw nothing to revoke, and the first try said that
+/// nothing was changed.
+#[test]
+fn a_replacement_that_has_broken_off_is_completed_by_the_same_command() {
+    let Some(fleet) = TestFleet::joined(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    let former = b.stage.home().with_file_name("former");
+    assert!(Command::new("cp").arg("-a").arg(b.stage.home()).arg(&former).status().expect("cp").success());
+    let line = b.fleet(&["rejoin"]);
+    // With the wrong key for the server's system account, the list is put and the login is not revoked.
+    let seeds = || std::fs::read_to_string(a.files("owner.json")).expect("its file");
+    let file: serde_json::Value = serde_json::from_str(&seeds()).expect("JSON");
+    let [fleet_seed, system] = ["fleet", "system"].map(|key| format!("\"{key}\":{}", file[key]));
+    let wrong = fleet_seed.replace("\"fleet\"", "\"system\"");
+    std::fs::write(a.files("owner.json"), seeds().replace(&system, &wrong)).expect("written");
+    let broken = a.fleet_command(&["admit", "--replace", line.trim()]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&broken.stderr).into_owned();
+    assert!(!broken.status.success() && said.contains("broken off") && !said.contains("Nothing was changed"), "{said}");
+    std::fs::write(a.files("owner.json"), seeds().replace(&wrong, &system)).expect("written");
+    let ticket = a.fleet(&["admit", "--replace", line.trim()]);
+    b.fleet(&["join", ticket.trim()]);
+    b.start_bridge();
+    b.until("the new home is let in", || !b.bridge_view()["connected_since"].is_null());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki-fleet"));
+    command.arg("--home").arg(&former).arg("run").stdin(Stdio::null()).stderr(Stdio::null());
+    crate::support::stage::Stage::make_own(&mut command);
+    let mut bridge = command.spawn().expect("it runs");
+    let view = || crate::support::stage_files::read_json(&former.join("fleet/bridge.json")).unwrap_or_default();
+    a.until("the former home is not let in", || view()["problem"].as_str().is_some_and(|it| it.contains("login")));
+    bridge.kill().expect("our own child");
+    bridge.wait().expect("our own child");
+}
+
 /// The list of those who may not log in any more lies at the owner's home, and the server had only what that home had last
 /// pushed.
 #[test]

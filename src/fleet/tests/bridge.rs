@@ -224,8 +224,11 @@ impl World {
             let Some(bridge) = &mut self.homes[at].bridge else { return Ok(()) };
             match bridge.asking.poll(now, has_lease) {
                 None => return Ok(()),
-                Some(AskingStep::GiveUp { id, why }) => {
+                Some(AskingStep::GiveUp { id, why, .. }) => {
                     let answer = if why == GivenUp::NotSent { "503 not_sent" } else { "504 no_answer" };
+                    if has_lease {
+                        self.promise_lease(at, 0, "answers");
+                    }
                     self.write_result(at, &id, answer.to_owned())?;
                 }
                 Some(AskingStep::Publish { id, message, age_ms, is_first }) => {
@@ -272,9 +275,9 @@ impl World {
         }
     }
 
+    /// What is given up here is answered without a lease too.
     fn write_result(&mut self, at: usize, id: &FleetId, answer: String) -> Step {
         self.point(at)?;
-        self.promise_lease(at, 0, "answers");
         self.trace(at, &format!("{id} has the result {answer}"));
         if let Some(before) = self.homes[at].disk.results.insert(id.clone(), answer) {
             self.broken(format!("{id} at {} had the result {before} already", self.homes[at].host));
@@ -305,6 +308,7 @@ impl World {
                 let is_reborn = || answer.starts_with("410 host_reborn");
                 let earlier = || asking.awaits_earlier_home(&id, &from.name, from.home_id) && is_reborn();
                 if asking.awaits(&id, &from.name, from.home_id) || earlier() {
+                    self.promise_lease(at, 0, "answers");
                     self.write_result(at, &id, answer)?;
                 } else if home.disk.results.get(&id).is_some_and(|result| result.starts_with("504")) {
                     self.homes[at].disk.late.insert(id, answer);
