@@ -11,8 +11,10 @@ use super::serving::{Serving, WaitingLetter};
 use super::settings::LONGEST_TTL;
 use super::state::{Bridge, Done};
 use crate::cli::error::CliError;
+use crate::config::Config;
 use crate::contract::{self, ResultFile};
 use crate::core::id::RequestId;
+use crate::core::settings::Limits;
 use crate::files::Grade;
 use crate::fleet::answering::{Judged, request_id, sender};
 use crate::fleet::asking::Published;
@@ -29,8 +31,8 @@ const WORKING_EVERY_MS: u64 = 20_000;
 /// After how long an answer that was not stored is published again, in milliseconds; then twice as long each time.
 const AGAIN_AFTER_MS: u64 = 1_000;
 const LONGEST_PAUSE_MS: u64 = 30_000;
-/// How long after its time is over the sidecar may still answer a request that it had read: the host that asks has given
-/// up by then.
+/// How much longer than it lets a text wait for its agent the sidecar may take to answer a request that it had read, in
+/// milliseconds: what was typed needs its receipt.
 const GIVEN_UP_AFTER_MS: u64 = 120_000;
 /// The most letters that wait for the server's clock or the list of members.
 const MOST_WAITING: usize = 256;
@@ -229,12 +231,20 @@ impl Bridge {
     }
 
     /// Takes a request out of the spool that must not be carried out any more. The sidecar may have read it already, so
-    /// nothing is told but the sidecar's own answer, if there will be one.
+    /// nothing is told but the sidecar's own answer, if there will be one. It is awaited for as long as the sidecar lets a
+    /// text wait for its agent: the host that asks has given up by then, and learns of it late.
     fn take_back(&self, rid: &RequestId, serving: &mut Serving) {
         if let Err(error) = answers::take_back(&self.home, rid) {
             tracing::warn!(rid = rid.as_str(), "a request that is over can't be taken out of the spool: {error}");
         }
-        serving.given_up_ms = Some(self.now.boot_ms.max(serving.over_ms).saturating_add(GIVEN_UP_AFTER_MS));
+        let waiting_ms = self.longest_waiting_ms().saturating_add(GIVEN_UP_AFTER_MS);
+        serving.given_up_ms = Some(self.now.boot_ms.saturating_add(waiting_ms));
+    }
+
+    /// For how long the sidecar lets a text wait for its agent. A sidecar whose settings are wrong serves by those before
+    /// them, which nobody here knows.
+    fn longest_waiting_ms(&self) -> u64 {
+        Config::load(&self.home.config()).map_or(Limits::default().waiting_ms, |config| config.limits.waiting_ms)
     }
 
     /// Looks for the sidecar's answers, and publishes those that are due.
@@ -258,13 +268,20 @@ impl Bridge {
 
     /// Without a lease nobody is told anything. But what is over must not be carried out.
     fn take_back_what_is_over(&mut self) {
-        let now_ms = self.now.boot_ms;
         for (rid, mut serving) in std::mem::take(&mut self.serving) {
-            if serving.answer.is_none() && now_ms >= serving.over_ms && serving.given_up_ms.is_none() {
+            if serving.answer.is_none() && self.is_over(&serving) && serving.given_up_ms.is_none() {
                 self.take_back(&rid, &mut serving);
             }
             self.serving.insert(rid, serving);
         }
+    }
+
+    /// Whether a request must not be carried out any more: its time is over, or it would be refused by now.
+    fn is_over(&self, serving: &Serving) -> bool {
+        let Header { from, from_home, .. } = &serving.header;
+        let is_member = self.members.list().find(from).is_some_and(|member| member.home_id == *from_home);
+        let is_accepted = self.settings.accept.allows(from, &serving.kind);
+        self.now.boot_ms >= serving.over_ms || !is_member || !is_accepted
     }
 
     /// Looks after one request; false if it is over and nobody is answered.
@@ -276,10 +293,7 @@ impl Bridge {
                 None
             });
         }
-        let from = self.members.list().find(&serving.header.from);
-        let is_member = from.is_some_and(|member| member.home_id == serving.header.from_home);
-        let is_over = now_ms >= serving.over_ms || !is_member;
-        if serving.answer.is_none() && is_over && serving.given_up_ms.is_none() {
+        if serving.answer.is_none() && self.is_over(serving) && serving.given_up_ms.is_none() {
             self.take_back(rid, serving);
         }
         if serving.answer.is_none() && serving.given_up_ms.is_some_and(|at| now_ms >= at) {

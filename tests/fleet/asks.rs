@@ -1,8 +1,10 @@
 //! Requests from one host to another: carried out once where the host accepts them, and refused where it does not.
 
 use crate::fleet::{TestFleet, text};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::fs;
+use std::time::Duration;
 
 fn code(answer: &Value) -> (u64, String) {
     let status = answer["status"].as_u64().unwrap_or_default();
@@ -53,6 +55,25 @@ fn nobody_may_ask_for_anything_until_the_operator_says_so_and_then_for_that_alon
 }
 
 #[test]
+fn what_waits_in_the_spool_is_taken_back_when_the_right_to_it_is_gone() {
+    let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.accept("a", &["send"]);
+    let agent = b.stage.agent("kai");
+    let waiting = || fs::read_dir(b.stage.spool("requests")).map_or(0, Iterator::count);
+    b.stage.signal(Signal::SIGSTOP);
+    a.drop_to("s1", "b", &text(&agent, "no more"), Some("1m"));
+    b.until("it is in the spool", || waiting() == 1);
+    b.fleet(&["refuse", "a"]);
+    // Sooner than by the letter that comes again half a minute after the first.
+    b.until_within(Duration::from_secs(15), "it is taken back", || waiting() == 0);
+    b.stage.signal(Signal::SIGCONT);
+    b.stage.until_beating();
+    b.stage.ask(&text(&agent, "from here"));
+    assert_eq!(b.times_typed(&agent, &["no more", "from here"].map(str::to_owned)), [0, 1]);
+}
+
+#[test]
 fn what_can_t_be_asked_is_answered_here() {
     let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
     let (a, b) = (fleet.host("a"), fleet.host("b"));
@@ -72,15 +93,17 @@ fn what_can_t_be_asked_is_answered_here() {
     fs::write(a.files("requests/broken.json"), "{").expect("written");
     assert_eq!(code(&a.answered("broken")), refused(400, "bad_request"));
     fs::write(a.files("requests/bad name.json"), "{}").expect("written");
-    a.until("it is put aside", || fs::read_dir(a.files("rejected")).is_ok_and(|names| names.count() == 2));
-    // The same id and the same bytes: the same answer. Other bytes: put aside, and the answer stays.
+    // Each lies there with the reason beside it, and so does the file that is no JSON.
+    a.until("it is put aside", || fs::read_dir(a.files("rejected")).is_ok_and(|names| names.count() == 4));
+    // The same id and the same bytes: the same answer. Other bytes: refused beside the answer, which stays.
     let first = a.answered("e1");
     a.drop_to("e1", "nowhere", &json!({"kind": "view", "of": "agents"}), None);
     a.until("it is taken", || a.open() == 0);
     assert_eq!(a.answered("e1"), first);
     a.drop_to("e1", "nowhere", &json!({"kind": "view", "of": "work"}), None);
-    a.until("it is put aside", || fs::read_dir(a.files("rejected")).is_ok_and(|names| names.count() == 4));
+    a.until("it is put aside", || fs::read_dir(a.files("rejected")).is_ok_and(|names| names.count() == 6));
     assert_eq!(a.answered("e1"), first);
+    assert_eq!(code(&a.answered("e1.reused")), refused(409, "id_reused"));
 }
 
 #[test]

@@ -41,6 +41,24 @@ fn without_a_sidecar_nothing_is_dropped_and_the_rest_is_carried_out_when_it_is_b
     assert_eq!(b.times_typed(&agent, &["too late".to_owned(), "in time".to_owned()]), [0, 1]);
 }
 
+/// The bridge there stopped looking for the answer two minutes after the text's time, and the sidecar typed it later.
+#[test]
+fn a_text_that_is_typed_long_after_its_time_is_told_late() {
+    let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.accept("a", &["send"]);
+    let agent = b.stage.agent("kai");
+    b.stage.faults("slow_turn=130000");
+    b.stage.ask(&text(&agent, "a long turn"));
+    b.stage.faults("");
+    a.drop_to("late", "b", &text(&agent, "at last"), Some("3s"));
+    a.until_within(Duration::from_secs(90), "it is given up", || a.answer("late").is_some());
+    assert_eq!(a.answered("late")["error"]["code"], "no_answer");
+    a.until_within(Duration::from_secs(120), "it is told late", || a.answer("late.late").is_some());
+    assert_eq!(a.answered("late.late")["result"]["verdict"], "delivered");
+    assert_eq!(b.times_typed(&agent, &["at last".to_owned()]), [1]);
+}
+
 #[test]
 fn a_host_that_stands_still_is_shown_as_away_with_its_age() {
     let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
