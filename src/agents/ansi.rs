@@ -1,5 +1,10 @@
 //! A captured screen as cells. `capture-pane -e` prints one line for each row, with an SGR escape wherever colour or
 //! attributes change; they stay in force across the end of a line.
+//!
+//! A cell here is one character, and not a column of the pane: a combining mark is a cell of its own. Nothing is cut at the
+//! pane's width, because tmux prints no more than the pane has, and counts its columns by a table of its own.
+
+use unicode_width::UnicodeWidthChar as _;
 
 /// How a cell's foreground is coloured, as far as ghosts must be told from text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,7 +24,7 @@ pub struct CellStyle {
     pub colour: Colour,
 }
 
-/// One cell of the screen.
+/// One character of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     pub char: char,
@@ -31,28 +36,46 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// The plain text of a capture, without trailing blanks.
 #[must_use]
-pub fn plain(screen: &str, width: u16, height: u16) -> String {
+pub fn plain(screen: &str, height: u16) -> String {
     let text = |row: &Vec<Cell>| row.iter().map(|cell| cell.char).collect::<String>().trim_end().to_owned();
-    cells(screen, width, height).iter().map(text).collect::<Vec<_>>().join("\n")
+    cells(screen, height).iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// Reads a capture into rows of cells: at most `height` rows of at most `width` characters. Trailing blanks stay.
+/// Reads a capture into rows of cells: at most `height` rows. Trailing blanks stay.
 #[must_use]
-pub fn cells(screen: &str, width: u16, height: u16) -> Vec<Vec<Cell>> {
+pub fn cells(screen: &str, height: u16) -> Vec<Vec<Cell>> {
     let mut end = screen.len().min(MAX_BYTES);
     while !screen.is_char_boundary(end) {
         end -= 1;
     }
     let mut reader = Reader::default();
-    screen[..end]
-        .split('\n')
-        .take(usize::from(height))
-        .map(|line| {
-            let mut row = reader.line(line);
-            row.truncate(usize::from(width));
-            row
-        })
-        .collect()
+    screen[..end].split('\n').take(usize::from(height)).map(|line| reader.line(line)).collect()
+}
+
+/// How many characters of a row begin before this column, with all marks that belong to the last of them. Terminals do
+/// not agree on the columns of emoji, so each character counts as the fewest that one of them gives it: characters from
+/// behind the column may be among these, but none from before it is missing.
+pub(super) fn before_column(row: &[Cell], column: usize) -> usize {
+    let mut used = 0;
+    let mut is_joined = false;
+    for (at, cell) in row.iter().enumerate() {
+        let takes = if is_joined { 0 } else { least_columns(cell.char) };
+        if takes > 0 && used >= column {
+            return at;
+        }
+        used += takes;
+        is_joined = cell.char == '\u{200d}';
+    }
+    row.len()
+}
+
+/// The fewest columns that a terminal gives a character.
+pub(super) fn least_columns(c: char) -> usize {
+    match c {
+        // The colour of the skin of the emoji before it.
+        '\u{1f3fb}'..='\u{1f3ff}' => 0,
+        c => c.width().unwrap_or_default(),
+    }
 }
 
 #[derive(Default)]
@@ -179,7 +202,7 @@ mod tests {
     use super::*;
 
     fn row(line: &str) -> Vec<Cell> {
-        cells(line, 80, 24).remove(0)
+        cells(line, 24).remove(0)
     }
 
     fn dims(line: &str) -> String {
@@ -204,16 +227,31 @@ mod tests {
 
     #[test]
     fn a_look_continues_on_the_next_line_and_other_escapes_leave_no_trace() {
-        let rows = cells("\u{1b}[2ma\nb\u{1b}]8;;http://x\u{1b}\\c\u{1b}]8;;\u{7}d\u{1b}[?25he\u{e}q\u{f}q", 80, 24);
+        let rows = cells("\u{1b}[2ma\nb\u{1b}]8;;http://x\u{1b}\\c\u{1b}]8;;\u{7}d\u{1b}[?25he\u{e}q\u{f}q", 24);
         assert!(rows[1].iter().all(|cell| cell.look.dim));
         assert_eq!(rows[1].iter().map(|cell| cell.char).collect::<String>(), "bcde─q");
     }
 
     #[test]
-    fn nothing_beyond_the_size_is_read_and_cut_escapes_do_no_harm() {
-        assert_eq!(cells("abc\ndef\nghi", 2, 2).iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+    fn nothing_below_the_last_row_is_read_and_cut_escapes_do_no_harm() {
+        assert_eq!(cells("abc\ndef\nghi", 2).iter().map(Vec::len).collect::<Vec<_>>(), [3, 3]);
         for cut in ["\u{1b}", "\u{1b}[", "\u{1b}[38;5", "\u{1b}[38;5m", "\u{1b}]8;;"] {
             assert!(row(cut).is_empty(), "{cut:?}");
         }
+    }
+
+    #[test]
+    fn a_row_holds_more_characters_than_the_pane_has_columns() {
+        for (full, columns) in [("ที่นี่", 2), ("⚠️⚠️", 2), ("👨‍👩‍👧", 2), ("שָׁלוֹם", 4), ("नमस्ते", 4)]
+        {
+            assert_eq!(plain(&full.repeat(40), 1), full.repeat(40));
+            let row = row(&format!("{full}{full}x"));
+            assert_eq!(before_column(&row, 2 * columns), row.len() - 1, "{full}");
+            assert_eq!(before_column(&row, columns), full.chars().count(), "{full}");
+        }
+        // Where terminals differ, nothing from before the column is missing.
+        assert_eq!(before_column(&row("👍🏽👍🏽👍🏽👍🏽👍🏽👍🏽👍🏽👍🏽👍🏽👍🏽|sidebar"), 20), 20);
+        assert_eq!(before_column(&row("日本|sidebar"), 4), 2);
+        assert_eq!(before_column(&row("日本"), usize::MAX), 2);
     }
 }

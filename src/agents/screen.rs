@@ -20,7 +20,7 @@ struct Place {
     whole: Range<usize>,
     /// Its beginning is, or may be, out of sight.
     is_cut: bool,
-    /// The columns before this one are the composer's.
+    /// The columns of the pane before this one are the composer's.
     width: usize,
 }
 
@@ -28,11 +28,11 @@ struct Place {
 const TALL: usize = 5;
 
 impl Profile {
-    /// Reads a screen as `capture-pane -e -p` prints it. `cursor` is column and row, both from 0.
+    /// Reads a screen of `height` rows as `capture-pane -e -p` prints it. `cursor` is column and row, both from 0.
     #[must_use]
-    pub fn read_screen(&self, screen: &str, width: u16, height: u16, cursor: (u16, u16)) -> ScreenReading {
+    pub fn read_screen(&self, screen: &str, height: u16, cursor: (u16, u16)) -> ScreenReading {
         let section = &self.file.screen;
-        let rows = Rows::read(screen, width, height);
+        let rows = Rows::read(screen, height);
         let place = rows.find_composer(section, usize::from(cursor.1));
         let composer = match &place {
             Some(place) => rows.composer(&section.composer, place),
@@ -52,8 +52,8 @@ impl Profile {
 }
 
 impl Rows {
-    fn read(screen: &str, width: u16, height: u16) -> Self {
-        let cells = ansi::cells(screen, width, height);
+    fn read(screen: &str, height: u16) -> Self {
+        let cells = ansi::cells(screen, height);
         let text = cells
             .iter()
             .map(|row| row.iter().map(|cell| cell.char).collect::<String>().trim_end_matches(' ').to_owned())
@@ -115,7 +115,7 @@ impl Rows {
     fn width(&self, section: &ComposerSection, bottom: usize) -> usize {
         let found = self.text.get(bottom).filter(|_| section.as_wide_as_bottom);
         let edge = found.and_then(|line| Some(&line[..section.bottom.0.find(line)?.end()]));
-        edge.map_or(usize::MAX, |edge| edge.chars().count())
+        edge.map_or(usize::MAX, |edge| edge.chars().map(ansi::least_columns).sum())
     }
 
     /// Whether a text in these rows is so high that there may be more of it above them.
@@ -129,7 +129,7 @@ impl Rows {
             let cells = &self.cells[row];
             let ghosts = ghosts(cells, section);
             let stripped = self.strip(section, row);
-            for (at, cell) in cells.iter().enumerate().take(place.width) {
+            for (at, cell) in cells.iter().enumerate().take(ansi::before_column(cells, place.width)) {
                 if cell.char.is_whitespace() || stripped[at] {
                     continue;
                 }
@@ -164,14 +164,14 @@ impl Rows {
     fn spaced(&self, section: &ComposerSection, place: &Place) -> String {
         let lines = place.text.clone().map(|row| {
             let stripped = self.strip(section, row);
-            let cells = self.cells[row].iter().take(place.width);
-            let kept = cells.zip(stripped).filter(|(_, stripped)| !stripped);
+            let cells = &self.cells[row][..ansi::before_column(&self.cells[row], place.width)];
+            let kept = cells.iter().zip(stripped).filter(|(_, stripped)| !stripped);
             kept.map(|(cell, _)| cell.char).collect::<String>().trim().to_owned()
         });
         lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Which columns of a row are border or prompt sign.
+    /// Which characters of a row are border or prompt sign.
     fn strip(&self, section: &ComposerSection, row: usize) -> Vec<bool> {
         let cells = &self.cells[row];
         let mut stripped = vec![false; cells.len()];

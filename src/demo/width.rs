@@ -1,14 +1,15 @@
 //! How many columns a text takes, and the parts of it that fit.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar as _;
 
 /// 0, 1 or 2 columns; a control character takes none.
 pub(super) fn of_char(c: char) -> usize {
     c.width().unwrap_or_default()
 }
 
+/// Counted by characters, as [`cut`] and [`wrap`] count: a sign that makes a character an emoji adds nothing.
 pub(super) fn of(text: &str) -> usize {
-    text.width()
+    text.chars().map(of_char).sum()
 }
 
 /// The longest beginning of a text that fits into `columns`.
@@ -48,6 +49,7 @@ mod tests {
     #[test]
     fn wide_characters_take_two_columns() {
         assert_eq!(of("a漢é"), 4);
+        assert_eq!((of("⚠️⚠️"), cut("⚠️⚠️", 2)), (2, "⚠️⚠️"));
         assert_eq!(cut("a漢漢", 4), "a漢");
         assert_eq!(wrap("漢漢a\n\nb", 4), ["漢漢", "a", "", "b"]);
     }

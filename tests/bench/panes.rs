@@ -127,7 +127,7 @@ impl ScreenReader for Watcher {
     fn look(&self, capture: &Capture) -> ScreenReading {
         let screen = capture.lines.join("\n");
         let profile = self.eyes.get("demo").expect("the demo agent's profile");
-        let view = profile.read_screen(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y));
+        let view = profile.read_screen(&screen, capture.height, (capture.cursor_x, capture.cursor_y));
         let (shown, seen) = (pieces_in(&view), self.seen.load(Ordering::Relaxed));
         if shown > seen {
             self.seen.store(shown, Ordering::Relaxed);

@@ -202,6 +202,8 @@ fn every_text_is_typed_as_text_and_proven_by_its_own_id() {
     let (stage, agent, trap) = stage();
     let mut texts: Vec<String> = nasty(&trap).iter().map(|text| format!("x {text}")).collect();
     texts.push(format!("x {}", &long_line()[..40_000]));
+    // Rows of more characters than the pane has columns.
+    texts.extend(["ที่นี่มีข้อผิดพลาด", "⚠️ stop ", "שָׁלוֹם ", "नमस्ते ", "🧑‍🚀❤️👍🏽 "].map(|text| text.repeat(30)));
     for text in &texts {
         stage.until_idle(&agent);
         let before = stage.prompts(&agent).len();

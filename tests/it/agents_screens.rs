@@ -17,9 +17,9 @@ pub(crate) fn look(profile: &str, name: &str) -> ScreenReading {
     let text = text.replace("\\e", "\u{1b}").replace(CURSOR, "");
     static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::load(None).expect("built in"));
     let row = u16::try_from(row).expect("a small screen");
-    // Screens of real agents are as wide and high as the windows that tasuki makes for them.
-    let (width, height) = if text.lines().count() > 24 { (160, 50) } else { (80, 24) };
-    PROFILES.get(profile).expect("built in").read_screen(&text, width, height, (0, row))
+    // Screens of real agents are as high as the windows that tasuki makes for them.
+    let height = if text.lines().count() > 24 { 50 } else { 24 };
+    PROFILES.get(profile).expect("built in").read_screen(&text, height, (0, row))
 }
 
 pub(crate) fn text(words: &str) -> ComposerContent {
@@ -160,14 +160,32 @@ fn gemini_and_opencode_screens() {
     }
 }
 
+/// Each holds a row that fills the pane's columns and has more characters than the pane has columns: marks above and below
+/// letters and the signs that make a character an emoji take none.
+#[test]
+fn a_text_in_any_script_is_read_whole() {
+    let thai = "กรุณาแก้ข้อผิดพลาดที่เกี่ยวกับการชำระเงินนี้ด้วย".repeat(5);
+    let warnings = "⚠️ stop ".repeat(24);
+    let end = "(tasuki delivery 5f2a9c81d0e3.)";
+    for (profile, name, words) in [
+        ("claude", "thai", format!("{thai}{end}")),
+        ("claude", "warnings", format!("{warnings}{end}")),
+        // The sidebar stands beside the text: with wide characters, fewer of them are the composer's than it has columns.
+        ("opencode", "sidebar_thai", thai.clone()),
+        ("opencode", "sidebar_japanese", "支払いの再試行を直してください。".repeat(5)),
+    ] {
+        assert_eq!(look(profile, name), ScreenReading { activity: Activity::Ready, composer: text(&words) }, "{name}");
+    }
+}
+
 #[test]
 fn an_empty_or_broken_screen_is_unknown() {
     let profiles = Profiles::load(None).expect("built in");
     for profile in profiles.iter() {
         for screen in ["", "\n\n\n", "\u{1b}[", "\u{1b}[38;5", "╭─╮", "╰─╯", "❯", "───\n───"]
         {
-            for size in [(80, 24), (1, 1), (0, 0)] {
-                let view = profile.read_screen(screen, size.0, size.1, (200, 200));
+            for height in [24, 1, 0] {
+                let view = profile.read_screen(screen, height, (200, 200));
                 assert_ne!(view.activity, Activity::Blocked, "{} {screen:?}", profile.name);
                 assert!(!matches!(view.composer, ComposerContent::Text(_)), "{} {screen:?}", profile.name);
             }
@@ -184,6 +202,6 @@ fn a_composer_that_begins_below_the_screen_is_not_looked_into() {
     assert_ne!(mine, text);
     std::fs::write(dir.path().join("mine.toml"), mine).expect("written");
     let profiles = Profiles::load(Some(dir.path())).expect("a right profile");
-    let view = profiles.get("mine").expect("loaded").read_screen("an answer\n\n› ", 80, 3, (0, 2));
+    let view = profiles.get("mine").expect("loaded").read_screen("an answer\n\n› ", 3, (0, 2));
     assert_eq!(view, ScreenReading { activity: Activity::Unknown, composer: ComposerContent::Unreadable });
 }

@@ -124,13 +124,13 @@ impl DemoTmux {
 
     /// The screen, read by the profile.
     pub(crate) fn view(&self) -> ScreenReading {
-        let format = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y}";
+        let format = "#{pane_height} #{cursor_x} #{cursor_y}";
         let numbers = self.tmux(&["display-message", "-p", format]);
         let numbers: Vec<u16> = numbers.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [width, height, x, y] = numbers[..] else {
+        let [height, x, y] = numbers[..] else {
             return ScreenReading { activity: Activity::Unknown, composer: ComposerContent::Unreadable };
         };
-        self.profiles.get("demo").expect("built in").read_screen(&self.screen(), width, height, (x, y))
+        self.profiles.get("demo").expect("built in").read_screen(&self.screen(), height, (x, y))
     }
 
     /// Waits until the agent is ready with an empty composer.

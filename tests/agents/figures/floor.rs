@@ -152,7 +152,7 @@ impl Floor<'_> {
     }
 
     fn reading(&self) -> ScreenReading {
-        let ask = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y}";
+        let ask = "#{pane_height} #{cursor_x} #{cursor_y}";
         let said = self.scene.stage.tmux(&[
             "display-message",
             "-p",
@@ -168,8 +168,8 @@ impl Floor<'_> {
         ]);
         let (numbers, screen) = said.split_once('\n').expect("two answers");
         let numbers: Vec<u16> = numbers.split(' ').map(|number| number.parse().expect("a number")).collect();
-        let [width, height, x, y] = numbers[..] else { panic!("four numbers: {numbers:?}") };
-        self.profile.read_screen(screen, width, height, (x, y))
+        let [height, x, y] = numbers[..] else { panic!("three numbers: {numbers:?}") };
+        self.profile.read_screen(screen, height, (x, y))
     }
 
     fn events(&self) -> PathBuf {

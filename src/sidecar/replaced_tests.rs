@@ -1,0 +1,140 @@
+//! The loop after its state file was replaced, by a new one or by an older copy, and after commits that failed.
+
+use super::tests::Ground;
+use crate::core::decision::{Decision, ErrorRow};
+use crate::core::id::{AgentId, ErrorId};
+use crate::core::rows::agent::Agent;
+use crate::spool::OutputFile;
+use crate::store::Batch;
+use serde_json::Value;
+use std::path::Path;
+use uuid::Uuid;
+
+const WORK: &str = r#"{"v":1,"kind":"work_create","type":"task","title":"t"}"#;
+
+impl Ground {
+    fn journal(&self) -> Vec<Value> {
+        let text = String::from_utf8(self.read("spool/journal.jsonl")).expect("text");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    /// An agent that has ended long ago, with a failure that nobody has dismissed, as they are after a commit.
+    fn failed_agent(&mut self) -> (AgentId, ErrorId) {
+        let now = self.sidecar.clock.now();
+        let mut agent = Agent::new(AgentId(Uuid::new_v4()), "demo".to_owned(), String::new());
+        agent.ended_at = Some("2020-01-01T00:00:00.000Z".to_owned());
+        let row = ErrorRow {
+            error_id: ErrorId(Uuid::new_v4()),
+            at: "2020-01-01T00:00:00.000Z".to_owned(),
+            code: "agent_died".to_owned(),
+            message: "It has died.".to_owned(),
+            hint: "Look.".to_owned(),
+            handoff_id: None,
+            agent_id: Some(agent.agent_id),
+            step: None,
+        };
+        let ids = (agent.agent_id, row.error_id);
+        let decision = Decision {
+            next_seq: self.sidecar.state.next_seq,
+            agents: [(agent.agent_id, agent)].into(),
+            errors: vec![row],
+            ..Decision::default()
+        };
+        self.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+        self.sidecar.projection.show(&self.sidecar.spool, &now, &decision, &self.sidecar.state.settings);
+        ids
+    }
+
+    fn has(&self, file: &OutputFile) -> bool {
+        self.sidecar.spool.exists(file).expect("a look")
+    }
+}
+
+#[tokio::test]
+async fn requests_are_decided_in_their_order_after_a_commit_that_failed() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let many = super::intake::BATCH + 44;
+    for number in 0..many {
+        ground.ask(&format!("r-{number:03}.json"), WORK);
+    }
+    ground.sidecar.intake.files = true;
+    ground.without_state();
+    ground.cycle();
+    assert!(ground.sidecar.health.failures > 0, "the commit has failed");
+    ground.with_state_again();
+    let asked = |line: &Value| line["item_id"].as_str().map(str::to_owned).filter(|_| line["action"] == "created");
+    let created: Vec<String> = ground.journal().iter().filter_map(asked).collect();
+    let answered =
+        |number: usize| ground.answer(&format!("r-{number:03}"))["result"]["item_id"].as_str().map(str::to_owned);
+    assert_eq!(created.into_iter().map(Some).collect::<Vec<_>>(), (0..many).map(answered).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn with_a_new_state_file_failures_stay_and_views_of_what_nobody_knows_go() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (agent, error) = ground.failed_agent();
+    let (view, file) = (OutputFile::Agent(agent), OutputFile::Error(error));
+    assert!(ground.has(&view) && ground.has(&file));
+    ground.checkpoint();
+    std::fs::rename(ground.path("state/tasuki.redb"), ground.path("state/away")).expect("moved away");
+    for start in ["the first", "the second"] {
+        ground = ground.restarted().await;
+        ground.settle();
+        ground.checkpoint();
+        assert!(ground.has(&file), "{start} start has removed a failure that nobody has dismissed");
+        assert!(!ground.has(&view), "{start} start shows an agent that it does not know");
+    }
+    let dismiss = format!(r#"{{"v":1,"kind":"error_dismiss","error_id":"{error}"}}"#);
+    ground.drop_again("requests", "d-1.json", &dismiss);
+    assert!(!ground.has(&file), "{}", ground.answer("d-1"));
+}
+
+#[tokio::test]
+async fn with_an_older_copy_of_the_state_file_failures_stay_and_the_journal_goes_on() {
+    let mut ground = Ground::new().await;
+    ground.drop_again("requests", "r-1.json", WORK);
+    ground.checkpoint();
+    let (state, copy) = (ground.path("state/tasuki.redb"), ground.path("state/copy"));
+    let put_by = |from: &Path, to: &Path| std::fs::copy(from, to).map(drop).expect("copied");
+    ground = ground.restarted().await;
+    ground.settle();
+    put_by(&state, &copy);
+    ground.drop_again("requests", "r-2.json", WORK);
+    let (_, error) = ground.failed_agent();
+    ground.checkpoint();
+    let last = ground.journal().last().expect("a line")["seq"].as_u64().expect("a number");
+    drop((ground.sidecar, ground.sources));
+    put_by(&copy, &state);
+    let (sidecar, sources) = super::tests::open(&ground.dir).await;
+    let mut ground = Ground { dir: ground.dir, sidecar, sources };
+    ground.drop_again("requests", "r-3.json", WORK);
+    assert!(ground.has(&OutputFile::Error(error)), "a failure that nobody has dismissed was removed");
+    let seqs: Vec<u64> = ground.journal().iter().filter_map(|line| line["seq"].as_u64()).collect();
+    assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
+    assert!(seqs.len() as u64 > last, "what happened since has no line");
+}
+
+#[tokio::test]
+async fn the_view_of_an_agent_stays_while_an_error_names_it() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (agent, error) = ground.failed_agent();
+    ground.sidecar.state.agents.remove(&agent);
+    // Ages are counted by what the clock has shown for a while.
+    let mut far = crate::core::time::Now { wall_ms: 4_000_000_000_000, ..ground.sidecar.clock.now() };
+    let mut clean = |ground: &mut Ground| {
+        for _ in 0..240 {
+            far.boot_ms += 60_000;
+            ground.sidecar.tidy.ticked();
+            let (state, store) = (&ground.sidecar.state, &ground.sidecar.store);
+            ground.sidecar.tidy.clean_spool(&mut ground.sidecar.spool, (state, store), &far);
+        }
+    };
+    clean(&mut ground);
+    assert!(ground.has(&OutputFile::Agent(agent)), "the error's hint asks for commands about it");
+    ground.sidecar.store.forget_errors(&[error]).expect("dismissed");
+    clean(&mut ground);
+    assert!(!ground.has(&OutputFile::Agent(agent)));
+}

@@ -1,0 +1,90 @@
+//! Files of views and errors that the state file does not know, because it was replaced: by a new one, or by an older
+//! copy of itself. An error file of such a home is a failure that nobody has dismissed, so it stays and is known from now
+//! on. A view shows something that tasuki does not know any more, so it goes.
+
+use super::parts::Sidecar;
+use crate::contract::ErrorFile;
+use crate::core::decision::ErrorRow;
+use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId};
+use crate::spool::{OutputFile, ProjectionFolder};
+use crate::store::Error;
+use std::collections::BTreeSet;
+use uuid::Uuid;
+
+impl Sidecar {
+    /// Whether the views, errors and journal of this home were written from this state file as it is now, or as it was
+    /// earlier. `next_seq`: the number of its next journal line. A journal that is ahead of it is that of a later state.
+    pub(super) fn files_are_of_this_state(&self, next_seq: u64) -> bool {
+        let tag = self.store.home_tag().unwrap_or_default();
+        self.spool.holds(&OutputFile::ViewsTag, tag.as_bytes()) && self.projection.last_seq() < next_seq
+    }
+
+    /// Takes the errors that lie in `errors/` into the store, if it does not know them.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub(super) fn adopt_errors(&mut self) -> Result<(), Error> {
+        let there = match self.spool.ids(ProjectionFolder::Errors) {
+            Ok(there) => there,
+            Err(error) => {
+                tracing::warn!(%error, "could not find out which errors the state file does not know; they stay");
+                return Ok(());
+            }
+        };
+        let mut rows = Vec::new();
+        for id in there.into_iter().map(ErrorId) {
+            if !self.store.has_error(&id)? {
+                rows.extend(self.read_error(id));
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!(
+            errors = rows.len(),
+            "the state file is new, or an older copy, and does not know these errors; they stay until they are dismissed"
+        );
+        self.store.adopt_errors(&rows)?;
+        self.projection.error_rows(&self.spool, rows);
+        Ok(())
+    }
+
+    fn read_error(&self, id: ErrorId) -> Option<ErrorRow> {
+        let bytes = self.spool.get(&OutputFile::Error(id)).ok().flatten()?;
+        let file: ErrorFile = serde_json::from_slice(&bytes).ok()?;
+        let uuid = |text: Option<String>| text.and_then(|text| text.parse::<Uuid>().ok());
+        Some(ErrorRow {
+            error_id: id,
+            at: file.at,
+            code: file.code,
+            message: file.message,
+            hint: file.hint,
+            handoff_id: uuid(file.handoff_id).map(HandoffId),
+            agent_id: uuid(file.agent_id).map(AgentId),
+            step: file.step,
+        })
+    }
+
+    /// Removes the views of agents, handoffs and work items that the store does not know.
+    pub(super) fn remove_unknown_views(&mut self) {
+        let Ok(past) = self.store.past_ids() else { return };
+        let agents = self.state.agents.keys().copied().chain(past.agents).map(|id| id.0).collect();
+        let handoffs = self.state.handoffs.keys().copied().chain(past.handoffs).map(|id| id.0).collect();
+        let items = self.state.items.values().map(|item| item.item_id).chain(past.items).map(|id| id.0).collect();
+        let removed = self.remove_others(ProjectionFolder::Agents, &agents, |id| OutputFile::Agent(AgentId(id)))
+            + self.remove_others(ProjectionFolder::Handoffs, &handoffs, |id| OutputFile::Handoff(HandoffId(id)))
+            + self.remove_others(ProjectionFolder::Work, &items, |id| OutputFile::Work(ItemId(id).0));
+        if removed > 0 {
+            tracing::warn!(
+                removed,
+                "removed the views of agents, handoffs and work items that the state file does not know"
+            );
+        }
+    }
+
+    fn remove_others(&self, folder: ProjectionFolder, known: &BTreeSet<Uuid>, file: fn(Uuid) -> OutputFile) -> usize {
+        let there = self.spool.ids(folder).unwrap_or_default();
+        let unknown = there.into_iter().filter(|id| !known.contains(id));
+        unknown.filter(|id| self.spool.remove(&file(*id)).unwrap_or_default()).count()
+    }
+}

@@ -1,0 +1,104 @@
+//! Turns whose end nobody reports: a turn pauses because something that the agent has started still runs, a text was
+//! proven by the screen alone, or an operator says that a text has arrived.
+
+use crate::support::flow_world::{FlowWorld, Instead, Turn, outgoing};
+use serde_json::json;
+use tasuki::contract::document::DocumentCheck;
+use tasuki::core::effect::Outcome;
+use tasuki::core::hook::{HookEvent, HookKind};
+use tasuki::core::pane::Typed;
+use tasuki::core::rows::agent::AgentState;
+
+const MINUTE: u64 = 60_000;
+
+fn turn(kind: HookKind, id: &str) -> HookEvent {
+    HookEvent { turn_id: Some(id.to_owned()), text: Some("<task-notification>".to_owned()), ..HookEvent::new(kind) }
+}
+
+/// Claude Code wakes itself under another turn id when what it waited for has ended.
+#[test]
+fn a_paused_turn_continues_under_another_id() {
+    let mut world = FlowWorld::new().turn("instruction", Turn::Pauses).hand_off(&json!({}));
+    assert_eq!(world.step(), "writing");
+    world.hear_of(outgoing(), turn(HookKind::PromptSubmit, "t2"));
+    assert_eq!(world.step(), "writing", "its document would be read before it is written");
+    world.hear_of(outgoing(), turn(HookKind::Stop, "t2"));
+    world.pass(0);
+    assert_eq!((world.step(), world.handoff().warnings.as_slice()), ("done", [].as_slice()));
+}
+
+/// A server that the agent has started may run for ever.
+#[test]
+fn a_paused_turn_is_over_after_a_minute_if_its_document_is_there() {
+    let mut world = FlowWorld::new().turn("instruction", Turn::Pauses).hand_off(&json!({}));
+    world.pass(MINUTE);
+    assert_eq!(world.step(), "writing", "what it has started may wake it, and then it writes its document");
+    world.see_document(40);
+    world.pass(MINUTE - 1);
+    assert_eq!(world.step(), "writing", "a minute without a word is waited for");
+    world.pass(1);
+    assert_eq!(world.step(), "done", "{:?}", world.handoff());
+}
+
+#[test]
+fn a_paused_turn_without_a_document_ends_at_the_limit_of_its_step() {
+    let mut world = FlowWorld::new().turn("instruction", Turn::Pauses).hand_off(&json!({}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("writing", "stop_never_came")));
+}
+
+#[test]
+fn a_skill_or_a_repair_that_is_answered_by_a_paused_turn_fails_nothing() {
+    let mut world = FlowWorld::new().turn("priming", Turn::Pauses).hand_off(&json!({}));
+    assert_eq!(world.step(), "priming");
+    world.pass(MINUTE);
+    assert_eq!(world.step(), "done", "{:?}", world.handoff());
+
+    let mut world = FlowWorld::new().turn("rework", Turn::Pauses).hand_off(&json!({"review": true}));
+    world.ask_of_it("handoff_rework", &json!({"note": "Name the branch."}));
+    world.pass(4 * MINUTE);
+    assert!(world.handoff().examined.held_since.is_none(), "what it waits for may be a part of the repair");
+    world.pass(MINUTE);
+    assert!(world.handoff().examined.held_since.is_some(), "{:?}", world.handoff());
+}
+
+/// Without its own events nobody would hear of the end of this turn.
+#[test]
+fn an_agent_whose_text_the_screen_has_proven_is_watched() {
+    let mut world = FlowWorld::new().turn("instruction", Turn::GoesOn).hand_off(&json!({}));
+    assert_eq!((world.step(), world.agent(&outgoing()).state), ("writing", AgentState::Busy));
+    world.end_turn(outgoing());
+    assert_eq!(world.step(), "done");
+}
+
+/// It repairs its document at this very moment.
+#[test]
+fn a_repair_that_is_said_to_have_been_asked_for_is_waited_for() {
+    let mut world = FlowWorld::new().hand_off(&json!({"review": true}));
+    let examined = &mut world.core.state.handoffs.values_mut().next().expect("a handoff").examined;
+    (examined.review, examined.check, examined.reworks) = (false, DocumentCheck::Fix, 1);
+    let unknown = Instead::Outcome(Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }));
+    let mut world = world.at("rework", unknown);
+    world.ask_of_it("handoff_rework", &json!({"note": "Name the branch."}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("checking", "unconfirmed")));
+    world.hear_of(outgoing(), HookEvent::new(HookKind::PromptSubmit));
+    let mut world = world.at("await_idle", Instead::Silence);
+    world.ask_of_it("handoff_retry", &json!({ "assume": "delivered" }));
+    assert_eq!(world.step(), "checking", "{:?}", world.handoff());
+    world.end_turn(outgoing());
+    assert_eq!(world.step(), "done");
+}
+
+/// The failed handoff has asked for it.
+#[test]
+fn an_agent_that_ends_after_its_work_was_recorded_has_not_died() {
+    let mut world = FlowWorld::new().turn("exit", Turn::GoesOn).hand_off(&json!({}));
+    world.wait();
+    assert_eq!((world.failure(), world.errors.len()), (Some(("ending", "did_not_exit")), 1));
+    world.die(outgoing());
+    assert!(!world.agent_lives());
+    assert_eq!(world.errors.len(), 1, "{:?}", world.errors);
+    world.ask_of_it("handoff_retry", &json!({}));
+    assert_eq!(world.step(), "done");
+}
