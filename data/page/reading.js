@@ -102,7 +102,7 @@ export function updateFacts(card, handoff) {
       ["changed since then", handoff.drift || []],
       ...(facts?.repository ? aboutRepository(facts.repository) : []),
       ["last test", actions?.last_test ? [commandOf(actions.last_test), actions.last_test.printed] : []],
-      ["sent", (actions?.sent || []).map(commandOf)],
+      ["sent", (actions?.sent || []).filter((ran) => !ran.failed).map(commandOf)],
       ["files written", (actions?.files || []).slice(0, MOST_LISTED).map((file) => `${file.path}: ${file.state}`)],
       ["still running", (facts?.running || []).map((process) => `${process.pid} ${process.command}`)],
       ["rules", facts?.chain?.rules || []],

@@ -82,7 +82,12 @@ const MAX_TEXT: usize = 500;
 pub fn actions(calls: &[ToolCall], tests: &[impl AsRef<str>]) -> ActionFacts {
     let commands = || calls.iter().rev().filter(|call| call.kind == ToolKind::Command);
     let is_sent = |words: &[String]| !is_rehearsal(words);
-    let sent = commands().filter(|call| runs(&call.target, &SENDS, is_sent)).take(MAX_SENT);
+    // Of a command that has failed and ran again, only the last run counts.
+    let mut later = BTreeSet::new();
+    let sent = commands()
+        .filter(|call| runs(&call.target, &SENDS, is_sent))
+        .filter(|call| later.insert(call.target.as_str()) || call.failed != Some(true))
+        .take(MAX_SENT);
     let test = commands().find(|call| runs(&call.target, tests, |_| true));
     ActionFacts {
         files: files(calls),
@@ -252,5 +257,14 @@ mod tests {
         let calls: Vec<ToolCall> = lines.iter().chain(&not).map(|line| command(line)).collect();
         let sent: Vec<String> = actions(&calls, &TESTS).sent.into_iter().map(|sent| sent.command).collect();
         assert_eq!(sent, &lines[1..], "the last ten");
+        let push = |failed: Option<bool>| call(ToolKind::Command, "git push", failed);
+        let failed = |calls: &[ToolCall]| -> Vec<Option<bool>> {
+            actions(calls, &TESTS).sent.into_iter().map(|sent| sent.failed).collect()
+        };
+        assert_eq!(
+            failed(&[push(None), push(Some(true)), command("npm publish"), push(Some(true))]),
+            [None, Some(false), Some(true)]
+        );
+        assert_eq!(failed(&[push(Some(true)), push(Some(true)), push(Some(false))]), [Some(false)], "it went at last");
     }
 }

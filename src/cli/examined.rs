@@ -101,6 +101,7 @@ pub fn facts(facts: &Facts) -> Vec<String> {
     }
     if let Some(ActionFacts { last_test, sent, .. }) = &facts.actions {
         rows.extend(last_test.as_ref().map(|test| ("last test", command(test))));
+        let sent: Vec<&CommandFacts> = sent.iter().filter(|sent| sent.failed != Some(true)).collect();
         rows.extend(sent.last().map(|last| ("sent", format!("{}{}", command(last), more(sent.len() - 1)))));
     }
     if let Some(first) = facts.not_known.first() {

@@ -56,7 +56,7 @@ fn facts_are_a_few_short_lines() {
             "repository": {"branch": "main", "head": "0123456789abcdef", "subject": "fix the clock", "upstream": "origin/main",
                 "ahead": 2, "behind": 0, "head_on_remote": false, "changed": 6, "in_progress": "rebase",
                 "status": [{"path": "a.rs"}, {"path": "b.rs"}, {"path": "c.rs"}, {"path": "d.rs"}, {"path": "e.rs"}]},
-            "actions": {"last_test": {"command": "cargo test", "exit": 1}, "sent": [{"command": "x"}, {"command": "git push", "failed": false}]},
+            "actions": {"last_test": {"command": "cargo test", "exit": 1}, "sent": [{"command": "x"}, {"command": "git push", "failed": false}, {"command": "y", "failed": true}]},
         }))
         .expect("an object"),
     );

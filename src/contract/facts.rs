@@ -143,7 +143,8 @@ pub struct ActionFacts {
     pub commands: Vec<CommandFacts>,
     /// The last command that looks like a test.
     pub last_test: Option<CommandFacts>,
-    /// The last pushes and pull requests, oldest first, at most 10: what has left the machine.
+    /// The last pushes and pull requests, oldest first, at most 10: what has left the machine. One whose
+    /// `failed` is true was tried and has failed.
     pub sent: Vec<CommandFacts>,
 }
 

@@ -103,9 +103,15 @@ fn about_actions(page: &mut String, actions: &ActionFacts) {
             let _ = write!(page, "\n{}\n", quoted(printed));
         }
     }
-    if !actions.sent.is_empty() {
+    let (failed, sent): (Vec<_>, Vec<_>) = actions.sent.iter().partition(|sent| sent.failed == Some(true));
+    if !sent.is_empty() {
         page.push_str("\n## Sent, not to be repeated\n\n");
-        actions.sent.iter().for_each(|sent| line(page, &command(sent)));
+        sent.iter().for_each(|sent| line(page, &command(sent)));
+    }
+    if !failed.is_empty() {
+        // In `git push && make deploy` the push may have succeeded.
+        page.push_str("\n## Tried to send, but the command failed: see whether it was sent before you repeat it\n\n");
+        failed.iter().for_each(|failed| line(page, &command(failed)));
     }
     if !actions.files.is_empty() {
         page.push_str("\n## Files that the agent wrote, the last one first\n\n");
@@ -210,5 +216,20 @@ mod tests {
         assert!(page.contains("branch: ``a`b``"), "{page}");
         assert!(page.lines().all(|line| !line.starts_with("# Heading") && !line.contains('\u{1b}')), "{page}");
         assert!(page.contains("> # Heading") && page.contains("  - `??` `x # Heading`"), "{page}");
+    }
+
+    #[test]
+    fn what_failed_is_not_told_as_sent() {
+        let ran =
+            |command: &str, failed| CommandFacts { command: command.to_owned(), failed, ..CommandFacts::default() };
+        let page = |sent| {
+            markdown(&Facts { actions: Some(ActionFacts { sent, ..ActionFacts::default() }), ..Facts::default() })
+        };
+        let both = page(vec![ran("git push", Some(true)), ran("npm publish", None), ran("cargo publish", Some(false))]);
+        let sent = "## Sent, not to be repeated\n\n- `npm publish`\n- `cargo publish`: did not fail\n";
+        let tried = "before you repeat it\n\n- `git push`: failed\n";
+        assert!(both.contains(sent) && both.ends_with(tried), "{both}");
+        assert!(!page(vec![ran("git push", Some(true))]).contains("not to be repeated"));
+        assert!(!page(vec![ran("git push", None)]).contains("Tried"));
     }
 }
