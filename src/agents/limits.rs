@@ -25,7 +25,11 @@ const MAX_SAID: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TranscriptEnd {
     /// The turn was ended by a limit.
-    Limited(LimitFound),
+    Limited {
+        found: LimitFound,
+        /// The limit's end is a number or a date of the transcript's own, and was not read from words.
+        is_exact: bool,
+    },
     /// It was answered, or has failed for another reason.
     NotLimited,
     /// Nothing: the last word is the user's, or there is none.
@@ -76,8 +80,9 @@ impl Profile {
             let said = text_at(line, &report.text)?;
             let fits = |rule: &&LimitText| rule.pattern.0.is_match(&said) && all_fit(&rule.when, line);
             let until = report.until.iter().find_map(|at| reset_time::of_value(at.find(line)?));
-            let limit = section.texts.iter().find(fits).map(|rule| found(rule, &said, until, clock));
-            return Some(limit.map_or(TranscriptEnd::NotLimited, TranscriptEnd::Limited));
+            return Some(section.texts.iter().find(fits).map_or(TranscriptEnd::NotLimited, |rule| {
+                TranscriptEnd::Limited { found: found(rule, &said, until, clock), is_exact: until.is_some() }
+            }));
         }
         let rules = self.file.transcript.as_ref()?;
         let message = rules.messages.iter().find(|rule| all_fit(&rule.when, line))?;

@@ -26,6 +26,7 @@ fn an_event_s_words_tell_which_limit_it_is() {
         ("claude", "You've hit your 5-hour limit · resets 3:24pm (UTC)", Some((UsageLimit, today("15:25")))),
         ("claude", "You've hit your weekly limit · resets Nov 25, 11:24pm (UTC)", Some((UsageLimit, today("23:25")))),
         ("claude", "You're out of usage credits · resets 4:28pm (UTC)", Some((UsageLimit, today("16:29")))),
+        ("claude", "You've hit your limit · resets 3pm (Mars/Olympus_Mons)", Some((UsageLimit, None))),
         ("claude", "Credit balance is too low", Some((NoCredit, None))),
         ("claude", "API Error: 402 pay first", Some((NoCredit, None))),
         ("claude", "Not logged in · Please run /login", Some((LoggedOut, None))),
@@ -73,7 +74,7 @@ fn in_transcript(name: &str, lines: &[Value]) -> Option<(LimitKind, Option<Strin
     let path = dir.path().join("t.jsonl");
     fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).expect("written");
     match profile(name).limit_in_transcript(&path, &CLOCK).expect("readable") {
-        TranscriptEnd::Limited(found) => kind_and_end(Some(found)),
+        TranscriptEnd::Limited { found, .. } => kind_and_end(Some(found)),
         TranscriptEnd::NotLimited | TranscriptEnd::Unknown => None,
     }
 }

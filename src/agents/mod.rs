@@ -43,6 +43,7 @@ pub mod transcript_back;
 pub mod transcript_facts;
 mod transcript_file;
 pub mod transcript_format;
+mod zone;
 
 pub use event::{EventError, EventFile, read_event};
 pub use format::{InputMode, ProfileFile};

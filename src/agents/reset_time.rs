@@ -1,5 +1,6 @@
 //! The time at which a limit ends, as agent CLIs write it: a time of day, a date, a duration, seconds since 1970.
 
+use super::zone;
 use chrono::{DateTime, Datelike, Duration, Local, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Utc};
 use regex::{Captures, Regex};
 use serde_json::Value;
@@ -23,21 +24,24 @@ const FIRST_MS: f64 = 1e11;
 const BEFORE: &str = r"(?:resets?|reset at|resets at|again at|automatically at|access on|available at)";
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
+/// What may stand behind a time of day: ` UTC`, ` (UTC)`, ` (America/Los_Angeles)`.
+const ZONE: &str = r"(?:,? (?:(?<utc>UTC)\b|\((?<zone>utc|(?-i:[A-Z])[\w+-]*(?:/[\w/+-]*|\)))))?";
+
 fn pattern(text: &str) -> Regex {
-    Regex::new(&text.replace("BEFORE", BEFORE)).expect("a regular expression that is tested")
+    Regex::new(&text.replace("BEFORE", BEFORE).replace("ZONE", ZONE)).expect("a regular expression that is tested")
 }
 
 static EPOCH: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:\||\bat )(?<epoch>1\d{9}(?:\d{3})?)\b"));
 static ISO: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?i)BEFORE (?<date>\d{4}-\d\d-\d\d) at (?<h>\d\d):(?<m>\d\d)(?<zone> UTC)?"));
+    LazyLock::new(|| pattern(r"(?i)BEFORE (?<date>\d{4}-\d\d-\d\d) at (?<h>\d\d):(?<m>\d\d)ZONE"));
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)BEFORE (?<month>[a-z]{3})[a-z]* (?<day>\d{1,2})(?:st|nd|rd|th)?,?(?: (?<year>\d{4}),?)?(?: at)? (?<h>\d{1,2})(?::(?<m>\d\d))?[ \x{202f}]?(?<half>[ap]m)?(?<zone>,? \(?UTC\)?)?",
+        r"(?i)BEFORE (?<month>[a-z]{3})[a-z]* (?<day>\d{1,2})(?:st|nd|rd|th)?,?(?: (?<year>\d{4}),?)?(?: at)? (?<h>\d{1,2})(?::(?<m>\d\d))?[ \x{202f}]?(?<half>[ap]m)?ZONE",
     )
 });
 static TIME: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)BEFORE (?:(?<h>\d{1,2}):(?<m>\d\d)[ \x{202f}]?(?<half>[ap]m)?|(?<h12>\d{1,2})[ \x{202f}]?(?<half12>[ap]m))(?<zone>,? \(?UTC\)?)?",
+        r"(?i)BEFORE (?:(?<h>\d{1,2}):(?<m>\d\d)[ \x{202f}]?(?<half>[ap]m)?|(?<h12>\d{1,2})[ \x{202f}]?(?<half12>[ap]m))ZONE",
     )
 });
 static LASTS: LazyLock<Regex> = LazyLock::new(|| {
@@ -80,11 +84,11 @@ fn of_number(number: f64) -> Option<i64> {
 fn iso(found: &Captures<'_>, clock: &ReadingTime) -> Option<i64> {
     let date = NaiveDate::parse_from_str(&found["date"], "%Y-%m-%d").ok()?;
     let time = NaiveTime::from_hms_opt(found["h"].parse().ok()?, found["m"].parse().ok()?, 0)?;
-    in_zone(date.and_time(time), is_utc(found, clock))
+    in_zone(date.and_time(time), is_utc(found, clock)?)
 }
 
 fn date(found: &Captures<'_>, clock: &ReadingTime) -> Option<i64> {
-    let is_utc = is_utc(found, clock);
+    let is_utc = is_utc(found, clock)?;
     let month = found["month"].to_lowercase();
     let month = u32::try_from(MONTHS.iter().position(|name| *name == month)? + 1).ok()?;
     let today = today(clock, is_utc)?;
@@ -102,7 +106,7 @@ fn date(found: &Captures<'_>, clock: &ReadingTime) -> Option<i64> {
 
 /// A time of day without a date is the next such time.
 fn time(found: &Captures<'_>, clock: &ReadingTime) -> Option<i64> {
-    let is_utc = is_utc(found, clock);
+    let is_utc = is_utc(found, clock)?;
     let text = |name: &str| found.name(name).map(|found| found.as_str());
     let time = of_day(text("h").or(text("h12"))?, text("m"), text("half").or(text("half12")))?;
     let today = today(clock, is_utc)?;
@@ -142,8 +146,14 @@ fn lasts(parts: &str, clock: &ReadingTime) -> Option<i64> {
     clock.now_ms.checked_add(ms)
 }
 
-fn is_utc(found: &Captures<'_>, clock: &ReadingTime) -> bool {
-    clock.is_utc || found.name("zone").is_some()
+/// Whether a time is in UTC; if not, it is in the zone of this machine. None if it is in another zone, whose rules tasuki
+/// does not know: no time is better than a time that is wrong by hours.
+fn is_utc(found: &Captures<'_>, clock: &ReadingTime) -> Option<bool> {
+    match found.name("zone").map(|zone| zone.as_str().trim_end_matches(')')) {
+        None => Some(clock.is_utc || found.name("utc").is_some()),
+        Some(zone) if zone::is_utc(zone) => Some(true),
+        Some(zone) => zone::is_here(zone).then_some(false),
+    }
 }
 
 fn today(clock: &ReadingTime, is_utc: bool) -> Option<NaiveDate> {
@@ -196,6 +206,9 @@ mod tests {
             ("usage limit reached|1795620000", "2026-11-25T15:20"),
             ("resets at 15:20", "2026-11-25T15:21"),
             ("It will reset in 1 month.", "2026-12-25T13:24"),
+            ("resets 3pm (Etc/UTC)", "2026-11-25T15:01"),
+            ("resets 3pm, UTC", "2026-11-25T15:01"),
+            ("resets 3pm (or try again in 2 hours)", "2026-11-25T15:01"),
         ];
         for (text, expected) in cases {
             assert_eq!(at(text).as_deref(), Some(expected), "{text}");
@@ -208,6 +221,21 @@ mod tests {
             ["", "Try again later.", "resets 25pm", "resets at 27:61", "resets Foo 3, 2pm", "call 5551234567890"]
         {
             assert_eq!(at(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_in_a_zone_of_elsewhere_is_none() {
+        for zone in ["(Mars/Olympus_Mons)", "(Mars/", "(XYZ)", "(Mars/A/B-C)"] {
+            for time in ["resets 3pm", "resets Nov 28, 1:24pm", "resets Oct 20 at 5pm", "access on 2026-12-01 at 00:00"]
+            {
+                assert_eq!(at(&format!("You've hit your limit · {time} {zone}")), None, "{time} {zone}");
+            }
+        }
+        let clock = ReadingTime { now_ms: NOW, is_utc: false };
+        for name in ["Asia/Tokyo", "America/Los_Angeles"] {
+            let here = in_text("resets 3pm", &clock).filter(|_| zone::is_here(name));
+            assert_eq!(in_text(&format!("resets 3pm ({name})"), &clock), here, "{name}");
         }
     }
 

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 const LAG: Duration = Duration::from_millis(250);
 
 /// The limit that an agent's event (`said`), its transcript (`path`) or its screen shows. A sign that names the time of the
-/// limit's end comes before others. Where the transcript says that no limit has ended the turn, the screen counts only while
+/// limit's end comes before others, and a number of the transcript comes before a time that is read from words: words may
+/// name a time of day without its zone. Where the transcript says that no limit has ended the turn, the screen counts only while
 /// a dialog is open (`is_blocked`): it may still show a limit of an earlier turn.
 pub(super) async fn look(
     tools: &Tools,
@@ -35,19 +36,15 @@ pub(super) async fn look(
     let mut shows_screen = true;
     if let Some(path) = path {
         match in_transcript(&profile, path, clock).await {
-            TranscriptEnd::Limited(limit) => found = better(found, Some(limit)),
+            TranscriptEnd::Limited { found: limit, is_exact } => found = better(found, Some(limit), is_exact),
             TranscriptEnd::NotLimited => shows_screen = is_blocked,
             TranscriptEnd::Unknown => {}
         }
     }
     if let Some(pane) = pane.filter(|_| shows_screen && found.as_ref().is_none_or(|found| found.until_ms.is_none())) {
-        let screen = tools
-            .tmux
-            .capture(pane)
-            .await
-            .ok()
-            .map(|capture| ansi::plain(&capture.lines.join("\n"), capture.width, capture.height));
-        found = better(found, screen.and_then(|screen| profile.limit_on_screen(&screen, &clock)));
+        let screen =
+            tools.tmux.capture(pane).await.ok().map(|capture| ansi::plain(&capture.lines.join("\n"), capture.height));
+        found = better(found, screen.and_then(|screen| profile.limit_on_screen(&screen, &clock)), false);
     }
     found
 }
@@ -64,13 +61,33 @@ async fn in_transcript(profile: &Profile, path: &str, clock: ReadingTime) -> Tra
     }
 }
 
-/// The first of two signs; the second one, if it is of the same limit, may name its end.
-fn better(first: Option<LimitFound>, second: Option<LimitFound>) -> Option<LimitFound> {
+/// The first of two signs; the second one, if it is of the same limit, may name its end, or name it exactly.
+fn better(first: Option<LimitFound>, second: Option<LimitFound>, is_exact: bool) -> Option<LimitFound> {
     match (first, second) {
-        (Some(first), Some(second)) if first.kind == second.kind && first.until_ms.is_none() => {
+        (Some(first), Some(second)) if first.kind == second.kind && (is_exact || first.until_ms.is_none()) => {
             Some(LimitFound { until_ms: second.until_ms, ..first })
         }
         (Some(first), _) => Some(first),
         (None, second) => second,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::LimitKind::{self, NoCredit, UsageLimit};
+
+    #[test]
+    fn a_number_of_the_transcript_comes_before_a_time_read_from_words() {
+        let limit = |kind: LimitKind, until_ms: Option<i64>| {
+            Some(LimitFound { kind, until_ms, said: "said".to_owned(), on_screen: false })
+        };
+        let (none, words, number) = (limit(UsageLimit, None), limit(UsageLimit, Some(1)), limit(UsageLimit, Some(2)));
+        assert_eq!(better(words.clone(), number.clone(), true), number);
+        assert_eq!(better(none.clone(), number.clone(), true), number);
+        assert_eq!(better(None, number.clone(), true), number);
+        assert_eq!(better(number.clone(), words.clone(), false), number);
+        assert_eq!(better(words.clone(), none, false), words);
+        assert_eq!(better(words.clone(), limit(NoCredit, Some(2)), true), words, "it is another limit");
     }
 }
