@@ -15,7 +15,7 @@ use crate::core::id::Slug;
 use crate::files::Grade;
 use crate::git::Git;
 use crate::process;
-use crate::secrets::{self, Known};
+use crate::secrets::{self, Credential, Known};
 use crate::spool::documents;
 use chrono::{SecondsFormat, Utc};
 use regex::Regex;
@@ -202,14 +202,18 @@ fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome 
         let why = "the agent's environment could not be read: the document was not searched for the values in it";
         facts.not_known.push(why.to_owned());
     }
-    let environment = known_values(plan.process.as_ref());
+    let with_words = known_values(plan.process.as_ref());
+    let environment = secrets::without_words(with_words.clone());
     let allowed: Vec<Regex> = allow.iter().filter_map(|expression| Regex::new(expression).ok()).collect();
     let known = Known { environment: &environment, allowed: &allowed };
     let predecessor = predecessor(home, plan, &mut facts);
     without_credentials(&mut facts, &known);
     write_beside(home, plan, &mut facts);
     let found = secrets::find(text, &known);
-    let holds_values = found.iter().any(|found| found.kind.starts_with(secrets::ENVIRONMENT));
+    let is_value = |found: &Credential| found.kind.starts_with(secrets::ENVIRONMENT);
+    // Publishing counts words too, and has to know whether the document holds one.
+    let holds_word = || secrets::find(text, &Known { environment: &with_words, ..known }).iter().any(is_value);
+    let holds_values = found.iter().any(is_value) || (with_words.len() > environment.len() && holds_word());
     let environment = match (is_lost, holds_values) {
         (true, _) => EnvironmentSearch::NotDone,
         (false, false) => EnvironmentSearch::Clean,

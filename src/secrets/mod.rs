@@ -62,7 +62,9 @@ pub fn find(text: &str, known: &Known<'_>) -> Vec<Credential> {
         }
     };
     for (name, value) in known.environment.iter().filter(|(name, value)| is_secret(name, value)) {
-        for (at, _) in text.match_indices(value.as_str()) {
+        for (at, _) in
+            text.match_indices(value.as_str()).filter(|(at, _)| !is_word(value) || stands_alone(text, *at, value))
+        {
             note(at..at + value.len(), &format!("{ENVIRONMENT}{name}"));
         }
     }
@@ -174,10 +176,33 @@ fn is_secret(name: &str, value: &str) -> bool {
         return false;
     }
     // A number or one word, as in `TOKEN_LIMIT` or `KEY_LAYOUT`, is in many documents, unless it is what the name says.
-    let is_word =
-        value.bytes().all(|byte| byte.is_ascii_digit()) || value.bytes().all(|byte| byte.is_ascii_lowercase());
     let is_path = Path::new(value).is_absolute() && Path::new(value).exists();
-    !is_path && (!is_word || ends_so)
+    !is_path && (!is_plain(value) || ends_so)
+}
+
+/// Whether a value has only digits or only lower-case letters.
+fn is_plain(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_digit()) || value.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Whether a value may be a word or a number of any text, such as `postgres`. A longer one is more than a word.
+fn is_word(value: &str) -> bool {
+    value.len() < LONG && is_plain(value)
+}
+
+/// Whether a value is a word of its own at this place of a text, which `postgres` in `postgresql` is not.
+fn stands_alone(text: &str, at: usize, value: &str) -> bool {
+    let before = text[..at].chars().next_back();
+    let after = text[at + value.len()..].chars().next();
+    !before.into_iter().chain(after).any(|letter| letter.is_alphanumeric() || letter == '_')
+}
+
+/// The variables without those whose value may be a word or a number of any text. What is published is searched for these
+/// too, because it can't be taken back. A text that stays on this machine would lose words that say something else.
+#[must_use]
+pub fn without_words(mut environment: Vec<(String, String)>) -> Vec<(String, String)> {
+    environment.retain(|(_, value)| !is_word(value));
+    environment
 }
 
 /// Whether this stands where a credential will be, such as `<token>`, `${TOKEN}` or `****`.

@@ -120,6 +120,26 @@ fn values_of_the_agents_environment_are_found_wherever_they_are() {
 }
 
 #[test]
+fn a_value_that_is_a_word_is_found_only_where_it_stands_alone() {
+    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let environment = [
+        variable("POSTGRES_PASSWORD", "postgres"),
+        variable("PIN_PASS", "31415926"),
+        variable("DB_PASSWORD", "correcthorsebatterystaple"),
+    ];
+    let text = "The postgresql migration, postgres_data, mypostgres, 314159265; postgres:postgres@db, `31415926`, \
+        -pcorrecthorsebatterystaple";
+    let known = Known { environment: &environment, allowed: &[] };
+    let [postgres, pin, db] =
+        ["POSTGRES_PASSWORD", "PIN_PASS", "DB_PASSWORD"].map(|name| format!("[REDACTED:environment:{name}]"));
+    let expected = format!(
+        "The postgresql migration, postgres_data, mypostgres, 314159265; {postgres}:{postgres}@db, `{pin}`, -p{db}"
+    );
+    assert_eq!(without(text, &known), expected);
+    assert_eq!(without_words(environment.to_vec()), environment[2..]);
+}
+
+#[test]
 fn what_the_operator_allows_is_none_and_the_rest_is() {
     let one = format!("ghp_{}", noise(36));
     let other = format!("glpat-{}", noise(20));

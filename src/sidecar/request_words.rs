@@ -14,7 +14,7 @@ pub(super) fn without_credentials(request: &mut Request, allow: &[String]) {
         return;
     }
     let allowed: Vec<Regex> = allow.iter().filter_map(|expression| Regex::new(expression).ok()).collect();
-    let environment = runner::known_values(None);
+    let environment = secrets::without_words(runner::known_values(None));
     let known = Known { environment: &environment, allowed: &allowed };
     for text in said {
         *text = secrets::without(text, &known);

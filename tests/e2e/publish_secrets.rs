@@ -144,6 +144,29 @@ fn a_document_that_cant_be_searched_for_the_agents_environment_is_held() {
     play.never_two(1, 0);
 }
 
+/// `POSTGRES_PASSWORD=postgres`: what people and agents say keeps the word. Only what is published is searched for it.
+#[test]
+fn a_value_that_is_a_word_of_any_text_holds_only_the_publishing() {
+    let Some(play) = Play::new() else { return };
+    play.stage.tmux(&["set-environment", "-g", "POSTGRES_PASSWORD", "postgres"]);
+    let agent = play.stage.agent("second");
+    play.stage.tmux(&["set-environment", "-gu", "POSTGRES_PASSWORD"]);
+    let text = "# Work\n\nThe login is postgres.\n";
+    let asked = json!({"author": "provided", "document": {"text": text}, "focus": "the postgresql migration of postgres",
+        "publish": {"issue": ISSUE}});
+    let id = play.stage.hand_off_with(&agent, &asked);
+    let view = play.until(&id, "held");
+    let said = view["publish"]["error"]["message"].as_str().unwrap_or_default();
+    assert!(said.contains("environment:POSTGRES_PASSWORD"), "{view:#}");
+    let done = play.stage.until_step(&id, "done");
+    assert_eq!(done["focus"], asked["focus"], "{done:#}");
+    assert!(
+        done["faults"].as_array().is_none_or(|faults| faults.iter().all(|fault| fault["check"] != "secrets")),
+        "{done:#}"
+    );
+    play.never_two(0, 0);
+}
+
 /// The values of a predecessor's environment stay credentials in the documents after it.
 #[test]
 fn a_value_of_a_predecessors_environment_stays_out_of_what_follows() {
