@@ -139,7 +139,7 @@ impl ScreenReader for LastScreenReader<'_> {
 impl ScreenReader for ProfileScreenReader<'_> {
     fn look(&self, capture: &Capture) -> ScreenReading {
         let screen = capture.lines.join("\n");
-        self.profile.read_screen(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y))
+        self.profile.read_screen(&screen, capture.height, (capture.cursor_x, capture.cursor_y))
     }
 
     fn lives(&self) -> bool {
@@ -305,7 +305,7 @@ fn screen_end(capture: &Capture) -> String {
 
 /// The lines of a screen without colours and styles.
 fn plain_lines(capture: &Capture) -> Vec<String> {
-    let text = ansi::plain(&capture.lines.join("\n"), capture.width, capture.height);
+    let text = ansi::plain(&capture.lines.join("\n"), capture.height);
     text.split('\n').map(|line| sanitise(line).trim().to_owned()).collect()
 }
 
