@@ -55,12 +55,15 @@ impl Answers {
     }
 
     /// The cycle's input is decided, durable and visible. While the events of a long absence are taken, requests must
-    /// wait, and those events prove that the loop works.
+    /// wait, and those events prove that the loop works: how long requests wait is measured only after that.
     pub(super) fn answered(&mut self, now: &Now, probed: bool, took_requests: bool, drained: bool) {
         if probed || took_requests {
             self.taken_at = Some(now.rfc3339());
         }
-        if probed || !drained {
+        if !drained {
+            return self.begin(now);
+        }
+        if probed {
             self.probed_ms = now.boot_ms;
         }
         if took_requests {
@@ -113,6 +116,20 @@ mod tests {
         assert_eq!(judged.problem.as_deref(), Some("tasuki has answered no request for 16 s"));
         answers.probed_ms = 18_000;
         assert_eq!(answers.judge(Vec::new(), &at(20_000)), AnswerHealth::default());
+    }
+
+    #[test]
+    fn a_request_that_waits_for_the_events_of_a_long_absence_is_no_problem() {
+        let mut answers = Answers::new(&at(0));
+        for tick in 1..=40_u32 {
+            let ms = u64::from(tick) * 5_000;
+            answers.answered(&at(ms - 1), false, false, false);
+            let judged = answers.judge(waiting(&["a.json"], 1), &at(ms));
+            assert_eq!(judged, AnswerHealth::default(), "{ms}");
+        }
+        answers.answered(&at(201_000), false, false, true);
+        let judged = answers.judge(waiting(&["a.json"], 1), &at(220_000));
+        assert!(judged.is_silent, "after that it counts again: {judged:?}");
     }
 
     #[test]

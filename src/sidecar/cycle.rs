@@ -50,7 +50,7 @@ impl Sidecar {
         }
         let mut batch = match self.gather(now) {
             Ok(batch) => batch,
-            Err(error) => return self.store_failed(now, &error),
+            Err(error) => return self.undecided(now, &error, Vec::new()),
         };
         if batch.events.is_empty() && batch.files.is_empty() {
             self.health.well();
@@ -160,10 +160,12 @@ impl Sidecar {
     }
 
     /// The result of the batch is unknown: its events come again, and the ledger and the outbox know what was committed
-    /// after all. Deadlines are judged again, after another scan that finds nothing.
+    /// after all. The files come again too, in their order: what was found is listed again, because the scan had taken
+    /// these from its list. Deadlines are judged again, after another scan that finds nothing.
     fn undecided(&mut self, now: &Now, error: &Error, mut events: Vec<Event>) {
         events.retain(|event| !matches!(event, Event::Deadlines | Event::Probe));
         (self.intake.took_events, self.intake.took_requests) = (false, false);
+        self.spool.list_all_again();
         self.events.splice(0..0, events);
         self.store_failed(now, error);
     }

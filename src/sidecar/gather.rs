@@ -25,7 +25,7 @@ impl Sidecar {
     /// Collects the input of one cycle.
     ///
     /// # Errors
-    /// The ledger can't be read. Then nothing was taken: every file lies where it lay.
+    /// The ledger can't be read. Then nothing was taken: every file lies where it lay, and must be listed again.
     pub(super) fn gather(&mut self, now: &Now) -> Result<CycleInput, Error> {
         let mut files = Vec::new();
         if self.intake.took_events && self.intake.took_requests && !self.intake.drained {

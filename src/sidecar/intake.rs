@@ -123,7 +123,9 @@ impl Intake {
         self.problem = Some(why);
         self.took_events &= lane != Lane::Events;
         self.took_requests = false;
+        // Requests that the same look has found come after the events that wait.
         spool.list_again(lane);
+        spool.list_again(Lane::Requests);
         self.look_again_in(now, UNREADABLE_MS);
     }
 

@@ -38,6 +38,8 @@ mod log;
 mod parts;
 mod preload;
 mod projection;
+#[cfg(test)]
+mod replaced_tests;
 mod reproject;
 #[cfg(test)]
 mod reproject_tests;
@@ -57,6 +59,7 @@ mod time_tests;
 mod timers;
 #[cfg(test)]
 mod twins_tests;
+mod unknown;
 mod wait;
 mod watches;
 #[cfg(all(test, target_os = "linux"))]

@@ -213,12 +213,13 @@ impl Projection {
 
     /// Writes error files that may be missing, and brings both sides to agree on what was dismissed: a file that the
     /// store does not know was to be removed when the sidecar ended, and a file that was written and is gone was
-    /// deleted by hand. Returns the latter.
+    /// deleted by hand. Returns the latter. `is_own`: the files were written from this state file.
     pub(super) fn reproject_errors(
         &mut self,
         spool: &Spool,
         unwritten: Vec<ErrorRow>,
         written: &[ErrorId],
+        is_own: bool,
     ) -> Vec<ErrorId> {
         let known: BTreeSet<ErrorId> =
             unwritten.iter().map(|row| row.error_id).chain(written.iter().copied()).collect();
@@ -230,7 +231,7 @@ impl Projection {
                 return Vec::new();
             }
         };
-        for id in there.difference(&known) {
+        for id in there.difference(&known).filter(|_| is_own) {
             if let Err(error) = spool.remove(&OutputFile::Error(*id)) {
                 tracing::warn!(%error, "could not delete the file of a dismissed error");
             }

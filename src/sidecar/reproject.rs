@@ -69,27 +69,32 @@ impl Sidecar {
     /// Shows what may not have been shown, and follows the processes of all agents.
     ///
     /// # Errors
-    /// The store refuses to forget what was dismissed.
+    /// The store refuses to forget what was dismissed, or to note what it did not know.
     pub(super) fn reproject_all(&mut self, loaded: Loaded, now: &Now) -> Result<(), Error> {
+        let is_own = self.files_are_of_this_state(self.state.next_seq);
+        // Journal lines with numbers that the file has already would be skipped.
+        self.state.next_seq = self.state.next_seq.max(self.projection.last_seq() + 1);
+        if !is_own {
+            self.adopt_errors()?;
+            self.remove_unknown_views();
+        }
         let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
         self.projection.journal_lines(&self.spool, lines);
-        let dismissed = self.projection.reproject_errors(&self.spool, loaded.errors, &loaded.written_errors);
+        let dismissed = self.projection.reproject_errors(&self.spool, loaded.errors, &loaded.written_errors, is_own);
         self.store.forget_errors(&dismissed)?;
         self.projection.reproject_results(&self.spool, loaded.results);
-        self.reproject_views(loaded.dirty_views, now);
+        self.reproject_views(loaded.dirty_views, is_own, now);
         for agent in self.state.agents.values() {
             self.watches.follow_process(agent, &self.state);
         }
         Ok(())
     }
 
-    /// Writes views that may be older than the store; all of them where the folder was not built by this home.
-    fn reproject_views(&mut self, dirty: Vec<String>, now: &Now) {
-        let tag = self.store.home_tag().unwrap_or_default();
-        let is_built = self.spool.holds(&OutputFile::ViewsTag, tag.as_bytes());
+    /// Writes views that may be older than the store; all of them where the folder is not of this state.
+    fn reproject_views(&mut self, dirty: Vec<String>, is_own: bool, now: &Now) {
         let mut views = dirty;
         let mut history = Vec::new();
-        if !is_built {
+        if !is_own {
             views.extend(self.state.agents.keys().map(|id| format!("agents/{id}")));
             views.extend(self.state.handoffs.keys().map(|id| format!("handoffs/{id}")));
             views.extend(self.state.items.values().map(|item| format!("work/{}", item.item_id)));
@@ -109,7 +114,8 @@ impl Sidecar {
         }
         let open = self.state.items.values().filter(|item| item.is_open()).map(|item| item.item_id).collect();
         self.projection.reproject_open_items(&self.spool, &open);
-        if !is_built && let Err(error) = self.spool.put(&OutputFile::ViewsTag, tag.as_bytes()) {
+        let tag = self.store.home_tag().unwrap_or_default();
+        if !is_own && let Err(error) = self.spool.put(&OutputFile::ViewsTag, tag.as_bytes()) {
             tracing::warn!(%error, "could not mark the view folder as complete");
         }
     }

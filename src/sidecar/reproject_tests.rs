@@ -22,11 +22,11 @@ impl Ground {
     }
 
     /// Moves the state file away while the store is open: it can be read, but no commit succeeds.
-    fn without_state(&self) {
+    pub(super) fn without_state(&self) {
         std::fs::rename(self.path("state/tasuki.redb"), self.path("state/away")).expect("moved away");
     }
 
-    fn with_state_again(&mut self) {
+    pub(super) fn with_state_again(&mut self) {
         std::fs::rename(self.path("state/away"), self.path("state/tasuki.redb")).expect("moved back");
         let results = self.count("spool/results");
         // The pause is short, and a loaded machine may have needed longer up to this point.

@@ -120,7 +120,7 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     let status_line = StatusLine::new(tmux.clone(), config.tmux_status);
     let tools = tools(&home, config, profiles, (tmux, program, Arc::default()));
     let (runner, ended) = Runner::new(Arc::clone(&tools));
-    let (journal, last_seq) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
+    let (journal, _) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
     let (watches, exits, listings) = Watches::new(folders);
     let sources = Sources {
         hints: watches.folders.hints(),
@@ -155,7 +155,7 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
         watchdog: Watchdog::from_env(),
         events: Vec::new(),
     };
-    sidecar.begin(&now, loaded, settings, last_seq)?;
+    sidecar.begin(&now, loaded, settings)?;
     Ok((sidecar, sources))
 }
 
@@ -207,6 +207,7 @@ fn spool_failed(error: crate::spool::Error) -> StartFailure {
 fn store_failed(error: crate::store::Error) -> StartFailure {
     use crate::store::Error;
     let code = match &error {
+        Error::NotAllowed { .. } => exit::NOT_ALLOWED,
         Error::Locked { .. } | Error::Io { .. } | Error::Gone { .. } => exit::TRY_AGAIN,
         Error::Unreadable { .. } | Error::Row { .. } | Error::NewerSchema { .. } => exit::CONFIG,
     };
@@ -258,13 +259,12 @@ fn outlive_file_limits() {
 
 impl Sidecar {
     /// Takes over what the last run left: brings what others read up to date, and counts deadlines in this boot.
-    fn begin(&mut self, now: &Now, mut loaded: Loaded, settings: Settings, last_seq: u64) -> Result<(), StartFailure> {
+    fn begin(&mut self, now: &Now, mut loaded: Loaded, settings: Settings) -> Result<(), StartFailure> {
         self.state = std::mem::take(&mut loaded.state);
         self.state.settings = settings;
-        self.state.next_seq = self.state.next_seq.max(last_seq + 1);
         self.state.rebase(now);
-        self.store.put_live(&self.state).map_err(store_failed)?;
         self.reproject_all(loaded, now).map_err(store_failed)?;
+        self.store.put_live(&self.state).map_err(store_failed)?;
         self.events.extend(grown_documents(&self.home, &self.state));
         self.learn_roles();
         self.heartbeat(now);

@@ -53,7 +53,7 @@ impl Sidecar {
             }
         }
         self.intake.hold_reason = self.spool.hold_reason();
-        self.tidy.clean_spool(&mut self.spool, &self.state, now);
+        self.tidy.clean_spool(&mut self.spool, (&self.state, &self.store), now);
         if !self.health.is_down()
             && let Err(error) = self.tidy.clean_store(&mut self.store, now)
         {

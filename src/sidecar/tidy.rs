@@ -70,17 +70,19 @@ impl Tidy {
         Ok(())
     }
 
-    /// One bounded step of the clean-up of the spool, if it has not finished.
-    pub(super) fn clean_spool(&mut self, spool: &mut Spool, state: &State, now: &Now) {
+    /// One bounded step of the clean-up of the spool, if it has not finished. A view stays while an error names what it
+    /// shows: the hint of the error asks for commands about it.
+    pub(super) fn clean_spool(&mut self, spool: &mut Spool, (state, store): (&State, &Store), now: &Now) {
         if self.sweep {
             let _ = spool.sweep(SWEEP_AT_TICK, now);
             self.sweep = !spool.is_swept();
         }
         if self.age {
             let in_flight = texts_in_flight(state);
+            let Ok(failed) = store.what_errors_name() else { return };
             let is_in_use = |old: AgingCandidate<'_>| match old {
-                AgingCandidate::Agent(id) => state.agents.contains_key(&id),
-                AgingCandidate::Handoff(id) => state.handoffs.contains_key(&id),
+                AgingCandidate::Agent(id) => state.agents.contains_key(&id) || failed.agents.contains(&id),
+                AgingCandidate::Handoff(id) => state.handoffs.contains_key(&id) || failed.handoffs.contains(&id),
                 AgingCandidate::Text(name) => in_flight.contains(name),
             };
             let _ = spool.remove_old_views_and_texts(SWEEP_AT_TICK, now, is_in_use);

@@ -170,10 +170,10 @@ pub fn read_inside(home: &Path, path: &Path) -> Result<DocumentReading, Document
     let Some(file) = parts.pop() else { return Err(refuse("its path names no file")) };
     match enter(&canonical, &parts, false) {
         Ok(folder) => folder.read(OsStr::new(file)),
-        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+        Err(Error::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
             Err(DocumentError::Missing { path: path.to_owned() })
         }
-        Err(Error::Io { source, .. }) if limits::is_unavailable(&source) => Err(unread(source)),
+        Err(Error::Io { cause, .. }) if limits::is_unavailable(&cause) => Err(unread(cause)),
         Err(Error::Layout { path, .. }) => Err(refuse(&format!("{} is a link or not a folder", path.display()))),
         Err(error) => Err(refuse(&error.to_string())),
     }

@@ -25,12 +25,13 @@ pub enum Error {
         /// The line that was to be added.
         got: u64,
     },
-    #[error("could not {action} {path}: {source}", path = .path.display())]
+    #[error("could not {action} {path}: {cause}", path = .path.display())]
     Io {
         /// What was tried, as a verb: "read", "move aside".
         action: &'static str,
         path: PathBuf,
-        source: io::Error,
+        /// Part of the message, so not told as its source too.
+        cause: io::Error,
     },
 }
 
@@ -69,7 +70,7 @@ impl Error {
     #[must_use]
     pub fn unavailable(&self) -> Option<&io::Error> {
         match self {
-            Error::Io { source, .. } if crate::limits::is_unavailable(source) => Some(source),
+            Error::Io { cause, .. } if crate::limits::is_unavailable(cause) => Some(cause),
             _ => None,
         }
     }
@@ -83,7 +84,7 @@ impl Error {
             Error::NoSpool { .. } => ErrorKind::NoSpool,
             Error::Taken { .. } => ErrorKind::Taken,
             Error::Gap { .. } => ErrorKind::Io,
-            Error::Io { source, .. } => match source.kind() {
+            Error::Io { cause, .. } => match cause.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
                 io::ErrorKind::PermissionDenied => ErrorKind::NotAllowed,
                 _ => ErrorKind::Io,
@@ -109,7 +110,7 @@ impl Error {
     }
 
     /// An error of the system, with what was tried.
-    pub(super) fn io(action: &'static str, path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Error {
-        Error::Io { action, path: path.into(), source: source.into() }
+    pub(super) fn io(action: &'static str, path: impl Into<PathBuf>, cause: impl Into<io::Error>) -> Error {
+        Error::Io { action, path: path.into(), cause: cause.into() }
     }
 }

@@ -75,7 +75,8 @@ struct WhyFile<'a> {
 }
 
 impl Spool {
-    /// Moves a decided file away, if it is still the file that was decided.
+    /// Moves a decided file away, if it is still the file that was decided. Its mode or owner may have changed meanwhile:
+    /// who writes a file in place often changes its mode afterwards.
     ///
     /// # Errors
     /// It could not be moved; the next scan finds it again.
@@ -87,7 +88,7 @@ impl Spool {
             |error: io::Error| Error::io("move a handled file out of", self.path(found.lane.spool_dir()), error);
         match files::meta_at(from, &found.name).map_err(failed)? {
             None => return Ok(Finished::Gone),
-            Some(meta) if meta.file_stamp != *file_stamp => return Ok(Finished::Changed),
+            Some(meta) if !same_content(&meta.file_stamp, file_stamp) => return Ok(Finished::Changed),
             Some(_) => {}
         }
         let trash = self.dir(SpoolDir::Trash);

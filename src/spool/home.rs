@@ -54,13 +54,14 @@ impl Spool {
         self.dirs.home()
     }
 
-    /// Opens everything again after folders were moved or replaced. On an error the old ones stay in use. Listings
-    /// keep counting from the old numbers, because the sidecar compares listing numbers from before and after the
+    /// Opens everything again after folders were moved or replaced. On an error the old ones stay in use. A home or a
+    /// state folder that was moved away is not made again. Listings keep counting from the old numbers, because the sidecar compares listing numbers from before and after the
     /// reopening.
     ///
     /// # Errors
-    /// As for [`Spool::open`].
+    /// As for [`Spool::open`]; also if the home or its state folder is missing.
     pub fn reopen(&mut self) -> Result<(), Error> {
+        self.dirs.check_not_moved_away()?;
         let (requests, events) = (self.requests.listings, self.events.listings);
         *self = Spool::open(self.dirs.home())?;
         (self.requests.listings, self.events.listings) = (requests, events);

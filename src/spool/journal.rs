@@ -6,7 +6,7 @@ use super::dirs::SpoolDir;
 use super::error::Error;
 use super::home::Spool;
 use crate::core::text::plain_json;
-use crate::files::{self, Meta};
+use crate::files::{self, Meta, Unfit};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
@@ -180,15 +180,26 @@ impl Journal {
         Ok(())
     }
 
+    /// Opens the file, or makes it. A file with a second name, such as one in a snapshot that was made of hard links, is
+    /// put aside: what is added to it would change the snapshot too.
     fn open_file(&self, spool: &Spool) -> Result<File, Error> {
+        let file = self.open_any_file(spool)?;
+        let meta: Meta = files::meta(&file).map_err(|error| self.failed("open", error))?;
+        match files::check_readable(&meta, u64::MAX) {
+            Ok(()) => Ok(file),
+            Err(Unfit::Linked(_)) => {
+                self.set_aside(spool, "journal-linked")?;
+                self.open_any_file(spool)
+            }
+            Err(unfit) => Err(self.failed("open", io::Error::other(unfit.to_string()))),
+        }
+    }
+
+    fn open_any_file(&self, spool: &Spool) -> Result<File, Error> {
         let flags =
             OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = openat(spool.dir(SpoolDir::Spool), NAME, flags, Mode::S_IRUSR | Mode::S_IWUSR);
-        let file = File::from(file.map_err(|error| self.failed("open", error))?);
-        let meta: Meta = files::meta(&file).map_err(|error| self.failed("open", error))?;
-        files::check_readable(&meta, u64::MAX)
-            .map_err(|unfit| self.failed("open", io::Error::other(unfit.to_string())))?;
-        Ok(file)
+        Ok(File::from(file.map_err(|error| self.failed("open", error))?))
     }
 
     /// A journal that can't be continued is kept under another name: nothing of it is destroyed.

@@ -54,6 +54,12 @@ impl Spool {
         self.lane(lane).backlog.clear();
     }
 
+    /// Makes the next scan of each lane list its folder again.
+    pub fn list_all_again(&mut self) {
+        self.list_again(Lane::Events);
+        self.list_again(Lane::Requests);
+    }
+
     /// Reads the next files of a lane: at most `max_files`, and until they exceed `max_bytes` together. It changes no
     /// file.
     ///

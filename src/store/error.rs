@@ -15,6 +15,12 @@ pub enum Error {
          begin with an empty state", path.display()
     )]
     Unreadable { path: PathBuf, why: String },
+    /// It belongs to another user, or its permissions do not allow this one to use it.
+    #[error(
+        "the state file {} could not be {what}: {why}. The file was left as it is. Give it to the user that runs tasuki \
+         (chown), and let this user read and write it (chmod u+rw)", path.display()
+    )]
+    NotAllowed { path: PathBuf, what: &'static str, why: String },
     /// A newer version of tasuki wrote it.
     #[error(
         "the state file {} has schema {found}; this version of tasuki knows schemas up to {SCHEMA}. The file was left \
@@ -27,7 +33,8 @@ pub enum Error {
     /// It was moved, deleted or replaced while it was open.
     #[error(
         "the state file {} was moved, deleted or replaced while it was open; requests and events wait until it is \
-         back. Put the file back, or stop this sidecar and start another, which uses the file that is there now", path.display()
+         back. Put the file back. If another file is there now and you want that one, stop this sidecar and start \
+         another", path.display()
     )]
     Gone { path: PathBuf },
     /// Any other I/O error; `what` is a participle, such as `written`. A commit that was running may or may not have
@@ -37,6 +44,27 @@ pub enum Error {
 }
 
 impl Error {
+    /// An error of the system, which says nothing about the file's content.
+    pub(super) fn io(path: &Path, what: &'static str, error: &std::io::Error) -> Error {
+        let (path, why) = (path.to_path_buf(), error.to_string());
+        match error.kind() {
+            std::io::ErrorKind::PermissionDenied => Error::NotAllowed { path, what, why },
+            _ => Error::Io { path, what, why },
+        }
+    }
+
+    /// As [`Error::io`] for a file that was to be opened; [`Error::Unreadable`] where its content is wrong, because then
+    /// a retry does not help.
+    pub(super) fn of_opening(path: &Path, error: &std::io::Error) -> Error {
+        use std::io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::InvalidData | Kind::UnexpectedEof | Kind::InvalidInput | Kind::NotFound | Kind::Other => {
+                Error::Unreadable { path: path.to_path_buf(), why: error.to_string() }
+            }
+            _ => Error::io(path, "opened", error),
+        }
+    }
+
     /// Converts an error of redb into [`Error::Io`] with this `what`; into [`Error::Unreadable`] where the file's
     /// content is wrong, because then a retry does not help.
     pub(super) fn of(path: &Path, what: &'static str, error: impl Into<redb::Error>) -> Error {

@@ -2,14 +2,14 @@
 
 use super::error::Error;
 use super::history::{self, HistoryError, HistoryKind};
-use super::rows::{LedgerRow, SeenEvent, StoredError};
+use super::rows::{LedgerRow, NamedInErrors, SeenEvent, StoredError};
 use super::{Store, case_twins, tables};
 use crate::core::event::LedgerEntry;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Handoff;
 use crate::core::rows::item::Item;
-use redb::TableHandle;
+use redb::{ReadableTable, TableHandle};
 use serde::Deserialize;
 
 impl Store {
@@ -75,6 +75,23 @@ impl Store {
     pub fn has_error(&self, id: &ErrorId) -> Result<bool, Error> {
         let found: Option<StoredError> = self.get(tables::ERRORS, id.0.as_u128())?;
         Ok(found.is_some())
+    }
+
+    /// The agents and handoffs that undismissed errors name. A damaged row names nothing.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn what_errors_name(&self) -> Result<NamedInErrors, Error> {
+        let table = self.read()?.open_table(tables::ERRORS).map_err(|error| self.failed("read", error))?;
+        let mut named = NamedInErrors::default();
+        for entry in table.iter().map_err(|error| self.failed("read", error))? {
+            let (_, value) = entry.map_err(|error| self.failed("read", error))?;
+            if let Ok(StoredError { row, .. }) = serde_json::from_slice(value.value()) {
+                named.agents.extend(row.agent_id);
+                named.handoffs.extend(row.handoff_id);
+            }
+        }
+        Ok(named)
     }
 
     /// The recorded document of a handoff that is neither done nor cancelled.

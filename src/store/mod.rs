@@ -23,7 +23,7 @@ mod seal;
 mod tables;
 mod upgrade;
 
-use crate::core::decision::Decision;
+use crate::core::decision::{Decision, ErrorRow};
 use crate::core::id::ErrorId;
 use crate::core::state::State;
 use crate::core::time::{BelievedClock, Now};
@@ -36,7 +36,7 @@ use checking::IntegrityCheck;
 pub use error::Error;
 pub use handle::Store;
 pub use load::{Loaded, PastIds};
-pub use rows::{Batch, Checkpoint, SeenEvent};
+pub use rows::{Batch, Checkpoint, NamedInErrors, SeenEvent};
 pub use tables::SCHEMA;
 
 /// The most rows of each kind that one clean-up removes.
@@ -52,7 +52,7 @@ impl Store {
     /// first, unless the file was [closed](Store::close) properly and has not changed since.
     ///
     /// # Errors
-    /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`]; what the disk refused is [`Error::Io`].
+    /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`]; what the disk refused is [`Error::Io`].
     pub fn open(state_dir: &Path) -> Result<Store, Error> {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
@@ -197,6 +197,15 @@ impl Store {
             return Ok(());
         }
         let decision = Decision { dismissed: ids.to_vec(), ..Decision::default() };
+        self.write(|write| tables::put_errors(write, &decision))
+    }
+
+    /// Notes errors that lie in `errors/` and that this state file does not know.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn adopt_errors(&mut self, rows: &[ErrorRow]) -> Result<(), Error> {
+        let decision = Decision { errors: rows.to_vec(), ..Decision::default() };
         self.write(|write| tables::put_errors(write, &decision))
     }
 

@@ -25,7 +25,7 @@ const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(10);
 /// # Errors
 /// [`Error::Locked`], or what the disk refused.
 pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
-    let failed = |what, why: std::io::Error| Error::Io { path: lock_path.to_path_buf(), what, why: why.to_string() };
+    let failed = |what, why: std::io::Error| Error::io(lock_path, what, &why);
     // The lock file is written to, so a link in its place would damage the file that it leads to.
     let mut file = File::options()
         .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
@@ -74,15 +74,17 @@ pub(super) fn builder() -> redb::Builder {
 /// Opens an existing file. With `checked`, reads all of it first to find damage.
 ///
 /// # Errors
-/// [`Error::Unreadable`], also if the file is missing or empty; [`Error::Locked`] if it is open already.
+/// [`Error::Unreadable`], also if the file is missing or empty; [`Error::Locked`] if it is open already;
+/// [`Error::NotAllowed`], or what the disk refused.
 pub(super) fn open_existing(path: &Path, checked: bool) -> Result<Database, Error> {
     let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
-    let length = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+    let length = std::fs::metadata(path).map_err(|error| Error::of_opening(path, &error))?.len();
     if length == 0 {
         return Err(unreadable("it is empty".to_owned()));
     }
     builder().set_check_integrity_on_open(checked).open(path).map_err(|error| match error {
         redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked { path: path.to_path_buf(), pid: "unknown".into() },
+        redb::DatabaseError::Storage(redb::StorageError::Io(error)) => Error::of_opening(path, &error),
         other => unreadable(other.to_string()),
     })
 }

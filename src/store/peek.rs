@@ -19,10 +19,10 @@ const PIECE: u64 = 4096;
 /// Checks every page of the file, and that its schema is not newer than this program's. The file is not changed.
 ///
 /// # Errors
-/// [`Error::Unreadable`], [`Error::NewerSchema`].
+/// [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`], or what the disk refused.
 pub(super) fn check(path: &Path) -> Result<(), Error> {
     let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
-    let overlay = Overlay::of(path).map_err(|error| unreadable(error.to_string()))?;
+    let overlay = Overlay::of(path).map_err(|error| Error::of_opening(path, &error))?;
     let mut builder = Database::builder();
     // Without the check, redb trusts a damaged page and panics when it reads it.
     builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);

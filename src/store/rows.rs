@@ -2,10 +2,11 @@
 
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::EffectKey;
-use crate::core::id::ErrorId;
+use crate::core::id::{AgentId, ErrorId, HandoffId};
 use crate::core::time::Now;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The ledger's row of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,6 +19,13 @@ pub(crate) struct LedgerRow {
     pub(crate) at_ms: i64,
     /// The answer, as the result file holds it; none while the request is open.
     pub(crate) result: Option<Value>,
+}
+
+/// What undismissed errors name: their hints ask for commands about these.
+#[derive(Debug, Default)]
+pub struct NamedInErrors {
+    pub agents: BTreeSet<AgentId>,
+    pub handoffs: BTreeSet<HandoffId>,
 }
 
 /// A failure, and whether its error file is known to be on the disk.

@@ -132,6 +132,21 @@ fn a_journal_that_was_removed_beside_a_rotated_one_goes_on_after_a_restart() {
     assert_eq!(seqs(&home, "journal.jsonl"), [6]);
 }
 
+/// What is added to it would change the snapshot too.
+#[test]
+fn a_journal_that_a_snapshot_of_hard_links_shares_is_set_aside() {
+    let home = TestHome::new();
+    let (mut journal, _) = Journal::open(&home.spool, 1).expect("a journal");
+    journal.append(&home.spool, &lines(1..=3)).expect("written");
+    drop(journal);
+    fs::hard_link(home.path("spool/journal.jsonl"), home.path("snapshot")).expect("a second name");
+    let (mut journal, _) = Journal::open(&home.spool, 4).expect("it is no reason not to start");
+    journal.append(&home.spool, &lines(4..=5)).expect("written");
+    assert_eq!(seqs(&home, "journal.jsonl"), [4, 5]);
+    assert_eq!(seqs(&home, "journal-linked-1.jsonl"), [1, 2, 3]);
+    assert_eq!(fs::read_to_string(home.path("snapshot")).expect("it is there").lines().count(), 3);
+}
+
 #[test]
 fn zeros_left_by_a_power_cut_are_cut_off() {
     let home = TestHome::new();

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
@@ -213,6 +213,25 @@ fn a_file_that_has_taken_a_decided_ones_place_is_not_touched() {
         assert_eq!(home.spool.finish(&found).expect("looked at"), Finished::Changed);
         assert!(inotify.read_events().is_err(), "it was moved, and moved back");
     }
+}
+
+/// Who writes a file in place often changes its mode afterwards: it is the same file, and is not decided again.
+#[test]
+fn a_decided_file_whose_mode_was_changed_meanwhile_is_moved_away() {
+    let mut home = TestHome::new();
+    home.put("spool/events/a.json", WHOLE);
+    let found = home.scan(Lane::Events).found.pop().expect("one file");
+    let path = home.path("spool/events/a.json");
+    // The change time counts in steps of some milliseconds.
+    let before = fs::metadata(&path).expect("it is there");
+    for mode in (0..1_000_000).map(|round| if round % 2 == 0 { 0o640 } else { 0o600 }) {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
+        if fs::metadata(&path).expect("it is there").ctime_nsec() != before.ctime_nsec() {
+            break;
+        }
+    }
+    assert_eq!(home.spool.finish(&found).expect("moved"), Finished::Moved);
+    assert!(!path.exists());
 }
 
 /// The same in the moment between the look and the move: it comes back, and is found.

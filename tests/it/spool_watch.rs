@@ -94,6 +94,27 @@ async fn a_spool_that_was_removed_is_made_anew() {
     assert_eq!(home.scan(Lane::Requests).found.len(), 1);
 }
 
+/// A home made anew at the old path would take requests that nobody reads, and the home could not be moved back.
+#[tokio::test]
+async fn a_home_that_was_moved_away_is_not_made_anew() {
+    let mut home = TestHome::new();
+    let mut watch = SpoolWatch::new(&home.spool);
+    let (path, away) = (home.spool.home().to_owned(), home.spool.home().with_extension("away"));
+    fs::rename(&path, &away).expect("moved away");
+    let error = watch.check(&mut home.spool).expect_err("it is not there");
+    assert!(error.to_string().contains("open again the folder"), "{error}");
+    assert!(!path.exists(), "it was made anew");
+    fs::rename(&away, &path).expect("moved back");
+    watch.check(&mut home.spool).expect("the same folders");
+    fs::rename(path.join("state"), path.join("state-away")).expect("moved away");
+    fs::remove_dir_all(path.join("spool")).expect("removed");
+    watch.check(&mut home.spool).expect_err("without its state folder it is not opened again");
+    assert!(!path.join("state").exists(), "it was made anew");
+    fs::rename(path.join("state-away"), path.join("state")).expect("moved back");
+    watch.check(&mut home.spool).expect("opened again");
+    assert!(path.join("spool/requests").is_dir());
+}
+
 #[tokio::test]
 async fn document_folders_give_hints_while_they_are_watched() {
     let mut home = TestHome::new();

@@ -137,7 +137,7 @@ fn folders(facts: &Facts, survey: &Survey) -> Vec<Check> {
         Database::Strange => Check::fail(
             "paths.database",
             "state/tasuki.redb is not a regular file that you own",
-            "look at state/tasuki.redb and move it away",
+            "if another user owns state/tasuki.redb, give it back to yours (chown); otherwise look at it and move it away",
         ),
     });
     checks.push(left(survey, facts.now_ms));
