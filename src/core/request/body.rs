@@ -10,6 +10,10 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// How deep a field may be nested. serde_json reads at most 128 levels, and a row holds what was asked a few levels
+/// deeper than its request: what was written could not be read again.
+const MAX_DEPTH: usize = 64;
+
 /// The fields of one kind: the envelope's two are taken away first, so that what is left must be known to the kind.
 pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     let mut fields: Fields = parse(bytes)?;
@@ -18,6 +22,12 @@ pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     if let Some((name, number)) = fields.0.iter().find_map(|(name, raw)| Some((name, integers::too_long(raw.get())?))) {
         let (name, number) = (seen(name), seen(number));
         let what = format!("{name}: {number} needs more than 64 bits and would be rounded; write it as a string");
+        return Err(Refused::new(400, "bad_request", what).field(&name));
+    }
+    let too_deep = |raw: &RawValue| Some(integers::depth(raw.get())).filter(|depth| *depth > MAX_DEPTH);
+    if let Some((name, depth)) = fields.0.iter().find_map(|(name, raw)| Some((name, too_deep(raw)?))) {
+        let name = seen(name);
+        let what = format!("{name}: it is nested {depth} levels deep; at most {MAX_DEPTH} are taken");
         return Err(Refused::new(400, "bad_request", what).field(&name));
     }
     let rest =

@@ -1,4 +1,5 @@
-//! Finds integers that parsing would change.
+//! Finds in a JSON text what could not be kept as it is: integers that parsing would change, and values that are nested
+//! too deep.
 
 /// Finds an integer of more than 64 bits in a JSON text: the parser would turn it into a rounded fraction without an
 /// error.
@@ -21,6 +22,23 @@ pub(super) fn too_long(json: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// How deep a JSON text is nested: 0 for a number or a text, 1 for a list of these.
+pub(super) fn depth(json: &str) -> usize {
+    let bytes = json.as_bytes();
+    let (mut at, mut depth, mut deepest) = (0, 0usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => at += text_length(&bytes[at..]) - 1,
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+        at += 1;
+    }
+    deepest
 }
 
 /// The bytes of a text, with its quotes.
@@ -48,6 +66,32 @@ mod tests {
         for number in ["18446744073709551616", "-9223372036854775809", "123123123123123123123123123123"] {
             assert_eq!(too_long(&format!("{{\"a\":[1,{{\"b\":{number}}}]}}")), Some(number));
         }
+    }
+
+    #[test]
+    fn the_depth_of_a_text_does_not_count_brackets_in_strings() {
+        let texts =
+            [("1", 0), (r#""[[\"[[""#, 0), ("[]", 1), (r#"{"a":["[{",{"b":1}],"c":[]}"#, 3), ("[[],[[]],[]]", 3)];
+        for (json, expected) in texts {
+            assert_eq!(depth(json), expected, "{json}");
+        }
+    }
+
+    /// A row holds what was asked a few levels deeper than the request did, and serde_json reads no more than 128.
+    #[test]
+    fn a_value_that_is_nested_too_deep_is_refused_by_its_field() {
+        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        let asked = |levels: usize| {
+            let json = format!(
+                r#"{{"v":1,"kind":"work_create","type":"task","title":"t","metadata":{{"n":{}}}}}"#,
+                nested(levels - 1)
+            );
+            super::super::read(json.as_bytes()).request
+        };
+        asked(64).expect("64 levels are taken");
+        let refused = asked(65).expect_err("one more is not");
+        assert_eq!((refused.status, refused.field.as_deref()), (400, Some("metadata")), "{refused:?}");
+        assert_eq!(refused.message, "metadata: it is nested 65 levels deep; at most 64 are taken");
     }
 
     #[test]
