@@ -20,12 +20,14 @@ pub struct CliError {
     /// What happened, to which file or agent, and what was left untouched.
     pub message: String,
     pub hint: Option<String>,
+    /// The field of the request that is wrong, as the sidecar named it. It is not printed.
+    pub field: Option<String>,
 }
 
 impl CliError {
     /// An error with its exit code.
     pub fn new(exit: u8, code: impl Into<String>, message: impl Into<String>) -> Self {
-        CliError { exit, code: code.into(), message: message.into(), hint: None }
+        CliError { exit, code: code.into(), message: message.into(), hint: None, field: None }
     }
 
     /// Exit code 1: the request was refused or failed.
@@ -72,20 +74,21 @@ impl CliError {
             code: text(code).unwrap_or_else(|| "failed".to_owned()),
             message: text(message).unwrap_or_else(|| "The sidecar refused and gave no reason.".to_owned()),
             hint: text(hint).map(|hint| sentence(&hint)),
+            field: None,
         }
     }
 
     /// The error of a result file.
     #[must_use]
     pub fn from_answer(answer: &ResultFile) -> Self {
-        let Refusal { code, message, hint, errors, .. } = answer.error.clone().unwrap_or_default();
+        let Refusal { code, message, hint, errors, field, .. } = answer.error.clone().unwrap_or_default();
         let told = Self::told(&code, &message, &hint.unwrap_or_default());
         // There was no room for all errors in the message.
         let listed = errors.unwrap_or_default().into_iter().filter(|_| message.ends_with('…'));
         let listed = listed.map(|fault| format!("{}: {}", sanitise(&fault.pointer), sanitise(&fault.message)));
         let hint: Vec<String> = told.hint.into_iter().chain(listed).collect();
         let hint = Some(hint.join("\n  ")).filter(|hint| !hint.is_empty());
-        CliError { exit: exit_for(answer.status), hint, ..told }
+        CliError { exit: exit_for(answer.status), hint, field, ..told }
     }
 
     /// The error as JSON, for standard error under `--json`.

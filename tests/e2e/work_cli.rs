@@ -139,6 +139,32 @@ fn items_move_out_and_in() {
 }
 
 #[test]
+fn an_import_that_stops_in_the_middle_is_repeated_without_a_second_copy() {
+    const BAD: usize = 1_200;
+    let stage = Stage::new();
+    let file = stage.work_dir().join("backlog.jsonl");
+    let path = file.display().to_string();
+    let text = |kind: &Value| -> String {
+        let kind = |line: usize| if line == BAD { kind.clone() } else { json!("task") };
+        (1..=1_300).map(|line| format!("{}\n", json!({"type": kind(line), "title": format!("t{line}")}))).collect()
+    };
+    fs::write(&file, text(&json!(7))).expect("a file");
+    let refused = run(&stage, &["work", "import", &path]);
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{why}");
+    assert!(why.contains("line 1200, /type") && why.contains("1000 items were imported before that"), "{why}");
+    assert!(why.contains("--skip-known") && !why.contains("Nothing was imported"), "{why}");
+    fs::write(&file, text(&json!("bug"))).expect("a file");
+    let again = said(&stage, &["work", "import", &path, "--skip-known"]);
+    assert!(again.contains("300 items imported, 1000 already existed"), "{again}");
+    assert_eq!(stage.views("work").len(), 1_300);
+    let on_purpose = run(&stage, &["work", "import", &path]);
+    let why = String::from_utf8_lossy(&on_purpose.stderr).into_owned();
+    assert_eq!(on_purpose.status.code(), Some(1), "{why}");
+    assert!(why.contains("Line 1: ") && why.contains("(exists)") && why.contains("--skip-known leaves out"), "{why}");
+}
+
+#[test]
 fn rules_are_checked_without_a_sidecar() {
     let stage = Stage::without_sidecar("");
     stage.player("kai", "developer");

@@ -8,6 +8,7 @@ use crate::cli::{ANSWER_SOON, CliSession};
 use crate::contract::WorkBrief;
 use crate::contract::reply::ImportReply;
 use crate::core::id::ItemId;
+use crate::core::request::work::size;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -43,9 +44,10 @@ pub(super) fn import(session: &CliSession, args: &ImportArgs) -> Result<(), CliE
     let left_out = before - entries.len();
     let mut ids = Vec::new();
     for batch in batches(in_order(entries)?) {
-        let fields = Map::from_iter([("items".to_owned(), Value::Array(batch))]);
+        let items = batch.iter().map(|entry| Value::Object(entry.item.clone())).collect();
+        let fields = Map::from_iter([("items".to_owned(), Value::Array(items))]);
         let answer = session.ask("work_import", fields, ANSWER_SOON);
-        let answer: ViewFile<ImportReply> = answer.map_err(|error| so_far(error, ids.len()))?;
+        let answer: ViewFile<ImportReply> = answer.map_err(|error| so_far(of_line(error, &batch), ids.len()))?;
         ids.extend(answer.item_ids.iter().cloned());
     }
     let mut line = format!("{} items imported", ids.len());
@@ -55,19 +57,60 @@ pub(super) fn import(session: &CliSession, args: &ImportArgs) -> Result<(), CliE
     session.report(&json!({ "status": "imported", "item_ids": ids, "left_out": left_out }), &line)
 }
 
+/// The error of a request that has failed after `count` items were imported. The command can be repeated: each line has
+/// the same id in every import.
 fn so_far(error: CliError, count: usize) -> CliError {
-    if count == 0 {
-        return error;
+    let again = "To continue, run the command again with --skip-known: it leaves out what was imported.";
+    let note = match (count, error.code.as_str()) {
+        (0, "exists") => "--skip-known leaves out what already exists.".to_owned(),
+        (0, "no_answer") => again.to_owned(),
+        (0, _) => return error,
+        (count, _) => format!("{count} items were imported before that. {again}"),
+    };
+    // That nothing was imported is true of the one request, and not of the command.
+    let hint = error.hint.clone().filter(|hint| count == 0 || hint != "Nothing was imported.");
+    let parts: Vec<String> = hint.into_iter().chain([note]).collect();
+    error.hint(parts.join("\n  "))
+}
+
+/// The error with the line that it is about. The sidecar knows the items of one request by their places in it, or by
+/// their ids.
+fn of_line(error: CliError, batch: &[Entry]) -> CliError {
+    let line_at = |text: &str| {
+        let digits = text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        let entry = digits.parse::<usize>().ok().and_then(|index| batch.get(index));
+        entry.map(|entry| (entry.line, digits.len()))
+    };
+    if let Some((before, after)) = error.message.split_once("/items/")
+        && let Some((line, digits)) = line_at(after)
+    {
+        let rest = &after[digits..];
+        let comma = if rest.starts_with('/') { ", " } else { "" };
+        return CliError { message: format!("{before}line {line}{comma}{rest}"), ..error };
     }
-    let note =
-        format!("{count} items were imported before that; to continue, run the command again with --skip-known.");
-    let hint = error.hint.as_ref().map_or_else(|| note.clone(), |hint| format!("{hint}\n  {note}"));
-    error.hint(hint)
+    let by_field = error.field.as_deref().and_then(|field| line_at(field.strip_prefix("items[")?));
+    let by_id = || batch.iter().find(|entry| error.message.contains(&entry.id)).map(|entry| entry.line);
+    match by_field.map(|(line, _)| line).or_else(by_id) {
+        Some(line) => CliError { message: format!("Line {line}: {}", error.message), ..error },
+        None => error,
+    }
 }
 
 /// Our id for a foreign key: the same in every import, so that items imported before are recognised.
 fn id_of(key: &str) -> String {
-    let digest = Sha256::digest(key.as_bytes());
+    id_from(Sha256::new().chain_update(key))
+}
+
+/// The id for a line that names none, by its text: the same in every import, wherever the line stands in the file. Of
+/// lines with the same text, each is an item of its own.
+fn id_of_line(text: &[u8], times_before: usize) -> String {
+    // No key of another program begins like this, as a text of JSON is UTF-8.
+    let count = u64::try_from(times_before).unwrap_or(u64::MAX).to_be_bytes();
+    id_from(Sha256::new().chain_update(b"\xffline").chain_update(count).chain_update(text))
+}
+
+fn id_from(hashed: Sha256) -> String {
+    let digest = hashed.finalize();
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest[..16]);
     uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
@@ -77,6 +120,7 @@ fn id_of(key: &str) -> String {
 fn entries(file: impl BufRead) -> Result<Vec<Entry>, CliError> {
     let here = |key: &str| key.parse::<ItemId>().map_or_else(|_| id_of(key), |id| id.to_string());
     let mut found = Vec::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut file = file;
     for line in 1.. {
         let mut bytes = Vec::new();
@@ -103,7 +147,12 @@ fn entries(file: impl BufRead) -> Result<Vec<Entry>, CliError> {
         };
         let (id, parent) = (key("item_id", &item)?, key("parent_id", &item)?);
         let foreign = item.get("item_id").filter(|key| !key.is_null() && key.as_str() != id.as_deref()).cloned();
-        let id = id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let id = id.unwrap_or_else(|| {
+            let text = bytes.trim_ascii();
+            let times = seen.entry(id_of_line(text, 0)).or_default();
+            *times += 1;
+            id_of_line(text, *times - 1)
+        });
         item.insert("item_id".to_owned(), id.clone().into());
         if let Some(parent) = &parent {
             item.insert("parent_id".to_owned(), parent.clone().into());
@@ -121,7 +170,7 @@ fn entries(file: impl BufRead) -> Result<Vec<Entry>, CliError> {
 }
 
 /// Sorts parents before their children, so that each request finds the parent that it names.
-fn in_order(entries: Vec<Entry>) -> Result<Vec<Value>, CliError> {
+fn in_order(entries: Vec<Entry>) -> Result<Vec<Entry>, CliError> {
     let here: BTreeMap<String, usize> = entries.iter().map(|entry| (entry.id.clone(), entry.line)).collect();
     let mut below: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     let mut next = Vec::new();
@@ -134,7 +183,7 @@ fn in_order(entries: Vec<Entry>) -> Result<Vec<Value>, CliError> {
     let mut ordered = Vec::with_capacity(here.len());
     while let Some(entry) = next.pop() {
         next.extend(below.remove(&entry.id).unwrap_or_default());
-        ordered.push(Value::Object(entry.item));
+        ordered.push(entry);
     }
     match below.values().flatten().map(|entry| entry.line).min() {
         None => Ok(ordered),
@@ -143,18 +192,18 @@ fn in_order(entries: Vec<Entry>) -> Result<Vec<Value>, CliError> {
     }
 }
 
-fn batches(items: Vec<Value>) -> Vec<Vec<Value>> {
-    let mut batches: Vec<Vec<Value>> = Vec::new();
+fn batches(entries: Vec<Entry>) -> Vec<Vec<Entry>> {
+    let mut batches: Vec<Vec<Entry>> = Vec::new();
     let mut bytes = usize::MAX;
-    for item in items {
-        let length = item.to_string().len();
+    for entry in entries {
+        let length = size(&entry.item);
         if bytes.saturating_add(length) > MOST_BYTES || batches.last().is_none_or(|batch| batch.len() >= MOST_ITEMS) {
             batches.push(Vec::new());
             bytes = 0;
         }
         bytes += length;
         if let Some(batch) = batches.last_mut() {
-            batch.push(item);
+            batch.push(entry);
         }
     }
     batches
@@ -179,7 +228,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<Value>, CliError> {
-        entries(text.as_bytes()).and_then(in_order)
+        let ordered = entries(text.as_bytes()).and_then(in_order)?;
+        Ok(ordered.into_iter().map(|entry| Value::Object(entry.item)).collect())
     }
 
     #[test]
@@ -208,11 +258,40 @@ mod tests {
     }
 
     #[test]
+    fn a_line_without_an_id_has_the_same_in_every_import_wherever_it_stands() {
+        let line = |title: &str| format!("{{\"type\":\"task\",\"title\":\"{title}\"}}\n");
+        let ids = |text: String| -> Vec<String> {
+            let items = read(&text).expect("readable");
+            items.iter().filter_map(|item| item["item_id"].as_str().map(str::to_owned)).collect()
+        };
+        let first = ids(line("a") + &line("b") + &line("a"));
+        assert!(first[0] != first[1] && first[0] != first[2], "two lines with one text are two items: {first:?}");
+        assert_eq!(ids(line("a") + &line("b") + &line("a")), first);
+        let later = ids(line("new") + "\n" + line("a").replace('\n', "\r\n").as_str() + &line("a") + &line("b"));
+        assert_eq!(later[1..], [first[0].clone(), first[2].clone(), first[1].clone()]);
+    }
+
+    #[test]
+    fn what_the_sidecar_refuses_is_told_by_its_line() {
+        let batch = entries("\n{\"item_id\":\"a\",\"type\":7}\n\n{\"type\":\"task\"}\n".as_bytes()).expect("readable");
+        let refused = |message: &str, field: Option<&str>| {
+            let error = CliError { field: field.map(str::to_owned), ..CliError::refused("x", message) };
+            of_line(error, &batch).message
+        };
+        assert_eq!(refused("Can't: /items/0/type: must be a string", None), "Can't: line 2, /type: must be a string");
+        assert_eq!(refused("Can't: /items/1: missing field `title`", None), "Can't: line 4: missing field `title`");
+        assert_eq!(refused("Not created", Some("items[1].type")), "Line 4: Not created");
+        let known = format!("An item {} already exists", batch[1].id);
+        assert_eq!(refused(&known, Some("item_id")), format!("Line 4: {known}"));
+        assert_eq!(refused("Can't: /items/7/type: no", None), "Can't: /items/7/type: no");
+    }
+
+    #[test]
     fn a_request_carries_only_so_much() {
-        let items: Vec<Value> = (0..2_500).map(|number| json!({ "title": number })).collect();
-        let sizes: Vec<usize> = batches(items).iter().map(Vec::len).collect();
+        let file =
+            |count: usize, item: &Value| entries(format!("{item}\n").repeat(count).as_bytes()).expect("readable");
+        let sizes: Vec<usize> = batches(file(2_500, &json!({"title": "t"}))).iter().map(Vec::len).collect();
         assert_eq!(sizes, [1_000, 1_000, 500]);
-        let large: Vec<Value> = (0..3).map(|_| json!({ "description": "x".repeat(400 * 1024) })).collect();
-        assert_eq!(batches(large).len(), 3);
+        assert_eq!(batches(file(3, &json!({ "description": "x".repeat(400 * 1024) }))).len(), 3);
     }
 }
