@@ -29,7 +29,7 @@ pub struct RulesArgs {
 /// Checks the rules.
 ///
 /// # Errors
-/// They can't be used: 78, with line and column.
+/// They can't be used, or the file that was named is not there: 78, with line and column.
 pub fn command(session: &CliSession, command: &RulesCommand) -> Result<(), CliError> {
     match command {
         RulesCommand::Check(args) => check(session, args),
@@ -38,8 +38,11 @@ pub fn command(session: &CliSession, command: &RulesCommand) -> Result<(), CliEr
 
 fn check(session: &CliSession, args: &RulesArgs) -> Result<(), CliError> {
     let path = args.file.clone().unwrap_or_else(|| session.home.rules());
-    let rules = file::load(&path)
-        .map_err(|error| CliError::config("bad_rules", format!("{}.", sanitise(&error.to_string()))))?;
+    let rules = match &args.file {
+        Some(named) => file::load_named(named),
+        None => file::load(&path),
+    };
+    let rules = rules.map_err(|error| CliError::config("bad_rules", format!("{}.", sanitise(&error.to_string()))))?;
     let players = players(session, &rules);
     if session.out.is_json() {
         let types: Vec<Value> = rules.types.iter().map(|(name, rule)| type_json(name, rule)).collect();

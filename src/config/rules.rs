@@ -4,7 +4,6 @@
 use crate::core::rules::{Rules, RulesError, RulesFile};
 use crate::files::{self, Unfit, way};
 use schemars::{Schema, schema_for};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The most that `rules.toml` may hold, in bytes.
@@ -31,19 +30,36 @@ pub fn schema() -> Schema {
 /// # Errors
 /// The file can't be read or its rules are invalid; the message names file, line and column.
 pub fn load(path: &Path) -> Result<Rules, RulesFileError> {
+    Ok(read(path)?.unwrap_or_default())
+}
+
+/// Reads a file that a person has named, which must be there. A path without a folder is a file in the present folder.
+///
+/// # Errors
+/// As for [`load`], and if there is no such file.
+pub fn load_named(path: &Path) -> Result<Rules, RulesFileError> {
+    let unfit = |why: String| RulesFileError::Unfit { path: path.to_owned(), why };
+    let whole = std::path::absolute(path).map_err(|error| unfit(error.to_string()))?;
+    read(&whole)?.ok_or_else(|| unfit(Unfit::Missing.to_string()))
+}
+
+/// The rules of a file; none if it does not exist.
+fn read(path: &Path) -> Result<Option<Rules>, RulesFileError> {
     let unfit = |why: String| RulesFileError::Unfit { path: path.to_owned(), why };
     way::trust_if_there(path).map_err(|error| unfit(error.to_string()))?;
-    let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or(OsStr::new("rules.toml")));
+    let Some((folder, name)) = path.parent().zip(path.file_name()) else {
+        return Err(unfit(Unfit::NotRegular.to_string()));
+    };
     let dir = match files::open_dir(folder) {
         Ok(dir) => dir,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Rules::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unfit(error.to_string())),
     };
     let bytes = match files::read_at(&dir, name, MAX_BYTES) {
         Ok((bytes, _)) => bytes,
-        Err(Unfit::Missing) => return Ok(Rules::default()),
+        Err(Unfit::Missing) => return Ok(None),
         Err(error) => return Err(unfit(error.to_string())),
     };
     let text = String::from_utf8(bytes).map_err(|_| unfit("it is not UTF-8".to_owned()))?;
-    Rules::with(&text).map_err(|error| RulesFileError::Wrong { path: path.to_owned(), error })
+    Rules::with(&text).map(Some).map_err(|error| RulesFileError::Wrong { path: path.to_owned(), error })
 }

@@ -182,7 +182,26 @@ fn rules_are_checked_without_a_sidecar() {
     // With such rules no sidecar starts: it would have to guess.
     let output = run(&stage, &["run", "--tmux", &stage.socket().display().to_string()]);
     assert_eq!(output.status.code(), Some(78), "{}", String::from_utf8_lossy(&output.stderr));
+    // A file may be named from the present folder, and must be there.
+    let from_its_folder = |name: &str| {
+        let mut command = stage.command(&["rules", "check", name]);
+        let output = command.current_dir(stage.home().join("data")).output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (name, why) in [
+        ("rules.toml", "line 3, column 12"),
+        ("./rules.toml", "line 3, column 12"),
+        ("none.toml", "there is no such file"),
+        ("none/rules.toml", "there is no such file"),
+        ("personas", "not a regular file"),
+        (".", "not a regular file"),
+        ("..", "not a regular file"),
+    ] {
+        let (code, said) = from_its_folder(name);
+        assert!(code == Some(78) && said.contains(why) && said.contains("(bad_rules)"), "{name}: {code:?} {said}");
+    }
     fs::write(&path, "[roles]\nscrum_master = [\"kai\"]\n").expect("rules");
+    assert_eq!(from_its_folder("rules.toml").0, Some(0));
     assert!(said(&stage, &["rules", "check"]).contains("scrum_master: kai"));
     assert_eq!(json_of(&stage, &["rules", "check"])["types"].as_array().map(Vec::len), Some(6));
 }
