@@ -17,7 +17,8 @@ fn template(notation: Notation) -> (Template, String) {
     let profile = claude();
     let section = profile.file.install.as_ref().expect("it has one");
     let filled = fill("claude", &profile.file, section, ["/bin/tasuki", "/h"]);
-    (Template::new(&filled, &shape("claude", &profile.file, section), notation).expect("right"), filled)
+    let shape = shape("claude", &profile.file, section);
+    (Template::new("claude", [&filled, &shape], notation).expect("right"), filled)
 }
 
 /// Any JSON, in many ways of writing it.
@@ -85,7 +86,7 @@ proptest! {
         // Without a record, by what the hooks say alone.
         let blind = template.take_out(&merged.text, &[], &merged.set).expect("readable");
         prop_assert_eq!(theirs(&serde_json::from_str(&blind).expect("JSON"), &own), theirs(&before, &own));
-        prop_assert_eq!(template.count(&blind).expect("readable"), 0);
+        prop_assert_eq!(template.count(&blind, &[]).expect("readable"), 0);
     }
 
     #[test]

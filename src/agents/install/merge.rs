@@ -6,14 +6,12 @@
 //! original bytes, even if other parts of the file were changed in between. If a piece is no longer found as it was
 //! (somebody rewrote the file), the units are found by their content.
 
+use super::shape::Shape;
 use super::style::Style;
 use super::text::{Node, Notation, SyntaxError, ValueKind, parse, place, skip_trivia};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::Range;
-
-/// Stands for the parts of a template that differ between installations: paths.
-pub(super) const ANY: char = '\u{E0FF}';
 
 /// Most units that are looked for in one file.
 const MAX_UNITS: usize = 10_000;
@@ -37,22 +35,22 @@ pub(super) struct Merged {
     pub(super) set: Vec<Vec<String>>,
 }
 
-/// What is put in: with this home's values, and with [`ANY`] for them.
+/// What is put in: with this home's values, and with [`ANY`](super::shape::ANY) for them.
 #[derive(Debug)]
 pub(super) struct Template {
     text: String,
     root: Node,
     units: Vec<(Vec<String>, Unit)>,
-    shapes: Vec<(Vec<String>, Value)>,
+    shapes: Vec<(Vec<String>, Shape)>,
     notation: Notation,
 }
 
 impl Template {
-    /// Reads a template. `shape` is the same text with [`ANY`] for what may differ.
+    /// Reads a profile's template. `shape` is the same text with [`ANY`](super::shape::ANY) for what may differ.
     ///
     /// # Errors
     /// When the text is not a JSON object.
-    pub(super) fn new(text: &str, shape: &str, notation: Notation) -> Result<Self, SyntaxError> {
+    pub(super) fn new(profile: &str, [text, shape]: [&str; 2], notation: Notation) -> Result<Self, SyntaxError> {
         let (root, any) = (parse(text, Notation::Json)?, parse(shape, Notation::Json)?);
         let ValueKind::Object(_) = root.kind else {
             return Err(SyntaxError { line: 1, column: 1, message: "a JSON object is expected here".into() });
@@ -61,8 +59,10 @@ impl Template {
         collect(&root, &mut Vec::new(), &mut units);
         let mut shapes = Vec::new();
         collect(&any, &mut Vec::new(), &mut shapes);
-        let elements = shapes.into_iter().filter(|(_, unit)| unit.is_element);
-        let shapes = elements.map(|(path, unit)| (path, unit.value)).collect();
+        // Only the values of the two texts differ, so both have the same units in the same order.
+        let pairs = units.iter().zip(shapes).filter(|((_, unit), _)| unit.is_element);
+        let shape = |own: &Unit, any: Unit| Shape::new(own.value.clone(), any.value, profile);
+        let shapes = pairs.map(|((path, own), (_, any))| (path.clone(), shape(own, any))).collect();
         Ok(Template { text: text.to_owned(), root, units, shapes, notation })
     }
 
@@ -86,10 +86,10 @@ impl Template {
         let Some(root) = self.read(text)? else { return Ok(false) };
         let is_there = |(path, unit): &(Vec<String>, Unit)| follow(&root, path).is_some_and(|node| unit.is_in(node));
         let elements = self.units.iter().filter(|(_, unit)| unit.is_element).count();
-        Ok(self.units.iter().all(is_there) && self.ours(&root).len() == elements)
+        Ok(self.units.iter().all(is_there) && self.ours(&root, &[]).len() == elements)
     }
 
-    /// Inserts every unit; no element may look like one of ours.
+    /// Inserts every unit; none of ours may be there.
     ///
     /// # Errors
     /// When the text can't be read, or holds another kind of value where ours would go.
@@ -108,14 +108,14 @@ impl Template {
         Ok(Merged { text, pieces, set })
     }
 
-    /// Removes what `put_in` inserted: exactly those pieces if they can be found, otherwise every element that looks
-    /// like ours, and every value in `set` that is still as we set it.
+    /// Removes what `put_in` inserted: exactly those pieces if they can be found, otherwise every element that is ours,
+    /// and every value in `set` that is still as we set it.
     ///
     /// # Errors
     /// When the text can't be read.
     pub(super) fn take_out(&self, text: &str, pieces: &[Piece], set: &[Vec<String>]) -> Result<String, SyntaxError> {
         self.read(text)?;
-        let is_clean = |rest: &String| self.count(rest) == Ok(0);
+        let is_clean = |rest: &String| self.count(rest, pieces) == Ok(0);
         let exact = without(text, pieces).filter(is_clean);
         if let Some(rest) = exact.or_else(|| without_wherever(text, pieces).filter(is_clean)) {
             return Ok(rest);
@@ -124,7 +124,7 @@ impl Template {
         for _ in 0..MAX_UNITS {
             let Some(root) = self.read(&text)? else { break };
             let values = set.iter().filter(|path| self.is_as_set(&root, path)).map(|path| (path.clone(), None));
-            let Some(place) = self.ours(&root).into_iter().chain(values).last() else { break };
+            let Some(place) = self.ours(&root, pieces).into_iter().chain(values).last() else { break };
             text = self.take_one(&text, &root, &place);
         }
         Ok(text)
@@ -135,20 +135,21 @@ impl Template {
         unit.zip(follow(root, path)).is_some_and(|((_, unit), node)| unit.is_in(node))
     }
 
-    /// How many elements that look like ours are in a text.
+    /// How many elements of ours are in a text, when these pieces are recorded.
     ///
     /// # Errors
     /// When the text can't be read.
-    pub(super) fn count(&self, text: &str) -> Result<usize, SyntaxError> {
-        Ok(self.read(text)?.map_or(0, |root| self.ours(&root).len()))
+    pub(super) fn count(&self, text: &str, recorded: &[Piece]) -> Result<usize, SyntaxError> {
+        Ok(self.read(text)?.map_or(0, |root| self.ours(&root, recorded).len()))
     }
 
-    /// The elements of lists that look like ours: the keys, and the index in the list.
-    fn ours(&self, root: &Node) -> Vec<Place> {
+    /// The elements of lists that are ours: the keys, and the index in the list.
+    fn ours(&self, root: &Node, recorded: &[Piece]) -> Vec<Place> {
         let mut found: Vec<Place> = Vec::new();
+        let is_recorded = |json: &str| recorded.iter().any(|piece| piece.text.contains(json));
         for (path, shape) in &self.shapes {
             if let Some(ValueKind::Array(items)) = follow(root, path).map(|node| &node.kind) {
-                let fits = items.iter().enumerate().filter(|(_, item)| looks_like(&item.value(), shape));
+                let fits = items.iter().enumerate().filter(|(_, item)| shape.is_ours(&item.value(), is_recorded));
                 found.extend(fits.map(|(number, _)| (path.clone(), Some(number))));
             }
         }
@@ -273,37 +274,6 @@ fn is_only(root: &Node, path: &[String]) -> bool {
         Some(ValueKind::Object(members)) => members.iter().filter(|member| member.key == *key).count() == 1,
         _ => false,
     }
-}
-
-/// Whether a value matches a shape, in which [`ANY`] matches any text.
-fn looks_like(value: &Value, shape: &Value) -> bool {
-    match (value, shape) {
-        (Value::String(text), Value::String(shape)) => fits(text, shape),
-        (Value::Array(items), Value::Array(shapes)) => {
-            items.len() == shapes.len() && items.iter().zip(shapes).all(|(item, shape)| looks_like(item, shape))
-        }
-        (Value::Object(map), Value::Object(shapes)) => {
-            map.len() == shapes.len()
-                && shapes.iter().all(|(key, shape)| map.get(key).is_some_and(|value| looks_like(value, shape)))
-        }
-        _ => value == shape,
-    }
-}
-
-/// Whether a text matches a shape, in which [`ANY`] matches any text.
-pub(super) fn fits(text: &str, shape: &str) -> bool {
-    let mut parts = shape.split(ANY);
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
 }
 
 fn at(text: &str, byte: usize, message: String) -> SyntaxError {

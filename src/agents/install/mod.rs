@@ -12,6 +12,7 @@ mod more;
 mod plan;
 mod record;
 mod section;
+mod shape;
 mod style;
 mod text;
 

@@ -2,9 +2,10 @@
 
 use super::error::{InstallError, wrong};
 use super::found_file::{self, Environment, FoundFile};
-use super::merge::{self, Template};
+use super::merge::Template;
 use super::record::{InstallRecord, RecordFolder};
 use super::section::{fill, notation, shape, whole};
+use super::shape::fits;
 use super::text::{Notation, SyntaxError};
 use crate::agents::format::{InstallFormat, InstallSection};
 use crate::agents::profile::Profile;
@@ -167,13 +168,14 @@ impl Profile {
         notation: Notation,
     ) -> Result<Template, InstallError> {
         let path = PathBuf::from(format!("the profile {}, install.text", self.name));
-        Template::new(filled, &shape(&self.name, &self.file, section), notation).map_err(|fault| wrong(&path, fault))
+        let shape = shape(&self.name, &self.file, section);
+        Template::new(&self.name, [filled, &shape], notation).map_err(|fault| wrong(&path, fault))
     }
 
     /// Whether a whole file was installed by tasuki, for this or another home.
     pub(super) fn is_ours(&self, section: &InstallSection, text: &str, old: Option<&InstallRecord>) -> bool {
         old.is_some_and(|old| old.sha256.as_deref() == Some(&sha256(text.as_bytes())))
-            || merge::fits(text, &shape(&self.name, &self.file, section))
+            || fits(text, &shape(&self.name, &self.file, section))
     }
 }
 

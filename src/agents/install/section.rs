@@ -1,7 +1,8 @@
 //! The `install` section of a profile: checks it, and fills in its text.
 
 use super::found_file;
-use super::merge::{ANY, Template};
+use super::merge::Template;
+use super::shape::ANY;
 use super::text::{Notation, SyntaxError};
 use crate::agents::format::{InstallFile, InstallFormat, InstallSection, ProfileFile};
 use crate::agents::placeholder::{self, TEXT, first_unknown};
@@ -38,7 +39,7 @@ fn check_one(profile: &str, file: &ProfileFile, section: &InstallSection) -> Res
         let shape = shape(profile, file, section);
         let said =
             |fault: SyntaxError| ("install.text", format!("line {} of this text: {}", fault.line, fault.message));
-        Template::new(&shape, &shape, notation).map_err(said)?;
+        Template::new(profile, [&shape, &shape], notation).map_err(said)?;
     }
     Ok(())
 }

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+#[path = "rule_tests.rs"]
+mod rule_tests;
+
 const PROFILE: &str = include_str!("../../../data/profiles/claude.toml");
 
 fn claude() -> Profile {
@@ -25,12 +28,15 @@ fn of_file(place: &str, text: &str) -> Profile {
 struct Desk {
     dir: tempfile::TempDir,
     program: PathBuf,
+    /// The name of tasuki's home.
+    home: String,
     profile: Profile,
 }
 
 impl Desk {
     fn new() -> Desk {
-        Desk { dir: tempfile::tempdir().expect("a folder"), program: "/opt/it's here/tasuki".into(), profile: claude() }
+        let program = "/opt/it's here/tasuki".into();
+        Desk { dir: tempfile::tempdir().expect("a folder"), program, home: "tasuki".to_owned(), profile: claude() }
     }
 
     fn with(text: &str) -> Desk {
@@ -55,7 +61,7 @@ impl Desk {
     fn plan(&self, way: fn(&Profile, &Context<'_>) -> Result<Change, InstallError>) -> Result<Change, InstallError> {
         let user = self.dir.path().as_os_str().to_owned();
         let env = move |name: &str| (name == "HOME").then(|| user.clone());
-        way(&self.profile, &Context { program: &self.program, home: &self.path("tasuki"), env: &env })
+        way(&self.profile, &Context { program: &self.program, home: &self.path(&self.home), env: &env })
     }
 
     /// Whether anything was to be done.
@@ -327,7 +333,7 @@ impl Desk {
     fn files(&self, way: Way) -> Vec<Option<bool>> {
         let user = self.dir.path().as_os_str().to_owned();
         let env = move |name: &str| (name == "HOME").then(|| user.clone());
-        let context = Context { program: &self.program, home: &self.path("tasuki"), env: &env };
+        let context = Context { program: &self.program, home: &self.path(&self.home), env: &env };
         let planned = self.profile.plan_files(&context, way).expect("planned");
         let done = |change: Change| {
             let is_something = !change.is_nothing();
@@ -340,7 +346,7 @@ impl Desk {
     fn presence(&self) -> Presence {
         let user = self.dir.path().as_os_str().to_owned();
         let env = move |name: &str| (name == "HOME").then(|| user.clone());
-        let context = Context { program: &self.program, home: &self.path("tasuki"), env: &env };
+        let context = Context { program: &self.program, home: &self.path(&self.home), env: &env };
         self.profile.installed(&context).expect("readable").presence
     }
 }
