@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::config::Home;
 use crate::contract::ResultFile;
 use crate::core::id::RequestId;
-use crate::core::text::sanitise;
+use crate::core::text::{sanitise, shell_word};
 use crate::exit;
 use crate::spool::{MAX_INPUT_BYTES, client};
 use serde::de::DeserializeOwned;
@@ -112,9 +112,15 @@ pub fn require_sidecar(home: &Home) -> Result<(), CliError> {
     }
 }
 
-/// The error of every command that finds no sidecar.
+/// The error of every command that finds no sidecar. Where this user may not look for one, it says that instead, with
+/// exit code 77.
 #[must_use]
 pub fn no_sidecar(home: &Home, seen: &SidecarPresence) -> CliError {
+    if let Some(denied) = Some(home.root()).filter(|_| *seen == SidecarPresence::None).and_then(client::denied) {
+        let (what, fix) = denied.parts();
+        return CliError::new(exit::NOT_ALLOWED, "not_allowed", format!("{}.", sanitise(&what)))
+            .hint(fix.unwrap_or_default());
+    }
     let root = home.root().display();
     let message = match seen {
         SidecarPresence::Stale { age_ms, .. } => {
@@ -123,7 +129,7 @@ pub fn no_sidecar(home: &Home, seen: &SidecarPresence) -> CliError {
         SidecarPresence::Alive { .. } | SidecarPresence::None => format!("No sidecar runs for {root}."),
     };
     CliError::new(exit::UNAVAILABLE, "no_sidecar", message)
-        .hint(format!("Start one in another pane: tasuki run --home {root}"))
+        .hint(format!("Start one in another pane: tasuki run --home {}", shell_word(&root.to_string())))
 }
 
 fn process_exists(pid: u32) -> bool {

@@ -8,7 +8,7 @@ use crate::config::Home;
 use crate::contract::fleet::HOST_STALE_MS;
 use crate::contract::{BridgeView, HostState, HostView};
 use crate::core::host::HostName;
-use crate::core::text::sanitise;
+use crate::core::text::{sanitise, shell_word};
 use crate::core::time::millis;
 use crate::exit;
 use std::fs::OpenOptions;
@@ -93,6 +93,7 @@ pub fn require_bridge(home: &Home) -> Result<(), CliError> {
 
 fn no_bridge(home: &Home, seen: Option<&BridgeView>, now_ms: i64) -> CliError {
     let root = home.root().display();
+    let start = format!("Start it in another pane: tasuki --home {} fleet run", shell_word(&root.to_string()));
     let heartbeat =
         seen.and_then(|seen| Some((seen, now_ms.saturating_sub(millis(&seen.heartbeat)?).saturating_abs())));
     let error = |message: String| CliError::new(exit::UNAVAILABLE, "no_bridge", message);
@@ -107,9 +108,8 @@ fn no_bridge(home: &Home, seen: Option<&BridgeView>, now_ms: i64) -> CliError {
             "No bridge to other hosts answers for {root}: its last heartbeat was {} s ago.",
             age_ms / 1_000
         ))
-        .hint(format!("Start it in another pane: tasuki --home {root} fleet run")),
-        None => error(format!("No bridge to other hosts runs for {root}."))
-            .hint(format!("Start it in another pane: tasuki --home {root} fleet run")),
+        .hint(start),
+        None => error(format!("No bridge to other hosts runs for {root}.")).hint(start),
     }
 }
 

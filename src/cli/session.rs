@@ -7,6 +7,7 @@ use super::remote::request::{self, RemoteRequest};
 use super::view::ViewFile;
 use crate::config::Home;
 use crate::core::host::HostName;
+use crate::exit;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -65,19 +66,21 @@ impl CliSession {
         if self.out.is_json() { self.out.document(answer) } else { self.out.line(line) }
     }
 
-    /// Refuses (69) when no sidecar ever wrote a view here, and says so when what will be shown may be old.
+    /// Refuses when no sidecar ever wrote a view here (69), or when this user may not read what it wrote (77). Says so
+    /// when what will be shown may be old.
     ///
     /// # Errors
-    /// `no_sidecar`.
+    /// `no_sidecar`, `not_allowed`.
     pub fn require_views(&self) -> Result<(), CliError> {
-        match client::Pulse::new(&self.home).check() {
-            client::SidecarPresence::Alive { .. } => Ok(()),
-            seen if self.home.view().is_dir() => {
-                let note = format!("{} You see the last known state.", client::no_sidecar(&self.home, &seen).message);
-                self.out.note(&self.out.paint(Tone::Faint, &note));
-                Ok(())
-            }
-            seen => Err(client::no_sidecar(&self.home, &seen)),
+        let seen = client::Pulse::new(&self.home).check();
+        if matches!(seen, client::SidecarPresence::Alive { .. }) {
+            return Ok(());
         }
+        let none = client::no_sidecar(&self.home, &seen);
+        if none.exit != exit::UNAVAILABLE || !self.home.view().is_dir() {
+            return Err(none);
+        }
+        self.out.note(&self.out.paint(Tone::Faint, &format!("{} You see the last known state.", none.message)));
+        Ok(())
     }
 }

@@ -40,7 +40,7 @@ pub enum SidecarPresence {
         /// When its last heartbeat was written, in milliseconds since 1970.
         heartbeat_ms: i64,
     },
-    /// No sidecar has ever run here, or its view can't be read.
+    /// No sidecar has ever run here, or its view can't be read ([`denied`] says whether that is so).
     None,
 }
 
@@ -113,12 +113,8 @@ fn read_answer(results: &Path, id: &str) -> Result<Option<Vec<u8>>, Error> {
 /// Whether a sidecar serves this home, judged by the time of its heartbeat.
 #[must_use]
 pub fn sidecar_alive(home: &Path, now: &Now) -> SidecarPresence {
-    let read = || -> Option<SidecarView> {
-        let dir = files::open_dir(&home.join("view")).ok()?;
-        let (bytes, _) = files::read_at(&dir, OsStr::new("sidecar.json"), MAX_SIDECAR_BYTES).ok()?;
-        contract::read(&bytes).ok().flatten().filter(|view: &SidecarView| view.pid > 0)
-    };
-    let Some(view) = read() else { return SidecarPresence::None };
+    let read = |bytes: &[u8]| contract::read(bytes).ok().flatten().filter(|view: &SidecarView| view.pid > 0);
+    let Some(view) = sidecar_view(home).ok().and_then(|bytes| read(&bytes)) else { return SidecarPresence::None };
     let Some(heartbeat_ms) = millis(&view.heartbeat) else { return SidecarPresence::None };
     let age_ms = now.wall_ms.saturating_sub(heartbeat_ms);
     // A heartbeat from the future was written before the clock was set back.
@@ -127,6 +123,27 @@ pub fn sidecar_alive(home: &Path, now: &Now) -> SidecarPresence {
     } else {
         SidecarPresence::Alive { pid: view.pid, heartbeat_ms }
     }
+}
+
+/// Why this user can't learn whether a sidecar serves this home; none if it can.
+#[must_use]
+pub fn denied(home: &Path) -> Option<Error> {
+    let (path, unfit) = sidecar_view(home).err()?;
+    let what = match unfit {
+        Unfit::Foreign => "belongs to another user".to_owned(),
+        Unfit::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => format!("can't be opened: {error}"),
+        _ => return None,
+    };
+    let fix = "Run the command as the user whose home it is, or name your own home with --home".to_owned();
+    Some(Error::NotAllowed { path, what, fix })
+}
+
+/// The bytes of `view/sidecar.json`, or the path that can't be read, and why.
+fn sidecar_view(home: &Path) -> Result<Vec<u8>, (PathBuf, Unfit)> {
+    let folder = home.join("view");
+    let dir = files::open_dir(&folder).map_err(|error| (folder.clone(), Unfit::Io(error)))?;
+    let read = files::read_at(&dir, OsStr::new("sidecar.json"), MAX_SIDECAR_BYTES);
+    read.map(|(bytes, _)| bytes).map_err(|unfit| (folder.join("sidecar.json"), unfit))
 }
 
 fn submit_file(spool: &Path, lane: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {

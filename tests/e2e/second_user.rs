@@ -80,6 +80,43 @@ fn a_home_that_they_were_the_first_to_make_in_a_shared_place_is_refused() {
     }
 }
 
+/// Whether a sidecar runs in our home is not theirs to know, and no command says that none does.
+#[test]
+fn a_home_that_they_may_not_open_is_not_called_one_without_a_sidecar() {
+    if !is_root("a process of another user") {
+        return;
+    }
+    let stage = reachable();
+    let program = stage.work_dir().join("tasuki");
+    fs::copy(env!("CARGO_BIN_EXE_tasuki"), &program).expect("copied");
+    set_mode(&program, 0o755);
+    stage.start_sidecar();
+    let view = stage.home().join("view");
+    for (home, folder) in [(0o700, 0o700), (0o711, 0o700)] {
+        set_mode(&stage.home(), home);
+        set_mode(&view, folder);
+        for command in ["agents", "status", "handoffs", "errors", "work list", "lineage kai", "read kai", "send kai x"]
+        {
+            let mut theirs = theirs(&program.display().to_string());
+            let output = theirs.arg("--home").arg(stage.home()).args(command.split(' ')).output().expect("it runs");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(77), "{command}: {said}");
+            assert!(said.contains(&view.display().to_string()) && !said.contains("No sidecar"), "{command}: {said}");
+            tally::add(tally::FAULTS, 1);
+        }
+    }
+    set_mode(&stage.home(), 0o700);
+    stage.end_sidecar(Signal::SIGTERM);
+    // A view of theirs in our home: whoever wrote it, it was not our sidecar.
+    let file = view.join("sidecar.json");
+    fs::write(&file, "{\"pid\":1,\"heartbeat\":\"2026-11-21T20:00:00.000Z\"}").expect("a view");
+    std::os::unix::fs::lchown(&file, Some(NOBODY), Some(NOBODY)).expect("given away");
+    let output = stage.command(&["agents"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(77), "{said}");
+    assert!(said.contains("sidecar.json belongs to another user"), "{said}");
+}
+
 #[test]
 fn a_tmux_folder_that_they_were_the_first_to_make_is_not_used() {
     if !is_root("a process of another user") {

@@ -60,6 +60,9 @@ fn without_a_sidecar_commands_end_with_69_and_nothing_is_dropped() {
     assert_eq!(code(&output), 69);
     assert!(err(&output).contains("tasuki run --home"), "{}", err(&output));
     assert!(home.files("spool/requests").is_empty() && home.files("spool/tmp").is_empty());
+    let mut elsewhere = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    let elsewhere = elsewhere.args(["--home", "/nowhere/a b", "status"]).output().expect("the program runs");
+    assert!(err(&elsewhere).contains("tasuki run --home '/nowhere/a b'"), "{}", err(&elsewhere));
     home.beat(60);
     let output = home.run(&["send", "kai", "hello", "--json"]);
     let error: Value = serde_json::from_slice(&output.stderr).expect("JSON on standard error");
