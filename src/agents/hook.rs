@@ -20,6 +20,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -105,10 +106,18 @@ impl HookOptions {
     pub(super) fn parse(mut args: impl Iterator<Item = OsString>) -> Self {
         let mut options = HookOptions::default();
         while let Some(arg) = args.next() {
-            match arg.to_str() {
-                Some("--event") => options.event = args.next().and_then(|name| name.into_string().ok()),
-                Some("--home") => options.home = args.next().map(PathBuf::from),
-                Some(word) if !word.starts_with('-') && options.profile.is_empty() => options.profile = word.to_owned(),
+            let bytes = arg.as_bytes();
+            let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
+                Some(at) if bytes.starts_with(b"--") => (&bytes[..at], Some(OsStr::from_bytes(&bytes[at + 1..]))),
+                _ => (bytes, None),
+            };
+            let mut value = || value.map(OsStr::to_owned).or_else(|| args.next());
+            match name {
+                b"--event" => options.event = value().and_then(|name| name.into_string().ok()),
+                b"--home" => options.home = value().map(PathBuf::from),
+                word if !word.starts_with(b"-") && options.profile.is_empty() => {
+                    options.profile = String::from_utf8_lossy(word).into_owned();
+                }
                 _ => {}
             }
         }

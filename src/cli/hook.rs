@@ -5,7 +5,7 @@
 use crate::config::Home;
 use clap::Args;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `hook`.
 #[derive(Debug, Args)]
@@ -42,6 +42,13 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     None
 }
 
+/// The arguments as the parser has read them.
+#[must_use]
+pub fn words(args: &HookArgs, home: Option<&Path>) -> Vec<OsString> {
+    let own = args.profile.iter().map(OsString::from).chain(args.rest.iter().cloned());
+    own.chain(home.into_iter().flat_map(|home| [OsString::from("--home"), home.into()])).collect()
+}
+
 /// Reports one event. The only place where the CLI calls the agents adapter for a hook; the exit code is always 0.
 pub fn run(args: &[OsString]) {
     let _ = crate::agents::hook::main(args.iter().cloned(), usual_home);
@@ -70,6 +77,7 @@ mod tests {
             split("tasuki --home /h hook claude --event Stop").as_deref(),
             Some("claude --event Stop --home /h")
         );
+        assert_eq!(split("tasuki --home=/h hook claude").as_deref(), Some("claude --home=/h"));
         assert_eq!(split("tasuki --no-such-option hook claude").as_deref(), Some("claude --no-such-option"));
     }
 

@@ -139,12 +139,25 @@ pub fn complain(error: &CliError, json: bool) -> u8 {
     error.exit
 }
 
-fn dispatch(cli: &Cli) -> Result<u8, CliError> {
-    if let Command::Demo = cli.command {
-        return demo::command(cli.everywhere.json);
+/// Runs a command that needs no session; none if it is another command.
+fn dispatch_alone(cli: &Cli) -> Option<Result<u8, CliError>> {
+    let (home, json) = (cli.everywhere.home.as_deref(), cli.everywhere.json);
+    match &cli.command {
+        Command::Demo => return Some(demo::command(json)),
+        Command::Help(args) => {
+            return Some(guide::command(&Out::new(json), args, help::command()).map(|()| exit::DONE));
+        }
+        // Both are mostly recognised before the parser. Whatever gets here does the same, and never fails.
+        Command::Hook(args) => hook::run(&hook::words(args, home)),
+        Command::Statusline(args) => statusline::run(&statusline::words(args, home)),
+        _ => return None,
     }
-    if let Command::Help(args) = &cli.command {
-        return guide::command(&Out::new(cli.everywhere.json), args, help::command()).map(|()| exit::DONE);
+    Some(Ok(exit::DONE))
+}
+
+fn dispatch(cli: &Cli) -> Result<u8, CliError> {
+    if let Some(done) = dispatch_alone(cli) {
+        return done;
     }
     let session = cli.everywhere.session()?;
     match &cli.command {

@@ -3,6 +3,7 @@
 
 use clap::Args;
 use std::ffi::OsString;
+use std::path::Path;
 
 /// `statusline`.
 #[derive(Debug, Args)]
@@ -12,8 +13,8 @@ pub struct StatuslineArgs {
     pub former: Vec<String>,
 }
 
-/// The arguments behind `statusline`, if that is what the command line asks for; `--home` may go before it. `--help` as
-/// its only argument is a person's question, and goes to the parser.
+/// The arguments behind `statusline`, if that is what the command line asks for; the options of every command may go
+/// before it. `--help` as its only argument is a person's question, and goes to the parser.
 #[must_use]
 pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     let mut before = Vec::new();
@@ -26,10 +27,19 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
                 let help = matches!(own.as_slice(), [only] if only == "--help" || only == "-h");
                 return (!help).then(|| before.into_iter().chain(own).collect());
             }
-            "--home" => before.extend([arg.clone(), rest.next()?.clone()]),
+            "--home" | "--timeout" => before.extend([arg.clone(), rest.next()?.clone()]),
+            "--json" => before.push(arg.clone()),
+            option if option.starts_with("--home=") || option.starts_with("--timeout=") => before.push(arg.clone()),
             _ => return None,
         }
     }
+}
+
+/// The arguments as the parser has read them.
+#[must_use]
+pub fn words(args: &StatuslineArgs, home: Option<&Path>) -> Vec<OsString> {
+    let home = home.into_iter().flat_map(|home| [OsString::from("--home"), home.into()]);
+    home.chain([OsString::from("--")]).chain(args.former.iter().map(OsString::from)).collect()
 }
 
 /// Draws it; it always ends with exit code 0.
@@ -49,6 +59,8 @@ mod tests {
         };
         assert_eq!(split("tasuki statusline -- a --help").as_deref(), Some("-- a --help"));
         assert_eq!(split("tasuki --home /h statusline").as_deref(), Some("--home /h"));
+        assert_eq!(split("tasuki --home=/h --json statusline -- a").as_deref(), Some("--home=/h --json -- a"));
+        assert_eq!(split("tasuki --timeout 5s statusline").as_deref(), Some("--timeout 5s"));
         for line in ["tasuki", "tasuki agents", "tasuki statusline --help", "tasuki --home statusline"] {
             assert_eq!(split(line), None, "{line}");
         }

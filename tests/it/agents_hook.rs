@@ -79,6 +79,25 @@ fn a_hook_leaves_one_event_and_prints_nothing() {
 }
 
 #[test]
+fn options_are_taken_in_both_forms_before_and_after_the_command() {
+    let home = Home::new();
+    let path = home.0.path().display().to_string();
+    let named = format!("--home={path}");
+    for args in [
+        &["hook", "claude", "--home", &path, "--event", "Stop"][..],
+        &["hook", "claude", &named, "--event=Stop"],
+        &[&named, "hook", "claude", "--event=Stop"],
+        &["--json", &named, "hook", "--event=Stop", "claude"],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+        command.args(args).env_remove("TASUKI_HOME").stdin(Stdio::null());
+        silent_success(&command.output().expect("it runs"));
+        let event = home.only_event().unwrap_or_else(|| panic!("{args:?} left no event"));
+        assert_eq!((&event["event"], &event["profile"]), (&json!("stop"), &json!("claude")), "{args:?}");
+    }
+}
+
+#[test]
 fn the_files_name_is_boot_time_and_pid_and_its_mode_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();

@@ -67,6 +67,22 @@ fn the_users_own_line_is_printed_as_it_is() {
 }
 
 #[test]
+fn options_of_every_command_may_go_before_it() {
+    let home = home();
+    let named = format!("--home={}", home.path().display());
+    let lines = [&[&named[..], "statusline"][..], &["--json", &named, "statusline"], &["statusline", &named, "--json"]];
+    for (used, args) in lines.into_iter().enumerate() {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+        command.args(args).args(["--", "sh", "-c", "cat >/dev/null; echo MYLINE"]).env_remove("TASUKI_HOME");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let _ = child.stdin.take().expect("piped").write_all(input(used as u64).as_bytes());
+        let out = child.wait_with_output().expect("it ends");
+        assert_eq!((out.status.code(), out.stdout.as_slice()), (Some(0), b"MYLINE\n".as_slice()), "{args:?}");
+        assert_eq!(events(home.path()).len(), used + 1, "{args:?}");
+    }
+}
+
+#[test]
 fn whatever_is_wrong_it_exits_with_0_and_leaves_no_event() {
     let home = home();
     for input in ["", "{", "[]", "{\"context_window\":{\"current_usage\":null,\"used_percentage\":null}}"] {
