@@ -9,6 +9,7 @@ use crate::contract::HandoffView;
 use crate::contract::reply::HandoffReply;
 use crate::core::text::sanitise;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::termios::{FlushArg, tcflush};
 use serde_json::{Map, Value};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -35,7 +36,7 @@ enum Typed {
     Line(String),
     /// The end of the input, or Ctrl-D.
     End,
-    /// A signal has come, or the handoff does not wait any more.
+    /// A signal has come, or the handoff does not wait any more for a decision about the document that was shown.
     Over,
 }
 
@@ -60,7 +61,15 @@ pub(super) fn review(
     let shown = editor::show(&session.out, &format!("handoff-{short}.md"), &text);
     interrupts.leave_to_others(false);
     shown?;
-    let asking = Asking { session, interrupts, handoff_id: &seen.handoff_id, has_writer: seen.has_writer() };
+    let asking = Asking {
+        session,
+        interrupts,
+        handoff_id: &seen.handoff_id,
+        held_since: seen.held_since.as_deref(),
+        has_writer: seen.has_writer(),
+    };
+    // What was typed before the question does not answer it.
+    let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
     let question = if asking.has_writer { QUESTION } else { QUESTION_WITHOUT_WRITER };
     loop {
         let Typed::Line(line) = asking.line(question)? else { return asking.unanswered() };
@@ -86,6 +95,8 @@ struct Asking<'a> {
     session: &'a CliSession,
     interrupts: &'a Interrupts,
     handoff_id: &'a str,
+    /// Since when the handoff has waited with the document that was shown.
+    held_since: Option<&'a str>,
     /// An agent has written the document, and can be asked to repair it.
     has_writer: bool,
 }
@@ -102,10 +113,13 @@ impl Asking<'_> {
         Ok(answer.is_ok() || !self.is_held())
     }
 
+    /// Whether the handoff waits with the document that was shown. After a rework that somebody else has asked for, it
+    /// waits again, with a document that this person has not seen.
     fn is_held(&self) -> bool {
+        let is_same = |seen: &HandoffView| examined::is_held(seen) && seen.held_since.as_deref() == self.held_since;
         let seen = view::handoff(&self.session.home, self.handoff_id);
         // If the view can't be read, the question stays open.
-        seen.map_or(true, |seen| seen.is_some_and(|seen| examined::is_held(&seen)))
+        seen.map_or(true, |seen| seen.is_some_and(|seen| is_same(&seen)))
     }
 
     fn later(&self) -> Result<AfterReview, CliError> {
@@ -136,6 +150,8 @@ impl Asking<'_> {
             let mut bytes = vec![0; LONGEST_LINE];
             match nix::unistd::read(stdin.as_fd(), &mut bytes) {
                 Ok(0) => return Ok(Typed::End),
+                // It may have been typed a moment before the next look.
+                Ok(_) if !self.is_held() => return Ok(Typed::Over),
                 Ok(count) => return Ok(Typed::Line(String::from_utf8_lossy(&bytes[..count]).into_owned())),
                 Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => {}
                 Err(_) => return Ok(Typed::End),

@@ -202,3 +202,28 @@ fn a_decision_can_wait_and_can_be_made_elsewhere() {
     assert_eq!(terminal.child.wait().expect("it ends").code(), Some(0));
     assert!(seen.lock().expect("no panic").iter().all(|asked| asked["kind"] == "handoff"));
 }
+
+#[test]
+fn an_answer_counts_only_for_the_document_that_was_shown() {
+    let home = made();
+    let (_sidecar, seen) = holding(&home);
+    let mut terminal = OnTerminal::start(&home, &editor(home.path()));
+    terminal.until("[l]ater: ");
+    // Somebody else has asked for a rework, and the agent has written its document again.
+    fs::write(home.path().join("data/personas/kai/handoffs/a.md"), "# Another story\n").expect("a document");
+    show(home.path(), &view(home.path(), "checking", 1, Some(2)));
+    terminal.types("a\n");
+    terminal.until("the document waits for you");
+    terminal.until("[l]ater: ");
+    assert!(seen.lock().expect("no panic").iter().all(|asked| asked["kind"] == "handoff"), "accepted unseen");
+    let kept = fs::read_to_string(home.path().join("kept")).expect("the editor has seen it");
+    assert!(kept.contains("# Another story"), "{kept}");
+    // The same without an answer.
+    show(home.path(), &view(home.path(), "checking", 2, Some(3)));
+    terminal.until("the document waits for you");
+    terminal.until("[l]ater: ");
+    terminal.types("a\n");
+    terminal.until("done");
+    assert_eq!(terminal.child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(seen.lock().expect("no panic").last().map(|asked| asked["kind"].clone()), Some(json!("handoff_accept")));
+}
