@@ -2,8 +2,9 @@
 
 use super::error::CliError;
 use super::follow::{self, Progress};
-use super::output::{Out, Tone};
+use super::output::{Out, Tone, short_text};
 use crate::contract::{Step, Word};
+use crate::demo::terminal;
 use std::time::{Duration, Instant};
 
 /// The pause between two lines about a growing document, if no line is redrawn.
@@ -56,9 +57,10 @@ impl<'a> LiveLine<'a> {
         self.frame += 1;
         let sign = signs[self.frame / 2 % signs.len()];
         let took = follow::span(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let rest = self.out.paint(Tone::Faint, &format!("{took:>10}  {}", self.about));
         self.shown = true;
-        self.out.raw(&format!("\r\x1b[K{sign} {step:<13} {rest}"))
+        // A line that wraps leaves a row behind each time it is drawn.
+        let (head, rest) = cut(&format!("{sign} {step:<13} "), &format!("{took:>10}  {}", self.about), width());
+        self.out.raw(&format!("\r\x1b[K{head}{}", self.out.paint(Tone::Faint, &rest)))
     }
 
     pub(super) fn clear(&mut self) -> Result<(), CliError> {
@@ -66,7 +68,35 @@ impl<'a> LiveLine<'a> {
     }
 }
 
+/// The columns that a line may have, so that the cursor behind it stays in its row.
+fn width() -> usize {
+    usize::from(terminal::size().0).saturating_sub(1)
+}
+
+/// As much of both parts of a line as has room in so many columns.
+fn cut(head: &str, rest: &str, columns: usize) -> (String, String) {
+    let line = short_text(&format!("{head}{rest}"), columns);
+    let at = line.char_indices().nth(head.chars().count()).map_or(line.len(), |(at, _)| at);
+    let (head, rest) = line.split_at(at);
+    (head.to_owned(), rest.to_owned())
+}
+
 /// What a step waits for, in a few words.
 pub(super) fn about(step: &str) -> &'static str {
     Word::<Step>::from(step).known().map_or("", Step::waits_for)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_line_is_cut_to_its_columns_in_whichever_part_they_end() {
+        let parts = |columns| cut("⠋ waiting ", "1.0 s  for the agent", columns);
+        let both = |head: &str, rest: &str| (head.to_owned(), rest.to_owned());
+        assert_eq!(parts(80), both("⠋ waiting ", "1.0 s  for the agent"));
+        assert_eq!(parts(20), both("⠋ waiting ", "1.0 s  fo…"));
+        assert_eq!(parts(5), both("⠋ wa…", ""));
+        assert_eq!(parts(0), both("…", ""));
+    }
 }

@@ -2,8 +2,9 @@
 
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
 use crate::support::said::{err, out};
+use nix::pty::{OpenptyResult, Winsize, openpty};
 use serde_json::{Value, json};
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::sync::Arc;
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
@@ -25,6 +26,10 @@ fn at(step_name: &str, steps: &[Value]) -> Value {
 
 /// Runs a handoff that passes through these views, a moment apart.
 fn play(views: Vec<Value>, args: &[&str]) -> Output {
+    play_with(views, |home| home.run(args))
+}
+
+fn play_with<T>(views: Vec<Value>, run: impl FnOnce(&FakeHome) -> T) -> T {
     let home = Arc::new(FakeHome::new());
     home.agent(KAI, Some("kai"), None, "idle");
     home.agent(NEXT, Some("other"), None, "blocked");
@@ -41,7 +46,24 @@ fn play(views: Vec<Value>, args: &[&str]) -> Output {
         Some((200, json!({"status": "initiated", "handoff_id": HANDOFF, "file_path": "/d.md"})))
     };
     let _sidecar = FakeSidecar::start(&home, Box::new(answer));
-    home.run(args)
+    run(&home)
+}
+
+/// Runs the command on a terminal of so many columns; gives all that it has written there.
+fn on_terminal(home: &FakeHome, columns: u16, args: &[&str]) -> String {
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let OpenptyResult { master, slave } = openpty(&size, None).expect("a terminal");
+    let end = || Stdio::from(slave.try_clone().expect("another end"));
+    let mut command = home.command(args);
+    let mut child = command.env("TERM", "xterm").stdout(end()).stderr(Stdio::null()).spawn().expect("the program runs");
+    drop((command, slave));
+    let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+    // When nobody has it open any more, there is nothing to read.
+    while let Ok(count @ 1..) = nix::unistd::read(&master, &mut piece) {
+        seen.extend_from_slice(&piece[..count]);
+    }
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    String::from_utf8_lossy(&seen).into_owned()
 }
 
 fn good() -> Vec<Value> {
@@ -71,6 +93,23 @@ fn each_step_is_shown_and_done_is_0() {
     ];
     assert_eq!(lines, expected);
     assert!(!text.contains('\u{1b}') && !text.contains('\r'));
+}
+
+#[test]
+fn the_line_that_is_redrawn_stays_in_one_row_of_a_narrow_terminal() {
+    for columns in [45, 12] {
+        let text =
+            play_with(good(), |home| on_terminal(home, columns, &["handoff", "kai", "--wait"]).replace("\x1b[K", ""));
+        // Each frame goes back to the beginning of its row.
+        let frames: Vec<&str> = text.split('\n').flat_map(|row| row.split('\r')).collect();
+        let mut drawn = 0;
+        for frame in frames.iter().filter(|frame| frame.contains("\x1b[2m")) {
+            let plain = frame.replace("\x1b[2m", "").replace("\x1b[0m", "");
+            assert!(plain.chars().count() < usize::from(columns), "{columns}: {plain:?}");
+            drawn += 1;
+        }
+        assert!(drawn > 0, "no line was redrawn: {text:?}");
+    }
 }
 
 #[test]
