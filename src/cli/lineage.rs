@@ -1,11 +1,13 @@
 //! `lineage`: who came before and after an agent, as a small tree.
 
 use super::CliSession;
+use super::client::Pulse;
 use super::error::CliError;
 use super::output::Tone;
 use super::remote::names::Named;
 use super::view::{ViewFile, said};
 use super::{names, past, remote, view};
+use crate::config::Home;
 use crate::contract::{AgentView, HandoffView};
 use crate::core::host::HostName;
 use crate::core::id::HandoffId;
@@ -27,6 +29,11 @@ pub struct AgentName {
 
 /// How many handoffs are searched for those that led to the agents.
 const MOST_HANDOFFS: usize = 1_000;
+
+/// How often the sidecar is asked for views; each time it may take 5 s.
+const MOST_ROUNDS: usize = 6;
+/// For how many it is asked at once: it reads no more.
+const MOST_ASKED: usize = 100;
 
 /// One agent of a lineage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,14 +57,50 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     session.require_views()?;
     let id = named?.id;
     let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
-    if !agents.iter().any(|agent| agent.agent_id == id) {
-        agents.extend(past::agent(&session.home, &id)?);
-    }
+    let asked = add_old(&session.home, &id, &mut agents)?;
     let members = members(&id, &agents);
     if members.iter().all(|member| member.view.is_none()) {
         return Err(names::not_found("agent", &args.agent));
     }
-    print(session, &id, &members)
+    print(session, &id, &members)?;
+    note_missing(session, &members, &asked);
+    Ok(())
+}
+
+/// Adds the agents of a lineage whose views were removed for their age, and returns the ids that were asked for. A view
+/// names its neighbours only, so the sidecar is asked several times, and each time for all that are missing.
+fn add_old(home: &Home, id: &str, agents: &mut Vec<ViewFile<AgentView>>) -> Result<BTreeSet<String>, CliError> {
+    let mut asked = BTreeSet::new();
+    for _ in 0..MOST_ROUNDS {
+        let missing = members(id, agents).into_iter().filter(|member| member.view.is_none()).map(|member| member.id);
+        let missing: Vec<String> = missing.filter(|id| !asked.contains(id)).take(MOST_ASKED).collect();
+        let found = past::agents(home, &missing)?;
+        asked.extend(missing);
+        if found.is_empty() {
+            break;
+        }
+        agents.extend(found);
+    }
+    Ok(asked)
+}
+
+/// Names the agents that are shown by their ids alone, and says why.
+fn note_missing(session: &CliSession, members: &[LineageMember], asked: &BTreeSet<String>) {
+    let missing: Vec<&str> =
+        members.iter().filter(|member| member.view.is_none()).map(|member| member.id.as_str()).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let runs = Pulse::new(&session.home).is_alive();
+    for id in missing {
+        let why = match (runs, asked.contains(id)) {
+            (false, _) => "its view was removed for its age, and no sidecar runs that could write it again",
+            (true, true) => "the sidecar does not know it",
+            (true, false) => "its view was removed for its age. Run the command again to see more of the chain",
+        };
+        let id = sanitise(id);
+        session.out.note(&format!("Agent {id} is shown by its id alone, and agents beyond it may be missing: {why}."));
+    }
 }
 
 /// The lineage of an agent on another host, as far as that host knows it.
@@ -255,6 +298,11 @@ fn previous(agent: &AgentView) -> Option<&str> {
     said(agent.previous_agent_id.as_deref())
 }
 
+/// The agent's successor.
+fn successor(agent: &AgentView) -> Option<&str> {
+    said(agent.successor_id.as_deref())
+}
+
 /// The first ancestor of an agent and everyone who came after it, in depth-first order.
 #[must_use]
 pub fn members(id: &str, agents: &[ViewFile<AgentView>]) -> Vec<LineageMember> {
@@ -262,7 +310,10 @@ pub fn members(id: &str, agents: &[ViewFile<AgentView>]) -> Vec<LineageMember> {
         agents.iter().filter_map(|agent| Some((said(agent.agent_id.as_str())?, agent))).collect();
     let mut ordered: Vec<(&str, &ViewFile<AgentView>)> = by_id.iter().map(|(id, agent)| (*id, *agent)).collect();
     ordered.sort_by_key(|(_, agent)| view::shown(agent.registered_at.as_deref()));
-    let links = Links::new(ordered.iter().map(|(id, agent)| (*id, previous(agent))));
+    // A successor without a view is known by its predecessor's alone; one with a view says itself whose it is.
+    let gone = ordered.iter().filter_map(|(id, agent)| Some((successor(agent)?, Some(*id))));
+    let gone = gone.filter(|(successor, _)| !by_id.contains_key(successor));
+    let links = Links::new(ordered.iter().map(|(id, agent)| (*id, previous(agent))).chain(gone));
     let member = |(id, depth): (&str, usize)| LineageMember {
         id: id.to_owned(),
         depth,
@@ -272,84 +323,5 @@ pub fn members(id: &str, agents: &[ViewFile<AgentView>]) -> Vec<LineageMember> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn agent(id: &str, previous: Option<&str>, at: u32) -> ViewFile<AgentView> {
-        let view = json!({"agent_id": id, "previous_agent_id": previous, "registered_at": format!("2026-01-01T00:00:{at:02}Z")});
-        ViewFile::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
-    }
-
-    fn tree(id: &str, agents: &[ViewFile<AgentView>]) -> Vec<(String, usize)> {
-        members(id, agents).into_iter().map(|member| (member.id, member.depth)).collect()
-    }
-
-    #[test]
-    fn a_lineage_is_the_same_from_each_of_its_members() {
-        let agents = [agent("c", Some("b"), 3), agent("a", None, 1), agent("b", Some("a"), 2), agent("x", None, 4)];
-        let expected = [("a".to_owned(), 0), ("b".to_owned(), 1), ("c".to_owned(), 2)];
-        for id in ["a", "b", "c"] {
-            assert_eq!(tree(id, &agents), expected, "{id}");
-        }
-    }
-
-    #[test]
-    fn several_successors_stand_in_the_order_in_which_they_came() {
-        let agents = [agent("a", None, 1), agent("z", Some("a"), 2), agent("b", Some("a"), 3)];
-        assert_eq!(tree("a", &agents), [("a".to_owned(), 0), ("z".to_owned(), 1), ("b".to_owned(), 1)]);
-    }
-
-    #[test]
-    fn the_handoff_by_which_an_agent_came_is_found_whenever_its_view_has_changed() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let write = |name: &str, successor: Option<&str>| {
-            let view = json!({"handoff_id": name, "successor_id": successor});
-            std::fs::write(dir.path().join(format!("{name}.json")), view.to_string()).expect("written");
-        };
-        let agents =
-            [agent("a", None, 1), agent("b", Some("a"), 2), agent("c", Some("b"), 3), agent("d", Some("c"), 4)];
-        // All views have changed long after the agents registered, in another order.
-        for (name, successor) in [("h3", Some("c")), ("h1", None), ("h2", Some("b")), ("h4", Some("nobody"))] {
-            write(name, successor);
-        }
-        let members = members("a", &agents);
-        let found = handoffs(dir.path(), &members).expect("readable");
-        let by: Vec<(&str, String)> = found.iter().map(|(id, handoff)| (*id, handoff.handoff_id.clone())).collect();
-        assert_eq!(by, [("b", "h2".to_owned()), ("c", "h3".to_owned())]);
-    }
-
-    #[test]
-    fn the_handoff_that_a_predecessor_names_is_believed_only_if_it_led_to_the_agent() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let id = |number: u128| uuid::Uuid::from_u128(number).to_string();
-        let write = |number: u128, successor: &str| {
-            let view = json!({"handoff_id": id(number), "successor_id": successor});
-            std::fs::write(dir.path().join(format!("{}.json", id(number))), view.to_string()).expect("written");
-        };
-        for (number, successor) in [(1, "b"), (2, "nobody"), (3, "c")] {
-            write(number, successor);
-        }
-        let recorded = |agent: ViewFile<AgentView>, handoff: &str| {
-            let mut view = agent.json();
-            view["recorded_in"] = json!(handoff);
-            ViewFile::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
-        };
-        let agents = [
-            recorded(agent("a", None, 1), &id(1)),
-            recorded(agent("b", Some("a"), 2), &id(2)),
-            recorded(agent("c", Some("b"), 3), "../3"),
-        ];
-        let members = members("a", &agents);
-        let found = handoffs(dir.path(), &members).expect("readable");
-        let by: Vec<(&str, String)> = found.iter().map(|(id, handoff)| (*id, handoff.handoff_id.clone())).collect();
-        assert_eq!(by, [("b", id(1)), ("c", id(3))]);
-    }
-
-    #[test]
-    fn a_circle_ends_and_a_missing_ancestor_is_still_named() {
-        let circle = [agent("a", Some("b"), 1), agent("b", Some("a"), 2)];
-        assert_eq!(tree("a", &circle).len(), 2);
-        let orphan = [agent("b", Some("gone"), 2)];
-        assert_eq!(tree("b", &orphan), [("gone".to_owned(), 0), ("b".to_owned(), 1)]);
-    }
-}
+#[path = "lineage_tests.rs"]
+mod tests;

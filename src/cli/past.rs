@@ -10,6 +10,7 @@ use crate::spool::wanted::WANTED_PREFIX;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long the sidecar may take: it looks for such files every five seconds.
@@ -32,27 +33,48 @@ pub fn agent(home: &Home, id: &str) -> Result<Option<ViewFile<AgentView>>, CliEr
     again(home, id, || view::agent(home, id))
 }
 
-/// If no sidecar can be asked, the present view is the answer.
+/// The views of these agents, written again if need be. The sidecar is asked for all of them at once. An agent that it
+/// does not know is left out.
+///
+/// # Errors
+/// When one can't be read.
+pub fn agents(home: &Home, ids: &[String]) -> Result<Vec<ViewFile<AgentView>>, CliError> {
+    write_again(home, ids.iter().map(String::as_str));
+    ids.iter().filter_map(|id| view::agent(home, id).transpose()).collect()
+}
+
 fn again<T>(home: &Home, id: &str, read: impl Fn() -> Result<Option<T>, CliError>) -> Result<Option<T>, CliError> {
     if let Some(found) = read()? {
         return Ok(Some(found));
     }
-    if !matches!(Pulse::new(home).check(), SidecarPresence::Alive { .. }) || id.parse::<uuid::Uuid>().is_err() {
-        return Ok(None);
+    write_again(home, [id].into_iter());
+    read()
+}
+
+/// Lets the sidecar write these views again, and waits until it has. If none can be asked, they stay as they are.
+fn write_again<'i>(home: &Home, ids: impl Iterator<Item = &'i str>) {
+    if !matches!(Pulse::new(home).check(), SidecarPresence::Alive { .. }) {
+        return;
     }
-    let marker = home.view().join(format!("{WANTED_PREFIX}{id}"));
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&marker) {
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        // A user who may only read the views gets the present one.
-        Err(_) => return Ok(None),
-    }
+    let markers: Vec<PathBuf> = ids.filter_map(|id| marker(home, id)).collect();
     let until = Instant::now() + WITHIN;
     // The sidecar writes the view before it removes the file; it removes the file even if there is no such view.
-    while marker.exists() && Instant::now() < until {
+    while markers.iter().any(|marker| marker.exists()) && Instant::now() < until {
         std::thread::sleep(EVERY);
     }
-    // Nobody has taken it: it must not wait for a sidecar of another day.
-    let _ = std::fs::remove_file(&marker);
-    read()
+    // What nobody has taken must not wait for a sidecar of another day.
+    for marker in markers {
+        let _ = std::fs::remove_file(marker);
+    }
+}
+
+/// Puts down the file by which a view is asked for; none if that can't be done, as by a user who may only read.
+fn marker(home: &Home, id: &str) -> Option<PathBuf> {
+    id.parse::<uuid::Uuid>().ok()?;
+    let marker = home.view().join(format!("{WANTED_PREFIX}{id}"));
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&marker) {
+        Ok(_) => Some(marker),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Some(marker),
+        Err(_) => None,
+    }
 }

@@ -12,6 +12,7 @@ mod cli_documents;
 mod cli_fleet;
 mod cli_help;
 mod cli_hooks;
+mod cli_lineage;
 mod cli_needs;
 mod cli_read;
 mod cli_remote;
