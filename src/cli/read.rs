@@ -104,7 +104,8 @@ fn agent(session: &CliSession, text: &str) -> Result<ViewFile<AgentView>, CliErr
             };
             past::agent(home, &handoff.agent_id)?.ok_or_else(no_agent)
         }
-        Err(error) if error.code == "no_handoff" => {
+        // Without a sidecar, an unknown name has the code `no_sidecar`.
+        Err(error) if matches!(error.code.as_str(), "no_handoff" | "no_sidecar") => {
             let id = names::agent(home, text).map_err(|_| error)?;
             past::agent(home, &id)?.ok_or_else(no_agent)
         }

@@ -66,6 +66,23 @@ fn the_end_of_a_conversation_is_printed_by_handoff_and_by_agent() {
 }
 
 #[test]
+fn an_agent_is_found_by_every_name_without_a_sidecar() {
+    let read = Read::new("claude", include_str!("../transcripts/claude/tools.jsonl"));
+    let agent = json!({"agent_id": AGENT, "profile": "claude", "persona_slug": "kai", "state": "idle", "pane": "%7",
+        "transcript_path": read.transcript});
+    read.home.write(&format!("view/agents/{AGENT}.json"), &agent);
+    read.home.beat(3_600);
+    let (_, text, _) = read.said(&["11111111", "--last", "2"]);
+    assert!(text.contains("[1] "), "{text}");
+    for name in [AGENT, "2222", "%7"] {
+        let (code, same, said) = read.said(&[name, "--last", "2"]);
+        assert_eq!((code, &same), (Some(0), &text), "{name}: {said}");
+    }
+    let (code, _, said) = read.said(&["ffff"]);
+    assert!(code == Some(69) && said.contains("Handoff not found: \"ffff\"") && said.contains("no_sidecar"), "{said}");
+}
+
+#[test]
 fn what_is_printed_holds_no_credential_and_drives_no_terminal() {
     let token = ["ghp_q7Zk2Vx9Lm4TcR8w", "Yb3NfJ6sHd5GpA1eUoXi"].concat();
     let line = |text: &str| json!({"type": "user", "message": {"content": text}}).to_string();
