@@ -59,7 +59,7 @@ struct Done {
 ///
 /// # Errors
 /// When there is no such profile, one of the home's profiles is wrong, or the agent CLI's configuration can't be
-/// changed. Nothing was changed then.
+/// changed. What was changed before that is printed; mostly that is nothing.
 pub fn command(session: &CliSession, command: &HooksCommand) -> Result<(), CliError> {
     match command {
         HooksCommand::Install(args) => change(session, args, Way::In),
@@ -89,26 +89,70 @@ fn change(session: &CliSession, args: &InstallArgs, way: Way) -> Result<(), CliE
     };
     let planned = planned.map_err(|error| explained(error, &profile))?;
     let more = profile.plan_files(&context, way).map_err(|error| explained(error, &profile))?;
-    // What is installed last is taken out first, so that a folder that was made for all of them is empty at the end.
-    let (hooks, files) = match way {
-        Way::In => (carry_out(planned, way, args.dry_run)?, carry_out_all(more, way, args.dry_run)?),
-        Way::Out => {
-            let files = carry_out_all(more, way, args.dry_run)?;
-            (carry_out(planned, way, args.dry_run)?, files)
+    let (done, failed) = carry_out_both(planned, more, way, args.dry_run);
+    match failed {
+        None => tell(session, args, &profile, way, &done),
+        Some(error) if done.is_nothing() => Err(error),
+        Some(error) => {
+            tell(session, args, &profile, way, &done)?;
+            let rest = "What is said above was done. Remove the cause, then run the command again: it does the rest.";
+            let hint = error.hint.as_ref().map_or_else(|| rest.to_owned(), |hint| format!("{hint}\n  {rest}"));
+            Err(error.hint(hint))
         }
+    }
+}
+
+/// What was done with the CLI's configuration, if anything was, and with the files that go in with the hooks.
+#[derive(Default)]
+struct AllDone {
+    hooks: Option<Done>,
+    files: Vec<Done>,
+}
+
+impl AllDone {
+    /// Whether no file was touched.
+    fn is_nothing(&self) -> bool {
+        self.hooks.iter().chain(&self.files).all(|done| !matches!(done.status, "installed" | "uninstalled"))
+    }
+}
+
+/// Carries out the changes, as far as the first that fails. What is installed last is taken out first, so that a folder
+/// that was made for all of them is empty at the end.
+fn carry_out_both(planned: Change, more: Vec<PlannedFile>, way: Way, dry: bool) -> (AllDone, Option<CliError>) {
+    let mut done = AllDone::default();
+    let mut hooks = Some(planned);
+    let carried = || -> Result<(), CliError> {
+        if way == Way::In {
+            done.hooks = hooks.take().map(|planned| carry_out(planned, way, dry)).transpose()?;
+        }
+        for file in more {
+            done.files.push(carry_out_file(file, way, dry)?);
+        }
+        if let Some(planned) = hooks.take() {
+            done.hooks = Some(carry_out(planned, way, dry)?);
+        }
+        Ok(())
     };
+    let failed = carried().err();
+    (done, failed)
+}
+
+/// Prints what was done.
+fn tell(session: &CliSession, args: &InstallArgs, profile: &Profile, way: Way, done: &AllDone) -> Result<(), CliError> {
     let note =
         (way == Way::In).then(|| profile.file.install.as_ref().and_then(|install| install.note.clone())).flatten();
     if session.out.is_json() {
-        let mut answer = hooks.json();
+        let mut answer = done.hooks.as_ref().map_or_else(|| json!({}), Done::json);
         answer["profile"] = args.profile.clone().into();
         answer["note"] = note.into();
-        answer["files"] = files.iter().map(Done::json).collect();
+        answer["files"] = done.files.iter().map(Done::json).collect();
         return session.out.document(&answer);
     }
     let title = sanitise(&profile.file.title);
-    hooks.tell(session, &sentence(hooks.status, &title, &hooks.file, hooks.is_removed))?;
-    for file in &files {
+    if let Some(hooks) = &done.hooks {
+        hooks.tell(session, &sentence(hooks.status, &title, &hooks.file, hooks.is_removed))?;
+    }
+    for file in &done.files {
         file.tell(session, &file_sentence(file.status, &title, &file.file))?;
     }
     if let Some(note) = note.filter(|_| !args.dry_run) {
@@ -129,20 +173,12 @@ fn carry_out(planned: Change, way: Way, dry: bool) -> Result<Done, CliError> {
     Ok(Done { status: status(way, nothing, dry), file, target, copy, diff, is_removed })
 }
 
-fn carry_out_all(planned: Vec<PlannedFile>, way: Way, dry: bool) -> Result<Vec<Done>, CliError> {
-    let own = |path: PathBuf| Done {
-        status: "not_ours",
-        file: sanitise(&path.display().to_string()),
-        target: None,
-        copy: None,
-        diff: dry.then(String::new),
-        is_removed: false,
-    };
-    let one = |file: PlannedFile| match file.change {
-        Some(change) => carry_out(change, way, dry),
-        None => Ok(own(file.path)),
-    };
-    planned.into_iter().map(one).collect()
+fn carry_out_file(planned: PlannedFile, way: Way, dry: bool) -> Result<Done, CliError> {
+    if let Some(change) = planned.change {
+        return carry_out(change, way, dry);
+    }
+    let file = sanitise(&planned.path.display().to_string());
+    Ok(Done { status: "not_ours", file, target: None, copy: None, diff: dry.then(String::new), is_removed: false })
 }
 
 impl Done {

@@ -47,17 +47,18 @@ pub(super) fn register(session: &CliSession, args: &RegisterArgs) -> Result<(), 
     let answer: ViewFile<AgentReply> = session.ask("agent_register", fields, ANSWER_SOON)?;
     let id = shown(answer.agent_id.as_deref());
     session.report(&answer.json(), &format!("agent {id} in pane {}", sanitise(&pane)))?;
-    note_of_another_program(session, &id)?;
+    // The agent is registered. If a file that only a note needs is wrong, there is no note.
+    note_of_another_program(session, &id);
     if let Some(slug) = &args.persona {
-        note_of_others(session, slug)?;
+        note_of_others(session, slug);
     }
     Ok(())
 }
 
 /// A profile that was named, or comes from the persona, may be another than that of the program in the pane.
-fn note_of_another_program(session: &CliSession, agent_id: &str) -> Result<(), CliError> {
-    let Some(seen) = view::agent(&session.home, agent_id)? else { return Ok(()) };
-    let profiles = Profiles::load(Some(&session.home.profiles()))?;
+fn note_of_another_program(session: &CliSession, agent_id: &str) {
+    let Ok(Some(seen)) = view::agent(&session.home, agent_id) else { return };
+    let Ok(profiles) = Profiles::load(Some(&session.home.profiles())) else { return };
     let profile = profiles.get(&seen.profile).filter(|profile| profile.file.detect.is_some());
     let arguments = seen.pid.and_then(|pid| process::arguments(pid).ok().flatten());
     if let Some((profile, arguments)) = profile.zip(arguments)
@@ -68,12 +69,11 @@ fn note_of_another_program(session: &CliSession, agent_id: &str) -> Result<(), C
             "The program in pane {pane} does not look like the agent of profile {name}; it is registered all the same."
         ));
     }
-    Ok(())
 }
 
 /// A persona names its one living agent: with another one it names none any more.
-fn note_of_others(session: &CliSession, slug: &str) -> Result<(), CliError> {
-    let agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
+fn note_of_others(session: &CliSession, slug: &str) {
+    let agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views()).unwrap_or_default();
     let has_it = |agent: &&ViewFile<AgentView>| {
         agent.is_living() && agent.pane.is_some() && agent.persona_slug.as_deref() == Some(slug)
     };
@@ -84,5 +84,4 @@ fn note_of_others(session: &CliSession, slug: &str) -> Result<(), CliError> {
             .out
             .note(&format!("{count} agents have the persona {slug} now: name them by their ids, or end all but one."));
     }
-    Ok(())
 }

@@ -248,6 +248,20 @@ fn a_persona_needs_no_sidecar() {
 }
 
 #[test]
+fn an_agent_that_was_registered_is_no_failure_because_of_a_note() {
+    let home = Arc::new(FakeHome::new());
+    home.agent(KAI, Some("zed"), None, "idle");
+    let profiles = home.path().join("data/profiles");
+    std::fs::create_dir_all(&profiles).expect("a folder");
+    std::fs::write(profiles.join("bad.toml"), "title = 7").expect("a file");
+    let answer = |_: &FakeHome, _: &Value| Some((200, json!({"status": "registered", "agent_id": KAI})));
+    let _sidecar = FakeSidecar::start(&home, Box::new(answer));
+    let output = home.run(&["agent", "register", "%1", "--persona", "zed", "--profile", "demo"]);
+    assert_eq!((code(&output), err(&output).as_str()), (0, ""));
+    assert_eq!(out(&output), format!("agent {KAI} in pane %1\n"));
+}
+
+#[test]
 fn colour_is_for_terminals_and_for_those_who_force_it() {
     let home = FakeHome::new();
     home.agent(KAI, Some("kai"), None, "idle");

@@ -124,6 +124,32 @@ fn the_command_goes_in_with_the_hooks_and_out_again() {
 }
 
 #[test]
+fn what_was_done_before_a_failure_is_told() {
+    let user = User::new(OWN);
+    let skills = user.folder.path().join(".codex/skills");
+    fs::create_dir_all(&skills).expect("a folder");
+    // Nobody can make a file there: a link that leads into nothing that can be made.
+    std::os::unix::fs::symlink("/proc/none", skills.join("handoff")).expect("a link");
+    let install = |more: &[&str]| user.run(&[&["hooks", "install", "codex"], more].concat());
+    let output = install(&[]);
+    assert_ne!(code(&output), 0);
+    assert!(out(&output).contains("the hooks were added to"), "{}{}", out(&output), err(&output));
+    let said = err(&output);
+    assert!(said.contains("SKILL.md") && said.contains("What is said above was done"), "{said}");
+    let hooks = user.folder.path().join(".codex/hooks.json");
+    assert!(fs::read_to_string(&hooks).expect("installed").contains("hook codex"));
+    // A second time nothing is done, so there is only the error.
+    assert!(out(&install(&[])).is_empty());
+    fs::remove_file(&hooks).expect("removed");
+    let output = install(&["--json"]);
+    let done: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&done["status"], &done["files"]), (&json!("installed"), &json!([])));
+    fs::remove_file(skills.join("handoff")).expect("removed");
+    let rest = user.json(&["hooks", "install", "codex"]);
+    assert_eq!((&rest["status"], &rest["files"][0]["status"]), (&json!("already_installed"), &json!("installed")));
+}
+
+#[test]
 fn the_command_of_gemini_runs_nothing_before_its_turn() {
     let user = User::new(OWN);
     user.json(&["hooks", "install", "gemini"]);
