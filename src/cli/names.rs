@@ -120,28 +120,31 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The agent in whose pane the command runs: the agent in the environment, unless it has ended (a new session in the
-/// same process keeps the old environment), else the living agent of this pane.
+/// The agent in whose pane the command runs: the agent in the environment if it is known to live, else the living agent
+/// of this pane. A new session in the same process keeps the environment of the agent before it, whose view is removed
+/// some days after its end.
 ///
 /// # Errors
 /// A usage error if the command runs in no agent's pane.
 pub fn own_id(home: &Home) -> Result<String, CliError> {
     let named = variable(OWN_ID).filter(|id| id.parse::<crate::core::id::AgentId>().is_ok());
-    let all = known(home)?;
-    let has_ended = |id: &String| all.iter().any(|agent| !agent.living && agent.id.eq_ignore_ascii_case(id));
-    if let Some(id) = named.clone().filter(|id| !has_ended(id)) {
-        return Ok(id.to_ascii_lowercase());
-    }
-    let pane = variable("TMUX_PANE").filter(|pane| is_pane(pane) && check_server(home).is_ok());
-    let here = pane.as_ref().and_then(|pane| in_pane(pane, &all)).or(named);
-    here.ok_or_else(|| {
-        let reason = match &pane {
+    let here = || variable("TMUX_PANE").filter(|pane| is_pane(pane) && check_server(home).is_ok());
+    own_of(named, &known(home)?, here).ok_or_else(|| {
+        let reason = match here() {
             Some(pane) => format!("tasuki knows no agent in this pane ({pane})"),
             None => format!("this is not an agent's pane ({OWN_ID} is not set)"),
         };
         CliError::usage(format!("You named no agent, and {reason}."))
             .hint("Name an agent by id, a unique prefix of it, persona or pane. `tasuki agents` lists the agents.")
     })
+}
+
+/// The agent that the environment names, or the one in the pane. If neither is known to live, the environment's id: the
+/// sidecar knows what became of that agent.
+fn own_of(named: Option<String>, known: &[NamedAgent], pane: impl FnOnce() -> Option<String>) -> Option<String> {
+    let lives = |id: &String| known.iter().any(|agent| agent.living && agent.id.eq_ignore_ascii_case(id));
+    let named = named.map(|id| id.to_ascii_lowercase());
+    named.clone().filter(lives).or_else(|| in_pane(&pane()?, known)).or(named)
 }
 
 /// Finds an agent among the known ones. A persona with one living agent wins over prefixes of ids, because short names
