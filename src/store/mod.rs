@@ -36,6 +36,7 @@ use checking::IntegrityCheck;
 pub use error::Error;
 pub use handle::Store;
 pub use load::{Loaded, PastIds};
+use rows::Clocks;
 pub use rows::{Batch, Checkpoint, NamedInErrors, SeenEvent};
 pub use tables::SCHEMA;
 
@@ -229,18 +230,18 @@ impl Store {
 
     /// Forgets the requests that were answered more than 30 days ago, and all event files that were decided, except the
     /// last 20,000. Each call handles a bounded number of rows, and returns how many: if `PURGE_BATCH` or more, there
-    /// may be more. Ages are computed with [`BelievedClock`], so a wall clock that jumps ahead and back removes
-    /// nothing.
+    /// may be more. Ages are computed by the boot clock, and across boots with [`BelievedClock`]: a wall clock that is
+    /// wrong for a while removes nothing.
     ///
     /// # Errors
     /// What the disk refused.
     pub fn purge(&mut self, now: &Now) -> Result<usize, Error> {
-        let before_ms = self.clock.wall_ms(now).map_or(i64::MIN, |wall_ms| wall_ms.saturating_sub(REMEMBER_MS));
+        let clocks = Clocks { now: *now, believed_ms: self.clock.wall_ms(now) };
         let seen_below = self.next_seen.saturating_sub(EVENTS_REMEMBERED);
-        if !self.has_purgeable(before_ms, seen_below)? {
+        if !self.has_purgeable(&clocks, seen_below)? {
             return Ok(0);
         }
-        self.write(|write| tables::purge(write, before_ms, seen_below, PURGE_BATCH))
+        self.write(|write| tables::purge(write, &clocks, seen_below, PURGE_BATCH))
     }
 
     /// Compresses rows of the history if enough of them are not compressed yet. Each call takes a bounded number of
@@ -253,11 +254,11 @@ impl Store {
         if is_due { self.write(history::pack) } else { Ok(0) }
     }
 
-    /// Whether [`Store::purge`] would remove anything. Asked first, so that an idle sidecar never commits.
-    fn has_purgeable(&self, before_ms: i64, seen_below: u64) -> Result<bool, Error> {
+    /// Whether [`Store::purge`] would change anything. Asked first, so that an idle sidecar never commits.
+    fn has_purgeable(&self, clocks: &Clocks, seen_below: u64) -> Result<bool, Error> {
         let read = self.read()?;
         let failed = |error: redb::Error| self.failed("read", error);
-        tables::has_purgeable(&read, before_ms, seen_below).map_err(failed)
+        tables::has_purgeable(&read, clocks, seen_below).map_err(failed)
     }
 }
 

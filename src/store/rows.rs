@@ -17,6 +17,12 @@ pub(crate) struct LedgerRow {
     pub(crate) sha256: String,
     /// When it was answered, or accepted if it has no answer yet, in milliseconds since 1970.
     pub(crate) at_ms: i64,
+    /// The same by the boot clock: the boot, and milliseconds since then; none in a row of an earlier version.
+    #[serde(default)]
+    pub(crate) boot: Option<(u64, u64)>,
+    /// When `at_ms` was first seen to lie in the future, for the wall clock was wrong when it was noted.
+    #[serde(default)]
+    pub(crate) seen_ahead: Option<Now>,
     /// The answer, as the result file holds it; none while the request is open.
     pub(crate) result: Option<Value>,
 }
@@ -26,6 +32,43 @@ pub(crate) struct LedgerRow {
 pub struct NamedInErrors {
     pub agents: BTreeSet<AgentId>,
     pub handoffs: BTreeSet<HandoffId>,
+}
+
+/// The clocks by which the ages of the ledger's rows are computed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clocks {
+    pub(crate) now: Now,
+    /// What [`crate::core::time::BelievedClock`] says.
+    pub(crate) believed_ms: Option<i64>,
+}
+
+/// Whether a request has been remembered for long enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    Young,
+    Old,
+    /// The row's date lies in the future. That is to be noted in the row: from then on its age counts.
+    Ahead,
+}
+
+impl LedgerRow {
+    /// Within one boot the boot clock says how old the row is, whatever the wall clock said then or says now.
+    pub(crate) fn age(&self, clocks: &Clocks) -> Age {
+        let Clocks { now, believed_ms } = clocks;
+        let is_since = |boot: u64, since: u64| {
+            let ms = now.boot_ms.saturating_sub(since);
+            (boot == now.boot).then_some(i64::try_from(ms).unwrap_or(i64::MAX) >= super::REMEMBER_MS)
+        };
+        let is_before = |at_ms: i64| believed_ms.is_some_and(|ms| at_ms < ms.saturating_sub(super::REMEMBER_MS));
+        let is_old = match (self.boot.and_then(|(boot, since)| is_since(boot, since)), self.seen_ahead) {
+            (Some(is_old), _) => is_old,
+            (None, _) if self.at_ms <= now.wall_ms => is_before(self.at_ms),
+            (None, None) if believed_ms.is_some() => return Age::Ahead,
+            (None, None) => false,
+            (None, Some(seen)) => is_since(seen.boot, seen.boot_ms).unwrap_or_else(|| is_before(seen.wall_ms)),
+        };
+        if is_old { Age::Old } else { Age::Young }
+    }
 }
 
 /// A failure, and whether its error file is known to be on the disk.

@@ -2,7 +2,7 @@
 
 use super::case_twins;
 use super::history::{self, HistoryKind, HistoryTables};
-use super::rows::{Batch, Checkpoint, LedgerRow, SeenEvent, StoredError, outbox_key};
+use super::rows::{Age, Batch, Checkpoint, Clocks, LedgerRow, SeenEvent, StoredError, outbox_key};
 use crate::core::decision::Decision;
 use crate::core::id::RequestId;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
@@ -223,6 +223,8 @@ fn put_requests(write: &WriteTransaction, batch: &Batch<'_>, mut next: u64) -> R
             kind: Some(request.kind.clone()),
             sha256: request.sha256.clone(),
             at_ms: batch.now.wall_ms,
+            boot: Some((batch.now.boot, batch.now.boot_ms)),
+            seen_ahead: None,
             result: None,
         };
         ledger.insert(id.as_str(), json(&row).as_slice())?;
@@ -236,6 +238,8 @@ fn put_requests(write: &WriteTransaction, batch: &Batch<'_>, mut next: u64) -> R
             kind: answer.kind.clone(),
             sha256: answer.request_sha256.clone(),
             at_ms: batch.now.wall_ms,
+            boot: Some((batch.now.boot, batch.now.boot_ms)),
+            seen_ahead: None,
             result: Some(answer.to_json(&batch.now)),
         };
         ledger.insert(answer.request_id.as_str(), json(&row).as_slice())?;
@@ -292,11 +296,11 @@ pub(crate) fn put_checkpoint(write: &WriteTransaction, checkpoint: &Checkpoint) 
     Ok(())
 }
 
-/// Whether [`purge`] would remove anything. The first number of `LEDGER_ORDER` has the oldest row of the ledger, so
+/// Whether [`purge`] would change anything. The first number of `LEDGER_ORDER` has the oldest row of the ledger, so
 /// only that row is read.
 pub(crate) fn has_purgeable(
     read: &redb::ReadTransaction,
-    before_ms: i64,
+    clocks: &Clocks,
     seen_below: u64,
 ) -> Result<bool, redb::Error> {
     let seen = read.open_table(SEEN_ORDER)?;
@@ -306,18 +310,18 @@ pub(crate) fn has_purgeable(
     let (order, ledger) = (read.open_table(LEDGER_ORDER)?, read.open_table(LEDGER)?);
     let Some((_, id)) = order.first()? else { return Ok(false) };
     let row: Option<LedgerRow> = ledger.get(id.value())?.and_then(|value| serde_json::from_slice(value.value()).ok());
-    Ok(row.is_none_or(|row| row.at_ms < before_ms))
+    Ok(row.is_none_or(|row| row.age(clocks) != Age::Young))
 }
 
-/// Removes at most `most` requests that were answered before `before_ms` (milliseconds since 1970), and at most `most`
-/// seen events whose number is below `seen_below`. Returns how many requests and events it has handled.
+/// Removes at most `most` requests that are old enough, and at most `most` seen events whose number is below
+/// `seen_below`. Returns how many requests and events it has handled.
 pub(crate) fn purge(
     write: &WriteTransaction,
-    before_ms: i64,
+    clocks: &Clocks,
     seen_below: u64,
     most: usize,
 ) -> Result<usize, redb::Error> {
-    let purged = purge_ledger(write, before_ms, most)?;
+    let purged = purge_ledger(write, clocks, most)?;
     let (mut seen, mut order) = (write.open_table(SEEN)?, write.open_table(SEEN_ORDER)?);
     let old: Vec<(u64, String)> = order
         .range(..seen_below)?
@@ -331,20 +335,26 @@ pub(crate) fn purge(
     Ok(purged + old.len())
 }
 
-fn purge_ledger(write: &WriteTransaction, before_ms: i64, most: usize) -> Result<usize, redb::Error> {
+fn purge_ledger(write: &WriteTransaction, clocks: &Clocks, most: usize) -> Result<usize, redb::Error> {
     let (mut ledger, mut order) = (write.open_table(LEDGER)?, write.open_table(LEDGER_ORDER)?);
-    let mut old = Vec::new();
+    let (mut old, mut ahead) = (Vec::new(), Vec::new());
     for entry in order.iter()?.take(most) {
         let (key, id) = entry?;
         let row: Option<LedgerRow> =
             ledger.get(id.value())?.and_then(|value| serde_json::from_slice(value.value()).ok());
-        match row {
-            Some(row) if row.at_ms >= before_ms => break,
-            Some(row) if row.result.is_some() => old.push((key.value(), Some(id.value().to_owned()))),
+        match row.map(|row| (row.age(clocks), row)) {
+            Some((Age::Young, _)) => break,
+            Some((Age::Ahead, row)) => {
+                ahead.push((id.value().to_owned(), LedgerRow { seen_ahead: Some(clocks.now), ..row }));
+            }
+            Some((Age::Old, row)) if row.result.is_some() => old.push((key.value(), Some(id.value().to_owned()))),
             // The request is still open, or its row can't be understood. The row stays, because without it the request
             // could be carried out a second time. Only its number is removed; an answer gets a new number.
             _ => old.push((key.value(), None)),
         }
+    }
+    for (id, row) in &ahead {
+        ledger.insert(id.as_str(), json(row).as_slice())?;
     }
     let mut cases = write.open_table(LEDGER_CASES)?;
     for (key, id) in &old {
@@ -354,5 +364,5 @@ fn purge_ledger(write: &WriteTransaction, before_ms: i64, most: usize) -> Result
             case_twins::forget(&mut cases, id)?;
         }
     }
-    Ok(old.len())
+    Ok(old.len() + ahead.len())
 }

@@ -167,13 +167,61 @@ fn a_wall_clock_that_jumps_ahead_and_back_forgets_no_request() {
     assert!(store.ledger_entry(&id).expect("a look").is_some());
 }
 
+/// A sidecar that starts now looks twice, so far apart that the wall clock is believed. Returns how many rows the second
+/// look has handled.
+fn purged(dir: &Path, now: Now) -> usize {
+    let mut store = Store::open(dir).expect("the store");
+    store.purge(&now).expect("a look");
+    let later = Now { wall_ms: now.wall_ms + 11 * 60_000, boot_ms: now.boot_ms + 11 * 60_000, ..now };
+    store.purge(&later).expect("a look")
+}
+
+fn is_known(dir: &Path, id: &RequestId) -> bool {
+    Store::open(dir).expect("the store").ledger_entry(id).expect("a look").is_some()
+}
+
+#[test]
+fn a_wall_clock_that_was_behind_forgets_no_request() {
+    let (dir, _) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let right = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
+    let id = answered(&mut store, Now { wall_ms: right.wall_ms - 60 * DAY_MS, ..right });
+    drop(store);
+    assert_eq!(purged(dir.path(), Now { boot_ms: 60_000, ..right }), 0, "it was answered a minute ago");
+    assert!(is_known(dir.path(), &id));
+    let after = |days: i64| Now {
+        wall_ms: right.wall_ms + days * DAY_MS,
+        boot_ms: u64::try_from(days * DAY_MS).expect("later"),
+        ..right
+    };
+    assert_eq!(purged(dir.path(), after(29)), 0);
+    assert_eq!(purged(dir.path(), after(30)), 1, "by now it is too old");
+}
+
+#[test]
+fn an_answer_that_is_dated_in_the_future_does_not_keep_the_rest_for_ever() {
+    let (dir, _) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let right = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
+    let wrong = answered_as("wrong", &mut store, Now { wall_ms: right.wall_ms + 3_650 * DAY_MS, ..right });
+    answered_as("honest", &mut store, right);
+    drop(store);
+    let of = |boot: u64, days: i64| Now { wall_ms: right.wall_ms + days * DAY_MS, boot, boot_ms: 1_000 };
+    assert_eq!(purged(dir.path(), of(8, 1)), 1, "it is noted when its date was seen to be wrong");
+    assert!(is_known(dir.path(), &wrong), "as if it had been answered then");
+    assert_eq!(purged(dir.path(), of(9, 30)), 0);
+    assert!(is_known(dir.path(), &wrong));
+    assert_eq!(purged(dir.path(), of(10, 32)), 2);
+    assert!(!is_known(dir.path(), &wrong));
+}
+
 #[test]
 fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
     let (dir, _) = folder();
     let mut store = Store::open(dir.path()).expect("a new store");
     let now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
     let id = answered(&mut store, now);
-    let at = |boot_ms: u64| Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot_ms, ..now };
+    let at = |boot_ms: u64| Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot: 8, boot_ms };
     assert_eq!(store.purge(&at(2_000)).expect("a look"), 0);
     assert_eq!(store.purge(&at(2_000 + 9 * 60_000)).expect("a look"), 0, "an early look does not start the time again");
     assert_eq!(store.purge(&at(2_000 + 10 * 60_000)).expect("a look"), 1);
@@ -203,7 +251,7 @@ fn ids_that_differ_by_case_alone_are_known_until_the_request_is_forgotten() {
     });
     let mut store = Store::open(dir.path()).expect("an upgrade");
     assert_eq!((judged(&store, &twins), judged(&store, &others)), (vec![true; 3], vec![false; 4]));
-    let at = |boot_ms: u64| Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot_ms, ..now };
+    let at = |boot_ms: u64| Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot: 8, boot_ms };
     store.purge(&at(2_000)).expect("a look");
     assert_eq!(store.purge(&at(2_000 + 10 * 60_000)).expect("a look"), 2);
     assert_eq!(judged(&store, &twins), vec![false; 3]);
