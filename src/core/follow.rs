@@ -28,7 +28,9 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         Fact::Verdict { agent_id, purpose: Purpose::Work(item), verdict, result } => {
             notices::verdict(tx, agent_id, *item, verdict, result);
         }
-        Fact::OurTurnEnded { agent_id, purpose: Purpose::Work(item), .. } => notices::turn_over(tx, agent_id, *item),
+        Fact::OurTurnEnded { agent_id, purpose: Purpose::Work(item), event } => {
+            notices::turn_over(tx, agent_id, *item, event.as_deref());
+        }
         Fact::Verdict { agent_id, purpose: Purpose::Priming(None), result, .. } => {
             priming::verdict_outside_handoff(tx, agent_id, result);
         }

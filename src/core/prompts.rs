@@ -137,6 +137,8 @@ pub struct WorkNotice<'a> {
     pub needs: &'a [String],
     /// Types of the children that its completion may make.
     pub creates: &'a [String],
+    /// Why the agent's completion of it was undone; none if nobody has claimed it.
+    pub undone: Option<&'a str>,
 }
 
 impl Prompts {
@@ -196,6 +198,7 @@ impl Prompts {
             description: Some("d"),
             needs: &tasks,
             creates: &tasks,
+            undone: Some("r"),
         };
         self.render("work", work_context(&work))?;
         self.render("changed", context! { sha256 => "0" })?;
@@ -375,6 +378,7 @@ fn work_context(values: &WorkNotice<'_>) -> minijinja::Value {
         description => values.description,
         needs => values.needs.to_vec(),
         creates => values.creates.to_vec(),
+        undone => values.undone,
     }
 }
 

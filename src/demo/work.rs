@@ -101,6 +101,7 @@ mod tests {
             description: Some("In full."),
             needs: &["stories".to_owned()],
             creates: &creates,
+            undone: None,
         });
         let work =
             notice(&format!("A work item waits for you.\n{text}\n(tasuki delivery 5f2a9c81d0e3.)")).expect("a notice");

@@ -129,8 +129,11 @@ pub(crate) fn release(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkReleaseR
     match find(tx, &asked.item_id).cloned().and_then(|item| release_check(tx, &item, asked).map(|who| (item, who))) {
         Err(refused) => tx.refuse(request, refused),
         Ok((item, who)) => {
+            let id = item.item_id;
             give_back(tx, item, who, asked.reason.clone());
-            tx.answer(request, stands(&asked.item_id, Status::Ready));
+            // By rule the parent's completion may have been undone, and the item withdrawn with it.
+            let status = tx.item(&id).map_or(Status::Ready, |item| item.status);
+            tx.answer(request, stands(&asked.item_id, status));
         }
     }
 }
@@ -152,11 +155,20 @@ fn release_check(tx: &Tx<'_>, item: &Item, asked: &WorkReleaseRequest) -> Result
     }
 }
 
+/// Makes an item ready again, and does what follows from that.
+fn give_back(tx: &mut Tx<'_>, item: Item, who: Who, reason: Option<String>) {
+    let (id, parent) = (item.item_id, item.parent_id);
+    make_ready(tx, item, who, reason);
+    watch::child_given_back(tx, parent, who);
+    notices::to_people(tx, &[id]);
+}
+
 /// Makes an item ready again. An agent that gives it back is not notified of it again.
-pub(crate) fn give_back(tx: &mut Tx<'_>, mut item: Item, who: Who, reason: Option<String>) {
+pub(super) fn make_ready(tx: &mut Tx<'_>, mut item: Item, who: Who, reason: Option<String>) {
     let refuser = who.agent().filter(|_| item.claimed_by == Some(who));
-    let (id, parent, was_claimed) = (item.item_id, item.parent_id, item.status == Status::Claimed);
     item.held_by = None;
+    item.offered_to = None;
+    item.notified.clear();
     item.enter(&tx.now, Status::Ready, None, Note::new(Action::Released, who, reason));
     item.notified.extend(refuser.map(|agent_id| NotifiedAgent {
         agent_id,
@@ -165,10 +177,6 @@ pub(crate) fn give_back(tx: &mut Tx<'_>, mut item: Item, who: Who, reason: Optio
         tries: 0,
     }));
     put(tx, item);
-    notices::to_people(tx, &[id]);
-    if was_claimed {
-        watch::child_given_back(tx, parent, who);
-    }
 }
 
 /// `work_escalate`.

@@ -1,28 +1,38 @@
 //! Decides which items an agent or the operator is notified of. An idle agent that has the role and no item is notified
 //! of one item, the oldest of the most important ones. If it does not claim the item within that turn, the next agent
-//! is notified. A person is notified if the rule names only `human`, and if no agent could process the item.
+//! is notified. An agent whose completion was undone is notified that it has the item again. A person is notified if
+//! the rule names only `human`, and if no agent could process the item.
 
 use super::items::plays;
 use crate::contract::NoticeCode;
 use crate::core::agent::typing::{self, Text};
 use crate::core::fact::DeliveryResult;
+use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::{AgentId, ItemId};
 use crate::core::notice::OperatorNotice;
-use crate::core::pane::DeliveryVerdict;
+use crate::core::pane::{DeliveryVerdict, Refusal};
 use crate::core::prompts::WorkNotice;
-use crate::core::rows::agent::{Agent, Purpose};
-use crate::core::rows::item::{Item, NotifiedAgent, Status, Who};
+use crate::core::rows::agent::{Agent, LookCause, Purpose};
+use crate::core::rows::item::{Action, Item, NotifiedAgent, Status, Who};
 use crate::core::text::{normalise, quotable};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Notices in a row that an agent may leave without claiming anything: after that it is left alone until it claims.
 const MOST_UNANSWERED: u32 = 8;
-/// How often one agent's notice of one item is tried while nothing could be typed.
+/// How often one agent's notice of one item is tried if nothing can be typed to the agent any more.
 const MOST_TRIES: u8 = 5;
-/// The pause after a notice that could not be typed, in milliseconds.
+/// The pause after a notice that could not be typed, or whose turn failed, in milliseconds.
 const PAUSE_MS: u64 = 60_000;
+/// So many such notices in a row have that pause after them; those that follow have the long one.
+const MOST_SOON: u32 = 5;
+/// The long pause, in milliseconds.
+const LONG_PAUSE_MS: u64 = 600_000;
+/// How long after the known end of a limit an agent is told of items, in milliseconds: after the text that tells it to
+/// continue.
+const AFTER_LIMIT_MS: u64 = 180_000;
 /// Most agents that are notified of one item before an agent claims it.
 const MOST_TOLD: usize = 32;
 /// Most characters of a description that a notice shows.
@@ -32,10 +42,15 @@ const MOST_NAMED: usize = 10;
 
 /// Tells an agent of the next item, if it is free for it.
 pub(crate) fn drain_queue(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let item = tx.agent(agent_id).filter(|agent| is_free_for_work(tx, agent)).and_then(|agent| next_for(tx, agent));
-    let Some(item) = item else { return };
-    let id = item.item_id;
-    let text = Text { first_line: "A work item waits for you.".to_owned(), body: body(tx, item), allow_busy: false };
+    let Some(agent) = tx.agent(agent_id).filter(|agent| is_free_for_work(tx, agent)) else { return };
+    let Some(id) = next_for(tx, agent).map(|item| item.item_id) else { return };
+    if agent.limits.limited.is_some() && !limit_has_ended(tx, agent_id) {
+        return;
+    }
+    let Some(item) = tx.item(&id) else { return };
+    let first_line =
+        if is_undone(item) { "Your completion of a work item was undone." } else { "A work item waits for you." };
+    let text = Text { first_line: first_line.to_owned(), body: body(tx, item), allow_busy: false };
     if let Some(item) = tx.item_mut(&id) {
         item.offered_to = Some(*agent_id);
     }
@@ -49,7 +64,9 @@ pub(crate) fn is_news(tx: &Tx<'_>) -> bool {
     let owner_before = |item: &Item| tx.state.items.get(&item.item_id).and_then(|before| before.claimed_by);
     let frees = |item: &Item| item.claimed_by.is_none() && owner_before(item).is_some();
     let answers = matches!(tx.out.server, Some(Some(_)));
-    let is_news = tx.out.items.values().any(|item| waits(item) || frees(item));
+    let is_told = |item: &Item| item.offered_to.is_some() || !item.notified.is_empty();
+    let comes_back = |item: &Item| is_undone(item) && !is_told(item);
+    let is_news = tx.out.items.values().any(|item| waits(item) || frees(item) || comes_back(item));
     is_news || answers || tx.out.rules.is_some() || tx.out.roles.is_some()
 }
 
@@ -59,13 +76,37 @@ fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
         && agent.handoff_id.is_none()
         && agent.queue.is_empty()
         && agent.notices.not_before.is_none()
-        && agent.notices.unanswered < MOST_UNANSWERED
-        && tx.state.server.is_some()
-        && tx.items_claimed_by(&agent.agent_id).is_empty()
+        && (agent.limits.looking.is_none() || agent.limits.cause == LookCause::Sign)
+        && tx.out.server.unwrap_or(tx.state.server).is_some()
+}
+
+/// Whether the limit of a free agent's CLI has ended, by the time that the CLI has named. If not, tasuki looks again
+/// later; if no time is known, only a turn that ends well shows it.
+fn limit_has_ended(tx: &mut Tx<'_>, agent_id: &AgentId) -> bool {
+    let now = tx.now;
+    let limited = tx.agent(agent_id).and_then(|agent| agent.limits.limited.as_ref());
+    let Some(until_ms) = limited.and_then(|limited| limited.until_ms) else { return false };
+    let left = u64::try_from(until_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
+    if left > 0
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        // The limit may end earlier, so the pause is never a long one.
+        let pause_ms = left.saturating_add(AFTER_LIMIT_MS).min(LONG_PAUSE_MS);
+        agent.notices.not_before = Some(Deadline::after(&now, pause_ms));
+    }
+    left == 0
 }
 
 /// The item that this agent is notified of next.
 fn next_for<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Item> {
+    let own = tx.items_claimed_by(&agent.agent_id);
+    if !own.is_empty() {
+        let own = own.iter().filter_map(|id| tx.item(id));
+        return own.into_iter().find(|item| is_undone(item) && is_untold(item, &agent.agent_id));
+    }
+    if agent.notices.unanswered >= MOST_UNANSWERED {
+        return None;
+    }
     let slug = agent.persona_slug.as_ref()?;
     let rules = tx.rules();
     let roles = rules.roles_of(slug, tx.role_of(slug));
@@ -81,14 +122,21 @@ fn next_for<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Item> {
 }
 
 fn may_notify(item: &Item, agent: &Agent) -> bool {
-    let id = agent.agent_id;
-    let told = item.notified.iter().find(|told| told.agent_id == id);
-    let is_news = told.is_none_or(|told| told.tries > 0 && told.tries < MOST_TRIES);
     item.status == Status::Ready
-        && item.offered_to.is_none()
-        && is_news
+        && is_untold(item, &agent.agent_id)
         && item.notified.len() < MOST_TOLD
-        && !item.escalated_by.contains(&id)
+        && !item.escalated_by.contains(&agent.agent_id)
+}
+
+/// Whether nobody is being told of the item, and its notice has not been typed to this agent.
+fn is_untold(item: &Item, id: &AgentId) -> bool {
+    let told = item.notified.iter().find(|told| told.agent_id == *id);
+    item.offered_to.is_none() && told.is_none_or(|told| told.tries > 0 && told.tries < MOST_TRIES)
+}
+
+/// Whether its completion was undone, and its owner has done nothing with it since.
+fn is_undone(item: &Item) -> bool {
+    item.status == Status::Claimed && item.history.last().is_some_and(|entry| entry.action == Action::RolledBack)
 }
 
 fn body(tx: &Tx<'_>, item: &Item) -> String {
@@ -99,6 +147,8 @@ fn body(tx: &Tx<'_>, item: &Item) -> String {
         let any = Some(any.join(" or ")).filter(|text| !text.is_empty());
         all.chain(any).filter(|text| !text.is_empty()).collect::<Vec<_>>()
     });
+    let undone = item.history.last().filter(|_| is_undone(item));
+    let undone = undone.map(|entry| quotable(entry.reason.as_deref().unwrap_or("no reason was given"), MAX_SHOWN));
     tx.state.settings.prompts.work(&WorkNotice {
         item_id: &item.item_id.to_string(),
         kind: &item.kind,
@@ -107,6 +157,7 @@ fn body(tx: &Tx<'_>, item: &Item) -> String {
         description: item.description.as_deref().map(|text| quotable(text, MAX_SHOWN)).as_deref(),
         needs: &needs.unwrap_or_default(),
         creates: rule.map_or(&[], |rule| rule.creates.as_slice()),
+        undone: undone.as_deref(),
     })
 }
 
@@ -121,20 +172,23 @@ pub(crate) fn verdict(
     verdict: &DeliveryVerdict,
     result: &DeliveryResult,
 ) {
-    let pause = Deadline::after(&tx.now, PAUSE_MS);
-    let was_typed = !matches!(result, DeliveryResult::Refused(_));
-    if !was_typed && let Some(agent) = tx.agent_mut(agent_id) {
-        agent.notices.not_before = Some(pause);
+    let refusal = if let DeliveryResult::Refused(reason) = result { Some(*reason) } else { None };
+    if refusal.is_some() {
+        pause(tx, agent_id);
     }
     if tx.item(&id).is_none_or(|item| item.offered_to != Some(*agent_id)) {
         return;
     }
+    let our_turn = tx.agent(agent_id).and_then(|agent| agent.our_turn.as_ref());
+    // A notice that may not have arrived may have no turn, so nothing waits for one. It is never typed twice.
+    let has_turn = our_turn.is_some_and(|turn| turn.purpose == Purpose::Work(id));
     let Some(item) = tx.item_mut(&id) else { return };
-    if !was_typed {
+    if !has_turn {
         item.offered_to = None;
     }
     let before = item.notified.iter().position(|told| told.agent_id == *agent_id).map(|at| item.notified.remove(at));
-    let tries = if was_typed { 0 } else { before.map_or(0, |told| told.tries) + 1 };
+    let failed = before.map_or(0, |told| told.tries).saturating_add(1);
+    let tries = refusal.map_or(0, |reason| if lasts(reason) { failed } else { failed.min(MOST_TRIES - 1) });
     item.notified.push(NotifiedAgent {
         agent_id: *agent_id,
         at: verdict.at.clone(),
@@ -143,19 +197,50 @@ pub(crate) fn verdict(
     });
 }
 
-/// The turn that answers a notice is over. If the agent has not claimed the item by now, the next agent is notified.
-pub(crate) fn turn_over(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId) {
+/// Whether what has prevented the typing does not pass while the agent lives. Anything else may pass at any time, such
+/// as a draft that its person sends after an hour.
+fn lasts(reason: Refusal) -> bool {
+    matches!(
+        reason,
+        Refusal::PaneGone
+            | Refusal::PaneChanged
+            | Refusal::PaneDead
+            | Refusal::PaneClaimed
+            | Refusal::AgentEnded
+            | Refusal::BadText
+    )
+}
+
+/// A notice has come to nothing: the agent is told of nothing for a while.
+fn pause(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let now = tx.now;
+    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.state.is_live()) else { return };
+    agent.notices.failed = agent.notices.failed.saturating_add(1);
+    let pause_ms = if agent.notices.failed <= MOST_SOON { PAUSE_MS } else { LONG_PAUSE_MS };
+    agent.notices.not_before = Some(Deadline::after(&now, pause_ms));
+}
+
+/// The turn that answers a notice is over; `event` says how, if one came. If the agent has not claimed the item by now,
+/// the next agent is notified. A turn that has failed or was interrupted answers nothing: the agent is notified again.
+pub(crate) fn turn_over(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, event: Option<&HookEvent>) {
     if tx.item(&id).is_none_or(|item| item.offered_to != Some(*agent_id)) {
         return;
     }
+    let has_failed = event.is_some_and(|event| matches!(event.kind, HookKind::StopFailure | HookKind::Interrupted));
     let Some(item) = tx.item_mut(&id) else { return };
     item.offered_to = None;
+    if has_failed {
+        item.notified.retain(|told| told.agent_id != *agent_id);
+        return pause(tx, agent_id);
+    }
+    let asks = item.status == Status::Ready;
     if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.notices.unanswered += 1;
+        agent.notices.failed = 0;
+        agent.notices.unanswered += u32::from(asks);
     }
 }
 
-/// The pause after a notice that could not be typed is over.
+/// The pause after a notice that came to nothing is over.
 pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.not_before = None;
@@ -165,9 +250,9 @@ pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
 pub(crate) fn claimed(tx: &mut Tx<'_>, who: Who) {
     let Some(id) = who.agent() else { return };
     // Only a row that is changed is written.
-    let counts = tx.agent(&id).is_some_and(|agent| agent.notices.unanswered > 0);
+    let counts = tx.agent(&id).is_some_and(|agent| agent.notices.unanswered > 0 || agent.notices.failed > 0);
     if counts && let Some(agent) = tx.agent_mut(&id) {
-        agent.notices.unanswered = 0;
+        (agent.notices.unanswered, agent.notices.failed) = (0, 0);
     }
 }
 
@@ -185,8 +270,13 @@ pub(crate) fn completed(tx: &mut Tx<'_>, id: ItemId, children: &[ItemId]) {
 
 /// Notifies the operator of ready items that no living agent could process.
 pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
-    let waits = |id: &&ItemId| tx.item(id).is_some_and(|item| item.status == Status::Ready && needs_a_person(tx, item));
-    let waiting: Vec<ItemId> = ids.iter().filter(waits).copied().collect();
+    let (mut seen, mut kinds) = (BTreeSet::new(), BTreeMap::new());
+    let ready = ids.iter().filter(|id| seen.insert(**id)).filter_map(|id| tx.item(id));
+    let waiting: Vec<ItemId> = ready
+        .filter(|item| item.status == Status::Ready)
+        .filter(|item| *kinds.entry(&item.kind).or_insert_with(|| needs_a_person(tx, &item.kind)))
+        .map(|item| item.item_id)
+        .collect();
     if waiting.is_empty() {
         return;
     }
@@ -201,8 +291,17 @@ pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
     tx.notify_operator(OperatorNotice::new(NoticeCode::WorkWaiting, message).details(json!({ "item_ids": shown })));
 }
 
-fn needs_a_person(tx: &Tx<'_>, item: &Item) -> bool {
-    let Some(rule) = tx.rules().types.get(&item.kind).filter(|rule| rule.allows_people()) else { return false };
+/// The ready items that this agent could have processed and that only a person can process now.
+pub(super) fn left_by(tx: &Tx<'_>, agent_id: &AgentId) -> Vec<ItemId> {
+    let slug = tx.agent(agent_id).and_then(|agent| agent.persona_slug.as_ref());
+    let Some(slug) = slug else { return Vec::new() };
+    let roles = tx.rules().roles_of(slug, tx.role_of(slug));
+    let kinds = tx.rules().types_for(&roles).filter(|kind| needs_a_person(tx, kind));
+    kinds.flat_map(|kind| tx.state.items.waiting(kind)).map(|item| item.item_id).collect()
+}
+
+fn needs_a_person(tx: &Tx<'_>, kind: &str) -> bool {
+    let Some(rule) = tx.rules().types.get(kind).filter(|rule| rule.allows_people()) else { return false };
     rule.is_human_only()
         || !tx
             .agent_ids()

@@ -1,10 +1,11 @@
 //! Items follow the life of their agent. When an agent ends, its items are released, unless its handoff has a record:
 //! then the handoff reserves them until the successor has registered.
 
-use super::{ask, items, notices};
+use super::{ask, items, notices, watch};
 use crate::core::id::{AgentId, HandoffId, ItemId};
-use crate::core::rows::item::{Action, Note, Status, Who};
+use crate::core::rows::item::{Action, Item, Note, Status, Who};
 use crate::core::tx::Tx;
+use std::collections::BTreeSet;
 
 /// Most items that a briefing names one by one.
 const MOST_NAMED: usize = 50;
@@ -16,12 +17,28 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
             item.offered_to = None;
         }
     }
-    for id in tx.items_claimed_by(agent_id) {
-        let item = tx.item(&id).filter(|item| item.held_by.is_none()).cloned();
-        if let Some(item) = item {
-            ask::give_back(tx, item, Who::Tasuki, Some("its owner has ended".to_owned()));
-        }
+    let ids = tx.items_claimed_by(agent_id);
+    let items = ids.iter().filter_map(|id| tx.item(id)).filter(|item| item.held_by.is_none()).cloned().collect();
+    let mut ready = give_back(tx, items);
+    // A handoff in progress brings a successor, or tells of the rest when it is over.
+    if tx.agent(agent_id).is_some_and(|agent| agent.handoff_id.is_none()) {
+        ready.extend(notices::left_by(tx, agent_id));
     }
+    notices::to_people(tx, &ready);
+}
+
+/// Gives back the items of owners that have ended; returns their ids. All are ready before a completion is judged that
+/// has made several of them.
+fn give_back(tx: &mut Tx<'_>, items: Vec<Item>) -> Vec<ItemId> {
+    let ids = items.iter().map(|item| item.item_id).collect();
+    let parents: BTreeSet<ItemId> = items.iter().filter_map(|item| item.parent_id).collect();
+    for item in items {
+        ask::make_ready(tx, item, Who::Tasuki, Some("its owner has ended".to_owned()));
+    }
+    for parent in parents {
+        watch::child_given_back(tx, Some(parent), Who::Tasuki);
+    }
+    ids
 }
 
 /// The record is about to be committed: from now on the agent's end releases nothing.
@@ -75,13 +92,23 @@ pub(crate) fn transfer(tx: &mut Tx<'_>, handoff: HandoffId) {
 
 /// The handoff is over: its agents' lives count again.
 pub(crate) fn release(tx: &mut Tx<'_>, handoff: HandoffId) {
+    let mut orphans = Vec::new();
     for id in reserved(tx, handoff) {
         let Some(item) = tx.item_mut(&id) else { continue };
         item.held_by = None;
         let item = item.clone();
-        let owner = item.claimed_by.and_then(Who::agent);
-        if !owner.and_then(|id| tx.agent(&id)).is_some_and(|agent| agent.state.is_live()) {
-            ask::give_back(tx, item, Who::Tasuki, Some("its owner has ended".to_owned()));
+        if item.claimed_by.and_then(Who::agent).is_none_or(|owner| has_ended(tx, &owner)) {
+            orphans.push(item);
         }
     }
+    let mut ready = give_back(tx, orphans);
+    let row = tx.handoff(&handoff);
+    let agents = row.map(|row| [Some(row.agent_id), row.successor_id]).into_iter().flatten().flatten();
+    let ended: Vec<AgentId> = agents.filter(|id| has_ended(tx, id)).collect();
+    ready.extend(ended.iter().flat_map(|id| notices::left_by(tx, id)));
+    notices::to_people(tx, &ready);
+}
+
+fn has_ended(tx: &Tx<'_>, id: &AgentId) -> bool {
+    tx.agent(id).is_none_or(|agent| !agent.state.is_live())
 }

@@ -15,10 +15,13 @@ use serde_json::json;
 pub(crate) fn begin(tx: &Tx<'_>, item: &mut Item) {
     let made = item.completion.as_ref().is_some_and(|completion| !completion.children.is_empty());
     let rule = tx.rules().types.get(&item.kind).filter(|rule| made && !rule.rollback_on.is_empty());
-    item.watch = rule.map(|rule| {
-        let limit = rule.taken_within_ms.filter(|_| rule.rollback_on.contains(&FailureRule::TimedOut));
-        RollbackWatch { deadline: limit.map(|limit| Deadline::after(&tx.now, limit)) }
-    });
+    item.watch = rule.map(|rule| RollbackWatch { deadline: deadline(tx, rule) });
+}
+
+/// By when somebody must have claimed every child, if the rule says so.
+fn deadline(tx: &Tx<'_>, rule: &Rule) -> Option<Deadline> {
+    let limit = rule.taken_within_ms.filter(|_| rule.rollback_on.contains(&FailureRule::TimedOut));
+    limit.map(|limit| Deadline::after(&tx.now, limit))
 }
 
 /// The parent, if it is watched over.
@@ -35,7 +38,7 @@ fn waits(tx: &Tx<'_>, item: &Item) -> bool {
     children.filter_map(|id| tx.item(id)).any(|child| child.status == Status::Ready)
 }
 
-/// A child was claimed: once all of them are, no time counts any more.
+/// A child was claimed: once all of them are, no time counts any more, unless one is given back.
 pub(crate) fn child_taken(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     let Some(item) = watched(tx, parent) else { return };
     let (id, all_taken) = (item.item_id, !waits(tx, item));
@@ -52,16 +55,27 @@ pub(crate) fn child_finished(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     }
 }
 
-/// An agent gave a child back.
+/// A child is ready again. If that undoes nothing, somebody must claim the child in time, as at first.
 pub(crate) fn child_given_back(tx: &mut Tx<'_>, parent: Option<ItemId>, by: Who) {
     let failure = match by {
-        Who::Human => return,
-        Who::Tasuki => FailureRule::Gone,
-        Who::Agent(_) => FailureRule::Refused,
+        Who::Human => None,
+        Who::Tasuki => Some(FailureRule::Gone),
+        Who::Agent(_) => Some(FailureRule::Refused),
     };
     let Some(item) = watched(tx, parent).cloned() else { return };
-    if rule_of(tx, &item).is_some_and(|rule| rule.rollback_on.contains(&failure)) {
+    let undoes = |failure: &FailureRule| rule_of(tx, &item).is_some_and(|rule| rule.rollback_on.contains(failure));
+    if let Some(failure) = failure.filter(undoes) {
         fail(tx, item, failure);
+    }
+    wait_again(tx, parent);
+}
+
+/// Where no time counts any more although a child waits, it counts again from now.
+fn wait_again(tx: &mut Tx<'_>, parent: Option<ItemId>) {
+    let Some(item) = watched(tx, parent).filter(|item| waits(tx, item)) else { return };
+    let (id, deadline) = (item.item_id, rule_of(tx, item).and_then(|rule| deadline(tx, rule)));
+    if let Some(watch) = tx.item_mut(&id).and_then(|item| item.watch.as_mut()) {
+        watch.deadline = watch.deadline.or(deadline);
     }
 }
 

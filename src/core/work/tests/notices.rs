@@ -1,7 +1,8 @@
 //! Who is notified of what, and when.
 
 use super::*;
-use crate::core::effect::{Effect, EffectKey, Outcome, TypeText};
+use crate::contract::LimitKind;
+use crate::core::effect::{Effect, EffectKey, LimitFound, Outcome, TypeText};
 use crate::core::pane::{Refusal, Typed};
 
 /// The texts that a decision wants typed: the effect's key, whom, what.
@@ -17,6 +18,7 @@ fn typed(decision: &Decision) -> Vec<(EffectKey, AgentId, TypeText)> {
 fn deliver(world: &mut World, request: &Value) -> Vec<(EffectKey, AgentId, TypeText)> {
     let mut body = request.clone();
     body["v"] = json!(1);
+    world.load_history(&body);
     let id: RequestId = format!("d{}", world.turns).parse().expect("an id");
     let read = request::read(body.to_string().as_bytes());
     let arrived = IncomingRequest { id, sha256: String::new(), read, facts: RequestFacts::default() };
@@ -120,20 +122,198 @@ fn an_agent_that_claims_nothing_is_no_longer_notified_after_a_while() {
     assert_eq!(deliver(&mut world, &done).len(), 1, "it works again");
 }
 
+/// So much later, in milliseconds.
+fn later(world: &mut World, ms: u32) -> Vec<(EffectKey, AgentId, TypeText)> {
+    world.now.boot_ms += u64::from(ms);
+    world.now.wall_ms += i64::from(ms);
+    typed(&world.decide(Event::Deadlines, None))
+}
+
+fn refused(world: &mut World, key: EffectKey, reason: Refusal) {
+    let refused = Outcome::Typed(Typed::Refused { reason });
+    assert!(typed(&world.decide(Event::Settled { key, outcome: refused }, None)).is_empty(), "not at once");
+}
+
 #[test]
-fn a_notice_that_could_not_be_typed_is_tried_again_after_a_pause_and_not_for_ever() {
+fn a_notice_that_could_not_be_typed_is_tried_again_after_a_pause() {
+    let (mut world, _) = World::new();
+    world.agent("dev", Some(1));
+    let mut next = create(&mut world, "story", "one", "normal");
+    for _ in 0..5 {
+        let (key, ..) = next.pop().expect("a try");
+        refused(&mut world, key, Refusal::Draft);
+        next = later(&mut world, 61_000);
+    }
+    // The person who has left the draft may come back late.
+    for _ in 0..5 {
+        let (key, ..) = next.pop().expect("a try");
+        refused(&mut world, key, Refusal::Draft);
+        assert!(later(&mut world, 61_000).is_empty(), "less often");
+        next = later(&mut world, 600_000);
+    }
+    let notice = next.pop().expect("a try");
+    receipt(&mut world, &notice);
+    assert!(world.all()[0].offered_to.is_some());
+}
+
+#[test]
+fn a_notice_that_can_never_be_typed_is_not_tried_for_ever() {
     let (mut world, _) = World::new();
     let dev = world.agent("dev", Some(1));
     let mut next = create(&mut world, "story", "one", "normal");
     for _ in 0..5 {
         let (key, ..) = next.pop().expect("a try");
-        let refused = Outcome::Typed(Typed::Refused { reason: Refusal::Draft });
-        assert!(typed(&world.decide(Event::Settled { key, outcome: refused }, None)).is_empty(), "not at once");
-        world.now.boot_ms += 61_000;
-        next = typed(&world.decide(Event::Deadlines, None));
+        refused(&mut world, key, Refusal::PaneChanged);
+        next = later(&mut world, 61_000);
     }
     assert!(next.is_empty() && world.is_live(dev));
     assert_eq!(world.state.next_deadline_ms(&world.now), None);
+}
+
+#[test]
+fn the_next_agent_is_notified_of_an_item_whose_notice_may_not_have_arrived() {
+    let (mut world, _) = World::new();
+    let (first, second) = (world.agent("dev", Some(1)), world.agent("dev", Some(2)));
+    let (key, told, _) = create(&mut world, "story", "one", "normal").remove(0);
+    assert_eq!(told, first);
+    world.decide(Event::Settled { key, outcome: Outcome::Typed(Typed::Submitted { proven: false }) }, None);
+    let next = later(&mut world, 61_000);
+    assert_eq!((next.len(), next[0].1), (1, second));
+    receipt(&mut world, &next[0]);
+    assert!(stop(&mut world, second).is_empty(), "nothing is typed twice");
+    assert!(later(&mut world, 3_600_000).is_empty());
+}
+
+/// The turn ends otherwise than well.
+fn fail(world: &mut World, agent: AgentId, kind: HookKind) -> Decision {
+    world.hook(agent, kind, None, |event| {
+        event.turn_id = Some("t".to_owned());
+        event.message = Some("it went wrong".to_owned());
+    })
+}
+
+/// What the look for a limit, which follows a failed turn, has found.
+fn looked(world: &mut World, failed: &Decision, found: Option<LimitFound>) -> Vec<(EffectKey, AgentId, TypeText)> {
+    let look = failed.effects.iter().find(|(_, pending)| matches!(pending.effect, Effect::ReadLimit { .. }));
+    let (key, _) = look.expect("a look");
+    typed(&world.decide(Event::Settled { key: *key, outcome: Outcome::Limit(found) }, None))
+}
+
+#[test]
+fn an_agent_whose_turn_fails_is_notified_again_after_a_pause() {
+    for kind in [HookKind::StopFailure, HookKind::Interrupted] {
+        let (mut world, _) = World::new();
+        let dev = world.agent("dev", Some(1));
+        let mut next = create(&mut world, "story", "one", "normal");
+        create(&mut world, "story", "two", "normal");
+        for _ in 0..12 {
+            let notice = next.pop().expect("a notice");
+            assert!(notice.2.text.contains("): one\n"), "{kind:?}");
+            receipt(&mut world, &notice);
+            let failed = fail(&mut world, dev, kind);
+            assert!(typed(&failed).is_empty(), "not at once: {kind:?}");
+            if kind == HookKind::StopFailure {
+                assert!(looked(&mut world, &failed, None).is_empty(), "not at once");
+            }
+            next = later(&mut world, 601_000);
+        }
+        receipt(&mut world, &next[0]);
+        assert_eq!(stop(&mut world, dev).len(), 1, "a failed turn is no answer: {kind:?}");
+    }
+}
+
+#[test]
+fn an_agent_at_its_limit_is_notified_of_nothing_until_the_limit_has_ended() {
+    for ends_in_ms in [None, Some(3_600_000)] {
+        let (mut world, _) = World::new();
+        let (dev, other) = (world.agent("dev", Some(1)), world.agent("dev", Some(2)));
+        let notice = create(&mut world, "story", "one", "normal").remove(0);
+        receipt(&mut world, &notice);
+        let failed = fail(&mut world, dev, HookKind::StopFailure);
+        let told = typed(&failed);
+        assert_eq!((told.len(), told[0].1), (1, other), "the next agent is told at once");
+        let until_ms = ends_in_ms.map(|ms| world.now.wall_ms + ms);
+        let found = LimitFound { kind: LimitKind::UsageLimit, until_ms, said: "limit".to_owned(), on_screen: false };
+        assert!(looked(&mut world, &failed, Some(found)).is_empty());
+        receipt(&mut world, &told[0]);
+        world.claim(world.all()[0].item_id, other).expect("claimed");
+        assert!(stop(&mut world, other).is_empty());
+        for title in ["two", "three"] {
+            assert!(create(&mut world, "story", title, "normal").is_empty());
+        }
+        let mut told = Vec::new();
+        let mut minutes = 0;
+        while told.is_empty() && minutes < 90 {
+            minutes += 1;
+            told = later(&mut world, 60_000);
+        }
+        match ends_in_ms {
+            Some(_) => assert!((60..80).contains(&minutes) && told[0].1 == dev, "{minutes}"),
+            None => {
+                assert!(told.is_empty());
+                // A person has told it to continue.
+                world.hook(dev, HookKind::PromptSubmit, None, |event| event.turn_id = Some("u".to_owned()));
+                let stopped = world.hook(dev, HookKind::Stop, None, |event| event.turn_id = Some("u".to_owned()));
+                assert_eq!(typed(&stopped).len(), 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_agent_is_notified_of_items_that_were_made_while_tmux_did_not_answer() {
+    let (mut world, _) = World::new();
+    let dev = world.agent("dev", Some(1));
+    world.decide(Event::Server(None), None);
+    assert!(create(&mut world, "story", "one", "normal").is_empty());
+    let told = typed(&world.decide(Event::Server(Some(SERVER)), None));
+    assert_eq!((told.len(), told[0].1), (1, dev));
+}
+
+#[test]
+fn the_owner_is_notified_once_that_its_completion_was_undone() {
+    let (mut world, _) = World::new();
+    let sm = world.agent("sm", Some(1));
+    let notice = create(&mut world, "prd", "plan", "normal").remove(0);
+    receipt(&mut world, &notice);
+    let prd = world.all()[0].item_id;
+    world.claim(prd, sm).expect("claimed");
+    let child = json!([{"type": "story", "title": "s"}]);
+    world.complete(prd, sm, &json!({"output": {"stories": [1]}, "children": child})).expect("completed");
+    assert!(stop(&mut world, sm).is_empty());
+    let rollback = json!({"kind": "work_rollback", "item_id": prd, "reason": "the wrong stories"});
+    let told = deliver(&mut world, &rollback);
+    assert_eq!((told.len(), told[0].1), (1, sm));
+    let text = &told[0].2.text;
+    assert!(["was undone", "the wrong stories", &prd.to_string()].iter().all(|part| text.contains(part)), "{text}");
+    assert!(!text.contains("work claim"), "it has the item: {text}");
+    assert!(create(&mut world, "prd", "another", "urgent").is_empty());
+    receipt(&mut world, &told[0]);
+    assert!(stop(&mut world, sm).is_empty(), "once, and nothing else while it has the item");
+    let release = json!({"kind": "work_release", "item_id": prd, "agent_id": sm});
+    let told = deliver(&mut world, &release);
+    assert!(told.len() == 1 && told[0].2.text.contains("another"), "{told:?}");
+    check(&world).expect("whole");
+}
+
+#[test]
+fn an_owner_whose_notice_of_an_undone_completion_failed_is_notified_again() {
+    let (mut world, _) = World::new();
+    let sm = world.agent("sm", Some(1));
+    let notice = create(&mut world, "prd", "plan", "normal").remove(0);
+    receipt(&mut world, &notice);
+    let prd = world.all()[0].item_id;
+    world.claim(prd, sm).expect("claimed");
+    world.complete(prd, sm, &json!({"output": {"stories": [1]}})).expect("completed");
+    assert!(stop(&mut world, sm).is_empty());
+    let rollback = json!({"kind": "work_rollback", "item_id": prd, "reason": "r"});
+    let (key, ..) = deliver(&mut world, &rollback).remove(0);
+    refused(&mut world, key, Refusal::Busy);
+    let again = later(&mut world, 61_000).remove(0);
+    receipt(&mut world, &again);
+    let failed = fail(&mut world, sm, HookKind::StopFailure);
+    looked(&mut world, &failed, None);
+    assert_eq!(later(&mut world, 61_000).len(), 1);
 }
 
 #[test]
@@ -172,8 +352,9 @@ fn the_operator_is_notified_of_human_items_and_of_items_without_an_agent() {
     for agent in [dev, other] {
         world.end(agent, None);
     }
+    assert_eq!(world.told.len(), 3, "nobody is left for the story: {:?}", world.told);
     world.create("bug");
-    assert_eq!(world.told.len(), 3, "nobody else is there: {:?}", world.told);
+    assert_eq!(world.told.len(), 4, "nobody else is there: {:?}", world.told);
 }
 
 #[test]
@@ -186,4 +367,20 @@ fn items_offered_to_an_agent_that_ends_are_offered_to_the_next() {
     let ended = world.hook(first, HookKind::SessionEnd, None, |event| event.reason = Some(SessionReason::Process));
     let told = typed(&ended);
     assert_eq!((told.len(), told[0].1), (1, second));
+}
+
+#[test]
+fn the_operator_is_notified_once_of_all_that_waits_when_the_last_agent_of_a_role_ends() {
+    let (mut world, [_, _, dev, other]) = World::new();
+    let ids = [world.create("story"), world.create("bug"), world.create("task")];
+    world.create("prd");
+    for id in &ids[..2] {
+        world.claim(*id, dev).expect("claimed");
+    }
+    world.end(other, None);
+    assert!(world.told.is_empty(), "one is left: {:?}", world.told);
+    world.end(dev, None);
+    assert_eq!(world.told.len(), 1, "{:?}", world.told);
+    assert!(["a story", "a bug", "a task"].iter().all(|title| world.told[0].contains(title)), "{:?}", world.told);
+    assert!(!world.told[0].contains("a prd"), "a scrum master is there: {:?}", world.told);
 }

@@ -86,3 +86,48 @@ fn a_done_child_makes_its_completion_final() {
     world.complete(stories[0], dev, &json!({"output": {"completed": true}})).expect("completed");
     assert!(world.item(prd).watch.is_none());
 }
+
+#[test]
+fn a_child_that_is_given_back_must_be_claimed_in_time_again() {
+    for by in ["agent", "human"] {
+        let (mut world, [_, sm, dev, _]) = World::with_rules(undoing("timed_out"));
+        let (prd, stories) = world.stories(sm, 1);
+        world.claim(stories[0], dev).expect("claimed");
+        later(&mut world, 70_000);
+        let release = json!({"kind": "work_release", "item_id": stories[0]});
+        let who = if by == "agent" { dev.to_string() } else { by.to_owned() };
+        let mut asked = release;
+        asked["agent_id"] = json!(who);
+        world.ask(&asked).expect("released");
+        later(&mut world, 50_000);
+        assert_eq!(world.item(prd).status, Status::Done);
+        later(&mut world, 20_000);
+        assert_eq!(world.item(prd).status, Status::Claimed, "{by}: nobody has claimed it in time");
+    }
+}
+
+#[test]
+fn a_release_that_undoes_the_completion_answers_what_has_become_of_the_item() {
+    let rules = "[types.prd]\nprocessed_by = [\"scrum_master\"]\ncreates = [\"review\"]\n\
+                 rollback_on = [\"refused\", \"gone\"]\n[types.review]\nprocessed_by = [\"developer\", \"human\"]\n";
+    let (mut world, [_, sm, dev, other]) = World::with_rules(Rules::with(rules).expect("rules"));
+    world.end(other, None);
+    let prd = world.claimed_prd(sm);
+    let children = json!([{"type": "review", "title": "one"}, {"type": "review", "title": "two"}]);
+    let completion = json!({"output": {"x": 1}, "children": children});
+    let made = world.complete(prd, sm, &completion).expect("completed");
+    let review = id_of(&made["children"][0]);
+    world.claim(review, dev).expect("claimed");
+    let release = json!({"kind": "work_release", "item_id": review, "agent_id": dev, "reason": "not mine"});
+    assert_eq!(world.ask(&release).expect("released"), json!({"item_id": review, "status": "withdrawn"}));
+    // An agent that has two of the children gives back both before the completion is judged.
+    let made = world.complete(prd, sm, &completion).expect("completed");
+    for child in made["children"].as_array().expect("a list") {
+        world.claim(id_of(child), dev).expect("claimed");
+    }
+    world.told.clear();
+    world.end(dev, None);
+    assert_eq!(world.item(prd).status, Status::Claimed);
+    assert!(world.told.len() == 1 && world.told[0].contains("was undone"), "{:?}", world.told);
+    check(&world).expect("whole");
+}
