@@ -1,11 +1,12 @@
-//! Takes credentials out of what a request says about a handoff: why, what matters, questions and answers. These words
-//! go into briefings, views, notices and the journal, so they are cleaned before the core sees them. A text that
-//! `agent_send` types stays as it is: somebody wants exactly that text typed.
+//! Takes credentials out of what a request says about a handoff or a work item: why, what matters, titles, questions and
+//! answers. These words go into briefings, views, notices and the journal, so they are cleaned before the core sees
+//! them. A text that `agent_send` types stays as it is: somebody wants exactly that text typed.
 
 use crate::core::request::Request;
 use crate::runner;
 use crate::secrets::{self, Known};
 use regex::Regex;
+use serde_json::Value;
 
 /// `allow`: expressions by the operator; text that fits one of them does not count as a credential.
 pub(super) fn without_credentials(request: &mut Request, allow: &[String]) {
@@ -28,8 +29,16 @@ fn words(request: &mut Request) -> Vec<&mut String> {
         Request::Handoff(asked) => {
             [&mut asked.reason].into_iter().chain(&mut asked.focus).chain(&mut asked.tasks).collect()
         }
-        // The briefing names it as a task.
+        // Briefings and notices name an item by its title.
         Request::WorkCreate(asked) => vec![&mut asked.title],
+        Request::WorkComplete(asked) => asked.children.iter_mut().filter_map(|child| member(child, "title")).collect(),
+        Request::WorkRetryChildren(asked) => {
+            asked.children.iter_mut().flatten().filter_map(|child| member(child, "title")).collect()
+        }
+        Request::WorkImport(asked) => asked.items.iter_mut().flat_map(imported).collect(),
+        Request::WorkRelease(asked) => asked.reason.iter_mut().collect(),
+        Request::WorkEscalate(asked) => vec![&mut asked.reason],
+        Request::WorkRollback(asked) => vec![&mut asked.reason],
         Request::HandoffRework(asked) => vec![&mut asked.note],
         Request::AckOverride(asked) => vec![&mut asked.reason],
         Request::Ack(asked) => {
@@ -41,6 +50,29 @@ fn words(request: &mut Request) -> Vec<&mut String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// A member that is a text.
+fn member<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut String> {
+    match value.get_mut(name)? {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The title of an imported item, and the reasons in it.
+fn imported(item: &mut Value) -> Vec<&mut String> {
+    let mut found = Vec::new();
+    for (name, value) in item.as_object_mut().into_iter().flatten() {
+        match (name.as_str(), value) {
+            ("title" | "escalation_reason", Value::String(text)) => found.push(text),
+            ("history", Value::Array(entries)) => {
+                found.extend(entries.iter_mut().filter_map(|entry| member(entry, "reason")));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -74,6 +106,29 @@ mod tests {
             format!(
                 r#"{{"v":1,"kind":"clarify","handoff_id":"h","clarifications":[{{"question":"{token}?","answer":"{token}"}}]}}"#
             ),
+        ] {
+            let cleaned = format!("{:?}", read_and_clean(&json, &[]));
+            assert!(!cleaned.contains(&token) && cleaned.contains("[REDACTED:github-pat]"), "{cleaned}");
+        }
+    }
+
+    #[test]
+    fn what_a_request_says_about_work_loses_its_credentials() {
+        let token = token();
+        for json in [
+            format!(r#"{{"v":1,"kind":"work_create","type":"bug","title":"{token}"}}"#),
+            format!(
+                r#"{{"v":1,"kind":"work_complete","item_id":"i","agent_id":"a","output":{{}},"children":[{{"type":"bug","title":"{token}"}},7]}}"#
+            ),
+            format!(
+                r#"{{"v":1,"kind":"work_retry_children","item_id":"i","agent_id":"a","children":[{{"title":"{token}"}}]}}"#
+            ),
+            format!(
+                r#"{{"v":1,"kind":"work_import","items":[{{"title":"{token}","escalation_reason":"{token}","history":[{{"reason":"{token}"}}]}}]}}"#
+            ),
+            format!(r#"{{"v":1,"kind":"work_release","item_id":"i","reason":"{token}"}}"#),
+            format!(r#"{{"v":1,"kind":"work_escalate","item_id":"i","agent_id":"a","reason":"{token}"}}"#),
+            format!(r#"{{"v":1,"kind":"work_rollback","item_id":"i","reason":"{token}"}}"#),
         ] {
             let cleaned = format!("{:?}", read_and_clean(&json, &[]));
             assert!(!cleaned.contains(&token) && cleaned.contains("[REDACTED:github-pat]"), "{cleaned}");

@@ -1,7 +1,8 @@
 //! A document that holds a credential is not published until the operator says how.
 
 use super::publish::{ISSUE, Play};
-use super::support::stage_files::{holding_keys, planted_keys};
+use super::support::stage::Stage;
+use super::support::stage_files::{holding_keys, planted_keys, shown_keys};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -189,4 +190,25 @@ fn a_value_of_a_predecessors_environment_stays_out_of_what_follows() {
     let done = play.stage.until_step(&second, "done");
     assert!(!done.to_string().contains(value), "{done:#}");
     play.never_two(0, 0);
+}
+
+/// What briefings, notices and views say of work items.
+#[test]
+fn a_credential_in_a_title_or_a_reason_of_a_work_item_is_shown_to_nobody() {
+    let stage = Stage::new();
+    let (sm, dev) = (stage.clerk(1, "sm", "scrum_master"), stage.clerk(2, "dev", "developer"));
+    let [key, _] = keys();
+    let prd = stage.item_of("prd", &format!("Plan with {key}"));
+    stage.claim(&prd, &sm);
+    let children = json!([{"type": "story", "title": format!("Log in with {key}")}]);
+    let story = stage.complete(&prd, &sm, &json!({"stories": [1]}), &children).remove(0);
+    assert_eq!(stage.item(&story)["title"], "Log in with [REDACTED:github-pat]");
+    for kind in ["work_release", "work_escalate"] {
+        stage.claim(&story, &dev);
+        stage.granted(&json!({"kind": kind, "item_id": story, "agent_id": dev, "reason": format!("{key} is refused")}));
+    }
+    assert_eq!(stage.item(&story)["escalation_reason"], "[REDACTED:github-pat] is refused");
+    let imported = json!({"type": "story", "title": format!("Rotate {key}")});
+    stage.granted(&json!({"kind": "work_import", "items": [imported]}));
+    assert_eq!(shown_keys(&stage.home()), [] as [&str; 0]);
 }
