@@ -42,9 +42,6 @@ pub use tables::SCHEMA;
 
 /// The most rows of each kind that one clean-up removes.
 pub(crate) const PURGE_BATCH: usize = 2_000;
-/// How long an answered request is remembered, in milliseconds (30 days). During that time the same request gets the
-/// same answer.
-const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// How many of the event files that were decided are remembered.
 const EVENTS_REMEMBERED: u64 = 20_000;
 

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+/// How long an answered request is remembered, in milliseconds (30 days). During that time the same request gets the
+/// same answer.
+const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+
 /// The ledger's row of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LedgerRow {
@@ -57,9 +61,9 @@ impl LedgerRow {
         let Clocks { now, believed_ms } = clocks;
         let is_since = |boot: u64, since: u64| {
             let ms = now.boot_ms.saturating_sub(since);
-            (boot == now.boot).then_some(i64::try_from(ms).unwrap_or(i64::MAX) >= super::REMEMBER_MS)
+            (boot == now.boot).then_some(i64::try_from(ms).unwrap_or(i64::MAX) >= REMEMBER_MS)
         };
-        let is_before = |at_ms: i64| believed_ms.is_some_and(|ms| at_ms < ms.saturating_sub(super::REMEMBER_MS));
+        let is_before = |at_ms: i64| believed_ms.is_some_and(|ms| at_ms < ms.saturating_sub(REMEMBER_MS));
         let is_old = match (self.boot.and_then(|(boot, since)| is_since(boot, since)), self.seen_ahead) {
             (Some(is_old), _) => is_old,
             (None, _) if self.at_ms <= now.wall_ms => is_before(self.at_ms),
