@@ -106,7 +106,10 @@ impl HistoryLoader<'_> {
     fn load_request(&mut self, request: &Request) -> Result<(), Error> {
         let needs = request.needs();
         needs.agents.into_iter().try_for_each(|agent_id| self.load_agent_text(agent_id))?;
-        needs.handoff.into_iter().try_for_each(|handoff_id| self.load_handoff(handoff_id))?;
+        let record_of = needs.record_of.and_then(|id| self.state.agents.get(&id.parse().ok()?)?.recorded_in);
+        let recorded_in = record_of.map(|id| id.to_string());
+        let handoffs = needs.handoff.into_iter().chain(recorded_in.as_deref());
+        handoffs.into_iter().try_for_each(|handoff_id| self.load_handoff(handoff_id))?;
         let items: BTreeSet<ItemId> = needs.items.into_iter().filter_map(|id| id.parse().ok()).collect();
         items.into_iter().try_for_each(|id| self.load_item(id))
     }

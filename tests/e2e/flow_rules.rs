@@ -182,3 +182,17 @@ fn a_successor_that_must_ask_whether_it_may_read_is_shown_in_the_handoff() {
     stage.until("the handoff says so", || stage.handoff_view(&id)["successor_blocked_at"].is_null());
     stage.check_done(&stage.until_step(&id, "done"));
 }
+
+#[test]
+fn whoever_asks_for_a_handoff_after_one_has_failed_is_told_what_to_do_about_that() {
+    let stage = Stage::with_config("[limits]\nending = \"3s\"\n");
+    stage.faults("dev: in_shell");
+    let agent = stage.agent("dev");
+    stage.faults("");
+    let view = stage.until_failed(&stage.hand_off(&agent), "ending", "did_not_exit");
+    let answer = stage.ask(&json!({"kind": "handoff", "agent_id": agent, "reason": "again"}));
+    assert_eq!(answer["error"]["code"], "handoff_in_progress", "{answer}");
+    let short = &view["handoff_id"].as_str().expect("an id")[..8];
+    let hint = answer["error"]["hint"].as_str().expect("a hint");
+    assert!(hint.contains("has failed") && hint.contains(&format!("tasuki retry {short}")), "{answer}");
+}

@@ -106,6 +106,7 @@ impl RequestBody for HandoffRequest {
     fn needs(&self) -> Needs<'_> {
         Needs {
             agents: existing(&self.successor).into_iter().chain([self.agent_id.as_str()]).collect(),
+            record_of: Some(&self.agent_id),
             persona: Some(PersonaOf::Agent(&self.agent_id)),
             document: self.document.as_ref(),
             messages_of: (self.author == Author::AgentReply).then_some(&*self.agent_id),
