@@ -143,6 +143,19 @@ impl HookEvent {
         clis.next().is_some_and(|cli| cli.profile == profile) && clis.next().is_none()
     }
 
+    /// Whether the processes above the hook are known up to the tmux server in whose pane it ran.
+    #[must_use]
+    pub fn is_known_up_to_tmux(&self) -> bool {
+        self.server_pid.is_some_and(|server| self.ancestors.contains(&server))
+    }
+
+    /// Whether the hook ran below that process of its pane; none if the process may be among those that are not known.
+    #[must_use]
+    pub fn is_below(&self, process: &Process) -> Option<bool> {
+        let is_below = self.ancestors.contains(&process.pid);
+        (is_below || self.is_known_up_to_tmux()).then_some(is_below)
+    }
+
     /// Whether the event may come from a pane of that server.
     #[must_use]
     pub fn is_on(&self, server: &ServerId) -> bool {

@@ -12,6 +12,9 @@ use super::state::State;
 use super::tx::Tx;
 
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
+    if event.kind == HookKind::SessionEnd {
+        register::session_ended(tx, event);
+    }
     let Some(agent_id) = whose(tx, event) else {
         if event.kind == HookKind::SessionStart {
             register::unknown_session(tx, event);
@@ -67,11 +70,11 @@ fn is_in_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
 fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
     let live = || {
         let rows = tx.state.agents.values().filter_map(|row| tx.agent(&row.agent_id));
-        rows.filter(|row| row.state.is_live() && !is_dead_to(row, event))
+        rows.filter(|row| row.state.is_live() && !is_of_another(row, event))
     };
     let same_profile = |agent: &Agent| event.profile.as_ref().is_none_or(|profile| *profile == agent.profile);
     if let Some(agent) = event.agent_id.and_then(|id| tx.agent(&id)).filter(|agent| agent.state.is_live())
-        && !is_dead_to(agent, event)
+        && !is_of_another(agent, event)
         && !is_elsewhere(agent, event)
     {
         return Some(agent.agent_id);
@@ -86,11 +89,14 @@ fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
     by_session.or_else(by_pane).map(|agent| agent.agent_id)
 }
 
-/// Whether a starting session can't be this agent's, because its process is known to be dead and only its last hooks
-/// are awaited. A person may quit a CLI and start it again in the same pane that quickly.
-fn is_dead_to(agent: &Agent, event: &HookEvent) -> bool {
+/// Whether a starting session can't be this agent's: its process is known to be dead and only its last hooks are
+/// awaited, or the hook ran below another process. A person may quit a CLI and start it again in the same pane that
+/// quickly, or while the sidecar does not run, so that the agent's death is noticed only later.
+fn is_of_another(agent: &Agent, event: &HookEvent) -> bool {
     let is_other = event.session_id.is_some() && event.session_id != agent.session.id;
-    event.kind == HookKind::SessionStart && is_other && agent.is_known_dead()
+    let process = agent.process.filter(|_| agent.start.is_none() && event.reason != Some(SessionReason::Same));
+    let is_elsewhere = process.is_some_and(|process| event.is_below(&process) == Some(false));
+    event.kind == HookKind::SessionStart && ((is_other && agent.is_known_dead()) || is_elsewhere)
 }
 
 fn is_in_pane(agent: &Agent, pane: u32, event: &HookEvent) -> bool {
@@ -116,7 +122,7 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
         Some(bound) if bound == session => true,
         None => {
             // Our text was typed into this very pane, so the process that received it is the agent.
-            let is_own = is_own(agent, event) || is_first(agent, event) || is_receipt;
+            let is_own = agent.ran(event) || is_first(agent, event) || is_receipt;
             if is_own && let Some(agent) = tx.agent_mut(agent_id) {
                 agent.session.id = Some(session.clone());
                 // Its person has gone back to the session before: from here on that is its own.
@@ -126,26 +132,16 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
         }
         Some(_) => {
             let says_so = event.reason == Some(SessionReason::Replaced) && !event.ancestors.is_empty();
-            let was_replaced = agent.session.replaced || (says_so && is_own(agent, event));
+            let was_replaced = agent.session.replaced || (says_so && agent.ran(event));
             let follows = was_replaced && event.kind == HookKind::SessionStart;
             if (follows || is_receipt)
                 && let Some(agent) = tx.agent_mut(agent_id)
             {
-                agent.session.former = agent.session.id.replace(session.clone());
-                agent.session.replaced = false;
+                agent.session.begin(session);
             }
             follows || is_receipt
         }
     }
-}
-
-/// Whether the hook was run by the agent's own process, by a shell that it started for that, or by the CLI for which it
-/// is only the launcher: not by another CLI that it runs. Where the reporter or the process is not known, its word is
-/// taken.
-fn is_own(agent: &Agent, event: &HookEvent) -> bool {
-    let Some(process) = agent.process.filter(|_| !event.ancestors.is_empty()) else { return true };
-    let is_direct = event.ancestors.iter().take(2).any(|pid| *pid == process.pid);
-    is_direct || event.is_of_the_only_cli_below(&process, &agent.profile)
 }
 
 /// Whether it matters for this event which of the processes above it are agent CLIs: a session begins, or it may be of

@@ -38,7 +38,9 @@ pub mod view;
 pub mod work;
 
 use crate::contract::reply::DismissReply;
-use agent::{acceptance, cli_limits, context_usage, exit, idle, priming, queue, register, start, typing, unwanted};
+use agent::{
+    acceptance, cli_limits, context_usage, exit, idle, priming, queue, register, shutdown, start, typing, unwanted,
+};
 use decision::{Cycle, Decision};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Event, IncomingRequest};
@@ -131,8 +133,8 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: IncomingRequest) {
         Request::HandoffReopen(asked) => handoff::reopen::asked(tx, &id, &asked.handoff_id),
         Request::AgentCreate(asked) => start::create_asked(tx, &id, &asked, &facts),
         Request::AgentRegister(asked) => register::register_asked(tx, &id, asked, &facts),
-        Request::AgentShutdown(asked) => register::shutdown_asked(tx, &id, &asked),
-        Request::AgentForget(asked) => register::forget_asked(tx, &id, &asked, &facts),
+        Request::AgentShutdown(asked) => shutdown::shutdown_asked(tx, &id, &asked),
+        Request::AgentForget(asked) => shutdown::forget_asked(tx, &id, &asked, &facts),
         Request::AgentSend(asked) => register::send_asked(tx, &id, asked),
         Request::Ack(asked) => handoff::ack::receive::asked(tx, &id, &asked),
         Request::Clarify(asked) => handoff::ack::answers::asked(tx, &id, asked, &facts),

@@ -79,7 +79,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::CheckAutoHandoff { pane, persona, .. } => {
             context_usage::check_auto_handoff(tools, pane, persona, stop).await
         }
-        Effect::Identify { pane } => identify::identify(tools, *pane, stop).await,
+        Effect::Identify { pane, server_pid } => identify::identify(tools, *pane, *server_pid, stop).await,
         Effect::KillPane { pane, process, .. } => kill::kill_pane(tools, pane, process.as_ref(), stop).await,
         Effect::KeepCopy(plan) => {
             let (home, plan) = (tools.home.clone(), plan.clone());

@@ -8,15 +8,25 @@ use crate::core::pane::{PaneFacts, PaneRef, Process};
 use crate::process;
 use crate::tmux::Error as TmuxError;
 use std::path::Path;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Looks up a pane for registration. Claims it for this home unless it holds nothing but a shell, or another home has
-/// claimed it.
-pub(super) async fn identify(tools: &Tools, pane: u32, stop: &CancellationToken) -> Outcome {
+/// The pause before a lookup fails because tmux does not answer. The core repeats such a lookup at once.
+const NO_ANSWER_PAUSE: Duration = Duration::from_millis(500);
+
+/// Looks up a pane for registration, if the server is the one that is meant. Claims the pane for this home unless it
+/// holds nothing but a shell, or another home has claimed it.
+pub(super) async fn identify(tools: &Tools, pane: u32, server_pid: Option<u32>, stop: &CancellationToken) -> Outcome {
     let row = match tools.tmux.facts(pane).await {
-        Ok(Some(row)) if !row.dead => row,
+        Ok(Some(row)) if !row.dead && server_pid.is_none_or(|pid| pid == row.pane.server.pid) => row,
         Ok(_) => return Outcome::Pane(None),
-        Err(error) => return Outcome::Failed { why: error.to_string() },
+        Err(error) => {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(NO_ANSWER_PAUSE) => {}
+            }
+            return Outcome::Failed { why: error.to_string() };
+        }
     };
     let Seen { foreground, argv, agent_id } = match retry_look::until_answered(stop, || look(row.pane.pid)).await {
         Ok(seen) => seen,

@@ -183,6 +183,69 @@ fn a_successor_that_must_ask_whether_it_may_read_is_shown_in_the_handoff() {
     stage.check_done(&stage.until_step(&id, "done"));
 }
 
+/// A pane of the user's own with a shell in it, in which a person starts agents.
+fn shell(stage: &Stage) -> String {
+    let home = format!("TASUKI_HOME={}", stage.home().display());
+    let args = ["new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "user:", "-e", &home, "sh"];
+    let pane = stage.tmux(&args).trim().to_owned();
+    stage.until("the shell waits", || !stage.screen(&pane).trim().is_empty());
+    pane
+}
+
+/// Starts the demo agent in a shell.
+fn start_by_hand(stage: &Stage, pane: &str) {
+    type_line(stage, pane, concat!("'", env!("CARGO_BIN_EXE_tasuki"), "' demo-agent"));
+    stage.until("it waits for a prompt", || stage.screen(pane).contains('╭'));
+}
+
+/// Quits it again, as a person does.
+fn quit(stage: &Stage, pane: &str) {
+    type_line(stage, pane, "/exit");
+    stage.until("the shell is back", || front(stage, pane) == "sh");
+}
+
+#[test]
+fn an_agent_that_was_started_again_while_nobody_looked_is_seen_and_the_shell_of_another_is_not() {
+    let stage = Stage::new();
+    stage.persona("dev");
+    let (known, unknown, left) = (shell(&stage), shell(&stage), shell(&stage));
+    start_by_hand(&stage, &known);
+    let agents =
+        || -> Vec<Value> { stage.views("agents").into_iter().filter(|view| view["ended_at"].is_null()).collect() };
+    stage.until("it is seen", || agents().len() == 1);
+    let first = agents().remove(0);
+    stage.end_sidecar(Signal::SIGTERM);
+    quit(&stage, &known);
+    start_by_hand(&stage, &unknown);
+    quit(&stage, &unknown);
+    start_by_hand(&stage, &left);
+    quit(&stage, &left);
+    for pane in [&known, &unknown] {
+        start_by_hand(&stage, pane);
+    }
+    stage.start_sidecar();
+    let panes = || -> Vec<String> {
+        let mut panes: Vec<String> =
+            agents().iter().map(|view| view["pane"].as_str().unwrap_or("none").to_owned()).collect();
+        panes.sort();
+        panes
+    };
+    let mut wanted = vec![known.clone(), unknown.clone()];
+    wanted.sort();
+    stage.until("both are seen", || {
+        panes() == wanted && agents().iter().all(|view| view["agent_id"] != first["agent_id"])
+    });
+    for view in agents() {
+        let pid = i32::try_from(view["pid"].as_i64().expect("a pid")).expect("it fits");
+        let pane = view["pane"].as_str().expect("a pane");
+        let shell = stage.tmux(&["display-message", "-p", "-t", pane, "#{pane_pid}"]);
+        assert_ne!(pid.to_string(), shell.trim(), "the agent is not the shell: {view}");
+        type_line(&stage, pane, "hello");
+        let id = view["agent_id"].as_str().expect("an id").to_owned();
+        stage.until("its own hooks are heard", || stage.agent_view(&id)["state_since"] != view["state_since"]);
+    }
+}
+
 #[test]
 fn whoever_asks_for_a_handoff_after_one_has_failed_is_told_what_to_do_about_that() {
     let stage = Stage::with_config("[limits]\nending = \"3s\"\n");
@@ -195,4 +258,28 @@ fn whoever_asks_for_a_handoff_after_one_has_failed_is_told_what_to_do_about_that
     let short = &view["handoff_id"].as_str().expect("an id")[..8];
     let hint = answer["error"]["hint"].as_str().expect("a hint");
     assert!(hint.contains("has failed") && hint.contains(&format!("tasuki retry {short}")), "{answer}");
+}
+
+#[test]
+fn an_agent_that_starts_together_with_its_tmux_server_is_found_in_its_pane() {
+    let stage = Stage::new();
+    stage.persona("dev");
+    for is_noticed in [false, true] {
+        stage.until("a server is known", || stage.sidecar_view()["tmux"].is_object());
+        stage.tmux(&["kill-server"]);
+        if is_noticed {
+            stage.until("it is known that no server answers", || stage.sidecar_view()["tmux"].is_null());
+        }
+        let home = format!("TASUKI_HOME={}", stage.home().display());
+        let agent = concat!("exec '", env!("CARGO_BIN_EXE_tasuki"), "' demo-agent");
+        let session = ["new-session", "-d", "-s", "user", "-x", "120", "-y", "40", "-e", &home, agent];
+        // The server that ends may still take the first line.
+        stage.until("a new server runs", || {
+            stage.tmux(&session);
+            !stage.tmux(&["list-panes", "-a"]).is_empty()
+        });
+        let living = || stage.views("agents").into_iter().filter(|view| view["ended_at"].is_null());
+        stage.until("it is in its pane", || living().any(|view| view["pane"] == "%0" && view["state"] == "idle"));
+        stage.until("it is alone", || living().count() == 1);
+    }
 }

@@ -257,7 +257,7 @@ fn a_session_that_begins_in_the_pane_of_one_that_has_just_died_is_seen() {
         ..HookEvent::new(HookKind::SessionStart)
     };
     let decision = world.core.decide(Event::Hook(Box::new(event)));
-    let [(key, Pending { effect: Effect::Identify { pane: 3 }, .. })] = decision.effects[..] else {
+    let [(key, Pending { effect: Effect::Identify { pane: 3, .. }, .. })] = decision.effects[..] else {
         panic!("nobody looks: {decision:?}")
     };
     world.core.decide(Event::Settled { key, outcome: Outcome::Pane(Some(front(Some(99)))) });
@@ -290,7 +290,7 @@ fn what_is_left_of_an_agent_that_has_just_died_is_not_registered_as_another() {
         world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
         let request = json!({"v": 1, "kind": "agent_register", "pane": "%3", "persona_slug": "dev"});
         let decision = world.core.ask("r1", &request);
-        let [(key, Pending { effect: Effect::Identify { pane: 3 }, .. })] = decision.effects[..] else {
+        let [(key, Pending { effect: Effect::Identify { pane: 3, .. }, .. })] = decision.effects[..] else {
             panic!("nobody looks: {decision:?}")
         };
         let decision = world.core.decide(Event::Settled { key, outcome: Outcome::Pane(Some(front(pid))) });

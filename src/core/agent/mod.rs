@@ -13,8 +13,8 @@
 //! - `start`: from a new agent's row to its readiness; answers the request `agent_create`.
 //! - `exit`: the exit of any agent: requested, or detected because its process is dead or its pane is gone.
 //! - `unwanted`: the end of an agent that was started early as a successor, and is not needed.
-//! - `register`: agents that already run; takes the requests `agent_register`, `agent_send`, `agent_shutdown` and
-//!   `agent_forget`.
+//! - `register`: agents that already run; takes the requests `agent_register` and `agent_send`.
+//! - `shutdown`: takes the requests `agent_shutdown` and `agent_forget`.
 //!
 //! None of them calls anything above this module. They may read the step of their agent's handoff. If they learn
 //! something that concerns the handoff or a work item, they queue a `Fact` (`core/fact.rs`). An agent's events come in
@@ -31,6 +31,7 @@ pub(crate) mod priming;
 pub(crate) mod queue;
 pub(crate) mod register;
 pub(crate) mod reopen;
+pub(crate) mod shutdown;
 pub(crate) mod start;
 pub(crate) mod start_dialog;
 pub(crate) mod typing;

@@ -1,46 +1,56 @@
-//! Registers agents that already run, by their first event or at the operator's request; and takes the requests that
-//! send a text to an agent, shut it down or forget it.
+//! Registers agents that already run, by their first event or at the operator's request; and takes the request
+//! that sends a text to an agent.
 
 use super::queue::MAX_QUEUE;
 use super::{exit, start, unlocated};
 use crate::contract::reply::AgentReply;
 use crate::contract::{Hooks, JournalLine, maybe};
-use crate::core::effect::Effect;
+use crate::core::effect::{Effect, EffectKey};
 use crate::core::event::RequestFacts;
-use crate::core::hook::HookEvent;
+use crate::core::hook::{HookEvent, SessionReason};
 use crate::core::id::{AgentId, RequestId, Slug};
 use crate::core::pane::PaneFacts;
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{ForgetRequest, RegisterRequest, SendRequest, ShutdownRequest, pane_number};
+use crate::core::request::{RegisterRequest, SendRequest, pane_number};
 use crate::core::rows::agent::{Agent, AgentState, Asker, Queued, WatchState};
 use crate::core::rows::lookup::PaneLookup;
 use crate::core::rows::outbox::Waiter;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// How many more times tasuki looks up the pane of a new session if tmux does not answer.
+/// How many more times tasuki looks up the pane of a new session if tmux does not answer. Before each such answer the
+/// runner pauses for half a second, so a tmux server that has just started is found in time.
 const MOST_LOOKS: u8 = 12;
 
-/// A session started that belongs to no known agent. tasuki looks up its pane first. If the event names no pane of our
-/// tmux server, the event is all that is known of the agent.
+/// A session started that belongs to no known agent. tasuki looks up its pane first. If the event names no pane, the
+/// event is all that is known of the agent. The event may name another tmux server than the one that answered last:
+/// only the lookup shows whether that server is now the one that tasuki watches.
 pub(crate) fn unknown_session(tx: &mut Tx<'_>, event: &HookEvent) {
-    // A pane number of another server means nothing in ours: such an agent gets a row without a pane, so nothing is
-    // typed to it.
-    let is_elsewhere = tx.state.server.is_some_and(|server| !event.is_on(&server));
-    match event.pane.filter(|_| !is_elsewhere) {
-        Some(pane) => look_up_pane(tx, pane, PaneLookup::Event { event: Box::new(event.clone()), looks: 0 }),
-        None => {
-            let agent_id = fresh_id(tx, event.agent_id);
-            let profile = event.profile.clone().unwrap_or_else(|| "unknown".to_owned());
-            let mut agent = Agent::new(agent_id, profile, tx.now.rfc3339());
-            fill_from_event(tx, &mut agent, event);
-            insert(tx, agent);
-        }
+    match event.pane {
+        Some(_) => look_up_session(tx, Box::new(event.clone()), 0),
+        None => register_session(tx, event, None),
     }
 }
 
-fn look_up_pane(tx: &mut Tx<'_>, pane: u32, lookup: PaneLookup) {
-    tx.effect(Waiter::PaneLookup(lookup), Effect::Identify { pane });
+/// A session ended. If its pane is still being looked up, nothing is registered.
+pub(crate) fn session_ended(tx: &mut Tx<'_>, event: &HookEvent) {
+    if event.session_id.is_none() || event.reason == Some(SessionReason::Same) {
+        return;
+    }
+    let is_its = |start: &HookEvent| (&start.session_id, &start.profile) == (&event.session_id, &event.profile);
+    let looks_for =
+        |waiter: &Waiter| matches!(waiter, Waiter::PaneLookup(PaneLookup::Event { event: start, .. }) if is_its(start));
+    let lookups: Vec<EffectKey> =
+        tx.state.outbox.iter().filter(|(_, pending)| looks_for(&pending.waiter)).map(|(key, _)| *key).collect();
+    for key in lookups {
+        tx.drop_effect(key);
+    }
+}
+
+fn look_up_session(tx: &mut Tx<'_>, event: Box<HookEvent>, looks: u8) {
+    let Some(pane) = event.pane else { return };
+    let effect = Effect::Identify { pane, server_pid: event.server_pid };
+    tx.effect(Waiter::PaneLookup(PaneLookup::Event { event, looks }), effect);
 }
 
 /// tmux did not answer the lookup of a pane. A request is refused. For an event, tasuki looks again a few times,
@@ -48,10 +58,8 @@ fn look_up_pane(tx: &mut Tx<'_>, pane: u32, lookup: PaneLookup) {
 pub(crate) fn not_identified(tx: &mut Tx<'_>, lookup: PaneLookup) {
     match lookup {
         PaneLookup::Request { request_id, .. } => tx.refuse(&request_id, Refused::no_tmux()),
-        PaneLookup::Event { event, looks } => match event.pane.filter(|_| looks < MOST_LOOKS) {
-            Some(pane) => look_up_pane(tx, pane, PaneLookup::Event { event, looks: looks + 1 }),
-            None => register_session(tx, &event, None),
-        },
+        PaneLookup::Event { event, looks } if looks < MOST_LOOKS => look_up_session(tx, event, looks + 1),
+        PaneLookup::Event { event, .. } => register_session(tx, &event, None),
     }
 }
 
@@ -92,7 +100,8 @@ pub(crate) fn register_asked(tx: &mut Tx<'_>, request: &RequestId, asked: Regist
     }
     let Some(pane) = pane_number(&asked.pane) else { return };
     let profile = asked.profile.or_else(|| facts.persona.as_ref().and_then(|(_, persona)| persona.profile.clone()));
-    look_up_pane(tx, pane, PaneLookup::Request { request_id: request.clone(), persona: asked.persona_slug, profile });
+    let lookup = PaneLookup::Request { request_id: request.clone(), persona: asked.persona_slug, profile };
+    tx.effect(Waiter::PaneLookup(lookup), Effect::Identify { pane, server_pid: None });
 }
 
 fn register_check(tx: &Tx<'_>, asked: &RegisterRequest, facts: &RequestFacts) -> Result<(), Refused> {
@@ -137,14 +146,29 @@ pub(crate) fn identified(tx: &mut Tx<'_>, lookup: PaneLookup, facts: Option<Pane
 /// Registers the agent of a session that an event has reported. A request may have registered the pane during the
 /// lookup: then the event belongs to that agent.
 fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>) {
-    // An agent in another home's pane gets a row without a pane here, so nothing is typed to it.
-    let facts = facts.filter(|facts| event.is_on(&facts.pane.server) && facts.claimed_by.is_none());
+    let facts = facts.filter(|facts| event.is_on(&facts.pane.server));
+    let has_left = facts.as_ref().is_some_and(|facts| !is_in_front(facts, event));
+    if has_left && event.is_known_up_to_tmux() && event.cli().is_none() {
+        // Its process has ended, and had no time to say so.
+        return;
+    }
+    // An agent in another home's pane gets a row without a pane here, so nothing is typed to it. The same holds for one
+    // in the background of its pane: whatever is in front there is another program.
+    let facts = facts.filter(|facts| !has_left && facts.claimed_by.is_none());
     let occupant = facts.as_ref().and_then(|facts| occupant(tx, facts));
+    let is_another = |agent: &Agent| agent.process.is_some_and(|process| event.is_below(&process) == Some(false));
+    let occupant = occupant.filter(|id| !tx.agent(id).is_some_and(is_another));
     if let Some(agent_id) = occupant {
         if let Some(agent) = tx.agent_mut(&agent_id) {
+            if let Some(facts) = facts.filter(|_| agent.pane.is_none()) {
+                set_pane(agent, facts);
+            }
             agent.hooks_seen = true;
+            let is_next = event.reason == Some(SessionReason::Replaced) && agent.ran(event);
             if agent.session.id.is_none() {
                 agent.session.id.clone_from(&event.session_id);
+            } else if let Some(session) = event.session_id.as_ref().filter(|_| is_next) {
+                agent.session.begin(session);
             }
         }
         return start::session_started(tx, &agent_id, event);
@@ -160,6 +184,11 @@ fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>
     insert(tx, agent);
 }
 
+/// Whether the program in front of the pane is, as far as is known, the agent that ran the hook.
+fn is_in_front(facts: &PaneFacts, event: &HookEvent) -> bool {
+    !facts.bare_shell && facts.agent.is_none_or(|process| event.is_below(&process) != Some(false))
+}
+
 fn set_pane(agent: &mut Agent, facts: PaneFacts) {
     // The silence deadline that may be running is the long one of an agent without a pane, so it ends here.
     agent.idle_watch.silence = WatchState::Off;
@@ -169,16 +198,19 @@ fn set_pane(agent: &mut Agent, facts: PaneFacts) {
     agent.tmux_session = Some(facts.session_name);
 }
 
-/// The live agent that is in a pane.
+/// The live agent that is in a pane; where there are several, the one whose process is in front.
 fn occupant(tx: &Tx<'_>, facts: &PaneFacts) -> Option<AgentId> {
-    let lives_there = |id: &AgentId| {
-        tx.agent(id).is_some_and(|agent| {
-            // An agent that registered while tmux did not answer has no pane yet.
-            let is_without_pane = agent.pane.is_none() && agent.start.is_none() && facts.agent_id == Some(*id);
-            agent.is_alive() && (agent.pane == Some(facts.pane) || is_without_pane)
-        })
+    let is_its_process = |agent: &Agent| agent.process.is_some() && agent.process == facts.agent;
+    let lives_there = |agent: &Agent| {
+        // An agent that registered while tmux did not answer has no pane yet.
+        let is_it = facts.agent_id == Some(agent.agent_id) || is_its_process(agent);
+        let may_be_it = agent.pane.is_none() && agent.start.is_none() && facts.claimed_by.is_none();
+        agent.is_alive() && (agent.pane == Some(facts.pane) || (may_be_it && is_it))
     };
-    tx.agent_ids().into_iter().find(|id| lives_there(id))
+    let ids = tx.agent_ids();
+    let mut there = ids.iter().filter_map(|id| tx.agent(id)).filter(|agent| lives_there(agent)).peekable();
+    let first = there.peek().map(|agent| agent.agent_id);
+    there.find(|agent| is_its_process(agent)).map(|agent| agent.agent_id).or(first)
 }
 
 /// Whether the pane holds nothing but an agent that has just died: a moment later the pane closes, or its shell is back
@@ -197,8 +229,12 @@ fn register_pane(
     profile: Option<String>,
 ) -> Result<AgentId, Refused> {
     if let Some(agent_id) = occupant(tx, &facts) {
-        if let Some(agent) = tx.agent_mut(&agent_id).filter(|agent| agent.pane.is_none()) {
+        let had_no_pane = tx.agent(&agent_id).is_some_and(|agent| agent.pane.is_none());
+        if let Some(agent) = tx.agent_mut(&agent_id).filter(|_| had_no_pane) {
             set_pane(agent, facts.clone());
+            if persona.is_none() || persona == agent.persona_slug {
+                return Ok(agent_id);
+            }
         }
         if tx.agent(&agent_id).is_some_and(|agent| agent.reopened_from.is_some()) {
             let message =
@@ -256,7 +292,7 @@ fn answer_registered(tx: &mut Tx<'_>, request: &RequestId, agent_id: &AgentId) {
 }
 
 /// Finds the agent that a request names, if tasuki may type to it.
-fn addressed(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
+pub(super) fn addressed(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
     let agent = text.parse().ok().and_then(|id| tx.agent(&id));
     let agent = agent.ok_or_else(|| Refused::new(404, "no_agent", "Agent not found"))?;
     if agent.state == AgentState::Ended {
@@ -296,91 +332,4 @@ pub(crate) fn send_asked(tx: &mut Tx<'_>, request: &RequestId, asked: SendReques
         );
     }
     agent.queue.push(Queued { asker: Asker::Request(request.clone()), text: asked.text, deadline });
-}
-
-/// Finds an agent that has no pane and no known process, and that no start, handoff or shutdown waits for.
-fn without_pane_or_process(tx: &Tx<'_>, text: &str) -> Option<AgentId> {
-    let agent = text.parse().ok().and_then(|id| tx.agent(&id))?;
-    let is_waited_for = agent.start.is_some() || agent.handoff_id.is_some() || agent.shutdown.is_some();
-    let is_nowhere = agent.pane.is_none() && agent.process.is_none();
-    (agent.state.is_live() && is_nowhere && !is_waited_for).then_some(agent.agent_id)
-}
-
-/// Finds a reopened session in a pane. tasuki types no exit command to it, but kills the pane if it is asked to.
-fn reopened(tx: &Tx<'_>, text: &str) -> Option<AgentId> {
-    let agent = text.parse().ok().and_then(|id| tx.agent(&id))?;
-    let is_in_a_pane = agent.state.is_live() && agent.pane.is_some() && tx.state.server.is_some();
-    let is_it = agent.reopened_from.is_some() && is_in_a_pane && agent.start.is_none() && agent.shutdown.is_none();
-    is_it.then_some(agent.agent_id)
-}
-
-/// `agent_shutdown`.
-pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ShutdownRequest) {
-    if let Some(agent_id) = without_pane_or_process(tx, &asked.agent_id).filter(|_| asked.force) {
-        return exit::end_without_pane(tx, &agent_id, request);
-    }
-    let found = match reopened(tx, &asked.agent_id).filter(|_| asked.force) {
-        Some(agent_id) => Ok(agent_id),
-        None => addressed(tx, &asked.agent_id),
-    };
-    let checked = found.and_then(|agent_id| {
-        let agent = tx.agent(&agent_id);
-        let is_ours = agent.is_some_and(|agent| agent.ours);
-        if asked.force && !is_ours {
-            let message = "tasuki did not start this agent, so it does not kill it";
-            return Err(Refused::new(409, "not_ours", message).hint("end the agent yourself, or ask without force"));
-        }
-        if !asked.force && agent.is_some_and(|agent| agent.typing.is_some()) {
-            let message = "tasuki is typing a text into this agent's pane";
-            return Err(Refused::new(409, "refused", message).hint("ask again in a moment").reason("busy"));
-        }
-        Ok(agent_id)
-    });
-    match checked {
-        Err(refused) => tx.refuse(request, refused),
-        Ok(agent_id) => exit::shut_down(tx, &agent_id, request, asked.force),
-    }
-}
-
-/// `agent_forget`: notes an agent as ended if its process does not run, and as lost if its process is not known.
-/// Nothing is done in tmux. tasuki refuses while the process runs, while the agent is being started, and if the process
-/// can't be checked.
-pub(crate) fn forget_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ForgetRequest, facts: &RequestFacts) {
-    match forget_check(tx, asked, facts) {
-        Err(refused) => tx.refuse(request, refused),
-        Ok((agent_id, state)) => {
-            exit::end(tx, &agent_id, state);
-            let ended_at = tx.agent(&agent_id).and_then(|agent| agent.ended_at.clone());
-            let (status, agent_id) = (Some("forgotten".to_owned()), Some(agent_id.to_string()));
-            let reply = AgentReply { status, agent_id, ended_at: Some(ended_at), ..AgentReply::default() };
-            tx.answer(request, Reply::ok(&reply));
-        }
-    }
-}
-
-fn forget_check(tx: &Tx<'_>, asked: &ForgetRequest, facts: &RequestFacts) -> Result<(AgentId, AgentState), Refused> {
-    let agent = asked.agent_id.parse().ok().and_then(|id| tx.agent(&id));
-    let agent = agent.ok_or_else(|| Refused::new(404, "no_agent", "Agent not found"))?;
-    if !agent.state.is_live() {
-        return Err(Refused::new(400, "not_active", "Agent is not active"));
-    }
-    let pid = agent.process.map(|process| process.pid).or(agent.pane.map(|pane| pane.pid));
-    match (pid, facts.runs) {
-        (None, _) if agent.start.as_ref().is_some_and(|start| start.effect.is_some()) => {
-            Err(Refused::new(409, "starting", "The agent is being started")
-                .hint("wait until the start has succeeded or failed"))
-        }
-        (None, _) => Ok((agent.agent_id, AgentState::Lost)),
-        (Some(_), Some(false)) => Ok((agent.agent_id, AgentState::Ended)),
-        (Some(pid), Some(true)) => {
-            let hint =
-                "end the agent yourself or with tasuki agent shutdown; tasuki does not forget an agent that runs";
-            Err(Refused::new(409, "process_lives", format!("The agent's process {pid} is running")).hint(hint))
-        }
-        (Some(pid), None) => {
-            let message =
-                format!("tasuki could not check whether the agent's process {pid} is running; nothing was changed");
-            Err(Refused::new(503, "not_seen", message).hint("try again when the system can open files again"))
-        }
-    }
 }

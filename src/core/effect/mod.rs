@@ -204,6 +204,9 @@ pub enum Effect {
     Identify {
         /// The number behind `%`.
         pane: u32,
+        /// The process id of the tmux server that the number is of; none: of the server that tasuki watches.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        server_pid: Option<u32>,
     },
     /// Read from its transcript how full an agent's context is.
     #[serde(rename = "read_gauge")]

@@ -13,7 +13,7 @@ pub(crate) mod timers;
 
 use crate::contract::{JournalLine, LineType, known, maybe};
 use crate::core::effect::{EffectKey, StartAgent};
-use crate::core::hook::ContextUsage;
+use crate::core::hook::{ContextUsage, HookEvent};
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::pane::{PaneRef, Process, ServerId};
 use crate::core::rows::chain::Chain;
@@ -134,6 +134,14 @@ pub struct AgentSession {
     /// The CLI said that it ends, so somebody has asked it to.
     #[serde(default)]
     pub closed: bool,
+}
+
+impl AgentSession {
+    /// Another session takes the place of the bound one.
+    pub fn begin(&mut self, session: &str) {
+        self.former = self.id.replace(session.to_owned());
+        self.replaced = false;
+    }
 }
 
 /// The stored row of one agent.
@@ -306,6 +314,16 @@ impl Agent {
             prompts_and_answers: 0,
             chain: Chain::default(),
         }
+    }
+
+    /// Whether the hook was run by the agent's own process, by a shell that it started for that, or by the CLI for which
+    /// it is only the launcher: not by another CLI that it runs. Where the reporter or the process is not known, its
+    /// word is taken.
+    #[must_use]
+    pub fn ran(&self, event: &HookEvent) -> bool {
+        let Some(process) = self.process.filter(|_| !event.ancestors.is_empty()) else { return true };
+        let is_direct = event.ancestors.iter().take(2).any(|pid| *pid == process.pid);
+        is_direct || event.is_of_the_only_cli_below(&process, &self.profile)
     }
 
     /// Nothing is on its way to it and it waits for a prompt.

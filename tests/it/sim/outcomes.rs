@@ -97,7 +97,7 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
             let place = SuccessorWindow { session: "work".to_owned(), size: (80, 24), cwd: None };
             vec![Outcome::Placeholder(Some(place)), Outcome::Placeholder(None), failed()]
         }
-        Effect::Identify { pane } => vec![Outcome::Pane(None), Outcome::Pane(Some(seen(*pane, rng))), failed()],
+        Effect::Identify { pane, .. } => vec![Outcome::Pane(None), Outcome::Pane(Some(seen(*pane, rng))), failed()],
         Effect::ReadContextUsage { .. } => {
             let usage = ContextUsage { used: rng.below(110), window: Some(100) };
             vec![Outcome::ContextUsage(None), Outcome::ContextUsage(Some(Measured { usage, guessed: false })), failed()]

@@ -73,7 +73,7 @@ impl Run {
                 viewers: rng.chance(90).then_some(u64::from(rng.chance(30))),
                 persona: disk.persona_facts(persona),
             }))),
-            Effect::Identify { pane } => Some(Outcome::Pane(identify(*pane, tmux))),
+            Effect::Identify { pane, server_pid } => Some(Outcome::Pane(identify(*pane, *server_pid, tmux))),
             Effect::KillPane { pane, .. } => {
                 if let Some(agent) = tmux.at(pane) {
                     agent.alive = false;
@@ -267,8 +267,11 @@ fn compose(
     Composed::Written
 }
 
-fn identify(pane: u32, tmux: &SimTmux) -> Option<PaneFacts> {
+fn identify(pane: u32, server_pid: Option<u32>, tmux: &SimTmux) -> Option<PaneFacts> {
     let agent = tmux.agents.iter().find(|agent| agent.alive && agent.pane.pane == pane)?;
+    if server_pid.is_some_and(|pid| pid != agent.pane.server.pid) {
+        return None;
+    }
     Some(PaneFacts {
         pane: agent.pane,
         session_name: "work".to_owned(),
