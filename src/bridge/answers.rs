@@ -1,7 +1,8 @@
 //! Answers of this host to others: where they are found, and the kinds that the bridge answers itself.
 
 use super::folder::FleetFolder;
-use super::out::{FleetRefused, MAIN_PART, granted};
+use super::out::granted;
+use super::refused::{FleetRefused, MAIN_PART};
 use crate::cli::error::CliError;
 use crate::cli::view;
 use crate::config::Home;

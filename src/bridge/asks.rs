@@ -1,7 +1,8 @@
 //! Requests of this host to others: taken from `requests/`, published until they are answered, and their answers.
 
 use super::audit::AuditLine;
-use super::out::{self, FleetRefused, OutFile, TakenFile};
+use super::out::{self, OutFile, TakenFile};
+use super::refused::FleetRefused;
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
 use crate::cli::error::CliError;
 use crate::contract::{self, ResultFile};

@@ -2,7 +2,7 @@
 //! being written in its place is left alone until it has not changed for 2 s.
 
 use super::folder::FleetFolder;
-use super::out::{FleetRefused, MAIN_PART};
+use super::refused::{FleetRefused, MAIN_PART};
 use super::settings::{FleetSettings, parse_ttl};
 use crate::cli::error::CliError;
 use crate::contract::fleet::FleetPart;

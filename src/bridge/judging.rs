@@ -1,8 +1,8 @@
 //! What a request from another host is worth here and now: gathers what is known, and has it judged.
 
 use super::answers::KnownRequest;
-use super::out::FleetRefused;
 use super::personas;
+use super::refused::FleetRefused;
 use super::state::Bridge;
 use crate::core::host::HostName;
 use crate::core::id::RequestId;

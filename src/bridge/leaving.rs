@@ -1,7 +1,8 @@
 //! What becomes of the requests that are on their way when this home leaves its fleet, or becomes another home.
 
 use super::folder::FleetFolder;
-use super::out::{FleetRefused, answer, load, reject, save};
+use super::out::{answer, load, reject, save};
+use super::refused::FleetRefused;
 use crate::cli::error::CliError;
 use crate::core::host::{FleetId, HostName};
 

@@ -32,6 +32,7 @@ mod owner;
 mod owner_file;
 mod personas;
 mod problem;
+mod refused;
 mod roster;
 mod run;
 mod runtime;

@@ -2,9 +2,9 @@
 
 use super::dropped::{self, DroppedBytes, IncompleteFiles, RequestToSend, inner, kind_and_host};
 use super::folder::FleetFolder;
+use super::refused::{FleetRefused, MAIN_PART};
 use super::settings::FleetSettings;
 use crate::cli::error::CliError;
-use crate::contract::answer::RefusedView;
 use crate::contract::fleet::{FleetPart, FleetResultFile};
 use crate::contract::{self, ResultFile};
 use crate::core::host::{FleetId, HomeId, HostName};
@@ -17,8 +17,6 @@ use std::path::Path;
 
 /// The most that a part may hold, in bytes.
 const MOST_PART: u64 = 2 << 20;
-/// The name of the part that is the request or the result itself.
-pub(super) const MAIN_PART: &str = "request.json";
 
 /// `fleet/out/<id>.json`: a request that was taken and not answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,41 +40,6 @@ pub(super) struct OutFile {
     pub(super) was_begun: bool,
     /// The names of its parts, whose copies lie in `out/<id>/`.
     pub(super) parts: Vec<String>,
-}
-
-/// Why a request gets its answer from this host itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FleetRefused {
-    pub(super) status: u16,
-    pub(super) code: &'static str,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
-}
-
-impl FleetRefused {
-    pub(super) fn new(status: u16, code: &'static str, message: impl Into<String>) -> FleetRefused {
-        FleetRefused { status, code, message: message.into(), hint: None }
-    }
-
-    pub(super) fn hint(self, hint: impl Into<String>) -> FleetRefused {
-        FleetRefused { hint: Some(hint.into()), ..self }
-    }
-
-    /// As the answer to a request. `request`: its bytes.
-    pub(super) fn result(&self, id: &str, kind: Option<&str>, request: &[u8], at: &str) -> ResultFile {
-        let FleetRefused { status, code, message, hint } = self.clone();
-        ResultFile {
-            v: 1,
-            request_id: id.to_owned(),
-            kind: kind.map(str::to_owned),
-            status,
-            ok: false,
-            result: None,
-            error: Some(RefusedView { code: code.to_owned(), message, hint, ..RefusedView::default() }),
-            at: at.to_owned(),
-            request_sha256: sha256(request),
-        }
-    }
 }
 
 /// The answer to a request that this bridge itself has carried out.
@@ -105,7 +68,7 @@ pub(super) enum TakenFile {
     Answered(FleetRefused),
 }
 
-/// Takes a file from `requests/`. None if it is not taken yet, or has no answer, for its name is no id.
+/// Takes a file from `requests/`. None if it is not taken yet, or gets no answer, because its name can't be an id.
 ///
 /// # Errors
 /// Something can't be read or written; the file is as it was.

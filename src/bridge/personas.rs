@@ -2,7 +2,8 @@
 //! persona of that name is here with other bytes, it is replaced only if the sender says so, and then what it was is kept.
 
 use super::folder::FleetFolder;
-use super::out::{FleetRefused, granted};
+use super::out::granted;
+use super::refused::FleetRefused;
 use crate::cli::view::read_bytes;
 use crate::config::Home;
 use crate::contract::ResultFile;
@@ -78,7 +79,7 @@ fn place(
     if here == sent {
         return Ok(json!({"status": "same", "slug": slug}));
     }
-    // A folder without a skill.md is no persona. One with the persona.toml that was sent was left by a power cut or a
+    // A folder without a skill.md does not hold a persona. A folder with the persona.toml that was sent was left by a power cut or a
     // full disk, half written.
     let [toml_here, skill_here] = &here;
     let is_new = skill_here.is_none() && (toml_here.is_none() || *toml_here == sent[0]);
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_persona_that_was_half_written_is_completed_and_one_that_is_whole_is_not_added_to() {
+    fn a_half_written_persona_is_completed_and_nothing_is_added_to_a_whole_one() {
         let here = Here::new();
         let kai = [("persona.toml", "name = \"Kai\"\n"), ("skill.md", "one")];
         let place = |slug: &str, file: &str| {
