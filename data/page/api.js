@@ -60,7 +60,7 @@ export async function fetched(path) {
 
 /**
  * Sends a request, and gives its answer. While no answer has come, the same content has the same key when it is sent again:
- * then the server carries it out only once, whoever sends it twice, the browser or the person.
+ * then the server carries it out only once, no matter whether the browser or the person sends it twice.
  */
 async function post(path, body) {
   const text = JSON.stringify(body);

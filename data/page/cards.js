@@ -9,7 +9,7 @@ import { mapOf } from "./store.js";
 /** How many cards open by themselves. */
 const MOST_OPEN = 6;
 
-const GONE = "This is no longer in the list. Its card stays as long as something that is typed in it is neither sent nor put away.";
+const GONE = "This is no longer in the list. Its card stays as long as something that is typed in it is neither sent nor closed.";
 
 const lists = new Map();
 

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_waits_for_the_events_of_a_long_absence_is_no_problem() {
+    fn a_request_that_waits_for_the_events_of_a_long_absence_is_not_a_problem() {
         let mut answers = Answers::new(&at(0));
         for tick in 1..=40_u32 {
             let ms = u64::from(tick) * 5_000;

@@ -92,7 +92,7 @@ async fn with_a_new_state_file_failures_stay_and_views_of_what_nobody_knows_go()
 }
 
 #[tokio::test]
-async fn with_an_older_copy_of_the_state_file_failures_stay_and_the_journal_goes_on() {
+async fn with_an_older_copy_of_the_state_file_failures_stay_and_the_journal_continues() {
     let mut ground = Ground::new().await;
     ground.drop_again("requests", "r-1.json", WORK);
     ground.checkpoint();

@@ -88,7 +88,7 @@ impl SpoolDirs {
     /// Whether the home and its `state/` are still at their paths.
     ///
     /// # Errors
-    /// One is missing. If it was made anew, programs would find a spool there, and a sidecar an empty state.
+    /// One is missing. If it was made again, programs would find a spool there, and a sidecar an empty state.
     pub(super) fn check_not_moved_away(&self) -> Result<(), Error> {
         [SpoolDir::Home, SpoolDir::State].into_iter().map(|dir| self.path(dir)).try_for_each(|path| {
             let there = nix::sys::stat::lstat(path).map(drop);

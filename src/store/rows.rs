@@ -48,7 +48,7 @@ pub(crate) struct Clocks {
 
 /// Whether a request has been remembered for long enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Age {
+pub(crate) enum RememberedAge {
     Young,
     Old,
     /// The row's date lies in the future. That is to be noted in the row: from then on its age counts.
@@ -57,7 +57,7 @@ pub(crate) enum Age {
 
 impl LedgerRow {
     /// Within one boot the boot clock says how old the row is, whatever the wall clock said then or says now.
-    pub(crate) fn age(&self, clocks: &Clocks) -> Age {
+    pub(crate) fn age(&self, clocks: &Clocks) -> RememberedAge {
         let Clocks { now, believed_ms } = clocks;
         let is_since = |boot: u64, since: u64| {
             let ms = now.boot_ms.saturating_sub(since);
@@ -67,11 +67,11 @@ impl LedgerRow {
         let is_old = match (self.boot.and_then(|(boot, since)| is_since(boot, since)), self.seen_ahead) {
             (Some(is_old), _) => is_old,
             (None, _) if self.at_ms <= now.wall_ms => is_before(self.at_ms),
-            (None, None) if believed_ms.is_some() => return Age::Ahead,
+            (None, None) if believed_ms.is_some() => return RememberedAge::Ahead,
             (None, None) => false,
             (None, Some(seen)) => is_since(seen.boot, seen.boot_ms).unwrap_or_else(|| is_before(seen.wall_ms)),
         };
-        if is_old { Age::Old } else { Age::Young }
+        if is_old { RememberedAge::Old } else { RememberedAge::Young }
     }
 }
 

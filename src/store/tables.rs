@@ -2,7 +2,7 @@
 
 use super::case_twins;
 use super::history::{self, HistoryKind, HistoryTables};
-use super::rows::{Age, Batch, Checkpoint, Clocks, LedgerRow, SeenEvent, StoredError, outbox_key};
+use super::rows::{Batch, Checkpoint, Clocks, LedgerRow, RememberedAge, SeenEvent, StoredError, outbox_key};
 use crate::core::decision::Decision;
 use crate::core::id::RequestId;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
@@ -310,7 +310,7 @@ pub(crate) fn has_purgeable(
     let (order, ledger) = (read.open_table(LEDGER_ORDER)?, read.open_table(LEDGER)?);
     let Some((_, id)) = order.first()? else { return Ok(false) };
     let row: Option<LedgerRow> = ledger.get(id.value())?.and_then(|value| serde_json::from_slice(value.value()).ok());
-    Ok(row.is_none_or(|row| row.age(clocks) != Age::Young))
+    Ok(row.is_none_or(|row| row.age(clocks) != RememberedAge::Young))
 }
 
 /// Removes at most `most` requests that are old enough, and at most `most` seen events whose number is below
@@ -343,11 +343,13 @@ fn purge_ledger(write: &WriteTransaction, clocks: &Clocks, most: usize) -> Resul
         let row: Option<LedgerRow> =
             ledger.get(id.value())?.and_then(|value| serde_json::from_slice(value.value()).ok());
         match row.map(|row| (row.age(clocks), row)) {
-            Some((Age::Young, _)) => break,
-            Some((Age::Ahead, row)) => {
+            Some((RememberedAge::Young, _)) => break,
+            Some((RememberedAge::Ahead, row)) => {
                 ahead.push((id.value().to_owned(), LedgerRow { seen_ahead: Some(clocks.now), ..row }));
             }
-            Some((Age::Old, row)) if row.result.is_some() => old.push((key.value(), Some(id.value().to_owned()))),
+            Some((RememberedAge::Old, row)) if row.result.is_some() => {
+                old.push((key.value(), Some(id.value().to_owned())))
+            }
             // The request is still open, or its row can't be understood. The row stays, because without it the request
             // could be carried out a second time. Only its number is removed; an answer gets a new number.
             _ => old.push((key.value(), None)),

@@ -164,7 +164,7 @@ impl Contents {
     /// Whether a pane stays in our session if everything else goes.
     fn keeps_a_pane(&self) -> bool {
         let stays =
-            |window: &WindowContents| window.has_empty_pane && !(window.is_linked && !window.programs.is_empty());
+            |window: &WindowContents| window.has_empty_pane && (window.programs.is_empty() || !window.is_linked);
         self.windows.values().any(stays)
     }
 

@@ -71,7 +71,7 @@ fn network(place: &Path) -> Option<&'static str> {
     network_of(kind.0 as u32)
 }
 
-/// The file system with this number of the kernel's `linux/magic.h`, if it lies on other machines, or is no disk's own.
+/// The file system with this number of the kernel's `linux/magic.h`, if it lies on other machines, or is not of a disk.
 /// A file system in user space (FUSE) may be either; it reports what others change only if its program does so.
 #[cfg(target_os = "linux")]
 fn network_of(magic: u32) -> Option<&'static str> {

@@ -1,4 +1,4 @@
-//! Takes the requests that end an agent, or that forget one that has ended.
+//! Takes the requests that end an agent, or that forget an ended agent.
 
 use super::{exit, register};
 use crate::contract::reply::AgentReply;

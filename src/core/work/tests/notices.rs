@@ -218,7 +218,7 @@ fn an_agent_whose_turn_fails_is_notified_again_after_a_pause() {
             next = later(&mut world, 601_000);
         }
         receipt(&mut world, &next[0]);
-        assert_eq!(stop(&mut world, dev).len(), 1, "a failed turn is no answer: {kind:?}");
+        assert_eq!(stop(&mut world, dev).len(), 1, "a failed turn is not an answer: {kind:?}");
     }
 }
 
