@@ -230,7 +230,7 @@ fn an_agent_that_was_started_again_while_nobody_looked_is_seen_and_the_shell_of_
         panes.sort();
         panes
     };
-    let mut wanted = vec![known.clone(), unknown.clone()];
+    let mut wanted = vec![known, unknown];
     wanted.sort();
     stage.until("both are seen", || {
         panes() == wanted && agents().iter().all(|view| view["agent_id"] != first["agent_id"])

@@ -171,7 +171,7 @@ fn a_text_in_any_script_is_read_whole() {
         ("claude", "thai", format!("{thai}{end}")),
         ("claude", "warnings", format!("{warnings}{end}")),
         // The sidebar stands beside the text: with wide characters, fewer of them are the composer's than it has columns.
-        ("opencode", "sidebar_thai", thai.clone()),
+        ("opencode", "sidebar_thai", thai),
         ("opencode", "sidebar_japanese", "支払いの再試行を直してください。".repeat(5)),
     ] {
         assert_eq!(look(profile, name), ScreenReading { activity: Activity::Ready, composer: text(&words) }, "{name}");
