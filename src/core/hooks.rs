@@ -10,6 +10,7 @@ use super::id::AgentId;
 use super::rows::agent::{Agent, AgentState, LookCause, OurTurn, Purpose};
 use super::state::State;
 use super::tx::Tx;
+use std::borrow::Cow;
 
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
     if event.kind == HookKind::SessionEnd {
@@ -21,6 +22,7 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         }
         return;
     };
+    let event = &with_reason(tx, &agent_id, event);
     if !counts(tx, &agent_id, event) {
         return;
     }
@@ -28,7 +30,12 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
     match event.kind {
         HookKind::SessionStart => session_start(tx, &agent_id, event),
         HookKind::PromptSubmit => prompt(tx, &agent_id, event),
-        HookKind::Stop if event.paused => pause(tx, &agent_id),
+        HookKind::Stop if event.paused => {
+            let in_handoff = is_in_handoff(tx, &agent_id);
+            idle::paused(tx, &agent_id);
+            context_usage::turn_ended(tx, &agent_id);
+            cli_limits::look_after_turn(tx, &agent_id, LookCause::EndedWell, None, in_handoff);
+        }
         HookKind::Stop => {
             let in_handoff = is_in_handoff(tx, &agent_id);
             turn_end(tx, &agent_id, event);
@@ -59,6 +66,24 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         }
         HookKind::SessionEnd => session_end(tx, &agent_id, event),
     }
+}
+
+/// A CLI that starts its session with the first prompt says of a new session only that it has begun. In a process that
+/// has a session, that one is replaced by it.
+fn with_reason<'e>(tx: &Tx<'_>, agent_id: &AgentId, event: &'e HookEvent) -> Cow<'e, HookEvent> {
+    let says_why = matches!(event.reason, Some(SessionReason::Same | SessionReason::Replaced));
+    if event.kind != HookKind::SessionStart || says_why || event.ancestors.is_empty() {
+        return Cow::Borrowed(event);
+    }
+    let replaces = tx.agent(agent_id).is_some_and(|agent| {
+        let is_lazy = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| !profile.starts_at_launch);
+        let is_other = agent.session.id.is_some() && event.session_id.is_some() && agent.session.id != event.session_id;
+        is_lazy && is_other && agent.ran(event)
+    });
+    if !replaces {
+        return Cow::Borrowed(event);
+    }
+    Cow::Owned(HookEvent { reason: Some(SessionReason::Replaced), ..event.clone() })
 }
 
 fn is_in_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
@@ -230,10 +255,17 @@ fn prompt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     typing::receipt(tx, agent_id, event, turn_was_open);
 }
 
-/// Another turn's id shows that ours has ended without a word: nobody waits for it any longer.
+/// Another turn's id shows that ours has ended without a word: nobody waits for it any longer. If ours has only paused,
+/// it continues under the other id: Claude Code wakes itself with a prompt of its own when what it waited for has ended.
 fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let turn_id = event.turn_id.as_deref();
     let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let is_our_text = event.kind == HookKind::PromptSubmit && typing::bears_our_text(agent, event.text.as_deref());
+    if let Some(turn) = agent.our_turn.as_mut().filter(|turn| turn.paused && !is_our_text) {
+        turn.turn_id = event.turn_id.clone().or(turn.turn_id.take());
+        turn.paused = false;
+        return;
+    }
     if agent.our_turn.as_ref().is_some_and(|turn| turn.is_superseded_by(turn_id)) {
         acceptance::apply(tx, agent_id, Sign::AnotherTurn);
         follow::facts(tx);
@@ -241,13 +273,6 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         let our_turn = agent.our_turn.take();
         idle::infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));
         follow::facts(tx);
-    }
-}
-
-/// A turn pauses: something that it started is still running, and will continue it.
-fn pause(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    if let Some(turn) = tx.agent_mut(agent_id).and_then(|agent| agent.our_turn.as_mut()) {
-        turn.paused = true;
     }
 }
 

@@ -149,6 +149,7 @@ fn try_out(failures: Vec<Failure>, is_recorded: bool) {
         assert_eq!(world.handoff().record.is_some(), is_recorded, "{name}");
         assert!(is_recorded || code == "agent_ended" || world.agent_lives(), "{name}: nobody ended the agent");
         let typed = world.typed.len();
+        world.interrupt();
         let answer = world.ask_of_it("handoff_retry", &json!({}));
         world.wait();
         let texts: Vec<&str> = world.typed[typed..].iter().map(|(_, text)| *text).collect();
@@ -342,6 +343,7 @@ fn a_repair_that_may_not_have_been_asked_for_records_nothing() {
         assert_eq!(world.failure(), Some(("checking", "unconfirmed")), "{:?}", world.handoff());
         assert!(world.agent_lives() && world.handoff().record.is_none());
         assert_eq!(world.ask_of_it("handoff_retry", &json!({}))["error"]["code"], "in_doubt");
+        world.change(&outgoing(), |agent| agent.state = AgentState::Idle);
         world.ask_of_it("handoff_retry", &json!({ "assume": word }));
         let asked = world.typed.iter().filter(|(_, text)| *text == "rework").count();
         assert_eq!((world.step(), asked), ("done", typed), "{word}: {:?}", world.handoff());

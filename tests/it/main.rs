@@ -24,6 +24,7 @@ mod core_exits;
 mod core_flow;
 mod core_handoffs;
 mod core_limits;
+mod core_pauses;
 mod core_receipts;
 mod core_reopen;
 mod core_status_line;

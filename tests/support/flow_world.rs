@@ -1,7 +1,7 @@
 //! Whole handoffs, decided without a machine: all goes well, but for what the test says.
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{
     AutoHandoffCheck, Composed, DocumentRead, Effect, EffectKey, EnvironmentSearch, Examination, Outcome, PersonaTexts,
@@ -37,6 +37,8 @@ pub(crate) enum Turn {
     Ends,
     Fails,
     GoesOn,
+    /// Something that the agent has started still runs.
+    Pauses,
     /// The agent dies in it.
     Dies,
 }
@@ -49,6 +51,8 @@ pub(crate) struct FlowWorld {
     instead: BTreeMap<&'static str, Instead>,
     turns: BTreeMap<&'static str, Turn>,
     silent: Vec<EffectKey>,
+    /// The agents whose screens show work.
+    at_work: BTreeSet<AgentId>,
     asked: u64,
     /// The texts that were submitted, each with its agent, in order.
     pub(crate) typed: Vec<(AgentId, &'static str)>,
@@ -88,6 +92,7 @@ impl FlowWorld {
             instead: BTreeMap::new(),
             turns: BTreeMap::new(),
             silent: Vec::new(),
+            at_work: BTreeSet::new(),
             asked: 0,
             typed: Vec::new(),
             started: Vec::new(),
@@ -187,7 +192,7 @@ impl FlowWorld {
         panic!("deadlines do not end: {:?}", self.handoff());
     }
 
-    fn pass(&mut self, ms: u64) {
+    pub(crate) fn pass(&mut self, ms: u64) {
         self.core.now.wall_ms += i64::try_from(ms).expect("a short time");
         let decision = self.core.pass(ms);
         self.note(decision);
@@ -233,6 +238,9 @@ impl FlowWorld {
     }
 
     fn carry_out(&mut self, key: EffectKey, effect: &Effect) {
+        if matches!(effect, Effect::AwaitIdle { agent_id, .. } if self.at_work.contains(agent_id)) {
+            return self.silent.push(key);
+        }
         let moment = self.moment(effect);
         let outcome = match self.instead.remove(moment) {
             Some(Instead::Silence) => return self.silent.push(key),
@@ -262,20 +270,48 @@ impl FlowWorld {
         match self.turns.remove(text).unwrap_or(usual) {
             Turn::Ends => self.hear(agent_id, HookKind::Stop, None),
             Turn::Fails => self.hear(agent_id, HookKind::StopFailure, None),
-            Turn::GoesOn => {}
+            Turn::GoesOn => drop(self.at_work.insert(agent_id)),
+            Turn::Pauses => {
+                self.change(&agent_id, |agent| {
+                    agent.our_turn.as_mut().expect("a turn").turn_id = Some("t1".to_owned())
+                });
+                let paused =
+                    HookEvent { paused: true, turn_id: Some("t1".to_owned()), ..HookEvent::new(HookKind::Stop) };
+                self.hear_of(agent_id, paused);
+            }
             Turn::Dies => self.die(agent_id),
         }
     }
 
     pub(crate) fn die(&mut self, agent_id: AgentId) {
+        self.at_work.remove(&agent_id);
         self.decide(Event::AgentExit { agent_id, how: Exit::Dead });
         self.pass(LAST_HOOKS_MS);
     }
 
     fn hear(&mut self, agent_id: AgentId, kind: HookKind, pane: Option<u32>) {
         let reason = (kind == HookKind::SessionStart).then_some(SessionReason::Process);
-        let event = HookEvent { agent_id: Some(agent_id), pane, reason, ..HookEvent::new(kind) };
-        self.decide(Event::Hook(Box::new(event)));
+        self.hear_of(agent_id, HookEvent { pane, reason, ..HookEvent::new(kind) });
+    }
+
+    /// An agent's hook reports this, and everything happens that follows.
+    pub(crate) fn hear_of(&mut self, agent_id: AgentId, event: HookEvent) {
+        self.at_work.remove(&agent_id);
+        self.decide(Event::Hook(Box::new(HookEvent { agent_id: Some(agent_id), ..event })));
+    }
+
+    /// A person interrupts the agents that are at work.
+    pub(crate) fn interrupt(&mut self) {
+        for agent_id in std::mem::take(&mut self.at_work) {
+            self.hear_of(agent_id, HookEvent::new(HookKind::Interrupted));
+        }
+    }
+
+    /// A document of this size is seen.
+    pub(crate) fn see_document(&mut self, bytes: u64) {
+        let handoff_id = self.handoff().handoff_id;
+        self.decide(Event::DocumentGrew { handoff_id, bytes });
+        self.run();
     }
 
     /// How an effect ends if all goes well.

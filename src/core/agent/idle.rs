@@ -2,10 +2,11 @@
 //! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes a brief watch
 //! of a few seconds, so that no view says `busy` for ever.
 
-use super::{alerts, cli_limits, priming, unlocated};
+use super::{alerts, cli_limits, context_usage, priming, unlocated};
 use crate::core::effect::{Effect, EffectKey, Readiness};
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::request::Author;
 use crate::core::rows::ack::Ack;
 use crate::core::rows::agent::{Agent, AgentState, IdleWatch, LookCause, Purpose, WatchState};
 use crate::core::rows::handoff::{CheckPhase, Step};
@@ -17,6 +18,11 @@ use crate::core::tx::Tx;
 const SILENCE_LIMIT_MS: u64 = 10 * 60_000;
 /// The same for a CLI that does not report a turn that fails: only its screen shows the end of such a turn.
 const UNREPORTED_LIMIT_MS: u64 = 2 * 60_000;
+/// The same for a turn that has paused, because something that it started is still running. A server that the agent has
+/// started may run for ever.
+const PAUSED_LIMIT_MS: u64 = 60_000;
+/// The same if the agent was asked to repair its document, and what it waits for may be a part of that.
+const PAUSED_REPAIR_LIMIT_MS: u64 = 5 * 60_000;
 /// The pause, in milliseconds, before a watch that ended without the end of the turn starts again.
 const LOOK_AGAIN_MS: u64 = 2_000;
 
@@ -62,10 +68,40 @@ pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
 
 fn silence_limit_ms(tx: &Tx<'_>, agent: &Agent) -> u64 {
     let profile = tx.state.settings.profiles.get(&agent.profile);
+    if let Some(turn) = agent.our_turn.as_ref().filter(|turn| turn.paused) {
+        return paused_limit_ms(tx, &turn.purpose);
+    }
     match (unlocated::is_unlocated(agent), profile.is_none_or(|profile| profile.reports_failures)) {
         (true, _) => unlocated::SILENCE_LIMIT_MS,
         (false, true) => SILENCE_LIMIT_MS,
         (false, false) => UNREPORTED_LIMIT_MS,
+    }
+}
+
+fn paused_limit_ms(tx: &Tx<'_>, purpose: &Purpose) -> u64 {
+    let replies = |id: &HandoffId| tx.handoff(id).is_some_and(|handoff| handoff.author == Author::AgentReply);
+    match purpose {
+        // The document would be whatever it has said last.
+        Purpose::Instruction(id) | Purpose::Rework(id) if replies(id) => SILENCE_LIMIT_MS,
+        Purpose::Rework(_) => PAUSED_REPAIR_LIMIT_MS,
+        Purpose::Instruction(_) | Purpose::Priming(_) | Purpose::Briefing(_) | Purpose::Resume => PAUSED_LIMIT_MS,
+        Purpose::Send(_) | Purpose::Work(_) | Purpose::Message(..) => PAUSED_LIMIT_MS,
+        Purpose::Exit(_) | Purpose::NewSession(_) => PAUSED_LIMIT_MS,
+    }
+}
+
+/// A turn pauses: something that it started is still running, and may continue it. If nothing comes for a while and the
+/// screen is idle, the turn is over.
+pub(crate) fn paused(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    if let Some(turn) = agent.our_turn.as_mut() {
+        turn.paused = true;
+    }
+    let purpose = agent.our_turn.as_ref().map(|turn| turn.purpose.clone());
+    let limit_ms = purpose.map_or(PAUSED_LIMIT_MS, |purpose| paused_limit_ms(tx, &purpose));
+    let after = Deadline::after(&tx.now, limit_ms);
+    if let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.state.is_in_a_turn() && agent.pane.is_some()) {
+        agent.idle_watch.silence = WatchState::Due(after);
     }
 }
 
@@ -115,13 +151,16 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     if !(seems_busy || may_be_over) || agent.typing.is_some() || agent.start.is_some() || agent.pending_exit.is_some() {
         return false;
     }
+    // The screen of a turn that has paused is idle; only a long silence ends such a turn.
+    if agent.our_turn.as_ref().is_some_and(|turn| turn.paused) {
+        return false;
+    }
     // Without its profile the screen can't be read.
     if !tx.state.settings.profiles.contains_key(&agent.profile) {
         return false;
     }
     let is_step = |id: &HandoffId, step| tx.handoff(id).is_some_and(|handoff| handoff.step == step);
     let answers_our_text = agent.our_turn.as_ref().is_some_and(|turn| match &turn.purpose {
-        _ if turn.paused => false,
         Purpose::Instruction(_) | Purpose::Rework(_) | Purpose::Priming(_) => true,
         Purpose::Briefing(id) => is_step(id, Step::Reading),
         Purpose::Send(_) | Purpose::Work(_) | Purpose::Exit(_) | Purpose::NewSession(_) => false,
@@ -158,6 +197,7 @@ pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, r
         return;
     }
     match readiness {
+        Readiness::Ready if waits_for_document(tx, agent_id) => {}
         Readiness::Ready => end_turn(tx, agent_id),
         Readiness::Blocked { .. } => {
             blocked(tx, agent_id, None);
@@ -165,6 +205,16 @@ pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, r
         }
         Readiness::NotReady { .. } | Readiness::Gone { .. } => {}
     }
+}
+
+/// Whether the turn in which the agent is to write its document has paused, and no document has been seen: what the
+/// agent has started may still wake it, and the step has a limit.
+fn waits_for_document(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
+    let turn = tx.agent(agent_id).and_then(|agent| agent.our_turn.as_ref()).filter(|turn| turn.paused);
+    let Some(Purpose::Instruction(id)) = turn.map(|turn| &turn.purpose) else { return false };
+    tx.handoff(id).is_some_and(|handoff| {
+        handoff.author == Author::AgentFile && handoff.document.as_ref().is_none_or(|seen| seen.bytes == 0)
+    })
 }
 
 /// The screen has been idle for a while: ends the turn, although no event reported its end.
@@ -175,6 +225,7 @@ fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
     tx.set_state(agent_id, AgentState::Idle);
     tx.learn(Fact::AnyTurnEnded { agent_id: *agent_id });
     infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));
+    context_usage::turn_ended(tx, agent_id);
     cli_limits::look(tx, agent_id, LookCause::EndedOtherwise, None);
 }
 

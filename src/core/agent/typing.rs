@@ -8,7 +8,7 @@ use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, DeliveryId, HandoffId};
 use crate::core::pane::{PaneRef, Refusal, Typed};
-use crate::core::rows::agent::{Agent, OurTurn, Phase, Primed, Purpose, Typing};
+use crate::core::rows::agent::{Agent, AgentState, OurTurn, Phase, Primed, Purpose, Typing};
 use crate::core::text::{self, Match};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
@@ -133,6 +133,10 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
         Typed::Unknown { .. } if typing.purpose.is_command() => return,
         Typed::Submitted { proven: true } => {
             agent.our_turn = Some(OurTurn::of(typing.purpose.clone()));
+            // The end of the turn may have been reported before, or never is: from here on the screen is watched.
+            if agent.state == AgentState::Idle {
+                tx.set_state(agent_id, AgentState::Busy);
+            }
             DeliveryResult::Delivered(None)
         }
         Typed::Submitted { proven: false } => {

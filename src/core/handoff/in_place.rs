@@ -54,6 +54,8 @@ fn make_successor(tx: &mut Tx<'_>, id: HandoffId, outgoing: &AgentId, former: Op
     let made = tx.agent(outgoing).map(|old| {
         let mut agent = Agent::new(successor_id, old.profile.clone(), tx.now.rfc3339());
         agent.persona_slug.clone_from(&old.persona_slug);
+        agent.model.clone_from(&old.model);
+        agent.limits.used_up.clone_from(&old.limits.used_up);
         agent.pane = old.pane;
         agent.process = old.process;
         agent.cwd.clone_from(&old.cwd);

@@ -16,7 +16,7 @@ use crate::core::notice::OperatorNotice;
 use crate::core::pane::Refusal;
 use crate::core::prompts::Rework;
 use crate::core::request::{Assume, Author};
-use crate::core::rows::agent::{AgentState, Purpose};
+use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
 use crate::core::rows::handoff::{CheckPhase, Handoff, ReadReason, Step};
 use crate::core::settings::Limits;
 use crate::core::time::Deadline;
@@ -45,8 +45,12 @@ impl StepHandler for Checking {
         if handoff.examined.note.is_some() {
             return rework(tx, id);
         }
+        if how == Entry::AssumeDelivered && await_assumed_turn(tx, id) {
+            return Next::Stay;
+        }
+        let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
         handoff.stay.checking = Some(CheckPhase::Examining);
-        if how == Entry::Retry {
+        if matches!(how, Entry::Retry | Entry::AssumeDelivered) {
             reader::begin(tx, id, ReadReason::Retry { instruct_again: false });
         } else {
             examination::begin(tx, id);
@@ -65,6 +69,7 @@ impl StepHandler for Checking {
             && let Some(handoff) = tx.handoff_mut(&id)
         {
             handoff.examined.note = None;
+            return Next::AssumeDelivered(Step::Checking);
         }
         Next::Retry(Step::Checking)
     }
@@ -126,6 +131,22 @@ impl StepHandler for Checking {
         };
         Next::fail("stop_never_came", message, HINT_ACCEPT)
     }
+}
+
+/// The operator says that the agent was asked to repair its document. If it is in a turn, waits for the end of this turn.
+fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) -> bool {
+    let deadline = Deadline::after(&tx.now, tx.state.settings.limits.checking_ms);
+    let agent_id = tx.handoff(&id).map(|handoff| handoff.agent_id);
+    let Some(agent) = agent_id.and_then(|agent_id| tx.agent_mut(&agent_id)) else { return false };
+    if !agent.state.is_in_a_turn() {
+        return false;
+    }
+    agent.our_turn = Some(OurTurn::of(Purpose::Rework(id)));
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.stay.checking = Some(CheckPhase::Reworking);
+        handoff.stay.deadline = Some(deadline);
+    }
+    true
 }
 
 /// Decides what follows from what was found.

@@ -90,22 +90,25 @@ impl StepHandler for Ending {
 
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
-        if handoff.successor == Successor::SamePane {
-            let message = "The agent did not begin a new session after its command for a new session";
-            let hint = "look at the agent's pane, then: tasuki retry HANDOFF, or with --successor new";
-            return Next::fail("did_not_exit", message, hint);
-        }
+        let is_in_place = handoff.successor == Successor::SamePane;
         let agent = tx.agent(&handoff.agent_id);
         let process = agent.and_then(|agent| agent.process);
         let pid = process.map_or_else(String::new, |process| format!(" (process {})", process.pid));
+        let command = if is_in_place { "command for a new session" } else { "exit command" };
         let message = if handoff.stay.deferred {
-            format!("The agent did not end its turn in time, so tasuki has not typed its exit command{pid}")
+            format!("The agent did not end its turn in time, so tasuki has not typed its {command}{pid}")
         } else if agent.is_some_and(|agent| agent.state == AgentState::Lost || agent.pane.is_none()) {
             format!("The agent's pane is gone, and its process did not end in time{pid}")
+        } else if is_in_place {
+            "The agent did not begin a new session after its command for a new session".to_owned()
         } else {
             format!("The agent did not end after its exit command{pid}")
         };
-        Next::fail("did_not_exit", message, "end the agent yourself, then retry; the record is kept")
+        let hint = match is_in_place {
+            true => "look at the agent's pane, then: tasuki retry HANDOFF, or with --successor new",
+            false => "end the agent yourself, then retry; the record is kept",
+        };
+        Next::fail("did_not_exit", message, hint)
     }
 }
 
