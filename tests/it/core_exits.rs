@@ -11,6 +11,7 @@ use tasuki::core::hook::{AgentCli, HookEvent, HookKind, SessionReason};
 use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
 use tasuki::core::rows::agent::{Agent, AgentState, OurTurn, Purpose};
+use tasuki::core::settings::ProfileFacts;
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 50 };
 const LAUNCHER: Process = Process { pid: 50, start_ticks: 1 };
@@ -144,6 +145,22 @@ fn a_turn_of_ours_goes_on_in_a_session_that_takes_the_place_of_another() {
     world.hear(HookEvent { reason, ..below(HookKind::SessionEnd, "own", &[80]) });
     world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "next", &[80]) });
     assert_eq!((world.agent().state, &world.agent().our_turn), (AgentState::Busy, &Some(ours)));
+}
+
+/// Codex and opencode say of a new session in the same process only that it has begun, when it gets its first prompt.
+#[test]
+fn a_new_session_of_a_cli_that_tells_no_reason_takes_the_place_of_the_one_before() {
+    let mut world = World::with_a_launcher();
+    let is_lazy = ProfileFacts { starts_at_launch: false, ..demo_facts() };
+    world.core.state.settings.profiles.insert("demo".to_owned(), is_lazy);
+    world.hear(below(HookKind::PromptSubmit, "own", &[80]));
+    let reason = Some(SessionReason::Process);
+    world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "nested", &[80, 60]) });
+    assert_eq!(world.agent().session.id.as_deref(), Some("own"), "another agent stands between");
+    world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "next", &[80]) });
+    assert_eq!((world.agent().session.id.as_deref(), world.agent().state), (Some("next"), AgentState::Idle));
+    world.hear(below(HookKind::PromptSubmit, "next", &[80]));
+    assert_eq!(world.agent().state, AgentState::Busy, "it is heard");
 }
 
 /// A person may go back to the session that a handoff has ended: the successor lives in it then.

@@ -1,5 +1,5 @@
 //! Turns whose end nobody reports: a turn pauses because something that the agent has started still runs, a text was
-//! proven by the screen alone, or an operator says that a text has arrived.
+//! proven by the screen alone, or an operator says that a text has arrived. And what is left of an agent afterwards.
 
 use crate::support::flow_world::{FlowWorld, Instead, Turn, outgoing};
 use serde_json::json;
@@ -8,6 +8,7 @@ use tasuki::core::effect::Outcome;
 use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::pane::Typed;
 use tasuki::core::rows::agent::AgentState;
+use tasuki::core::settings::NewSession;
 
 const MINUTE: u64 = 60_000;
 
@@ -101,4 +102,15 @@ fn an_agent_that_ends_after_its_work_was_recorded_has_not_died() {
     assert_eq!(world.errors.len(), 1, "{:?}", world.errors);
     world.ask_of_it("handoff_retry", &json!({}));
     assert_eq!(world.step(), "done");
+}
+
+#[test]
+fn a_successor_in_the_same_pane_has_the_model_of_its_predecessor() {
+    let mut world = FlowWorld::new();
+    let profile = world.core.state.settings.profiles.get_mut("demo").expect("a profile");
+    profile.new_session = Some(NewSession::Lazy);
+    world.change(&outgoing(), |agent| agent.model = Some("opus".to_owned()));
+    let world = world.hand_off(&json!({"successor": "same_pane"}));
+    let successor = world.handoff().successor_id.expect("a successor");
+    assert_eq!(world.agent(&successor).model.as_deref(), Some("opus"), "{:?}", world.handoff());
 }
