@@ -104,6 +104,11 @@ impl Connection {
         self.client.pid()
     }
 
+    /// Whether a notice waits that came with an answer.
+    pub(super) fn has_notice(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
     pub(super) fn next_notice(&mut self) -> Option<(String, String)> {
         self.notices.pop_front()
     }

@@ -67,6 +67,7 @@ pub use socket::{LONGEST_SOCKET_PATH, Socket, SocketOptions, SocketPathTooLong, 
 
 use server_lock::ServerLock;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use supervisor::{ConnectionStatus, LiveClient};
 
@@ -89,10 +90,12 @@ impl Tmux {
                 _lock = tokio::task::spawn_blocking(move || ServerLock::exclusive(&socket, server_lock::LEAVES_WITHIN))
                     .await
                     .ok();
+                shared.leaves.store(true, Ordering::Release);
                 if self.leave(&live, left == 0).await {
                     break;
                 }
                 if left > 0 {
+                    shared.leaves.store(false, Ordering::Release);
                     _lock = None;
                     tokio::time::sleep(LEAVE_EVERY).await;
                 }

@@ -184,7 +184,8 @@ impl Fields {
             "#{session_name}".to_owned(),
             "#{pane_current_command}".to_owned(),
             "#{pane_current_path}".to_owned(),
-            "#{pane_start_command}".to_owned(),
+            // It is only compared with the short one of our own panes.
+            "#{=16:pane_start_command}".to_owned(),
         ];
         let format = format!("{nonce}{PLAIN}|{nonce}|{}", free.join(&format!("|{nonce}|")));
         Fields { nonce, format }

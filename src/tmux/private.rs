@@ -9,7 +9,6 @@ use super::guard::Names;
 use super::quote::quote;
 use super::server_lock::ServerLock;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 /// The program that our session, or a placeholder window, is made with: tmux makes neither without one.
@@ -20,8 +19,8 @@ pub(super) const STAND_IN: &str = "exec cat";
 pub(super) const UNSUBSCRIBE: &str = "refresh-client -B tasuki";
 /// How often what is a user's is looked for in our session after something was moved.
 const LOOKS: u32 = 4;
-/// How long to wait for another home that connects, before a session is made beside it.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for another home that connects, before something is changed beside it.
+pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether tmux says of a pane that it was started with our stand-in.
 pub(super) fn is_stand_in(start_command: &str) -> bool {
@@ -50,11 +49,29 @@ pub(super) fn empty_session(
         let same = format!("#{{==:{},{pid}}}", Names::PROCESS);
         connection.ask(&format!("if-shell -F -t {pane} \"{same}\" {{ kill-pane -t {pane} }}"), wake)?;
     }
-    move_programs_out(connection, wake, names, None)
+    move_programs_out(connection, wake, names, || None)?;
+    move_clients_out(connection, wake, names)
+}
+
+/// Moves the terminals out that came in while no sidecar ran.
+fn move_clients_out(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+    names: &Names,
+) -> Result<(), ConnectionEnd> {
+    let list = format!("list-clients -t \"={}\" -F \"#{{client_pid}} #{{client_name}}\"", names.session());
+    let (reply, own) = (connection.ask(&list, wake)?, connection.pid().to_string());
+    for row in rows(&reply, 0) {
+        if let Some((_, client)) = row.split_once(' ').filter(|(pid, _)| *pid != own) {
+            move_client_out(connection, wake, names, client)?;
+        }
+    }
+    Ok(())
 }
 
 /// Moves every program in our session to the session of the user that was active last; if the user has none, tasuki
-/// makes one. `socket` is the server's; a caller gives it if it does not hold the lock.
+/// makes one. `lock` takes the lock between homes, where the caller does not hold it: each command makes tmux tell all
+/// control clients, also a half attached one.
 ///
 /// Nothing else may be sent meanwhile that ends our session. After each command that changes a session's current
 /// window, tmux tells control clients of the change a moment later, and crashes if the session has ended by then (up
@@ -63,15 +80,27 @@ pub(super) fn move_programs_out(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
     names: &Names,
-    socket: Option<&Path>,
+    lock: impl Fn() -> Option<ServerLock>,
 ) -> Result<(), ConnectionEnd> {
+    let mut held = None;
+    // The pane of the session that was made here.
+    let mut made: Option<String> = None;
     for _ in 0..LOOKS {
         let reply = connection.ask(&format!("{SESSIONS} ; {}", list_contents(names)), wake)?;
         let contents = Contents::read(rows(&reply, 1));
         if !contents.has_programs() {
+            if let Some(pane) = &made {
+                // The program has ended before it was moved.
+                connection.ask(&format!("kill-pane -t {pane}"), wake)?;
+            }
             return Ok(());
         }
+        held = held.or_else(&lock);
         if !contents.keeps_a_pane() {
+            if contents.windows.values().any(|window| window.has_empty_pane) {
+                // A user has linked our own window into another session, and splits it there.
+                return Ok(());
+            }
             // Without a pane of its own, our session would end when the last program is moved out.
             let reply = connection.ask(&format!("split-window -d -t \"={}:\" ''", names.session()), wake)?;
             if reply.iter().all(|block| block.ok) {
@@ -80,18 +109,18 @@ pub(super) fn move_programs_out(
             return Ok(());
         }
         let users = latest(&Session::read_all(rows(&reply, 0))).map(|session| session.id.clone());
-        let (session, stand_in) = match users {
-            Some(session) => (session, None),
+        let session = match users {
+            Some(session) => session,
             None => {
-                let _lock = socket.map(|socket| ServerLock::shared_within(socket, LOCK_PATIENCE));
                 let Some((session, pane)) = make_session(connection, wake)? else { return Ok(()) };
-                (session, Some(pane))
+                made = Some(pane);
+                session
             }
         };
         for line in contents.moves(names, &session) {
             connection.ask(&line, wake)?;
         }
-        if let Some(pane) = stand_in {
+        if let Some(pane) = &made {
             let line = format!("if-shell -F -t {pane} \"#{{!=:#{{session_windows}},1}}\" {{ kill-pane -t {pane} }}");
             connection.ask(&line, wake)?;
         }
@@ -248,6 +277,7 @@ pub(super) fn react(
     wake: &ConnectionWaker<'_>,
     names: &Names,
     (notice, args): (&str, &str),
+    lock: impl Fn() -> Option<ServerLock>,
 ) -> Result<(), ConnectionEnd> {
     match notice {
         "client-session-changed" => {
@@ -259,7 +289,10 @@ pub(super) fn react(
             connection.ask(UNSUBSCRIBE, wake)?;
             return Err(ConnectionEnd::Gone("its session was ended".to_owned()));
         }
-        "session-renamed" => drop(connection.ask(&keep_name(names), wake)?),
+        "session-renamed" => {
+            let _held = lock();
+            connection.ask(&keep_name(names), wake)?;
+        }
         _ => {}
     }
     Ok(())
@@ -282,12 +315,14 @@ fn move_client_out(
 ) -> Result<(), ConnectionEnd> {
     let Ok(target) = quote(client) else { return Ok(()) };
     // No session's name has a colon.
-    let reply =
-        connection.ask(&format!("{SESSIONS} ; list-clients -F \"#{{client_last_session}}:#{{client_name}}\""), wake)?;
+    let row = "#{client_session}:#{client_last_session}:#{client_name}";
+    let reply = connection.ask(&format!("{SESSIONS} ; list-clients -F \"{row}\""), wake)?;
     let sessions = Session::read_all(rows(&reply, 0));
     let clients: Vec<String> = rows(&reply, 1).collect();
-    let left = clients.iter().filter_map(|row| row.split_once(':')).find(|(_, name)| *name == client);
-    let left = left.map_or("", |(left, _)| left);
+    let fields = clients.iter().map(|row| row.splitn(3, ':').collect::<Vec<_>>());
+    let at = fields.filter_map(|fields| <[&str; 3]>::try_from(fields).ok()).find(|[.., name]| *name == client);
+    // It may have left meanwhile, or ended.
+    let Some([_, left, _]) = at.filter(|[session, ..]| *session == names.session()) else { return Ok(()) };
     let line = match way_out(&sessions, &names.session(), left).and_then(|session| quote(&session.id).ok()) {
         Some(id) => format!("switch-client -c {target} -t {id}"),
         None => format!("detach-client -t {target}"),
@@ -331,50 +366,5 @@ pub(super) fn rows(reply: &CommandReplies, number: usize) -> impl Iterator<Item 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sessions(names: &[&str]) -> Vec<Session> {
-        let numbered = (1..).zip(names);
-        numbered.map(|(n, name)| Session { activity: n, id: format!("${n}"), name: (*name).to_owned() }).collect()
-    }
-
-    #[test]
-    fn a_client_that_goes_through_the_sessions_comes_to_the_next() {
-        let names = ["Beta", "_tasuki-0", "_tasuki-1", "_tasuki-2", "main", "zeta"];
-        for ours in ["_tasuki-0", "_tasuki-1", "_tasuki-2"] {
-            let out = |left| way_out(&sessions(&names), ours, left).map(|session| session.name.clone());
-            assert_eq!(out("Beta").as_deref(), Some("main"));
-            assert_eq!(out("main").as_deref(), Some("Beta"));
-            assert_eq!(out("zeta").as_deref(), Some("zeta"), "not through the sessions, so to the latest");
-            assert_eq!(out("").as_deref(), Some("zeta"));
-        }
-        let out =
-            |names: &[&str], left| way_out(&sessions(names), "_tasuki-1", left).map(|session| session.name.clone());
-        assert_eq!(out(&["A", "B", "_tasuki-1"], "B").as_deref(), Some("A"), "the list is a ring");
-        assert_eq!(out(&["_tasuki-1", "a", "b"], "a").as_deref(), Some("b"));
-        assert_eq!(out(&["_tasuki-1", "main"], "main").as_deref(), Some("main"));
-        assert_eq!(out(&["_tasuki-1", "_tasuki-2"], ""), None);
-    }
-
-    #[test]
-    fn only_programs_are_moved_and_an_empty_pane_stays() {
-        let read = |rows: &[&str]| Contents::read(rows.iter().map(|row| (*row).to_owned()));
-        let names = Names::new("00c0ffee");
-        let empty = read(&["%0 @0 0 0"]);
-        assert!(!empty.has_programs() && empty.moves(&names, "$1").is_empty());
-        let mixed = read(&["%0 @0 0 0", "%1 @0 77 0", "%2 @1 78 0", "%3 @2 79 1"]);
-        assert!(mixed.has_programs() && mixed.keeps_a_pane());
-        let moves = mixed.moves(&names, "$1");
-        assert_eq!(moves.len(), 3, "{moves:?}");
-        for (line, part) in moves.iter().zip([
-            "{ break-pane -d -s %1 -t \"=_tasuki-00c0ffee:\" ; move-window -d -s %1 -t \"\\$1:\" }",
-            "{ move-window -d -s \"=_tasuki-00c0ffee:@1\" -t \"\\$1:\" }",
-            "{ unlink-window -t \"=_tasuki-00c0ffee:@2\" }",
-        ]) {
-            assert!(line.ends_with(part) && line.contains(",_tasuki-00c0ffee @"), "{line}");
-        }
-        assert!(!read(&["%1 @0 77 0"]).keeps_a_pane());
-        assert!(!read(&["%1 @0 77 1", "%2 @0 0 1"]).keeps_a_pane(), "the window goes as a whole");
-    }
-}
+#[path = "private_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! Homes that share a server take turns: while one connects or disconnects, no other one changes anything there.
 //!
-//! Before 3.7 tmux crashes when it notifies a control client of another client's end, of a session that begins or ends,
-//! or of a changed buffer, while that control client is only half attached: its program has announced itself as a
+//! Before 3.7 tmux crashes when it notifies a control client of another client's end, of a session that begins, ends, gets
+//! another name or another current window, of another active pane, or of a changed buffer, while that control client is only half attached: its program has announced itself as a
 //! control client, and the server does not yet treat it as one. One home's own connections follow each other anyway;
 //! between homes the folder of the server's socket is the lock.
 
@@ -59,9 +59,10 @@ impl ServerLock {
         }
     }
 
-    /// The shared lock, for a thread. After `patience` it returns without the lock.
-    pub(super) fn shared_within(socket: &Path, patience: Duration) -> ServerLock {
-        Self::within(socket, FlockArg::LockSharedNonblock, patience)
+    /// The shared lock, for the connection's own thread; none once its home `leaves`, because then another thread of it
+    /// holds the lock, or after `patience`.
+    pub(super) fn shared_unless(socket: &Path, patience: Duration, leaves: impl Fn() -> bool) -> Option<ServerLock> {
+        Self::while_wanted(socket, FlockArg::LockSharedNonblock, patience, || !leaves())
     }
 
     fn within(socket: &Path, how: FlockArg, patience: Duration) -> ServerLock {

@@ -98,6 +98,8 @@ pub(super) struct Shared {
     pub(super) names: Names,
     pub(super) status: watch::Sender<ConnectionStatus>,
     stop: AtomicBool,
+    /// Another thread of this home holds the lock between homes, to end the connection.
+    pub(super) leaves: AtomicBool,
     wake: UnixStream,
 }
 
@@ -119,6 +121,7 @@ pub(super) fn start(options: SocketOptions, notices: mpsc::Sender<TmuxNotice>) -
         names: Names::new(&options.home_tag),
         status: watch::Sender::new(ConnectionStatus::Looking),
         stop: AtomicBool::new(false),
+        leaves: AtomicBool::new(false),
         wake: waker,
     });
     let notices = NoticeQueue::new(notices);
@@ -311,11 +314,15 @@ impl Supervisor {
         let mut leave = Some(began + LINGER);
         // Whether a program may have come into our session.
         let mut came = false;
-        let shared = Arc::clone(&self.shared);
+        let (shared, socket) = (Arc::clone(&self.shared), self.socket.clone());
+        let lock = || {
+            let leaves = || shared.leaves.load(Ordering::Acquire);
+            ServerLock::shared_unless(&socket, private::LOCK_PATIENCE, leaves)
+        };
         while began.elapsed() < RECONCILE {
             let waker = ConnectionWaker { pipe: &self.pipe, inbox: Some(inbox), stop: &shared.stop };
             while let Some((name, args)) = connection.next_notice() {
-                private::react(connection, &waker, &shared.names, (&name, &args))?;
+                private::react(connection, &waker, &shared.names, (&name, &args), lock)?;
                 if name == "sessions-changed" {
                     leave = Some(Instant::now() + LINGER);
                 }
@@ -327,7 +334,7 @@ impl Supervisor {
             if std::mem::take(&mut came) {
                 // A request that ends our session, taken up meanwhile, would go out right behind.
                 let alone = ConnectionWaker { inbox: None, ..waker };
-                private::move_programs_out(connection, &alone, &shared.names, Some(&self.socket))?;
+                private::move_programs_out(connection, &alone, &shared.names, lock)?;
             }
             if !self.options.start_server && leave.is_some_and(|at| at <= Instant::now()) {
                 leave = None;
@@ -340,6 +347,9 @@ impl Supervisor {
             }
             if let Some(at) = leave {
                 wait = wait.min(at.saturating_duration_since(Instant::now()));
+            }
+            if connection.has_notice() {
+                wait = Duration::ZERO;
             }
             connection.serve_once(&waker, wait)?;
             if live.fenced_out.load(Ordering::Acquire) {
