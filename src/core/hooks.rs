@@ -138,8 +138,16 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     let Some(agent) = tx.agent(agent_id) else { return false };
     let Some(session) = &event.session_id else { return true };
     let is_former = agent.session.former.as_ref() == Some(session);
+    // A CLI that starts its session with the first prompt says nothing when its person goes back to the session before.
+    let is_lazy = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| !profile.starts_at_launch);
+    let goes_back = is_former
+        && is_lazy
+        && !agent.in_place
+        && event.kind == HookKind::PromptSubmit
+        && !event.ancestors.is_empty()
+        && agent.ran(event);
     // A compaction of the former session says nothing about this one.
-    if is_former && (event.kind != HookKind::SessionStart || event.reason == Some(SessionReason::Same)) {
+    if is_former && !goes_back && (event.kind != HookKind::SessionStart || event.reason == Some(SessionReason::Same)) {
         return false;
     }
     let is_receipt = event.kind == HookKind::PromptSubmit && typing::bears_our_text(agent, event.text.as_deref());
@@ -159,12 +167,11 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
             let says_so = event.reason == Some(SessionReason::Replaced) && !event.ancestors.is_empty();
             let was_replaced = agent.session.replaced || (says_so && agent.ran(event));
             let follows = was_replaced && event.kind == HookKind::SessionStart;
-            if (follows || is_receipt)
-                && let Some(agent) = tx.agent_mut(agent_id)
-            {
+            let is_next = follows || is_receipt || goes_back;
+            if is_next && let Some(agent) = tx.agent_mut(agent_id) {
                 agent.session.begin(session);
             }
-            follows || is_receipt
+            is_next
         }
     }
 }
@@ -193,7 +200,11 @@ fn is_first(agent: &Agent, event: &HookEvent) -> bool {
 }
 
 fn note(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
-    idle::clear_silence(tx, agent_id);
+    // Claude Code says that it waits for a prompt also while its turn pauses.
+    let has_paused = tx.agent(agent_id).is_some_and(|agent| agent.has_paused);
+    if !has_paused || event.kind != HookKind::Notification {
+        idle::clear_silence(tx, agent_id);
+    }
     unlocated::find_process(tx, agent_id, event);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     // A status line is not a hook: with it alone no prompt is ever reported.
@@ -208,6 +219,7 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         && let Some(agent) = tx.agent_mut(agent_id)
     {
         agent.open_turn = None;
+        agent.has_paused = false;
         agent.prompts_and_answers = 0;
         context_usage::reset(agent);
         cli_limits::session_replaced(agent);
@@ -247,6 +259,7 @@ fn prompt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let turn_was_open = event.turn_id.is_some() && agent.open_turn == event.turn_id;
     agent.open_turn.clone_from(&event.turn_id);
+    agent.has_paused = false;
     agent.prompts_and_answers += 1;
     end_superseded(tx, agent_id, event);
     if tx.agent(agent_id).is_some_and(|agent| agent.start.is_none()) {
@@ -262,6 +275,7 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let is_our_text = event.kind == HookKind::PromptSubmit && typing::bears_our_text(agent, event.text.as_deref());
     if let Some(turn) = agent.our_turn.as_mut().filter(|turn| turn.paused && !is_our_text) {
+        turn.queued &= event.turn_id.is_none() || event.turn_id == turn.turn_id;
         turn.turn_id = event.turn_id.clone().or(turn.turn_id.take());
         turn.paused = false;
         return;
@@ -280,6 +294,7 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
 fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.open_turn = None;
+    agent.has_paused = false;
     agent.prompts_and_answers += u64::from(event.kind == HookKind::Stop);
     end_superseded(tx, agent_id, event);
     let Some(agent) = tx.agent_mut(agent_id) else { return };

@@ -182,12 +182,15 @@ impl Journal {
 
     /// Opens the file, or makes it. A file with a second name, such as one in a snapshot that was made of hard links, is
     /// put aside: what is added to it would change the snapshot too.
-    fn open_file(&self, spool: &Spool) -> Result<File, Error> {
-        let file = self.open_any_file(spool)?;
+    fn open_file(&mut self, spool: &Spool) -> Result<File, Error> {
+        let mut file = self.open_any_file(spool)?;
         let meta: Meta = files::meta(&file).map_err(|error| self.failed("open", error))?;
         match files::check_readable(&meta, u64::MAX) {
             Ok(()) => Ok(file),
             Err(Unfit::Linked(_)) => {
+                // Its lines were written, and are not to be written again.
+                let (_, last) = last_whole_line(&mut file).map_err(|error| self.failed("read", error))?;
+                self.last = last.unwrap_or(self.last);
                 self.set_aside(spool, "journal-linked")?;
                 self.open_any_file(spool)
             }

@@ -161,6 +161,10 @@ fn a_new_session_of_a_cli_that_tells_no_reason_takes_the_place_of_the_one_before
     assert_eq!((world.agent().session.id.as_deref(), world.agent().state), (Some("next"), AgentState::Idle));
     world.hear(below(HookKind::PromptSubmit, "next", &[80]));
     assert_eq!(world.agent().state, AgentState::Busy, "it is heard");
+    world.hear(below(HookKind::Stop, "own", &[80]));
+    assert_eq!(world.agent().state, AgentState::Busy, "the last words of the session before");
+    world.hear(below(HookKind::PromptSubmit, "own", &[80]));
+    assert_eq!(world.agent().session.id.as_deref(), Some("own"), "its person has gone back");
 }
 
 /// A person may go back to the session that a handoff has ended: the successor lives in it then.

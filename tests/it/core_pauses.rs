@@ -41,6 +41,29 @@ fn a_paused_turn_is_over_after_a_minute_if_its_document_is_there() {
     assert_eq!(world.step(), "done", "{:?}", world.handoff());
 }
 
+/// Claude Code says after a minute that it waits for a prompt, also while what it has started runs.
+#[test]
+fn a_paused_turn_of_a_person_is_over_after_a_minute_whatever_its_cli_says_meanwhile() {
+    let mut world = FlowWorld::new();
+    world.hear_of(outgoing(), HookEvent::new(HookKind::PromptSubmit));
+    world.hear_of(outgoing(), HookEvent { paused: true, ..HookEvent::new(HookKind::Stop) });
+    world.pass(MINUTE - 1);
+    world.hear_of(outgoing(), HookEvent::new(HookKind::Notification));
+    assert_eq!(world.agent(&outgoing()).state, AgentState::Busy);
+    world.pass(1);
+    assert_eq!((world.agent(&outgoing()).state, world.agent(&outgoing()).has_paused), (AgentState::Idle, false));
+}
+
+/// A prompt of ours that was queued behind a turn which has paused is answered by the next turn.
+#[test]
+fn the_end_of_a_turn_that_was_queued_behind_a_paused_one_is_ours() {
+    let mut world = FlowWorld::new().turn("instruction", Turn::Pauses).hand_off(&json!({}));
+    world.change(&outgoing(), |agent| agent.our_turn.as_mut().expect("a turn").queued = true);
+    world.hear_of(outgoing(), turn(HookKind::StopFailure, "t2"));
+    world.pass(0);
+    assert_eq!(world.failure(), Some(("writing", "agent_failed")), "{:?}", world.handoff());
+}
+
 #[test]
 fn a_paused_turn_without_a_document_ends_at_the_limit_of_its_step() {
     let mut world = FlowWorld::new().turn("instruction", Turn::Pauses).hand_off(&json!({}));

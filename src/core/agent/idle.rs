@@ -71,6 +71,9 @@ fn silence_limit_ms(tx: &Tx<'_>, agent: &Agent) -> u64 {
     if let Some(turn) = agent.our_turn.as_ref().filter(|turn| turn.paused) {
         return paused_limit_ms(tx, &turn.purpose);
     }
+    if agent.has_paused && agent.our_turn.is_none() {
+        return PAUSED_LIMIT_MS;
+    }
     match (unlocated::is_unlocated(agent), profile.is_none_or(|profile| profile.reports_failures)) {
         (true, _) => unlocated::SILENCE_LIMIT_MS,
         (false, true) => SILENCE_LIMIT_MS,
@@ -94,6 +97,7 @@ fn paused_limit_ms(tx: &Tx<'_>, purpose: &Purpose) -> u64 {
 /// screen is idle, the turn is over.
 pub(crate) fn paused(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.has_paused = true;
     if let Some(turn) = agent.our_turn.as_mut() {
         turn.paused = true;
     }
@@ -197,7 +201,8 @@ pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, r
         return;
     }
     match readiness {
-        Readiness::Ready if waits_for_document(tx, agent_id) => {}
+        // Whatever dialog was open is closed.
+        Readiness::Ready if waits_for_document(tx, agent_id) => tx.set_state(agent_id, AgentState::Busy),
         Readiness::Ready => end_turn(tx, agent_id),
         Readiness::Blocked { .. } => {
             blocked(tx, agent_id, None);
@@ -221,6 +226,7 @@ fn waits_for_document(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
 fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.open_turn = None;
+    agent.has_paused = false;
     let our_turn = agent.our_turn.take();
     tx.set_state(agent_id, AgentState::Idle);
     tx.learn(Fact::AnyTurnEnded { agent_id: *agent_id });

@@ -173,6 +173,16 @@ fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>
         }
         return start::session_started(tx, &agent_id, event);
     }
+    // Where hooks are installed in two places, each of them reports a session, also one without a pane here.
+    let has_it = |agent: &Agent| {
+        let is_session = agent.session.id.is_some() && agent.session.id == event.session_id;
+        let is_profile = event.profile.as_ref() == Some(&agent.profile);
+        agent.is_alive() && agent.pane.is_none() && is_session && is_profile && !is_another(agent)
+    };
+    let ids = if facts.is_none() { tx.agent_ids() } else { Vec::new() };
+    if let Some(agent_id) = ids.into_iter().find(|id| tx.agent(id).is_some_and(has_it)) {
+        return start::session_started(tx, &agent_id, event);
+    }
     let agent_id = fresh_id(tx, event.agent_id);
     let detected = facts.as_ref().and_then(|facts| facts.profile.clone());
     let profile = event.profile.clone().or(detected).unwrap_or_else(|| "unknown".to_owned());

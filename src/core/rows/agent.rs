@@ -206,6 +206,9 @@ pub struct Agent {
     pub notices: Notices,
     #[serde(flatten)]
     pub idle_watch: IdleWatch,
+    /// Its turn has only paused: something that it started is still running.
+    #[serde(default)]
+    pub has_paused: bool,
     pub shutdown: Option<Shutdown>,
     /// It was seen to be gone; when this is due, it counts as ended or lost.
     #[serde(rename = "dying")]
@@ -304,6 +307,7 @@ impl Agent {
             queue: Vec::new(),
             notices: Notices::default(),
             idle_watch: IdleWatch::default(),
+            has_paused: false,
             shutdown: None,
             pending_exit: None,
             promised: Vec::new(),

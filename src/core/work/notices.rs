@@ -4,7 +4,7 @@
 //! the rule names only `human`, and if no agent could process the item.
 
 use super::items::plays;
-use crate::contract::NoticeCode;
+use crate::contract::{LimitKind, NoticeCode};
 use crate::core::agent::typing::{self, Text};
 use crate::core::fact::DeliveryResult;
 use crate::core::hook::{HookEvent, HookKind};
@@ -12,7 +12,7 @@ use crate::core::id::{AgentId, ItemId};
 use crate::core::notice::OperatorNotice;
 use crate::core::pane::{DeliveryVerdict, Refusal};
 use crate::core::prompts::WorkNotice;
-use crate::core::rows::agent::{Agent, LookCause, Purpose};
+use crate::core::rows::agent::{Agent, Limited, LookCause, Purpose};
 use crate::core::rows::item::{Action, Item, NotifiedAgent, Status, Who};
 use crate::core::text::{normalise, quotable};
 use crate::core::time::Deadline;
@@ -85,7 +85,13 @@ fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
 fn limit_has_ended(tx: &mut Tx<'_>, agent_id: &AgentId) -> bool {
     let now = tx.now;
     let limited = tx.agent(agent_id).and_then(|agent| agent.limits.limited.as_ref());
-    let Some(until_ms) = limited.and_then(|limited| limited.until_ms) else { return false };
+    // A service that is overloaded recovers by itself, and names no time.
+    let recovers_ms = |limited: &Limited| {
+        let is_overloaded = limited.kind == LimitKind::Overloaded;
+        is_overloaded.then_some(limited.since_ms.saturating_add_unsigned(LONG_PAUSE_MS))
+    };
+    let until_ms = limited.and_then(|limited| limited.until_ms.or_else(|| recovers_ms(limited)));
+    let Some(until_ms) = until_ms else { return false };
     let left = u64::try_from(until_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
     if left > 0
         && let Some(agent) = tx.agent_mut(agent_id)

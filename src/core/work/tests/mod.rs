@@ -1,6 +1,7 @@
 //! Work items, one decision after the other, on a model of the store with a crash wherever a test wants one.
 
 mod import;
+mod limits;
 mod notices;
 mod operations;
 mod property;

@@ -1,12 +1,11 @@
 //! Who is notified of what, and when.
 
 use super::*;
-use crate::contract::LimitKind;
 use crate::core::effect::{Effect, EffectKey, LimitFound, Outcome, TypeText};
 use crate::core::pane::{Refusal, Typed};
 
 /// The texts that a decision wants typed: the effect's key, whom, what.
-fn typed(decision: &Decision) -> Vec<(EffectKey, AgentId, TypeText)> {
+pub(super) fn typed(decision: &Decision) -> Vec<(EffectKey, AgentId, TypeText)> {
     let plans = decision.effects.iter().filter_map(|(key, effect)| {
         let Effect::Type(plan) = &effect.effect else { return None };
         Some((*key, plan.agent_id, plan.clone()))
@@ -25,12 +24,17 @@ fn deliver(world: &mut World, request: &Value) -> Vec<(EffectKey, AgentId, TypeT
     typed(&world.decide(Event::Request(Box::new(arrived)), None))
 }
 
-fn create(world: &mut World, kind: &str, title: &str, priority: &str) -> Vec<(EffectKey, AgentId, TypeText)> {
+pub(super) fn create(
+    world: &mut World,
+    kind: &str,
+    title: &str,
+    priority: &str,
+) -> Vec<(EffectKey, AgentId, TypeText)> {
     deliver(world, &json!({"kind": "work_create", "type": kind, "title": title, "priority": priority}))
 }
 
 /// The agent's CLI has taken the text: its receipt.
-fn receipt(world: &mut World, (key, agent, plan): &(EffectKey, AgentId, TypeText)) {
+pub(super) fn receipt(world: &mut World, (key, agent, plan): &(EffectKey, AgentId, TypeText)) {
     world.decide(Event::Settled { key: *key, outcome: Outcome::Typed(Typed::Submitted { proven: false }) }, None);
     let text = plan.text.clone();
     world.hook(*agent, HookKind::PromptSubmit, None, |event| {
@@ -39,7 +43,7 @@ fn receipt(world: &mut World, (key, agent, plan): &(EffectKey, AgentId, TypeText
     });
 }
 
-fn stop(world: &mut World, agent: AgentId) -> Vec<(EffectKey, AgentId, TypeText)> {
+pub(super) fn stop(world: &mut World, agent: AgentId) -> Vec<(EffectKey, AgentId, TypeText)> {
     typed(&world.hook(agent, HookKind::Stop, None, |event| event.turn_id = Some("t".to_owned())))
 }
 
@@ -123,7 +127,7 @@ fn an_agent_that_claims_nothing_is_no_longer_notified_after_a_while() {
 }
 
 /// So much later, in milliseconds.
-fn later(world: &mut World, ms: u32) -> Vec<(EffectKey, AgentId, TypeText)> {
+pub(super) fn later(world: &mut World, ms: u32) -> Vec<(EffectKey, AgentId, TypeText)> {
     world.now.boot_ms += u64::from(ms);
     world.now.wall_ms += i64::from(ms);
     typed(&world.decide(Event::Deadlines, None))
@@ -185,7 +189,7 @@ fn the_next_agent_is_notified_of_an_item_whose_notice_may_not_have_arrived() {
 }
 
 /// The turn ends otherwise than well.
-fn fail(world: &mut World, agent: AgentId, kind: HookKind) -> Decision {
+pub(super) fn fail(world: &mut World, agent: AgentId, kind: HookKind) -> Decision {
     world.hook(agent, kind, None, |event| {
         event.turn_id = Some("t".to_owned());
         event.message = Some("it went wrong".to_owned());
@@ -193,7 +197,11 @@ fn fail(world: &mut World, agent: AgentId, kind: HookKind) -> Decision {
 }
 
 /// What the look for a limit, which follows a failed turn, has found.
-fn looked(world: &mut World, failed: &Decision, found: Option<LimitFound>) -> Vec<(EffectKey, AgentId, TypeText)> {
+pub(super) fn looked(
+    world: &mut World,
+    failed: &Decision,
+    found: Option<LimitFound>,
+) -> Vec<(EffectKey, AgentId, TypeText)> {
     let look = failed.effects.iter().find(|(_, pending)| matches!(pending.effect, Effect::ReadLimit { .. }));
     let (key, _) = look.expect("a look");
     typed(&world.decide(Event::Settled { key: *key, outcome: Outcome::Limit(found) }, None))
@@ -219,44 +227,6 @@ fn an_agent_whose_turn_fails_is_notified_again_after_a_pause() {
         }
         receipt(&mut world, &next[0]);
         assert_eq!(stop(&mut world, dev).len(), 1, "a failed turn is not an answer: {kind:?}");
-    }
-}
-
-#[test]
-fn an_agent_at_its_limit_is_notified_of_nothing_until_the_limit_has_ended() {
-    for ends_in_ms in [None, Some(3_600_000)] {
-        let (mut world, _) = World::new();
-        let (dev, other) = (world.agent("dev", Some(1)), world.agent("dev", Some(2)));
-        let notice = create(&mut world, "story", "one", "normal").remove(0);
-        receipt(&mut world, &notice);
-        let failed = fail(&mut world, dev, HookKind::StopFailure);
-        let told = typed(&failed);
-        assert_eq!((told.len(), told[0].1), (1, other), "the next agent is told at once");
-        let until_ms = ends_in_ms.map(|ms| world.now.wall_ms + ms);
-        let found = LimitFound { kind: LimitKind::UsageLimit, until_ms, said: "limit".to_owned(), on_screen: false };
-        assert!(looked(&mut world, &failed, Some(found)).is_empty());
-        receipt(&mut world, &told[0]);
-        world.claim(world.all()[0].item_id, other).expect("claimed");
-        assert!(stop(&mut world, other).is_empty());
-        for title in ["two", "three"] {
-            assert!(create(&mut world, "story", title, "normal").is_empty());
-        }
-        let mut told = Vec::new();
-        let mut minutes = 0;
-        while told.is_empty() && minutes < 90 {
-            minutes += 1;
-            told = later(&mut world, 60_000);
-        }
-        match ends_in_ms {
-            Some(_) => assert!((60..80).contains(&minutes) && told[0].1 == dev, "{minutes}"),
-            None => {
-                assert!(told.is_empty());
-                // A person has told it to continue.
-                world.hook(dev, HookKind::PromptSubmit, None, |event| event.turn_id = Some("u".to_owned()));
-                let stopped = world.hook(dev, HookKind::Stop, None, |event| event.turn_id = Some("u".to_owned()));
-                assert_eq!(typed(&stopped).len(), 1);
-            }
-        }
     }
 }
 

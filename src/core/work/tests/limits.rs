@@ -1,0 +1,64 @@
+//! Whom a notice of an item reaches while a limit stops an agent's CLI.
+
+use super::notices::{create, fail, later, looked, receipt, stop, typed};
+use super::*;
+use crate::contract::LimitKind;
+use crate::core::effect::LimitFound;
+
+#[test]
+fn an_agent_at_its_limit_is_notified_of_nothing_until_the_limit_has_ended() {
+    for ends_in_ms in [None, Some(3_600_000)] {
+        let (mut world, _) = World::new();
+        let (dev, other) = (world.agent("dev", Some(1)), world.agent("dev", Some(2)));
+        let notice = create(&mut world, "story", "one", "normal").remove(0);
+        receipt(&mut world, &notice);
+        let failed = fail(&mut world, dev, HookKind::StopFailure);
+        let told = typed(&failed);
+        assert_eq!((told.len(), told[0].1), (1, other), "the next agent is told at once");
+        let until_ms = ends_in_ms.map(|ms| world.now.wall_ms + ms);
+        let found = LimitFound { kind: LimitKind::UsageLimit, until_ms, said: "limit".to_owned(), on_screen: false };
+        assert!(looked(&mut world, &failed, Some(found)).is_empty());
+        receipt(&mut world, &told[0]);
+        world.claim(world.all()[0].item_id, other).expect("claimed");
+        assert!(stop(&mut world, other).is_empty());
+        for title in ["two", "three"] {
+            assert!(create(&mut world, "story", title, "normal").is_empty());
+        }
+        let mut told = Vec::new();
+        let mut minutes = 0;
+        while told.is_empty() && minutes < 90 {
+            minutes += 1;
+            told = later(&mut world, 60_000);
+        }
+        match ends_in_ms {
+            Some(_) => assert!((60..80).contains(&minutes) && told[0].1 == dev, "{minutes}"),
+            None => {
+                assert!(told.is_empty());
+                // A person has told it to continue.
+                world.hook(dev, HookKind::PromptSubmit, None, |event| event.turn_id = Some("u".to_owned()));
+                let stopped = world.hook(dev, HookKind::Stop, None, |event| event.turn_id = Some("u".to_owned()));
+                assert_eq!(typed(&stopped).len(), 1);
+            }
+        }
+    }
+}
+
+/// An overload of the service stops all agents at once, and no turn of an idle agent shows that it is over.
+#[test]
+fn an_agent_whose_service_was_overloaded_is_notified_again() {
+    let (mut world, _) = World::new();
+    let dev = world.agent("dev", Some(1));
+    let notice = create(&mut world, "story", "one", "normal").remove(0);
+    receipt(&mut world, &notice);
+    let failed = fail(&mut world, dev, HookKind::StopFailure);
+    let found = LimitFound { kind: LimitKind::Overloaded, until_ms: None, said: "529".to_owned(), on_screen: false };
+    assert!(looked(&mut world, &failed, Some(found)).is_empty());
+    let mut told = Vec::new();
+    let mut minutes = 0;
+    while told.is_empty() && minutes < 90 {
+        minutes += 1;
+        told = later(&mut world, 60_000);
+    }
+    assert!((8..15).contains(&minutes), "{minutes}");
+    assert_eq!(told[0].1, dev);
+}
