@@ -1,8 +1,11 @@
 // Requests to the server. The token stays in this tab, and the page sends it only to a server that has proved that it
 // knows the token.
 
-/** `proven`: the server has proved that it knows the token, and the connection has not failed since. */
-export const session = { token: "", proven: false, locked: () => {} };
+/**
+ * `proven`: the server has proved that it knows the token, and the connection has not failed since. `repeated` is called if an
+ * answer may be that to an earlier press.
+ */
+export const session = { token: "", proven: false, locked: () => {}, repeated: () => {} };
 
 export const WRONG = "This token does not match. If the server was restarted, open the address that it printed.";
 
@@ -67,7 +70,8 @@ async function post(path, body) {
   const content = `${path} ${text}`;
   const key = unanswered.get(content) ?? `page-${crypto.randomUUID()}`;
   let [response, told] = [];
-  let isSent = unanswered.has(content);
+  const isAgain = unanswered.has(content);
+  let isSent = isAgain;
   try {
     const headers = { ...(await authorization()), "Content-Type": "application/json", "Idempotency-Key": key };
     isSent = true;
@@ -83,11 +87,15 @@ async function post(path, body) {
   const code = typeof told.error === "string" ? told.code : "";
   if (code === "no_answer") unanswered.set(content, key);
   else if (response.ok || !NOT_SENT.includes(code)) unanswered.delete(content);
-  if (response.ok) return told;
+  if (response.ok) {
+    // It may be an answer of long ago: a person who wants it done once more must know that it was not.
+    if (isAgain) session.repeated();
+    return told;
+  }
   const refusal = saidIn(told);
   if (code === "no_answer") throw new Unanswered(NO_ANSWER);
   if (unanswered.has(content)) throw new Unanswered(`${refusal}. An earlier press got no answer, ${DOUBT}`);
-  throw new Refused(refusal, response.status);
+  throw new Refused(isAgain ? `${refusal}. This is the answer to the earlier press; to try again, press once more` : refusal, response.status);
 }
 
 /** A refusal in words: the message, each thing that is wrong, and the hint. */

@@ -8,6 +8,8 @@ import { ALL, agents, loadAll, nameOf, touch } from "./store.js";
 const SILENCE_MS = 45000;
 /** How often the page checks whether a sidecar lives. */
 const PULSE_MS = 5000;
+/** A heartbeat that is older says that no request is answered; commands have the same limit. */
+const PULSE_LIMIT_MS = 15000;
 
 let lastSeen = null;
 /** Why requests would not be carried out; null while a sidecar lives. */
@@ -104,19 +106,19 @@ function tellLink() {
 }
 
 /**
- * Asks the server whether a sidecar lives, as every command finds out. The age of its heartbeat is the server's too: the
- * browser may be on a machine whose clock is another one.
+ * Finds out whether a sidecar lives, as every command does. The age of its heartbeat is counted by the server's clock, which is
+ * in each of its answers: the browser may be on a machine whose clock is another one.
  */
 async function feelPulse() {
   if (!session.proven || !session.token) return;
   const old = "this page shows the last known state";
   try {
-    const ask = async (path) => (await fetch(path, { headers: { Authorization: `Bearer ${session.token}` }, cache: "no-store" })).json();
-    const health = await ask("/api/health");
-    const age = health.heartbeat_age_ms;
-    if (health.alive === false && age == null) dead = `no sidecar runs; ${old}. Start one: tasuki run`;
-    else if (health.alive === false) dead = `the sidecar is silent since ${clock(Date.now() - age)}; ${old}`;
-    else if (health.alive) dead = health.state === "degraded" ? (await ask("/api/sidecar")).problem || null : null;
+    const response = await fetch("/api/sidecar", { headers: { Authorization: `Bearer ${session.token}` }, cache: "no-store" });
+    const { heartbeat, problem } = response.ok ? await response.json() : {};
+    const age = Math.abs(Date.parse(response.headers.get("Date")) - new Date(heartbeat));
+    if (response.status === 404) dead = `no sidecar runs; ${old}. Start one: tasuki run`;
+    else if (response.ok && age > PULSE_LIMIT_MS) dead = `the sidecar is silent since ${clock(Date.now() - age)}; ${old}`;
+    else if (response.ok) dead = problem || null;
   } catch {
     // The server itself does not answer; the connection for events shows that.
   }

@@ -6,7 +6,7 @@ import { drawAgents, prepareAgents } from "./agents.js";
 import { at, tell } from "./dom.js";
 import { drawErrors } from "./errors.js";
 import { drawFilter, prepareFilter } from "./filter.js";
-import { prepareSure } from "./forms.js";
+import { notice, prepareSure } from "./forms.js";
 import { drawHandoffs } from "./handoffs.js";
 import { drawHosts, prepareHosts } from "./hosts.js";
 import { prepareKeys } from "./keys.js";
@@ -57,6 +57,7 @@ async function enter(code) {
 
 function begin() {
   session.locked = lock;
+  session.repeated = () => notice("This is the answer to an earlier press, to which none had come: the request was carried out only once. To do it once more, press again.");
   at("login").addEventListener("submit", (event) => {
     event.preventDefault();
     const typed = at("token").value.trim();

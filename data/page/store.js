@@ -30,6 +30,9 @@ const KINDS = {
 export const ALL = "all";
 /** The kinds whose lists are fetched whole. */
 const LISTED = ["errors", "hosts"];
+/** What links have led to, by kind: it need not be in a list. */
+const linked = new Map();
+const MOST_LINKED = 20;
 const watchers = [];
 const dirty = new Set();
 let flushing = null;
@@ -54,8 +57,15 @@ export const changed = (...kinds) => watchers.forEach((draw) => draw(new Set(kin
 async function load(kind) {
   const { map, id, list } = KINDS[kind];
   const all = await api(list()).catch((failure) => noFleet(kind, failure));
+  const before = new Map(map);
   map.clear();
-  for (const one of all) map.set(one[id], one);
+  for (const one of all) {
+    const known = before.get(one[id]);
+    // The same object again: its card need not be drawn again.
+    map.set(one[id], known && JSON.stringify(known) === JSON.stringify(one) ? known : one);
+  }
+  const others = [...(linked.get(kind) ?? [])].filter((one) => !map.has(one));
+  await Promise.all(others.map((one) => renew(kind, one).catch(() => linked.get(kind).delete(one))));
 }
 
 /** A home that has joined no fleet has no hosts; every other failure is one. */
@@ -80,6 +90,9 @@ export async function showFinished(are) {
 export async function fetchOne(kind, id) {
   const one = await api(`/api/${kind}/${encodeURIComponent(id)}`);
   put(kind, one);
+  const links = linked.get(kind) ?? new Set();
+  linked.set(kind, links.add(id));
+  if (links.size > MOST_LINKED) links.delete(links.values().next().value);
   changed(kind);
 }
 

@@ -5,8 +5,10 @@ use super::folder::FleetFolder;
 use crate::cli::error::CliError;
 use crate::core::host::HostName;
 use crate::core::text::{line_of, quotable, quotable_key};
+use crate::exit;
 use crate::files::Grade;
 use crate::fleet::{Accepts, Right};
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 use serde::{Deserialize, Deserializer, de::Error};
@@ -15,13 +17,17 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use toml_edit::{Array, DocumentMut, Item, Table};
 
 /// The file's name.
 pub(super) const FILE: &str = "fleet.toml";
 /// The file that is locked while a command changes the settings.
 const LOCK: &str = "fleet.toml.lock";
+/// How long a command waits while another command changes the file.
+const LOCK_WITHIN: Duration = Duration::from_secs(10);
+/// The pause between two tries to take the lock.
+const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// The most that the file may hold, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 /// The most characters of a key, and of what is wrong with it, that a message quotes.
@@ -166,7 +172,7 @@ pub(crate) fn rights_now(settings: &FleetSettings, host: &str) -> Vec<Right> {
     rights.into_iter().collect()
 }
 
-/// Waits until no other command changes the file. The lock is on a file of its own, for `fleet.toml` is replaced whole.
+/// Waits until no other command changes the file, for at most [`LOCK_WITHIN`]. The lock is on a file of its own, for `fleet.toml` is replaced whole.
 fn lock(folder: &FleetFolder) -> Result<Flock<File>, CliError> {
     let path = folder.path("", LOCK);
     let failed = |error: io::Error| CliError::file("Can't lock", &path, &error);
@@ -176,7 +182,23 @@ fn lock(folder: &FleetFolder) -> Result<Flock<File>, CliError> {
     if !file.metadata().map_err(failed)?.is_file() {
         return Err(failed(io::Error::other("it is not a plain file")));
     }
-    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| failed(error.into()))
+    let (mut file, until) = (file, Instant::now() + LOCK_WITHIN);
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(held) => return Ok(held),
+            Err((again, Errno::EWOULDBLOCK)) if Instant::now() < until => file = again,
+            Err((_, Errno::EWOULDBLOCK)) => {
+                let settings = folder.path("", FILE);
+                let message = format!(
+                    "Another command is changing {} and does not end. Nothing was changed.",
+                    settings.display()
+                );
+                return Err(CliError::new(exit::TRY_AGAIN, "settings_busy", message));
+            }
+            Err((_, error)) => return Err(failed(error.into())),
+        }
+        std::thread::sleep(LOCK_RETRY_PAUSE);
+    }
 }
 
 /// Writes the rights of one host into the file.
@@ -226,7 +248,6 @@ pub(crate) fn rights_in_words(accepts: &Accepts, host: &HostName) -> String {
 mod tests {
     use super::super::folder::of_test;
     use super::*;
-    use crate::exit;
 
     fn set_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) -> Result<(), CliError> {
         change_rights(folder, host, |_| rights.map(<[Right]>::to_vec))

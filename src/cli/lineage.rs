@@ -7,7 +7,6 @@ use super::output::Tone;
 use super::remote::names::Named;
 use super::view::{ViewFile, said};
 use super::{names, past, remote, view};
-use crate::config::Home;
 use crate::contract::{AgentView, HandoffView};
 use crate::core::host::HostName;
 use crate::core::id::HandoffId;
@@ -57,7 +56,7 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     session.require_views()?;
     let id = named?.id;
     let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
-    let asked = add_old(&session.home, &id, &mut agents)?;
+    let asked = add_old(session, &id, &mut agents)?;
     let members = members(&id, &agents);
     if members.iter().all(|member| member.view.is_none()) {
         return Err(names::not_found("agent", &args.agent));
@@ -69,12 +68,22 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
 
 /// Adds the agents of a lineage whose views were removed for their age, and returns the ids that were asked for. A view
 /// names its neighbours only, so the sidecar is asked several times, and each time for all that are missing.
-fn add_old(home: &Home, id: &str, agents: &mut Vec<ViewFile<AgentView>>) -> Result<BTreeSet<String>, CliError> {
+fn add_old(
+    session: &CliSession,
+    id: &str,
+    agents: &mut Vec<ViewFile<AgentView>>,
+) -> Result<BTreeSet<String>, CliError> {
     let mut asked = BTreeSet::new();
     for _ in 0..MOST_ROUNDS {
         let missing = members(id, agents).into_iter().filter(|member| member.view.is_none()).map(|member| member.id);
         let missing: Vec<String> = missing.filter(|id| !asked.contains(id)).take(MOST_ASKED).collect();
-        let found = past::agents(home, &missing)?;
+        if missing.is_empty() {
+            break;
+        }
+        if asked.is_empty() {
+            session.out.note("Some views were removed for their age; asking the sidecar to write them again.");
+        }
+        let found = past::agents(&session.home, &missing)?;
         asked.extend(missing);
         if found.is_empty() {
             break;
@@ -139,7 +148,10 @@ fn print_with(
 ) -> Result<(), CliError> {
     if session.out.is_json() {
         let agents: Vec<Value> = members.iter().filter_map(|member| member.view.as_ref().map(ViewFile::json)).collect();
-        return session.out.document(&json!({"agent_id": id, "lineage": agents}));
+        // These are known by their ids alone, and others may be beyond them.
+        let missing: Vec<&str> =
+            members.iter().filter(|member| member.view.is_none()).map(|member| member.id.as_str()).collect();
+        return session.out.document(&json!({"agent_id": id, "lineage": agents, "missing": missing}));
     }
     let short = names::short(members.iter().map(|member| member.id.as_str()));
     for member in members {

@@ -18,8 +18,9 @@ const QUEUE: usize = 128;
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// How often the journal is read without a hint while there are listeners.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Changes of views within this time are told together. Meanwhile a line of the journal may tell of them.
-const GATHER: Duration = Duration::from_millis(500);
+/// Changes of views within this time are told together. Meanwhile a line of the journal may tell of them. Where the system
+/// does not say which file has changed, whole lists are told, and less often.
+const GATHER: Duration = Duration::from_millis(if crate::files::watcher::SEES_GROWTH { 500 } else { 3_000 });
 
 #[derive(Debug, Clone)]
 pub(super) enum Broadcast {

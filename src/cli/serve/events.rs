@@ -27,7 +27,7 @@ const FEED: usize = 4;
 const HELLO: &[u8] = b"retry: 2000\n: the journal follows\n\n";
 const ALIVE: &[u8] = b": still here\n\n";
 const TOO_SLOW: &[u8] =
-    b"event: too_slow\ndata: {\"message\":\"You read too slowly. Reconnect with Last-Event-ID; no event is lost.\"}\n\n";
+    b"event: too_slow\ndata: {\"message\":\"You read too slowly. Reconnect with Last-Event-ID; no line of the journal is lost.\"}\n\n";
 const STOPPING: &[u8] = b"event: stopping\ndata: {\"message\":\"The server is stopping.\"}\n\n";
 const RESET: &[u8] =
     b"event: reset\ndata: {\"message\":\"The journal no longer has that line; the stream continues at its end.\"}\n\n";

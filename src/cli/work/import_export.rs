@@ -62,7 +62,11 @@ pub(super) fn import(session: &CliSession, args: &ImportArgs) -> Result<(), CliE
 fn so_far(error: CliError, count: usize) -> CliError {
     let again = "To continue, run the command again with --skip-known: it leaves out what was imported.";
     let note = match (count, error.code.as_str()) {
-        (0, "exists") => "--skip-known leaves out what already exists.".to_owned(),
+        (0, "exists") => {
+            "--skip-known leaves out what already exists. To import the same line as a new item, give it an \
+                          item_id of its own."
+                .to_owned()
+        }
         (0, "no_answer") => again.to_owned(),
         (0, _) => return error,
         (count, _) => format!("{count} items were imported before that. {again}"),
