@@ -57,7 +57,7 @@ async function enter(code) {
 
 function begin() {
   session.locked = lock;
-  session.repeated = () => notice("This is the answer to an earlier press, to which none had come: the request was carried out only once. To do it once more, press again.");
+  session.repeated = () => notice("This answers an earlier press, and was carried out only once. To do it once more, press again.");
   at("login").addEventListener("submit", (event) => {
     event.preventDefault();
     const typed = at("token").value.trim();

@@ -140,6 +140,9 @@ def unanswered(stage, browser, agent):
     check(browser.js("return document.querySelector(arguments[0]).value", f"{form} textarea") == "say it once", "the text is gone")
     browser.click(f"{form} button[type=submit]")
     until("it is sent", lambda: browser.has(f"{form}[hidden]"))
+    until("it is named the answer to an earlier press", lambda: "This answers an earlier press" in browser.text("#notices"))
+    # Over the cards, it would take the next click.
+    browser.js("document.querySelectorAll('#notices button').forEach((button) => button.click())")
     keys = browser.js("return window.sentKeys")
     check(len(keys) == 3 and len(set(keys)) == 1, f"not the same request: {keys}")
     check(len(sent()) == known + 1, f"typed more than once: {sent()}")
