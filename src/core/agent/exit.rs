@@ -128,8 +128,9 @@ pub(crate) fn pending_exit_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
 }
 
 /// Reports the death of an agent with a persona that nobody asked to end. Nobody is told if its handoff, shutdown or
-/// start reports the end anyway; if its work is recorded, for then a failed handoff has asked for its end; or if its CLI has said that it ends, as it does when a person types its exit command or
-/// logs out: the person knows. A pane that somebody has closed counts as a death if the CLI had no time to say so.
+/// start reports the end anyway; if its work is recorded, for then a failed handoff has asked for its end; or if its CLI
+/// has said that it ends, as it does when a person types its exit command or logs out: the person knows. A pane that
+/// somebody has closed counts as a death if the CLI had no time to say so.
 fn report_death(tx: &mut Tx<'_>, agent_id: &AgentId, pane_gone: bool) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let is_reported =

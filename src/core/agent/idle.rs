@@ -87,25 +87,25 @@ fn paused_limit_ms(tx: &Tx<'_>, purpose: &Purpose) -> u64 {
         // The document would be whatever it has said last.
         Purpose::Instruction(id) | Purpose::Rework(id) if replies(id) => SILENCE_LIMIT_MS,
         Purpose::Rework(_) => PAUSED_REPAIR_LIMIT_MS,
-        Purpose::Instruction(_) | Purpose::Priming(_) | Purpose::Briefing(_) | Purpose::Resume => PAUSED_LIMIT_MS,
-        Purpose::Send(_) | Purpose::Work(_) | Purpose::Message(..) => PAUSED_LIMIT_MS,
-        Purpose::Exit(_) | Purpose::NewSession(_) => PAUSED_LIMIT_MS,
+        Purpose::Instruction(_)
+        | Purpose::Priming(_)
+        | Purpose::Briefing(_)
+        | Purpose::Resume
+        | Purpose::Send(_)
+        | Purpose::Work(_)
+        | Purpose::Message(..)
+        | Purpose::Exit(_)
+        | Purpose::NewSession(_) => PAUSED_LIMIT_MS,
     }
 }
 
 /// A turn pauses: something that it started is still running, and may continue it. If nothing comes for a while and the
-/// screen is idle, the turn is over.
+/// screen is idle, the turn is over: [`update_idle_watch`], which follows in the same decision, counts that silence.
 pub(crate) fn paused(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.has_paused = true;
     if let Some(turn) = agent.our_turn.as_mut() {
         turn.paused = true;
-    }
-    let purpose = agent.our_turn.as_ref().map(|turn| turn.purpose.clone());
-    let limit_ms = purpose.map_or(PAUSED_LIMIT_MS, |purpose| paused_limit_ms(tx, &purpose));
-    let after = Deadline::after(&tx.now, limit_ms);
-    if let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.state.is_in_a_turn() && agent.pane.is_some()) {
-        agent.idle_watch.silence = WatchState::Due(after);
     }
 }
 
