@@ -1,5 +1,7 @@
 //! What tests with real programs share, of what lies in `tests/support`.
 
+#[path = "../support/connection.rs"]
+pub(crate) mod connection;
 #[path = "../support/demo_tmux.rs"]
 pub(crate) mod demo_tmux;
 #[path = "../support/fake_bridge.rs"]

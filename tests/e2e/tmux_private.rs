@@ -1,13 +1,13 @@
 //! Our private session is nobody's trap: windows and terminals of a user that tmux puts there come out alive, and its
 //! own end is the end of the connection.
 
-use crate::support::processes::words;
+use crate::support::connection::{connected, control_clients, disconnected, expect};
 use crate::support::tmux::{Server, TAG, is_running, wait_until};
 use crate::support::viewer::Viewer;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::time::Duration;
-use tasuki::tmux::{SocketOptions, Tmux, TmuxNotice};
+use tasuki::tmux::{SocketOptions, Tmux};
 use tokio::sync::mpsc;
 
 /// What a user runs.
@@ -47,33 +47,10 @@ fn our_panes(server: &Server) -> String {
     server.tmux(&["list-panes", "-s", "-t", &format!("=_tasuki-{TAG}:"), "-F", "#{?pane_pid,#{pane_pid},0}"])
 }
 
-fn control_clients(server: &Server) -> Vec<u32> {
-    let socket = server.socket();
-    let socket = socket.to_str().expect("plain");
-    let is_one = |pid: &u32| {
-        let words = words(*pid);
-        words.iter().any(|word| word == "-C") && words.iter().any(|word| word == socket)
-    };
-    tasuki::process::all().into_iter().filter(is_one).collect()
-}
-
 /// Ends the adapter as a crash does: the session stays.
 fn crash(server: &Server, tmux: Tmux) {
     drop(tmux);
     wait_until("the client is gone", || control_clients(server).is_empty());
-}
-
-async fn expect(notices: &mut mpsc::Receiver<TmuxNotice>, wanted: fn(&TmuxNotice) -> bool) {
-    let found = async { while !notices.recv().await.as_ref().is_some_and(wanted) {} };
-    tokio::time::timeout(Duration::from_secs(20), found).await.expect("the notice comes in time");
-}
-
-fn connected(notice: &TmuxNotice) -> bool {
-    matches!(notice, TmuxNotice::Connected(_))
-}
-
-fn disconnected(notice: &TmuxNotice) -> bool {
-    matches!(notice, TmuxNotice::Disconnected { .. })
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The connection: that it harms nobody, disturbs nobody, and comes back.
 
-use crate::support::processes::words;
+use crate::support::connection::{connected, control_clients, disconnected, expect};
 use crate::support::tmux::{Server, TAG, TestScreenReader, is_running, plan, wait_until};
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
@@ -11,29 +11,6 @@ use tasuki::core::pane::{Activity, Refusal, Typed};
 use tasuki::tmux::{Error, Ready, ReadyPlan, SocketOptions, Tmux, TmuxNotice, TypePlan};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-
-async fn expect(notices: &mut mpsc::Receiver<TmuxNotice>, wanted: fn(&TmuxNotice) -> bool) {
-    let found = async { while !notices.recv().await.as_ref().is_some_and(wanted) {} };
-    tokio::time::timeout(Duration::from_secs(20), found).await.expect("the notice comes in time");
-}
-
-fn connected(notice: &TmuxNotice) -> bool {
-    matches!(notice, TmuxNotice::Connected(_))
-}
-
-fn disconnected(notice: &TmuxNotice) -> bool {
-    matches!(notice, TmuxNotice::Disconnected { .. })
-}
-
-fn control_clients(server: &Server) -> Vec<u32> {
-    let socket = server.socket();
-    let socket = socket.to_str().expect("plain");
-    let is_one = |pid: &u32| {
-        let words = words(*pid);
-        words.iter().any(|word| word == "-C") && words.iter().any(|word| word == socket)
-    };
-    tasuki::process::all().into_iter().filter(is_one).collect()
-}
 
 #[tokio::test]
 async fn panes_are_listed_with_their_facts_and_without_our_own() {

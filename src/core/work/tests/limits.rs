@@ -3,7 +3,19 @@
 use super::notices::{create, fail, later, looked, receipt, stop, typed};
 use super::*;
 use crate::contract::LimitKind;
-use crate::core::effect::LimitFound;
+use crate::core::effect::{EffectKey, LimitFound, TypeText};
+
+/// After how many minutes an agent is told of something, and who of what; nobody within 90.
+fn told_after(world: &mut World) -> (u32, Vec<(EffectKey, AgentId, TypeText)>) {
+    let mut minutes = 0;
+    loop {
+        minutes += 1;
+        let told = later(world, 60_000);
+        if !told.is_empty() || minutes == 90 {
+            return (minutes, told);
+        }
+    }
+}
 
 #[test]
 fn an_agent_at_its_limit_is_notified_of_nothing_until_the_limit_has_ended() {
@@ -24,12 +36,7 @@ fn an_agent_at_its_limit_is_notified_of_nothing_until_the_limit_has_ended() {
         for title in ["two", "three"] {
             assert!(create(&mut world, "story", title, "normal").is_empty());
         }
-        let mut told = Vec::new();
-        let mut minutes = 0;
-        while told.is_empty() && minutes < 90 {
-            minutes += 1;
-            told = later(&mut world, 60_000);
-        }
+        let (minutes, told) = told_after(&mut world);
         match ends_in_ms {
             Some(_) => assert!((60..80).contains(&minutes) && told[0].1 == dev, "{minutes}"),
             None => {
@@ -53,12 +60,7 @@ fn an_agent_whose_service_was_overloaded_is_notified_again() {
     let failed = fail(&mut world, dev, HookKind::StopFailure);
     let found = LimitFound { kind: LimitKind::Overloaded, until_ms: None, said: "529".to_owned(), on_screen: false };
     assert!(looked(&mut world, &failed, Some(found)).is_empty());
-    let mut told = Vec::new();
-    let mut minutes = 0;
-    while told.is_empty() && minutes < 90 {
-        minutes += 1;
-        told = later(&mut world, 60_000);
-    }
+    let (minutes, told) = told_after(&mut world);
     assert!((8..15).contains(&minutes), "{minutes}");
     assert_eq!(told[0].1, dev);
 }
