@@ -31,7 +31,7 @@ pub(super) fn look(pid: u32) -> io::Result<Option<Stat>> {
 
 /// As [`super::arguments`].
 pub(super) fn arguments(pid: u32) -> io::Result<Option<Vec<String>>> {
-    let Some(bytes) = limits::of_proc(read_proc(pid, "cmdline", MAX_ARGV_BYTES))? else { return Ok(None) };
+    let Some(bytes) = limits::of_proc(read_started(pid, "cmdline", MAX_ARGV_BYTES))? else { return Ok(None) };
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
     if bytes.is_empty() {
         return Ok(None);
@@ -41,13 +41,13 @@ pub(super) fn arguments(pid: u32) -> io::Result<Option<Vec<String>>> {
 
 /// As [`super::environment`].
 pub(super) fn environment(pid: u32, name: &str) -> io::Result<Option<String>> {
-    let bytes = limits::of_proc(read_proc(pid, "environ", MAX_ENVIRON_BYTES))?;
+    let bytes = limits::of_proc(read_started(pid, "environ", MAX_ENVIRON_BYTES))?;
     Ok(bytes.and_then(|bytes| super::stat::variable(bytes.split(|byte| *byte == 0), name)))
 }
 
 /// As [`super::environment_all`].
 pub(super) fn environment_all(pid: u32) -> io::Result<Vec<(String, String)>> {
-    let bytes = limits::of_proc(read_proc(pid, "environ", MAX_ENVIRON_BYTES))?.unwrap_or_default();
+    let bytes = limits::of_proc(read_started(pid, "environ", MAX_ENVIRON_BYTES))?.unwrap_or_default();
     Ok(bytes.split(|byte| *byte == 0).filter_map(super::stat::name_and_value).collect())
 }
 
@@ -78,17 +78,43 @@ pub(super) fn started_ms(process: &Process, _booted_ms: i64) -> Option<i64> {
     i64::try_from(ms).ok().filter(|ms| *ms > 0)
 }
 
+/// Reads what a process was started with. Between the old program and the new one of an `exec` both files are empty,
+/// for 30 ms and more on a busy machine, and that says nothing about either program.
+fn read_started(pid: u32, file: &str, limit: u64) -> io::Result<Vec<u8>> {
+    let bytes = read_proc(pid, file, limit)?;
+    if !bytes.is_empty() {
+        return Ok(bytes);
+    }
+    if is_in_exec(&read_proc(pid, "stat", 4096)?) {
+        return Err(io::Error::from_raw_os_error(nix::libc::EAGAIN));
+    }
+    // The `exec` may have ended between the two.
+    read_proc(pid, file, limit)
+}
+
 fn read_proc(pid: u32, file: &str, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::fs::File::open(format!("/proc/{pid}/{file}"))?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The program's name, in brackets, may hold anything; the fields begin after the last bracket.
-fn parse_stat(line: &[u8]) -> Option<Stat> {
+/// Whether a process has memory, but no environment in it yet. A zombie and a thread of the kernel have no memory.
+fn is_in_exec(stat: &[u8]) -> bool {
+    let Some(field) = stat_fields(stat) else { return false };
+    let is_zero = |at: usize| field.get(at).is_none_or(|field| *field == "0");
+    let (memory, environment_end) = (20, 48);
+    !is_zero(memory) && is_zero(environment_end)
+}
+
+/// The fields of a `stat` line from the state on. The program's name, in brackets, may hold anything; the fields begin
+/// after the last bracket.
+fn stat_fields(line: &[u8]) -> Option<Vec<&str>> {
     let close = line.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(&line[close + 1..]).ok()?;
-    let field: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(std::str::from_utf8(&line[close + 1..]).ok()?.split_ascii_whitespace().collect())
+}
+
+fn parse_stat(line: &[u8]) -> Option<Stat> {
+    let field = stat_fields(line)?;
     Some(Stat {
         state: *field.first()?.as_bytes().first()?,
         parent: field.get(1)?.parse().ok()?,
@@ -100,6 +126,8 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_program_name_may_hold_brackets_and_blanks() {
@@ -107,5 +135,35 @@ mod tests {
         let stat = parse_stat(line).expect("a stat line");
         assert_eq!(stat, Stat { state: b'S', parent: 7, foreground: 99, start_ticks: 123_456 });
         assert_eq!(parse_stat(b"42 (a"), None);
+    }
+
+    #[test]
+    fn a_program_that_is_just_starting_is_not_one_without_arguments() {
+        for round in 0..300 {
+            let mut child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere");
+            let told = || (arguments(child.id()), environment(child.id(), "PATH"));
+            let (words, path) = told();
+            assert!(!matches!(words, Ok(None)), "round {round}");
+            assert!(!matches!(path, Ok(None)), "round {round}");
+            let (deadline, asked) = (Instant::now() + Duration::from_secs(10), ["sleep".to_owned(), "600".to_owned()]);
+            while arguments(child.id()).ok().flatten().is_none_or(|words| words != asked) {
+                assert!(Instant::now() < deadline, "round {round}: {:?}", told());
+                std::thread::yield_now();
+            }
+            child.kill().expect("our own child");
+            child.wait().expect("our own child");
+        }
+    }
+
+    #[test]
+    fn a_zombie_and_a_thread_of_the_kernel_are_in_no_exec() {
+        let rest = |memory: u32, end: u32| {
+            let middle = ["0"; 27].join(" ");
+            format!("42 (a) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 123456 {memory} {middle} {end} 0")
+        };
+        assert!(is_in_exec(rest(200_704, 0).as_bytes()));
+        assert!(!is_in_exec(rest(200_704, 140_000).as_bytes()), "it has started");
+        assert!(!is_in_exec(rest(0, 0).as_bytes()), "it has no memory");
+        assert!(!is_in_exec(b"42 (a"));
     }
 }

@@ -67,6 +67,11 @@ mod tests {
         let mut child =
             command.arg0("/bin/claude").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere");
         let profiles = Profiles::load(None).expect("the built-in ones");
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while process::argv(child.id()).is_none() {
+            assert!(std::time::Instant::now() < deadline, "it was started");
+            std::thread::yield_now();
+        }
         let process = process::identify(child.id()).expect("it runs");
         let started = process::started_ms(&process, 0).expect("the system reports it");
         let above = [child.id(), std::process::id()];
