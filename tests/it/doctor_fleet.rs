@@ -3,7 +3,7 @@
 
 use crate::support::fake_sidecar::FakeHome;
 use crate::support::fleet_home::home_in_fleet;
-use crate::support::processes::is_running;
+use crate::support::processes::ends_soon;
 use crate::support::said::{err, out};
 use serde_json::{Value, json};
 use std::fs;
@@ -129,5 +129,5 @@ fn another_program_that_hangs_is_ended_with_all_that_it_has_started() {
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     let pid = fs::read_to_string(&pid).expect("it ran");
     let pid: u32 = pid.trim().parse().expect("an id");
-    assert!(!is_running(pid), "process {pid} still runs");
+    assert!(ends_soon(pid), "process {pid} still runs");
 }

@@ -1,11 +1,22 @@
 //! Processes as tests see them, by the same calls as the program: so they are seen on every system that it knows.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 use tasuki::process;
 
 /// Whether a process is there and not a zombie.
 pub(crate) fn is_running(pid: u32) -> bool {
     process::identify(pid).is_some_and(|process| process::is_alive(&process))
+}
+
+/// Waits at most 10 s until a killed process is gone, and returns whether it is: a signal is sent before it has its
+/// effect.
+pub(crate) fn ends_soon(pid: u32) -> bool {
+    let until = Instant::now() + Duration::from_secs(10);
+    while is_running(pid) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    !is_running(pid)
 }
 
 /// Whether a process was started with a variable, `NAME=value`.

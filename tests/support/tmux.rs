@@ -1,5 +1,6 @@
 //! A private tmux server for one test, the program that runs in its panes, and the eye that reads that program's screen.
 
+use super::processes::ends_soon;
 pub(crate) use super::processes::is_running;
 use super::viewer::Viewer;
 use std::fs;
@@ -146,10 +147,7 @@ impl Drop for Server {
         let _ = self.command(&["kill-server"]);
         // A test's own hooks may have printed more behind it.
         let Some(Ok(pid)) = said.lines().next().map(str::parse) else { return };
-        let until = Instant::now() + Duration::from_secs(5);
-        while is_running(pid) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        ends_soon(pid);
     }
 }
 
