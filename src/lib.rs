@@ -101,7 +101,7 @@
 //! Beside `src`: `data/` is built into the program (`config.toml`, `secrets.toml`, profiles of agent CLIs, prompts,
 //! personas, rules, the guide, the page of `tasuki serve`). The schemas in `packaging/schemas` are generated from the
 //! types in `contract` and from the request bodies. The tests in `tests/e2e` need tmux and other programs.
-//! `cargo nextest run --lib --test it` runs the tests that don't; they need git.
+//! `cargo nextest run --lib --test it` runs the fast tests; they need git, and a few of them a tmux server.
 //!
 //! # How to add
 //!

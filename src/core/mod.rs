@@ -95,7 +95,7 @@ fn run_ready(tx: &mut Tx<'_>) {
         }
         queue::type_next(tx, &agent_id);
         follow::facts(tx);
-        work::notices::drain_queue(tx, &agent_id);
+        work::notices::offer_next(tx, &agent_id);
         follow::facts(tx);
         idle::update_idle_watch(tx, &agent_id);
     }
@@ -104,7 +104,7 @@ fn run_ready(tx: &mut Tx<'_>) {
     }
     // Something has become ready, or roles have changed: every free agent is notified.
     for agent_id in tx.agent_ids() {
-        work::notices::drain_queue(tx, &agent_id);
+        work::notices::offer_next(tx, &agent_id);
         follow::facts(tx);
     }
 }

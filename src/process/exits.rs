@@ -67,7 +67,7 @@ impl Drop for ExitWatch {
 /// Returns as soon as a process has ended. Dropping it ends the wait.
 pub async fn wait_for_end(process: &Process) {
     while is_alive(process) {
-        if told_by_the_system(process).await {
+        if told_by_the_system(process).await || !is_alive(process) {
             return;
         }
         tokio::time::sleep(POLL).await;

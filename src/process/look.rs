@@ -41,7 +41,7 @@ pub fn find(pid: u32) -> io::Result<Option<Process>> {
     Ok(limits::of_proc(look_up(pid))?.flatten())
 }
 
-/// The same, but a failed look is an error.
+/// As [`identify`], but each failed look is an error, even where another look will fail too.
 fn look_up(pid: u32) -> io::Result<Option<Process>> {
     Ok(match look(pid)? {
         Some(stat) => Some(Process { pid, start_ticks: stat.start_ticks }),

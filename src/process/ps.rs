@@ -44,7 +44,7 @@ pub(super) fn environment_all(_pid: u32) -> io::Result<Vec<(String, String)>> {
     Ok(Vec::new())
 }
 
-/// The ids of all processes: nobody has needed them here.
+/// The ids of all processes: not to be had on this system.
 pub(super) fn processes(_most: usize) -> io::Result<Vec<u32>> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -3,8 +3,8 @@
 //! A request is one line, followed by a second line that prints a random number. All answers to our lines before that
 //! number belong to the request, however many there are, so hooks, aliases, parse errors and braces can't shift
 //! replies. At most [`MAX_REQUESTS`] or [`MAX_BYTES`] are in flight. A request that is not answered in time makes the
-//! whole connection suspect: it is given up, and what was in flight is settled by reading marks, never by sending
-//! again.
+//! whole connection suspect: it is given up, and whether a change in flight was made is settled by reading marks, never
+//! by sending it again.
 
 use super::protocol::{Block, ProtocolEvent, ProtocolParser};
 use super::pty::PtyClient;
@@ -104,7 +104,7 @@ impl Connection {
         self.client.pid()
     }
 
-    /// Whether a notice waits that came with an answer.
+    /// Whether notices wait. They may have come in while somebody waited for an answer.
     pub(super) fn has_notice(&self) -> bool {
         !self.notices.is_empty()
     }

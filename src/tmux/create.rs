@@ -268,7 +268,7 @@ fn target_of(name: &str) -> String {
 }
 
 /// One line: put the directory into an option, where tmux expands no formats in it, then make the window if it was not
-/// made yet. A user may have set that sessions without a client end; a session that is made has none.
+/// made yet. A user may have set `destroy-unattached`: no client is attached to a new session, so it is set to off there.
 fn creation_line(names: &Names, live: &LiveClient, plan: &SpawnPlan, session: Option<u32>) -> Result<String, Error> {
     let made = names.made(&plan.creation);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

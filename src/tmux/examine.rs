@@ -1,5 +1,5 @@
-//! Examines a tmux server from outside, for a person who wants to know what is wrong: one short-lived process, nothing
-//! changed, no server started, and an answer within four seconds even from a stopped server.
+//! Examines a tmux server from outside, for a person who wants to know what is wrong: a few short-lived processes,
+//! nothing changed, no server started, and an answer within four seconds even from a stopped server.
 
 use super::Socket;
 use super::owner;

@@ -1,4 +1,5 @@
-//! The names that tasuki uses inside a tmux server, all with the home's tag, and the guard of every line that types.
+//! The names that tasuki uses inside a tmux server, with the home's tag, and the guard of every line that types. Without
+//! the tag are only the claim and what [`super::status`] shows to users: all homes share them.
 //!
 //! The server evaluates the guard and makes the change in one step. The guard checks the fence (no former connection of
 //! ours can act late), the pane's mark (no text is typed twice), the pane's process, and that the pane is alive and
@@ -24,10 +25,11 @@ impl Names {
         &self.tag
     }
 
-    /// Pane option: which home the agent there belongs to. The only name that all homes share.
+    /// Pane option: which home the agent there belongs to. All homes share this name.
     pub(super) const CLAIM: &'static str = "@tasuki_claim";
 
-    /// Whether a claim belongs to another home, or to nobody known: a claim that was written by hand keeps us out too.
+    /// Whether a claim belongs to another home, or to nobody known: a claim that was written by hand stops our typing too,
+    /// until this home claims the pane the next time, which replaces it.
     pub(super) fn is_foreign(&self, claim: &str) -> bool {
         !claim.is_empty() && claim.get(..8) != Some(self.tag.as_str())
     }
@@ -145,7 +147,8 @@ impl Names {
 /// How far a delivery is, as its pane's mark shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeliveryStage {
-    /// Piece `n` (from 1) was begun and not ended: a tmux hook of the user's runs in between, or was killed there.
+    /// Piece `n` (from 1) was begun and not ended: a tmux hook of the user's runs between two commands of the line, or
+    /// the server has dropped the rest of the line, as it does when our connection ends.
     Begun(usize),
     /// `n` pieces are in, and more are to come.
     Pieces(usize),

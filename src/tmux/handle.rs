@@ -33,8 +33,8 @@ impl Tmux {
     /// not run is not an error here.
     ///
     /// # Errors
-    /// [`Error::BadArgument`] for a tag that is not 8 hexadecimal digits, [`Error::Thread`] when the system starts no
-    /// thread.
+    /// [`Error::BadArgument`] for a tag that is not 8 hexadecimal digits, [`Error::SocketPath`] for a path that is too
+    /// long, [`Error::Thread`] when the system starts no thread.
     pub fn start(options: SocketOptions, notices: mpsc::Sender<TmuxNotice>) -> Result<Tmux, Error> {
         let tag = options.home_tag.as_bytes();
         if tag.len() != 8 || !tag.iter().all(u8::is_ascii_hexdigit) {
@@ -52,7 +52,7 @@ impl Tmux {
         }
     }
 
-    /// The connection. Waits as long as it is not known whether there will be a connection.
+    /// The connection. While it is not known whether there will be one, waits for it, at most [`client::PATIENCE`].
     pub(super) async fn live(&self) -> Result<Arc<LiveClient>, Error> {
         self.live_within(client::PATIENCE).await
     }

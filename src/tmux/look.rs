@@ -99,7 +99,7 @@ impl Tmux {
 
 impl Tmux {
     /// How many clients show the window of exactly this pane; tasuki's own client has a window of its own. `None` if
-    /// tmux does not say (before 3.1).
+    /// tmux does not say.
     ///
     /// # Errors
     /// [`Error::Pane`] when the pane is gone or another one; else when no server answers.

@@ -22,7 +22,7 @@
 //!   9 and 777) that terminals show on the desktop
 //!
 //! Never: `send-keys`, `run-shell`, Escape; a resize, a focus change or a use of the user's buffers; a line that types
-//! or kills in a user's pane without the guard; a line sent again because its answer was lost.
+//! or kills in a user's pane without the guard; a line that changes something sent again because its answer was lost.
 
 mod claim;
 mod client;

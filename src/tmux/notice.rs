@@ -16,7 +16,8 @@ pub struct ServerInfo {
 pub enum TmuxNotice {
     /// There is a connection. It may be to another life of the server than the last one: compare the ids.
     Connected(ServerInfo),
-    /// There is no connection. Reported once until the next [`TmuxNotice::Connected`].
+    /// There is no connection. Reported when a connection ends, and once more, with the reason, if no attempt after it
+    /// succeeds.
     Disconnected { reason: String },
     /// Panes have come, gone or died, or it is time to look whether they have.
     PanesChanged,

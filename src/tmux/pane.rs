@@ -59,7 +59,8 @@ impl Noted {
         self.row.session_name.starts_with(Names::SESSIONS)
     }
 
-    /// Whether tasuki made it for itself. A user's program that has landed in a private session is the user's.
+    /// Whether tasuki made it for itself: an empty pane, which has no process, counts as made by tasuki. A user's program
+    /// that has landed in a private session is the user's.
     fn is_ours(&self) -> bool {
         self.row.pane.pid == 0 || self.is_private() && is_stand_in(&self.start_command)
     }

@@ -192,9 +192,9 @@ fn read_error(out: &str, err: &str) -> ProbeResult {
 
 /// The commands that our lines are made of. Commands that make windows are not listed: a user may well give them
 /// options, and their result is checked.
-const OURS: [&str; 19] = [
-    "attach-session",
+const OURS: [&str; 22] = [
     "capture-pane",
+    "copy-mode",
     "delete-buffer",
     "detach-client",
     "display-message",
@@ -205,13 +205,16 @@ const OURS: [&str; 19] = [
     "list-clients",
     "list-panes",
     "list-sessions",
+    "move-window",
     "paste-buffer",
     "refresh-client",
+    "rename-session",
     "set-buffer",
     "set-option",
     "show-environment",
     "show-options",
     "switch-client",
+    "unlink-window",
 ];
 
 /// The first of our commands that an alias redefines (`name=command`, one a line, before the head).

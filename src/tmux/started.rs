@@ -1,4 +1,4 @@
-//! With what a program was started that tmux reports: this shows whether it is ours.
+//! The environment and the arguments that a process of a pane was started with: they show whether tasuki started it.
 
 use std::io;
 

@@ -186,7 +186,7 @@ impl Supervisor {
         }
     }
 
-    /// Pauses; a wake-up shortens it, but never below [`CLIENT_GAP`].
+    /// Pauses for the whole time, or until the thread is to end. Notices go out meanwhile.
     fn rest(&mut self, pause: Duration) {
         let (began, shared) = (Instant::now(), Arc::clone(&self.shared));
         loop {

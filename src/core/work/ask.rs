@@ -12,7 +12,8 @@ use crate::core::request::work::{
 use crate::core::rows::item::{Action, Comment, Item, Note, NotifiedAgent, Status, Who};
 use crate::core::tx::Tx;
 
-/// Most entries of an item's history with which it may still be claimed: what can be done after a claim has room.
+/// With so many entries in its history an item can't be claimed. Nothing else is refused for them, so an item that was
+/// claimed can always be completed, released or escalated.
 const MAX_HISTORY: usize = 2_000;
 /// Most comments on one item.
 const MAX_COMMENTS: usize = 1_000;

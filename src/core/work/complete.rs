@@ -23,7 +23,7 @@ pub(crate) fn complete(tx: &mut Tx<'_>, request: &RequestId, asked: WorkComplete
         Ok((item, _, judged)) if asked.check => only_checked(tx, request, &item, judged),
         Ok((item, who, judged)) => {
             let next = next_status(tx, &item, asked.next_status);
-            let made = hand_over(tx, item, who, Value::Object(asked.output), next, judged);
+            let made = carry_out(tx, item, who, Value::Object(asked.output), next, judged);
             answer(tx, request, &made);
         }
     }
@@ -88,7 +88,8 @@ fn next_status(tx: &Tx<'_>, item: &Item, asked: Option<NextStatus>) -> Status {
     }
 }
 
-fn hand_over(
+/// Carries out a completion that was checked.
+fn carry_out(
     tx: &mut Tx<'_>,
     mut item: Item,
     who: Who,

@@ -19,7 +19,8 @@ const MAX_ENTRIES: usize = 2_000;
 /// Most faults that a refusal lists.
 const MOST_FAULTS: usize = 100;
 
-/// An item as a view shows it. Fields that follow from others are ignored.
+/// An item as a view shows it. Ignored are fields that follow from others, and those that only hold for the agents of
+/// the home that exported it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Imported {

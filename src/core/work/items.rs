@@ -173,7 +173,7 @@ pub(crate) fn closed(item: &Item) -> Refused {
     Refused::new(409, code, format!("The item is {}", item.status.as_str())).hint("nothing was changed")
 }
 
-/// Whether that one has the item; says by what else it is kept.
+/// Refuses if `who` has not claimed the item; the refusal says in which state it is.
 pub(crate) fn owned(item: &Item, who: Who) -> Result<(), Refused> {
     match (item.status, item.claimed_by) {
         (Status::Claimed, Some(owner)) if owner == who => Ok(()),

@@ -1,7 +1,7 @@
 //! Decides which items an agent or the operator is notified of. An idle agent that has the role and no item is notified
 //! of one item, the oldest of the most important ones. If it does not claim the item within that turn, the next agent
 //! is notified. An agent whose completion was undone is notified that it has the item again. A person is notified if
-//! the rule names only `human`, and if no agent could process the item.
+//! the rule names only `human`, and if it names `human` and others, and no living agent could process the item.
 
 use super::items::plays;
 use crate::contract::{LimitKind, NoticeCode};
@@ -40,8 +40,8 @@ const MAX_SHOWN: usize = 4_000;
 /// Most items that one notice to the operator names.
 const MOST_NAMED: usize = 10;
 
-/// Tells an agent of the next item, if it is free for it.
-pub(crate) fn drain_queue(tx: &mut Tx<'_>, agent_id: &AgentId) {
+/// Tells an agent of the next item, if the agent is free for it and no other text waits for it.
+pub(crate) fn offer_next(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| is_free_for_work(tx, agent)) else { return };
     let Some(id) = next_for(tx, agent).map(|item| item.item_id) else { return };
     if agent.limits.limited.is_some() && !limit_has_ended(tx, agent_id) {
@@ -274,7 +274,7 @@ pub(crate) fn completed(tx: &mut Tx<'_>, id: ItemId, children: &[ItemId]) {
     to_people(tx, children);
 }
 
-/// Notifies the operator of ready items that no living agent could process.
+/// Notifies the operator of ready items that a person may process and that no living agent could.
 pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
     let (mut seen, mut kinds) = (BTreeSet::new(), BTreeMap::new());
     let ready = ids.iter().filter(|id| seen.insert(**id)).filter_map(|id| tx.item(id));

@@ -24,7 +24,8 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRollbackRe
     }
 }
 
-/// Whether the completion can be undone: it is the last action, and nobody has claimed one of its children.
+/// Whether the completion can be undone: the item is not claimed again and not withdrawn, and each child is ready and
+/// without output or children of its own.
 pub(crate) fn check(tx: &Tx<'_>, item: &Item) -> Result<(), Refused> {
     let completion = item.completion.as_ref().filter(|_| item.status != Status::Claimed);
     let Some(completion) = completion.filter(|_| item.status != Status::Withdrawn) else {

@@ -27,8 +27,8 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     notices::to_people(tx, &ready);
 }
 
-/// Gives back the items of owners that have ended; returns their ids. All are ready before a completion is judged that
-/// has made several of them.
+/// Gives back the items of owners that have ended; returns their ids. All are made ready before tasuki looks at their
+/// parents: several may be children of one parent, and its completion is undone only if all its children are free.
 fn give_back(tx: &mut Tx<'_>, items: Vec<Item>) -> Vec<ItemId> {
     let ids = items.iter().map(|item| item.item_id).collect();
     let parents: BTreeSet<ItemId> = items.iter().filter_map(|item| item.parent_id).collect();

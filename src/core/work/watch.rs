@@ -47,7 +47,7 @@ pub(crate) fn child_taken(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     }
 }
 
-/// A child is done, or handed on: what was completed stays so.
+/// A child was completed, whatever its next status is: its parent's completion stays.
 pub(crate) fn child_finished(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     let Some(id) = watched(tx, parent).map(|item| item.item_id) else { return };
     if let Some(item) = tx.item_mut(&id) {

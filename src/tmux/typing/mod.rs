@@ -286,7 +286,8 @@ impl<'a> Delivery<'a> {
         Ok(noted.is_none_or(|noted| noted.mark != mark))
     }
 
-    /// A line was carried out in part: a tmux hook of the user's runs between its commands, or was killed there.
+    /// A line was carried out in part: a tmux hook of the user's runs between its commands, or the server has dropped the
+    /// rest of the line.
     async fn resolve_begun_piece(&mut self, live: &LiveClient, number: usize, row: &PaneRow) -> StepResult {
         if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);

@@ -59,7 +59,7 @@ impl Delivery<'_> {
     }
 
     /// Leaves the pane's copy mode if no client shows its window: then nobody loses the place where they were reading.
-    /// If the server is too old to say who looks on, the pane stays in copy mode.
+    /// If the server does not say who looks on, the pane stays in copy mode.
     async fn leave_unseen_mode(&self, live: &LiveClient) -> Result<(), BrokenOff> {
         let pane = &self.plan.pane;
         let same = self.tmux.inner.shared.names.same_pane(&live.fence, pane);

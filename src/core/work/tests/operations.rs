@@ -209,7 +209,7 @@ fn a_partial_completion_makes_the_good_ones_and_the_rest_is_retried_later() {
     let mut partial = all;
     partial["partial"] = json!(true);
     let made = world.complete(prd, sm, &partial).expect("207");
-    assert!(matches!(world.answers.values().last(), Some(Reply::Refused(_) | Reply::Partial(_) | Reply::Ok(_))));
+    assert!(world.answers.values().any(|reply| matches!(reply, Reply::Partial(_))), "{:?}", world.answers);
     let failed: Vec<u64> =
         made["failed"].as_array().expect("a list").iter().map(|failed| failed["index"].as_u64().expect("n")).collect();
     assert_eq!((made["children"].as_array().expect("a list").len(), failed), (2, vec![1, 2, 4]));

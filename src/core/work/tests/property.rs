@@ -70,7 +70,7 @@ impl Play {
         }
     }
 
-    /// The owner of an item in half of the cases, because otherwise most requests would be refused.
+    /// The owner of an item in seven of eight cases, because otherwise most requests would be refused.
     fn owner(&self, item: ItemId, index: usize) -> String {
         let owner = self.world.all().into_iter().find(|row| row.item_id == item).and_then(|row| row.claimed_by);
         owner.filter(|_| index != 1).map_or_else(|| self.who(index), |owner| owner.to_string())

@@ -1,4 +1,4 @@
-//! Items across the end of agents, handoffs and receivers.
+//! Items across handoffs and across the end of the agents that have claimed them or their children.
 
 use super::*;
 use crate::core::rows::item::Action;
@@ -58,7 +58,7 @@ fn a_completion_whose_children_nobody_claims_in_time_is_undone_by_rule() {
 }
 
 #[test]
-fn a_receiver_that_ends_or_refuses_undoes_the_completion_only_by_rule() {
+fn a_child_whose_owner_ends_or_releases_it_undoes_the_completion_only_by_rule() {
     for (on, by) in [("gone", "end"), ("refused", "release"), ("gone", "release"), ("refused", "end")] {
         let (mut world, [_, sm, dev, _]) = World::with_rules(undoing(on));
         let (prd, stories) = world.stories(sm, 2);
