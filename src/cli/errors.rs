@@ -6,9 +6,10 @@ use super::error::CliError;
 use super::remote::names::Named;
 use super::view::{ViewFile, said, shown};
 use super::{remote, view};
+use crate::config::Home;
 use crate::contract::reply::DismissReply;
-use crate::contract::{ErrorFile, HandoffView, Step, Word};
-use crate::core::needs::halted;
+use crate::contract::{AgentView, ErrorFile, HandoffView, Step, Word};
+use crate::core::needs::{AgentNeeds, halted};
 use crate::core::text::sanitise;
 use clap::{Args, Subcommand};
 use serde_json::{Map, json};
@@ -68,8 +69,7 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
         session.out.note("No errors.");
     }
     for error in &errors {
-        let handoff = said(error.handoff_id.as_deref()).and_then(|id| view::handoff(&session.home, id).ok().flatten());
-        for line in lines(error, handoff.as_deref()) {
+        for line in lines(&session.home, error) {
             session.out.line(&line)?;
         }
     }
@@ -80,8 +80,15 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
 }
 
 /// One failure as text: what happened first, then what to do, then which one it is.
-/// If the handoff has continued since then, there is nothing to do.
-pub(super) fn lines(error: &ErrorFile, handoff: Option<&HandoffView>) -> Vec<String> {
+/// If the handoff has continued since then, or a failure of an agent was made good, there is nothing to do.
+pub(super) fn lines(home: &Home, error: &ErrorFile) -> Vec<String> {
+    let handoff = said(error.handoff_id.as_deref()).and_then(|id| view::handoff(home, id).ok().flatten());
+    let agent = said(error.agent_id.as_deref()).filter(|_| error.handoff_id.is_none());
+    let agent = agent.and_then(|id| view::agent(home, id).ok().flatten());
+    text_of(error, handoff.as_deref(), agent.as_deref())
+}
+
+fn text_of(error: &ErrorFile, handoff: Option<&HandoffView>, agent: Option<&AgentView>) -> Vec<String> {
     let cell = |text: Option<&str>| sanitise(&shown(text));
     let (at, message) = (cell(Some(&error.at)), cell(Some(&error.message)));
     let (code, step) = (cell(Some(&error.code)), cell(error.step.as_deref()));
@@ -100,7 +107,11 @@ pub(super) fn lines(error: &ErrorFile, handoff: Option<&HandoffView>) -> Vec<Str
         Some((step, known)) if known != Some(Step::Failed) => {
             lines.push(format!("  the handoff has continued since then: {}", sanitise(step)));
         }
-        Some(_) | None => lines.extend(said(error.hint.as_str()).map(|hint| format!("  {}", sanitise(hint)))),
+        Some(_) | None => {
+            let settled = agent.and_then(|agent| AgentNeeds::of(agent).has_settled(&code)).map(str::to_owned);
+            let what = settled.or_else(|| said(error.hint.as_str()).map(sanitise));
+            lines.extend(what.map(|what| format!("  {what}")));
+        }
     }
     lines.push(format!(
         "  {}",

@@ -4,6 +4,7 @@
 use super::error::CliError;
 use super::examined;
 use super::view::{millis_between, said};
+use crate::contract::handoff::Read;
 use crate::contract::{HandoffView, Step, StepError, StepView, Word};
 use crate::core::text::sanitise;
 
@@ -183,9 +184,16 @@ fn ends(entry: &StepView) -> bool {
     FlowEnd::of(&entry.step).is_some()
 }
 
-/// The verdict on the text that a step types.
+/// Whether the handoff has continued although nobody has seen that the successor has read its document.
+#[must_use]
+pub fn is_unread(view: &HandoffView) -> bool {
+    view.read.as_ref().is_some_and(|read| *read == Read::Unseen)
+}
+
+/// The verdict on the text that a step types, or on the turn in which the successor reads.
 fn verdict(view: &HandoffView, step: &Word<Step>) -> Option<String> {
     let verdict = match step.known()? {
+        Step::Reading => return view.read.as_ref().filter(|_| is_unread(view)).map(|read| sanitise(read.as_str())),
         Step::Instructing => &view.verdicts.instruction,
         Step::Priming => &view.verdicts.priming,
         Step::Briefing => &view.verdicts.briefing,
@@ -244,7 +252,8 @@ pub fn line(news: &Progress) -> Option<(String, bool)> {
         }
         Progress::Passed { step, took_ms, verdict } => {
             let verdict = verdict.as_deref().unwrap_or_default();
-            Some((format!("{step:<13} {:>10}  {verdict}", took(took_ms)).trim_end().to_owned(), true))
+            let good = verdict != Read::Unseen.as_str();
+            Some((format!("{step:<13} {:>10}  {verdict}", took(took_ms)).trim_end().to_owned(), good))
         }
         Progress::Stopped { step, took_ms } => {
             Some((format!("{step:<13} {:>10}  stopped here", took(took_ms)).trim_end().to_owned(), false))
@@ -284,6 +293,9 @@ pub fn summary(view: &HandoffView) -> Vec<String> {
     let verdicts: Vec<String> = typed.collect();
     if !verdicts.is_empty() {
         say("verdicts", &verdicts.join(", "));
+    }
+    if is_unread(view) {
+        say("read", "unseen: nobody has seen that the successor has read the document; look into its pane");
     }
     view.warnings.iter().for_each(|warning| say("warning", warning));
     lines

@@ -92,7 +92,8 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
         let step = if handoff.is_abandoned() { "abandoned".to_owned() } else { shown(handoff.step.as_str()) };
         let code = handoff.error.as_ref().and_then(|error| said(error.code.as_str()));
         let held = examined::is_held(handoff).then_some("waits for you");
-        let news = code.or_else(|| handoff.asks().then_some("asks you")).or(held);
+        let unread = follow::is_unread(handoff).then_some("read unseen");
+        let news = code.or_else(|| handoff.asks().then_some("asks you")).or(held).or(unread);
         let state = news.map_or_else(|| step.clone(), |news| format!("{step}: {news}"));
         let [own, from, to] =
             ids(handoff).map(|id| id.and_then(|id| short.get(id)).cloned().unwrap_or_else(|| "-".to_owned()));
@@ -103,7 +104,7 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
     let rows: Vec<Vec<String>> = handoffs.iter().map(|handoff| row(handoff)).collect();
     let tone = |handoff: &ViewFile<HandoffView>| match handoff.step.known() {
         Some(Step::Failed) => Tone::Bad,
-        _ if handoff.asks() || examined::is_held(handoff) => Tone::Care,
+        _ if handoff.asks() || examined::is_held(handoff) || follow::is_unread(handoff) => Tone::Care,
         _ => Tone::Plain,
     };
     let tones: Vec<Tone> = handoffs.iter().map(tone).collect();

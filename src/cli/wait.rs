@@ -23,6 +23,8 @@ pub(super) const PULSE_EVERY: Duration = Duration::from_secs(1);
 /// What a shell reports of a program that was interrupted (128 + SIGINT).
 const INTERRUPTED: u8 = 130;
 const AGENT_EVERY: Duration = Duration::from_millis(250);
+/// A dialog that is seen for so long is told of.
+const DIALOG_LASTS: Duration = Duration::from_millis(1_500);
 
 /// How long a wait lasts at most where `--timeout` says nothing: each step has its own limit, and a heartbeat that ends
 /// ends the wait, so this only bounds what nobody looks at any more.
@@ -165,6 +167,8 @@ fn watch(
 #[derive(Default)]
 struct Dialogs {
     looked: Option<Instant>,
+    /// Since when which agent is seen to wait.
+    since: Option<(String, Instant)>,
     told: Option<String>,
 }
 
@@ -178,9 +182,15 @@ impl Dialogs {
         let Some(agent_id) = who else { return Ok(None) };
         let agent = view::agent(&session.home, agent_id)?;
         let Some(agent) = agent.filter(|agent| agent.state == AgentState::Blocked) else {
-            self.told = None;
+            (self.told, self.since) = (None, None);
             return Ok(None);
         };
+        // After a retry the view shows a dialog that was answered, until tasuki has looked at the pane again.
+        let since = self.since.take().filter(|(seen, _)| seen == agent_id);
+        let (_, since) = self.since.insert(since.unwrap_or_else(|| (agent_id.to_owned(), Instant::now())));
+        if since.elapsed() < DIALOG_LASTS {
+            return Ok(None);
+        }
         if self.told.as_deref() == Some(agent_id) {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! The line in tmux's `@tasuki_status`: a projection like the views, but without their guarantees. A task beside the
 //! loop writes it, at most once a second and only when it has changed; a failed write does no harm.
 
-use crate::contract::{self, ErrorFile, HandoffView, NeedView, WorkBrief};
+use crate::contract::{self, AgentView, ErrorFile, HandoffView, NeedView, WorkBrief};
 use crate::core::decision::Decision;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId};
 use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds};
@@ -45,6 +45,7 @@ pub(super) struct StatusLine {
 /// What waits for a person, judged from the same views that commands read, each when it changes.
 #[derive(Default)]
 struct WaitingList {
+    /// Those that live, and those that a failure is about.
     agents: BTreeMap<AgentId, AgentNeeds>,
     /// Those that need somebody, and those in which something has failed.
     handoffs: BTreeMap<HandoffId, HandoffNeeds>,
@@ -54,8 +55,7 @@ struct WaitingList {
 
 impl WaitingList {
     fn agent(&mut self, agent: &Agent, settings: &Settings) -> bool {
-        let needs = Some(AgentNeeds::of(&view::agent(agent, settings))).filter(AgentNeeds::is_living);
-        put(&mut self.agents, agent.agent_id, needs)
+        put(&mut self.agents, agent.agent_id, Some(AgentNeeds::of(&view::agent(agent, settings))))
     }
 
     fn handoff(&mut self, handoff: &Handoff, settings: &Settings) -> bool {
@@ -82,6 +82,23 @@ impl WaitingList {
             let Ok(Some(bytes)) = spool.get(&OutputFile::Error(ErrorId(id))) else { continue };
             let file: ErrorFile = contract::read(&bytes).ok().flatten().unwrap_or_default();
             self.failures.insert(id, FailureNeed::of(&file));
+        }
+    }
+
+    /// Reads the views of agents that are history and that a failure is about, and forgets the agents that matter no more.
+    fn read_agents(&mut self, spool: &Spool) {
+        let of_failure = |failure: &FailureNeed| failure.agent_id.as_deref()?.parse().ok();
+        let failed: BTreeSet<AgentId> = self.failures.values().filter_map(of_failure).collect();
+        self.agents.retain(|id, needs| needs.is_living() || failed.contains(id));
+        for id in failed {
+            if self.agents.contains_key(&id) {
+                continue;
+            }
+            let Ok(Some(bytes)) = spool.get(&OutputFile::Agent(id)) else { continue };
+            let view: AgentView = contract::read(&bytes).ok().flatten().unwrap_or_default();
+            if view.agent_id == id.to_string() {
+                self.agents.insert(id, AgentNeeds::of(&view));
+            }
         }
     }
 
@@ -148,6 +165,7 @@ impl StatusLine {
             self.needs.item(item);
         }
         self.needs.read_failures(spool);
+        self.needs.read_agents(spool);
         self.needs.read_handoffs(spool);
         self.count = self.needs.count();
     }
@@ -168,6 +186,7 @@ impl StatusLine {
             has_changed |= self.needs.item(item);
         }
         if has_changed {
+            self.needs.read_agents(spool);
             self.needs.read_handoffs(spool);
             self.count = self.needs.count();
         }

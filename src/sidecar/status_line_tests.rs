@@ -59,6 +59,31 @@ async fn a_dialog_counts_until_it_is_answered_and_a_failure_until_it_is_dismisse
 }
 
 #[tokio::test]
+async fn an_agent_that_has_died_counts_until_a_successor_continues_its_work() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (spool, line) = (&ground.sidecar.spool, &mut ground.sidecar.status_line);
+    let agent_id = AgentId(Uuid::from_u128(1));
+    let file = json!({"error_id": ERROR, "agent_id": agent_id, "code": "agent_died"});
+    spool.put_error(&ERROR, file.to_string().as_bytes()).expect("an error file");
+    let mut died = agent(AgentState::Ended);
+    line.judge_all(spool, &State::default());
+    line.judge(spool, &died, &Settings::default());
+    assert_eq!(line.count, 1);
+    died.agents.get_mut(&agent_id).expect("it is there").successor_id = Some(AgentId(Uuid::from_u128(9)));
+    line.judge(spool, &died, &Settings::default());
+    assert_eq!(line.count, 0);
+    // After a start, the agent is history: only its view tells of it.
+    let view = json!({"agent_id": agent_id, "state": "ended", "ended_at": AT, "successor_id": ERROR});
+    spool.put(&OutputFile::Agent(agent_id), view.to_string().as_bytes()).expect("a view");
+    line.judge_all(spool, &State::default());
+    assert_eq!((line.count, line.needs.agents.len()), (0, 1));
+    spool.remove(&OutputFile::Error(ERROR)).expect("dismissed");
+    line.judge_all(spool, &State::default());
+    assert_eq!((line.count, line.needs.agents.len()), (0, 0));
+}
+
+#[tokio::test]
 async fn after_a_start_a_failure_counts_unless_its_handoff_has_ended_well() {
     for (step, expected) in [("failed", 1), ("done", 0), ("cancelled", 0)] {
         let mut ground = Ground::new().await;

@@ -207,6 +207,58 @@ fn an_abandoned_handoff_is_called_so_and_leaves_nothing_to_do() {
 }
 
 #[test]
+fn a_failure_of_an_agent_that_was_made_good_leaves_nothing_to_do() {
+    let home = FakeHome::new();
+    let failures = |code: &str, view: Value| {
+        home.write(&format!("view/agents/{KAI}.json"), &view);
+        let file = json!({"v": 1, "error_id": NEXT, "at": "t", "code": code, "message": "No.", "hint": "Look.", "agent_id": KAI});
+        home.write(&format!("spool/errors/{NEXT}.json"), &file);
+        out(&home.run(&["errors"]))
+    };
+    let agent = |more: Value| {
+        let mut view =
+            json!({"v": 2, "agent_id": KAI, "persona_slug": "kai", "profile": "demo", "state": "idle", "primed": true});
+        more.as_object().into_iter().flatten().for_each(|(name, value)| view[name] = value.clone());
+        view
+    };
+    let settled = [
+        ("agent_died", agent(json!({"state": "ended", "ended_at": "t", "successor_id": MIA})), "a successor continues"),
+        ("start_failed", agent(json!({})), "the agent has its skill by now"),
+        ("priming_failed", agent(json!({})), "the agent has its skill by now"),
+    ];
+    for (code, view, said) in settled {
+        let text = failures(code, view);
+        assert!(text.contains(said) && text.contains("nothing is left to do") && !text.contains("Look."), "{text}");
+    }
+    let left = [
+        ("agent_died", agent(json!({"state": "ended", "ended_at": "t"}))),
+        ("start_failed", agent(json!({"primed": false}))),
+        ("turn_failed", agent(json!({}))),
+    ];
+    for (code, view) in left {
+        let text = failures(code, view);
+        assert!(text.contains("Look.") && !text.contains("nothing is left"), "{text}");
+    }
+}
+
+#[test]
+fn a_handoff_that_went_on_unread_is_shown_as_such() {
+    let home = FakeHome::new();
+    let shown = |read: &str| {
+        let steps = json!([{"step": "reading", "entered_at": "2026-11-21T20:00:01.000Z", "left_at": "2026-11-21T20:02:01.000Z"}]);
+        let view = json!({"handoff_id": MIA, "agent_id": KAI, "persona_slug": "kai", "step": "done", "steps": steps, "read": read});
+        home.write(&format!("view/handoffs/{MIA}.json"), &view);
+        [out(&home.run(&["handoffs"])), out(&home.run(&["handoffs", "show", MIA]))]
+    };
+    let [list, one] = shown("unseen");
+    assert!(list.contains("done: read unseen"), "{list}");
+    assert!(one.contains("! reading       2 min 00 s  unseen") && one.contains("look into its pane"), "{one}");
+    for text in shown("seen") {
+        assert!(!text.contains("unseen"), "{text}");
+    }
+}
+
+#[test]
 fn abandon_names_the_document_if_there_is_one() {
     let home = Arc::new(FakeHome::new());
     abandoned(&home);

@@ -69,7 +69,10 @@ fn judge(facts: &Facts) -> Vec<Check> {
 fn alive(facts: &Facts) -> Check {
     let id = "sidecar.alive";
     let home = shell_word(&facts.home);
-    let start = format!("start a sidecar in its own pane: tasuki run --home {home} (or: tasuki service start)");
+    let start = format!(
+        "start a sidecar in its own pane: tasuki run --home {home}; or as a service: tasuki service install, or \
+         tasuki service start if it is installed"
+    );
     let seconds = facts.age_ms.saturating_abs() / 1_000;
     match facts.presence {
         SidecarPresence::None => {
@@ -217,7 +220,7 @@ mod tests {
     fn a_command_to_type_holds_a_home_with_blanks_together() {
         let dead = Facts { home: "/home/ada/my fleet".to_owned(), presence: SidecarPresence::None, ..facts() };
         let fix = judge(&dead).remove(0).fix.expect("a fix");
-        assert!(fix.contains("tasuki run --home '/home/ada/my fleet' ("), "{fix}");
+        assert!(fix.contains("tasuki run --home '/home/ada/my fleet'; or"), "{fix}");
     }
 
     #[test]

@@ -22,12 +22,13 @@ macro_rules! chapter {
 }
 
 /// Every chapter, in the order in which a newcomer needs them.
-pub const CHAPTERS: [Chapter; 22] = [
+pub const CHAPTERS: [Chapter; 23] = [
     chapter!("screen", "status top"),
     chapter!("tmux", ""),
     chapter!("configuration", ""),
     chapter!("context", "agents statusline"),
     chapter!("limits", ""),
+    chapter!("unattended", ""),
     chapter!("notices", ""),
     chapter!("documents", "handoff handoffs cancel accept rework read reopen"),
     chapter!("acknowledgements", "ack clarify ack-override"),

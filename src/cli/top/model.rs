@@ -135,11 +135,14 @@ impl Model {
         self.handoffs.iter().find(|handoff| handoff.id == id)
     }
 
-    /// Whether nothing is left of a failure, because its handoff is done, cancelled or abandoned.
+    /// Whether nothing is left of a failure, because its handoff is done, cancelled or abandoned, or because what has
+    /// failed with its agent was made good.
     #[must_use]
     pub fn is_over(&self, failure: &FailureRow) -> bool {
         let handoff = failure.handoff.as_deref().filter(|_| failure.halts).and_then(|id| self.handoff(id));
+        let agent = failure.agent.as_deref().filter(|_| failure.handoff.is_none()).and_then(|id| self.agent(id));
         handoff.is_some_and(|handoff| matches!(handoff.outcome, Some(FlowEnd::Done | FlowEnd::Cancelled)))
+            || agent.is_some_and(|agent| failure.need.is_settled(&agent.needs))
     }
 
     /// The failures that somebody must deal with, as tmux's status line counts them.

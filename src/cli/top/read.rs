@@ -132,11 +132,7 @@ impl<'a> Reader<'a> {
         Ok(match row {
             Row::Agent(_) => view::read(path)?.map(|seen: ViewFile<AgentView>| agents::lines(&seen)),
             Row::Handoff(_) => view::read(path)?.map(|seen: ViewFile<HandoffView>| handoffs::lines(&seen)),
-            Row::Failure(_) => view::read(path)?.map(|seen: ViewFile<ErrorFile>| {
-                let handoff = said(seen.handoff_id.as_deref());
-                let handoff = handoff.and_then(|id| view::handoff(self.home, id).ok().flatten());
-                errors::lines(&seen, handoff.as_deref())
-            }),
+            Row::Failure(_) => view::read(path)?.map(|seen: ViewFile<ErrorFile>| errors::lines(self.home, &seen)),
             Row::Work(_) => view::read(path)?.map(|seen: ViewFile<WorkView>| work::show::lines(&seen)),
             Row::Document(_) => view::read(path)?
                 .map(|seen: ViewFile<HandoffView>| document::lines(&documents::whole(self.home, &seen))),

@@ -117,7 +117,9 @@ fn in_progress(tx: &Tx<'_>, id: &HandoffId) -> Refused {
     let step = tx.handoff(id).map_or("over", |handoff| handoff.step.as_str());
     let hint = match step {
         "failed" => format!("the handoff has failed: tasuki retry {short}, or tasuki abandon {short}"),
-        "done" | "over" => format!("the handoff has a record: tasuki handoffs show {short}"),
+        "done" | "over" => {
+            format!("the agent was handed off already: hand off its successor; see: tasuki handoffs show {short}")
+        }
         _ => format!("the handoff is in step {step}; follow it with: tasuki handoffs follow {short}"),
     };
     Refused::new(409, "handoff_in_progress", "Handoff already in progress").hint(hint)

@@ -13,6 +13,8 @@ pub struct AgentNeeds {
     pub(super) is_living: bool,
     pub(super) is_blocked: bool,
     pub(super) is_primed: bool,
+    /// Another agent continues its work.
+    is_succeeded: bool,
     pub(super) needs: Vec<NeedView>,
 }
 
@@ -27,6 +29,7 @@ impl AgentNeeds {
             is_living,
             is_blocked: is_living && seen.state == AgentState::Blocked,
             is_primed: seen.primed,
+            is_succeeded: seen.successor_id.is_some(),
             needs: Vec::new(),
         };
         if !is_living || of.persona_slug.is_none() {
@@ -39,6 +42,18 @@ impl AgentNeeds {
     #[must_use]
     pub fn is_living(&self) -> bool {
         self.is_living
+    }
+
+    /// What has become of the agent since a failure with this code, in one sentence; none if the failure still counts.
+    #[must_use]
+    pub fn has_settled(&self, code: &str) -> Option<&'static str> {
+        match code {
+            "agent_died" if self.is_succeeded => Some("a successor continues its work: nothing is left to do"),
+            "start_failed" | "priming_failed" if self.is_living && self.is_primed => {
+                Some("the agent has its skill by now: nothing is left to do")
+            }
+            _ => None,
+        }
     }
 }
 

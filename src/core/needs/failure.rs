@@ -60,25 +60,32 @@ impl FailureNeed {
         self.need.since.clone()
     }
 
-    /// The failure as an entry of its own; none if nothing is left of it: its handoff has continued since then, or its
-    /// agent was started and primed after all. `agent` is the agent that it is about.
+    /// Whether nothing is left of it, as the view of the agent that it is about says.
+    #[must_use]
+    pub fn is_settled(&self, agent: &AgentNeeds) -> bool {
+        agent.has_settled(&self.code).is_some()
+    }
+
+    /// The failure as an entry of its own; none if nothing is left of it: its handoff has continued since then, its
+    /// agent was started and primed after all, or a successor continues the work of the agent that has died. `agent` is the agent that it is about.
     pub(super) fn alone(&self, agent: Option<&AgentNeeds>, handoff_is_known: bool) -> Option<NeedView> {
         if self.is_in_view && handoff_is_known {
             return None;
         }
+        if agent.is_some_and(|agent| self.is_settled(agent)) {
+            return None;
+        }
         let Some(agent) = agent.filter(|agent| agent.is_living) else { return Some(self.need.clone()) };
         let need = NeedView { persona_slug: agent.persona_slug.clone(), ..self.need.clone() };
-        let is_start = matches!(self.code.as_str(), "start_failed" | "priming_failed");
-        match (is_start, agent.is_primed) {
-            (true, true) => None,
+        match self.code.as_str() {
             // The dialog is listed, and the agent continues once it is answered.
-            (true, false) if agent.is_blocked && self.code == "start_failed" => None,
-            (true, false) if self.code == "priming_failed" => Some(NeedView {
+            "start_failed" if agent.is_blocked => None,
+            "priming_failed" => Some(NeedView {
                 what: NeedKind::Unprimed.into(),
                 command: format!("tasuki send {} …", short(&agent.agent_id)),
                 ..need
             }),
-            (true | false, _) => Some(need),
+            _ => Some(need),
         }
     }
 }

@@ -185,6 +185,15 @@ fn publishing_that_has_stopped_is_listed_with_what_continues_it() {
 }
 
 #[test]
+fn an_agent_that_has_died_is_listed_until_a_successor_continues_its_work() {
+    let died = error(json!({"agent_id": KAI, "code": "agent_died"}));
+    let ended = |more: Value| agent(with(json!({"state": "ended", "ended_at": at(2)}), more));
+    let needs = listed(&[ended(json!({}))], &[], &[], std::slice::from_ref(&died));
+    assert_eq!(only(&needs), pair("failed", "tasuki errors dismiss 55555555"));
+    assert_eq!(listed(&[ended(json!({"successor_id": ITEM}))], &[], &[], &[died]), []);
+}
+
+#[test]
 fn an_agent_without_its_skill_is_listed_until_it_has_it_or_has_ended() {
     let file = |code: &str| error(json!({"agent_id": KAI, "code": code}));
     let unprimed = agent(json!({"primed": false}));

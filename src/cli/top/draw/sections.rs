@@ -16,8 +16,8 @@ const MOST_PARTS: usize = 6;
 /// From this many lines on, sections have more rows, and there is a section for work.
 const TALL: u16 = 30;
 
-/// What is said below an error instead of its hint once its handoff is over.
-const OVER: &str = "The handoff is over by now: nothing is left to do. Press d to dismiss the error.";
+/// What is said below an error instead of its hint once its handoff is over, or what has failed was made good.
+const OVER: &str = "Nothing is left to do about it by now. Press d to dismiss the error.";
 
 struct Section<'a> {
     title: String,
