@@ -5,28 +5,42 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
-/// A regular expression (Rust `regex` syntax), compiled when the profile is loaded.
+/// A regular expression (Rust `regex` syntax). It is checked when the profile is loaded, and compiled for use where it is
+/// first searched for: most profiles are never used, and their expressions would take megabytes.
 #[derive(Debug, Clone)]
-pub struct Pattern(pub Regex);
+pub struct Pattern {
+    text: String,
+    compiled: OnceLock<Regex>,
+}
 
 /// Largest compiled size of one expression, in bytes: a profile is a person's own file, but a slip must not eat memory.
 const REGEX_LIMIT: usize = 1 << 20;
 
 impl Pattern {
-    /// Compiles a pattern; `^` and `$` match the ends of the text unless the pattern switches on `(?m)`.
+    /// Checks a pattern; `^` and `$` match the ends of the text unless the pattern switches on `(?m)`.
     ///
     /// # Errors
     /// When the text is not a regular expression, or compiles to more than 1 MiB.
-    pub fn compile(text: &str) -> Result<Self, regex::Error> {
-        RegexBuilder::new(text).size_limit(REGEX_LIMIT).build().map(Pattern)
+    pub fn checked(text: String) -> Result<Self, regex::Error> {
+        compile(&text).map(|_| Pattern { text, compiled: OnceLock::new() })
     }
+
+    /// The expression, ready for use.
+    pub fn regex(&self) -> &Regex {
+        self.compiled.get_or_init(|| compile(&self.text).expect("it was checked"))
+    }
+}
+
+fn compile(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text).size_limit(REGEX_LIMIT).build()
 }
 
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Pattern::compile(&text).map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))
+        Pattern::checked(text).map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))
     }
 }
 

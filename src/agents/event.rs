@@ -184,8 +184,9 @@ impl Profile {
     /// Takes off what the CLI puts around a prompt. A prompt may hold several wrapped parts.
     #[must_use]
     pub fn unwrap_prompt(&self, text: &str) -> String {
-        let replace =
-            |text: String, wrapper: &super::condition::Pattern| wrapper.0.replace_all(&text, "${text}").into_owned();
+        let replace = |text: String, wrapper: &super::condition::Pattern| {
+            wrapper.regex().replace_all(&text, "${text}").into_owned()
+        };
         self.file.hooks.wrappers.iter().fold(text.to_owned(), replace)
     }
 }

@@ -290,7 +290,7 @@ pub struct Collapsed(pub Pattern);
 impl<'de> Deserialize<'de> for Collapsed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?.replace(' ', r"\s*");
-        Pattern::compile(&format!("^(?:{text})$"))
+        Pattern::checked(format!("^(?:{text})$"))
             .map(Collapsed)
             .map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))
     }

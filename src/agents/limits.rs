@@ -41,7 +41,7 @@ impl Profile {
     #[must_use]
     pub fn limit_in_event(&self, said: &str, clock: &ReadingTime) -> Option<LimitFound> {
         let section = self.file.limits.as_ref()?;
-        let rule = section.texts.iter().find(|rule| rule.when.is_empty() && rule.pattern.0.is_match(said))?;
+        let rule = section.texts.iter().find(|rule| rule.when.is_empty() && rule.pattern.regex().is_match(said))?;
         Some(found(rule, said, None, clock))
     }
 
@@ -52,7 +52,7 @@ impl Profile {
         let filled: Vec<&str> = screen.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let last = filled[filled.len().saturating_sub(SCREEN_LINES)..].join("\n");
         // An earlier limit may stand above the last one.
-        let seen = section.screen.iter().find_map(|rule| Some((rule, rule.pattern.0.find_iter(&last).last()?)));
+        let seen = section.screen.iter().find_map(|rule| Some((rule, rule.pattern.regex().find_iter(&last).last()?)));
         let (rule, place) = seen?;
         // The time of the end may stand in the line after.
         let from = last[..place.start()].rfind('\n').map_or(0, |at| at + 1);
@@ -78,7 +78,7 @@ impl Profile {
     fn end_in_line(&self, section: &LimitsSection, line: &Value, clock: &ReadingTime) -> Option<TranscriptEnd> {
         if let Some(report) = section.lines.iter().find(|report| all_fit(&report.when, line)) {
             let said = text_at(line, &report.text)?;
-            let fits = |rule: &&LimitText| rule.pattern.0.is_match(&said) && all_fit(&rule.when, line);
+            let fits = |rule: &&LimitText| rule.pattern.regex().is_match(&said) && all_fit(&rule.when, line);
             let until = report.until.iter().find_map(|at| reset_time::of_value(at.find(line)?));
             return Some(section.texts.iter().find(fits).map_or(TranscriptEnd::NotLimited, |rule| {
                 TranscriptEnd::Limited { found: found(rule, &said, until, clock), is_exact: until.is_some() }

@@ -106,7 +106,12 @@ impl Profile {
         if self.file.input.enter_retries > 5 {
             return Err(("input.enter_retries", "must be at most 5".into()));
         }
-        if self.file.hooks.wrappers.iter().any(|wrapper| wrapper.0.capture_names().flatten().all(|name| name != "text"))
+        if self
+            .file
+            .hooks
+            .wrappers
+            .iter()
+            .any(|wrapper| wrapper.regex().capture_names().flatten().all(|name| name != "text"))
         {
             return Err(("hooks.wrappers", "needs a group named `text`, as in (?<text>.*)".into()));
         }
@@ -147,7 +152,7 @@ impl Profile {
     /// Whether a program with these arguments is this CLI.
     #[must_use]
     pub fn detects(&self, argv: &[String]) -> bool {
-        self.file.detect.as_ref().is_some_and(|pattern| pattern.0.is_match(&argv.join(" ")))
+        self.file.detect.as_ref().is_some_and(|pattern| pattern.regex().is_match(&argv.join(" ")))
     }
 
     /// What is typed to end the CLI.

@@ -64,7 +64,7 @@ impl Rows {
     fn find_composer(&self, screen: &ScreenSection, cursor_row: usize) -> Option<Place> {
         let section = &screen.composer;
         // Below a `top` on the screen's last row there is no further row.
-        let is = |pattern: &Pattern, row: usize| self.text.get(row).is_some_and(|line| pattern.0.is_match(line));
+        let is = |pattern: &Pattern, row: usize| self.text.get(row).is_some_and(|line| pattern.regex().is_match(line));
         let all = 0..self.text.len();
         let places = |top: usize, bottom: usize| {
             let first = if section.top_is_text { top } else { top + 1 };
@@ -114,7 +114,7 @@ impl Rows {
     /// How many columns belong to the composer whose bottom is in this row.
     fn width(&self, section: &ComposerSection, bottom: usize) -> usize {
         let found = self.text.get(bottom).filter(|_| section.as_wide_as_bottom);
-        let edge = found.and_then(|line| Some(&line[..section.bottom.0.find(line)?.end()]));
+        let edge = found.and_then(|line| Some(&line[..section.bottom.regex().find(line)?.end()]));
         edge.map_or(usize::MAX, |edge| edge.chars().map(ansi::least_columns).sum())
     }
 
@@ -146,12 +146,12 @@ impl Rows {
         let placeholder = section
             .collapsed
             .iter()
-            .find_map(|pattern| readings.into_iter().find_map(|text| pattern.0.0.captures(text)));
+            .find_map(|pattern| readings.into_iter().find_map(|text| pattern.0.regex().captures(text)));
         if let Some(found) = placeholder {
             let size = found.name("size").and_then(|size| size.as_str().parse().ok());
             return ComposerContent::Collapsed { size };
         }
-        if text.is_empty() || section.ghost_texts.iter().any(|ghost| ghost.0.is_match(&spaced)) {
+        if text.is_empty() || section.ghost_texts.iter().any(|ghost| ghost.regex().is_match(&spaced)) {
             ComposerContent::Empty
         } else if place.is_cut {
             ComposerContent::Tail(text)
@@ -178,7 +178,7 @@ impl Rows {
         for pattern in &section.strip {
             let kept: Vec<usize> = (0..cells.len()).filter(|at| !stripped[*at]).collect();
             let text: String = kept.iter().map(|at| cells[*at].char).collect();
-            let Some(found) = pattern.0.find(&text) else { continue };
+            let Some(found) = pattern.regex().find(&text) else { continue };
             let first = text[..found.start()].chars().count();
             for at in &kept[first..first + found.as_str().chars().count()] {
                 stripped[*at] = true;
@@ -192,18 +192,18 @@ impl Rows {
         let mut lines: Vec<&str> = self.lines(from..self.text.len()).rev().take(section.blocked_lines).collect();
         lines.reverse();
         let end = lines.join("\n");
-        section.blocked.iter().any(|pattern| pattern.0.is_match(&end))
+        section.blocked.iter().any(|pattern| pattern.regex().is_match(&end))
     }
 
     fn is_busy(&self, section: &ScreenSection, place: Option<&Place>) -> bool {
         let all = self.text.len();
         let (above, below) = place.map_or((0..all, all..all), |place| (0..place.whole.start, place.whole.end..all));
         let mut near = self.lines(above).rev().take(section.busy_lines).chain(self.lines(below));
-        near.any(|line| section.busy.iter().any(|pattern| pattern.0.is_match(line)))
+        near.any(|line| section.busy.iter().any(|pattern| pattern.regex().is_match(line)))
     }
 
     fn is_ready(&self, section: &ScreenSection) -> bool {
-        let seen = |pattern: &Pattern| self.text.iter().any(|line| pattern.0.is_match(line));
+        let seen = |pattern: &Pattern| self.text.iter().any(|line| pattern.regex().is_match(line));
         section.ready.iter().all(seen) && !section.not_ready.iter().any(seen)
     }
 

@@ -114,7 +114,8 @@ impl<'r> CallReader<'r> {
 impl Outcome {
     fn read(rule: &ResultRule, block: &Value) -> Self {
         let text = rule.text.as_ref().and_then(|at| text_at(block, at));
-        let groups = rule.pattern.as_ref().zip(text.as_ref()).and_then(|(pattern, text)| pattern.0.captures(text));
+        let groups =
+            rule.pattern.as_ref().zip(text.as_ref()).and_then(|(pattern, text)| pattern.regex().captures(text));
         let group = |name: &str| groups.as_ref().and_then(|groups| groups.name(name)).map(|found| found.as_str());
         let told = rule.exit.as_ref().and_then(|at| text_at(block, at));
         let exit = told.as_deref().or_else(|| group("exit")).and_then(|exit| exit.trim().parse::<i64>().ok());
@@ -202,7 +203,7 @@ impl UseRule {
         let group = self.kind.group();
         let matched = |text: &String| {
             let groups =
-                pattern.0.captures_iter(text).filter_map(|groups| Some(groups.name(group)?.as_str().to_owned()));
+                pattern.regex().captures_iter(text).filter_map(|groups| Some(groups.name(group)?.as_str().to_owned()));
             groups.filter(is_one).take(MAX_FILES).collect::<Vec<_>>()
         };
         texts.iter().flat_map(matched).take(MAX_FILES).collect()

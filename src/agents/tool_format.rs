@@ -111,8 +111,9 @@ impl ToolKind {
 impl ToolsSection {
     /// The first thing about the section that serde can't see to be wrong: the key and what is the matter.
     pub(super) fn fault(&self) -> Option<(&'static str, String)> {
-        let has =
-            |pattern: &Pattern, groups: &[&str]| pattern.0.capture_names().flatten().any(|name| groups.contains(&name));
+        let has = |pattern: &Pattern, groups: &[&str]| {
+            pattern.regex().capture_names().flatten().any(|name| groups.contains(&name))
+        };
         let wrong_use = self
             .uses
             .iter()

@@ -121,7 +121,7 @@ fn measure(rule: &ContextUsageRule, line: &Value) -> Option<(ContextUsage, bool)
     let used = numbers.fold(0_u64, u64::saturating_add);
     let told = rule.window.as_ref().and_then(|at| at.find(line)?.as_u64()).filter(|window| *window > 0);
     let model = rule.model.as_ref().and_then(|at| text_at(line, at)).unwrap_or_default();
-    let guess = || rule.windows.iter().find(|window| window.model.0.is_match(&model)).map(|window| window.tokens);
+    let guess = || rule.windows.iter().find(|window| window.model.regex().is_match(&model)).map(|window| window.tokens);
     let window = told.or_else(|| guess().filter(|window| *window >= used));
     (used > 0).then_some((ContextUsage { used, window }, told.is_none() && window.is_some()))
 }
@@ -138,7 +138,7 @@ pub(super) struct SpokenLine<'v> {
 /// The line as one of a message. What has only noise, or the result of a tool, is not the person's.
 pub(super) fn spoken<'v>(rules: &'v TranscriptSection, line: &'v Value) -> Option<SpokenLine<'v>> {
     let rule = rules.messages.iter().find(|rule| all_fit(&rule.when, line))?;
-    let is_noise = |text: &str| rules.skip_texts.iter().any(|pattern| pattern.0.is_match(text));
+    let is_noise = |text: &str| rules.skip_texts.iter().any(|pattern| pattern.regex().is_match(text));
     let texts = rule.texts(line).into_iter().filter(|text| !text.trim().is_empty() && !is_noise(text));
     let texts: Vec<&str> = texts.collect();
     if texts.is_empty() && rule.role == Role::User {
