@@ -66,6 +66,19 @@ pub fn of_proc<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
+/// Gives memory that was freed back to the system, which glibc by itself does only at the end of the heap: after a busy
+/// time the rest would be held for months. Takes a few milliseconds at most.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)]
+pub fn give_back_memory() {
+    // SAFETY: the call takes a number, and touches only memory that nobody uses.
+    unsafe { nix::libc::malloc_trim(0) };
+}
+
+/// Here the allocator does it by itself, or has no call for it.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn give_back_memory() {}
+
 /// A message if hardly any more files can be opened.
 #[must_use]
 pub fn shortage() -> Option<String> {
@@ -115,6 +128,23 @@ pub fn in_words(error: &io::Error) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn memory_below_something_that_is_still_used_is_given_back() {
+        let resident_kib = || -> u64 {
+            let status = std::fs::read_to_string("/proc/self/status").expect("we run");
+            let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells");
+            line.trim().trim_end_matches(" kB").parse().expect("a number")
+        };
+        let mut pieces: Vec<Box<[u8; 1024]>> = (0..64 * 1024).map(|_| Box::new([1; 1024])).collect();
+        let last = pieces.pop();
+        drop(pieces);
+        let held = resident_kib();
+        give_back_memory();
+        let left = resident_kib();
+        assert!(last.is_some() && left + 32 * 1024 < held, "{held} KiB, then {left} KiB");
+    }
 
     fn error(errno: Errno) -> io::Error {
         errno.into()

@@ -133,6 +133,7 @@ impl Sidecar {
         self.projection.show(&self.spool, now, &decision, &self.state.settings);
         self.status_line.judge(&self.spool, &decision, &self.state.settings);
         self.status_line.update(&self.state, now);
+        self.tidy.has_decided = true;
         for item in files {
             if let Some((place, json)) = &item.result {
                 self.projection.put(&self.spool, place.clone(), &json.to_string());

@@ -52,6 +52,7 @@ impl Sidecar {
                 tracing::warn!(%error, "could not pack the history in the state file");
             }
         }
+        self.tidy.give_back_memory();
         self.intake.hold_reason = self.spool.hold_reason();
         self.tidy.clean_spool(&mut self.spool, (&self.state, &self.store), now);
         if !self.health.is_down()

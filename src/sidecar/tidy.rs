@@ -3,6 +3,7 @@
 use crate::core::effect::Effect;
 use crate::core::state::State;
 use crate::core::time::Now;
+use crate::limits;
 use crate::spool::{AgingCandidate, Spool};
 use crate::store::{Error, PURGE_BATCH, Store};
 use std::collections::BTreeSet;
@@ -22,6 +23,10 @@ pub(super) struct Tidy {
     ticks: u64,
     /// There may be files in the trash.
     pub(super) has_trash: bool,
+    /// Something was decided since the last tick.
+    pub(super) has_decided: bool,
+    /// Memory of past decisions may be held that nobody uses.
+    holds_memory: bool,
     emptying: Option<JoinHandle<()>>,
     /// Whether old files of the spool are being removed.
     sweep: bool,
@@ -44,6 +49,15 @@ impl Tidy {
             (self.sweep, self.age, self.purge) = (true, true, true);
         }
         self.ticks.is_multiple_of(6)
+    }
+
+    /// Gives memory back to the system at the first tick after which nothing was decided for a while.
+    pub(super) fn give_back_memory(&mut self) {
+        if std::mem::take(&mut self.has_decided) {
+            self.holds_memory = true;
+        } else if std::mem::take(&mut self.holds_memory) {
+            limits::give_back_memory();
+        }
     }
 
     /// Deletes the files in the trash, in parallel with the loop.
