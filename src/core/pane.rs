@@ -171,7 +171,10 @@ impl Refusal {
             Refusal::CopyMode => "leave copy mode in the pane (q), then retry",
             Refusal::CookedMode => "look at the pane; retry when the agent waits for input there",
             Refusal::NoTmux => "start the tmux server, or check --tmux; then retry",
-            Refusal::HooksUnseen => "run tasuki hooks install PROFILE, then restart the agent",
+            Refusal::HooksUnseen => {
+                "submit any prompt in the agent's pane: if its hooks report it, retry; otherwise run tasuki hooks install \
+                 PROFILE and restart the agent"
+            }
             Refusal::BadText => "take these characters out of the text, then retry",
             Refusal::TextFile => "free disk space or fix the folder, then retry; the sidecar's log says what failed",
         }

@@ -153,7 +153,15 @@ impl Intake {
 
     fn reject(&mut self, spool: &mut Spool, found: &IncomingFile, why: &Why, now: &Now) -> Result<(), Error> {
         match spool.reject(self.rejected, found, why, now)? {
-            RejectOutcome::Moved(_) => self.rejected += 1,
+            RejectOutcome::Moved(_) => {
+                self.rejected += 1;
+                tracing::warn!(
+                    name = %sanitise(&found.name.to_string_lossy()),
+                    code = why.code,
+                    field = why.field.as_deref().map(sanitise),
+                    "a file in the spool could not be taken: it is in rejected/, with the reason beside it"
+                );
+            }
             RejectOutcome::Gone => {}
             RejectOutcome::Deleted => {
                 tracing::error!(

@@ -108,6 +108,8 @@ fn publishing(seen: &HandoffView) -> Option<NeedView> {
         PublishState::InDoubt => (NeedKind::InDoubt, " --assume …"),
         PublishState::Held if hint.contains("--redacted") => (NeedKind::Held, " --redacted"),
         PublishState::Held => (NeedKind::Held, " --as-is"),
+        // The same issue would refuse it again.
+        PublishState::Failed if hint.contains("--to gist") => (NeedKind::Failed, " --to gist"),
         PublishState::Failed => (NeedKind::Failed, ""),
         PublishState::Waiting | PublishState::Running | PublishState::Retrying | PublishState::Published => {
             return None;

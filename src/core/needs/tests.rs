@@ -175,6 +175,7 @@ fn publishing_that_has_stopped_is_listed_with_what_continues_it() {
         ("held", "tasuki publish 33333333 --redacted, or --as-is", "held", "tasuki publish 33333333 --redacted"),
         ("held", "tasuki publish 33333333 --as-is", "held", "tasuki publish 33333333 --as-is"),
         ("failed", "log in", "failed", "tasuki publish 33333333"),
+        ("failed", "gist instead: tasuki publish 3 --to gist", "failed", "tasuki publish 33333333 --to gist"),
     ] {
         let needs = listed(&[], &[of(state, hint)], &[], std::slice::from_ref(&file));
         assert_eq!(only(&needs), pair(what, command));
