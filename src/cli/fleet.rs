@@ -2,6 +2,7 @@
 
 use super::error::CliError;
 use crate::exit;
+use crate::files;
 use clap::Args;
 use std::ffi::OsString;
 use std::io;
@@ -53,7 +54,10 @@ pub fn run(args: &[OsString]) -> CliError {
 /// The program to run: that beside this one, else the first of its name in `PATH`.
 #[must_use]
 pub(super) fn program() -> PathBuf {
-    std::env::current_exe().ok().and_then(|own| beside(&own)).unwrap_or_else(|| PROGRAM.into())
+    let Some(found) = std::env::current_exe().ok().and_then(|own| beside(&own)) else { return PROGRAM.into() };
+    // It writes its own path into its service file, so it is started through a link where we were.
+    let linked = files::own_program().ok().and_then(|own| beside(&own));
+    linked.filter(|linked| files::is_same_file(linked, &found)).unwrap_or(found)
 }
 
 /// The program in the same folder as this one, where an installation puts it.

@@ -9,6 +9,7 @@ use crate::agents::install::{Change, Context, InstallError, PlannedFile, Way};
 use crate::agents::{Profile, Profiles};
 use crate::clock::Clock;
 use crate::core::text::sanitise;
+use crate::files;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -74,7 +75,7 @@ fn load(session: &CliSession, name: &str) -> Result<Profile, CliError> {
 }
 
 fn program() -> Result<PathBuf, CliError> {
-    std::env::current_exe().map_err(|error| {
+    files::own_program().map_err(|error| {
         CliError::refused("program", format!("tasuki can't find the path of its own program: {error}."))
     })
 }

@@ -5,6 +5,7 @@ use super::faults::FaultSource;
 use super::keys::KeyParser;
 use super::terminal::{self, SignalNotice, Terminal};
 use crate::exit;
+use crate::files;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -59,7 +60,7 @@ fn complain(why: &str) {
 /// Replaces this process by a shell with job control. The shell starts the agent, as a person would have done, and
 /// takes commands after it. Returns only if that fails.
 fn become_a_shell() -> io::Error {
-    let program = std::env::current_exe().unwrap_or_else(|_| "tasuki".into());
+    let program = files::own_program().unwrap_or_else(|_| "tasuki".into());
     let script = format!("set -m; \"$0\" demo-agent {IN_SHELL}; exec /bin/sh -i");
     std::process::Command::new("/bin/sh").arg("-c").arg(script).arg(program).exec()
 }

@@ -2,6 +2,7 @@
 //! the event's JSON on standard input.
 
 use super::faults::Faults;
+use crate::files;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ impl DemoHooks {
     #[must_use]
     pub fn new() -> Self {
         DemoHooks {
-            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("tasuki")),
+            program: files::own_program().unwrap_or_else(|_| PathBuf::from("tasuki")),
             cwd: std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default(),
             late: Vec::new(),
             session_id: new_id(),

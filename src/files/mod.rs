@@ -3,6 +3,7 @@
 
 mod folder;
 mod meta;
+mod own;
 mod read;
 mod scratch;
 pub mod watcher;
@@ -11,6 +12,7 @@ mod write;
 
 pub use folder::{is_not_a_dir, is_plain, make_dir_at, names, open_dir, open_dir_at, open_listing};
 pub use meta::{FileStamp, Meta, file_stamp, lead_to_same, meta, meta_at};
+pub use own::{is_same_file, own_program};
 pub use read::{Unfit, check_readable, open, read_at};
 pub use scratch::scratch_name;
 pub use write::{Grade, create_at, open_to_overwrite, remove_at, rename_new, replace_at, swap, sync_folder};

@@ -106,8 +106,7 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     let config = fails(exit::CONFIG, Config::load(&home.config()))?;
     ground::check_name(&home)?;
     let (profiles, prompts) = (ground::load_profiles(&home)?, ground::load_prompts(&home)?);
-    let program =
-        fails(exit::CONFIG, std::env::current_exe().context("could not find the path of the tasuki program"))?;
+    let program = fails(exit::CONFIG, files::own_program().context("could not find the path of the tasuki program"))?;
     ground::make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
     let store = open_store(&home)?;

@@ -3,12 +3,15 @@
 
 use crate::support::package::{assets, root};
 use crate::support::readme;
-use crate::support::stage::PATIENCE;
+use crate::support::said::{err, out};
+use crate::support::stage::{PATIENCE, Stage};
+use crate::support::stage_files::make_folder;
 use crate::support::tmux::Server;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -176,6 +179,59 @@ fn install(prefix: &Path) {
     }
 }
 
+/// Versions beside each other, and `bin/tasuki` that leads to one of them, as package managers do it.
+struct Versions<'a>(&'a Stage);
+
+impl Versions<'_> {
+    fn at(&self, below: &str) -> PathBuf {
+        self.0.work_dir().join("opt").join(below)
+    }
+
+    /// Installs a version and removes the one before.
+    fn upgrade(&self, from: &str, to: &str) {
+        make_folder(&self.at(to));
+        make_folder(&self.at("bin"));
+        let (built, place) = (Path::new(env!("CARGO_BIN_EXE_tasuki")), self.at(to).join("tasuki"));
+        fs::hard_link(built, &place).or_else(|_| fs::copy(built, &place).map(|_| ())).expect("installed");
+        let link = self.at("bin/tasuki");
+        symlink(format!("../{to}/tasuki"), self.at("bin/next")).expect("a link");
+        fs::rename(self.at("bin/next"), &link).expect("the link leads to the new version");
+        if !from.is_empty() {
+            fs::remove_dir_all(self.at(from)).expect("it was installed");
+        }
+    }
+
+    /// The program as a person starts it, by its name; without a home, for `--home` may stand behind.
+    fn command(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(args).arg("--home").arg(self.0.home()).stdin(Stdio::null());
+        Stage::make_own(&mut command);
+        let path = format!("{}:{}", self.at("bin").display(), std::env::var("PATH").expect("a PATH"));
+        command.env("PATH", path).env("HOME", self.0.work_dir()).env("TASUKI_TMUX", self.0.socket());
+        command.env_remove("CLAUDE_CONFIG_DIR").env_remove("XDG_CONFIG_HOME");
+        command
+    }
+
+    fn prints(&self, program: &str, args: &[&str]) -> String {
+        let output = self.command(program, args).output().expect("it runs");
+        assert!(output.status.success(), "{args:?}: {}", err(&output));
+        out(&output)
+    }
+
+    fn start_sidecar(&self) {
+        let mut command = self.command("tasuki", &["run"]);
+        self.0.adopt(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"));
+        self.0.until_beating();
+    }
+
+    fn hooks_check(&self, program: &str) -> Value {
+        let output = self.command(program, &["doctor", "--json"]).output().expect("it runs");
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let checks = found["checks"].as_array().expect("checks");
+        checks.iter().find(|check| check["id"] == "hooks.claude").expect("a check").clone()
+    }
+}
+
 /// The guide's lines for `tmux.conf`, with the one for the package in place of that for tpm.
 fn configuration(dir: &Path) -> String {
     let block = readme::blocks("tmux", "").remove(0);
@@ -286,4 +342,31 @@ fn every_key_and_the_segment_of_the_plugin_work_as_the_readme_says() {
     stranger.presses(&["Enter"]);
     stranger.until("it is done", || stranger.views("handoffs").iter().any(|handoff| handoff["step"] == "done"));
     assert_eq!(stranger.views("handoffs")[0]["reason"], "the key's own; $(reason) #{x}");
+}
+
+#[test]
+fn an_upgrade_behind_a_link_leaves_agents_hooks_and_the_service_file_as_good_as_they_were() {
+    let stage = Stage::without_sidecar("");
+    let versions = Versions(&stage);
+    versions.upgrade("", "v1");
+    versions.start_sidecar();
+    let agent = stage.agent("kai");
+    versions.prints("tasuki", &["hooks", "install", "claude"]);
+    let settings = fs::read_to_string(stage.work_dir().join(".claude/settings.json")).expect("installed");
+    let unit = versions.prints("tasuki", &["service", "install", "--dry-run", "--manager", "systemd"]);
+    let (link, v1) = (versions.at("bin/tasuki").display().to_string(), versions.at("v1").display().to_string());
+    for text in [&settings, &unit] {
+        assert!(text.contains(&link) && !text.contains(&v1), "{text}");
+    }
+    // By whichever path it is asked, the doctor takes the hooks for what they are.
+    for program in ["tasuki", &versions.at("v1/tasuki").display().to_string()] {
+        assert_eq!(versions.hooks_check(program)["status"], "ok", "{:#}", versions.hooks_check(program));
+    }
+    versions.upgrade("v1", "v2");
+    stage.end_sidecar(Signal::SIGTERM);
+    versions.start_sidecar();
+    assert_eq!(versions.hooks_check("tasuki")["status"], "ok", "{:#}", versions.hooks_check("tasuki"));
+    // The agent runs its hooks by the path that it was started with.
+    stage.until_idle(&agent);
+    stage.check_done(&stage.until_step(&stage.hand_off(&agent), "done"));
 }

@@ -7,6 +7,7 @@ use super::more::Way;
 use super::section::notation;
 use super::text::{Node, ValueKind, parse};
 use crate::agents::profile::Profile;
+use crate::core::text::shell_word;
 use std::path::PathBuf;
 
 /// Most hook commands that are reported for one file.
@@ -29,6 +30,18 @@ pub struct HookCommand {
     pub event: String,
     /// The command line, as a shell is given it.
     pub line: String,
+}
+
+impl HookCommand {
+    /// The path of the program that the command runs; none if it is not written as `hooks install` writes it.
+    #[must_use]
+    pub fn program(&self) -> Option<PathBuf> {
+        let (word, _) = self.line.split_once(" hook ")?;
+        let bare =
+            word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')).unwrap_or(word).replace("'\\''", "'");
+        let is_one_word = shell_word(&bare) == word || format!("'{}'", bare.replace('\'', "'\\''")) == word;
+        Some(PathBuf::from(bare)).filter(|program| is_one_word && program.is_absolute())
+    }
 }
 
 /// What is installed for one profile, as far as its files show.
@@ -175,6 +188,23 @@ mod tests {
         fs::write(user.settings(), "{}").expect("written");
         let gone = user.look();
         assert_eq!((gone.presence, gone.is_recorded), (Presence::Absent, true));
+    }
+
+    #[test]
+    fn a_command_names_its_program_as_install_quotes_it() {
+        let program = |line: &str| HookCommand { event: "Stop".to_owned(), line: line.to_owned() }.program();
+        for (line, path) in [
+            ("/opt/tasuki hook claude", "/opt/tasuki"),
+            ("'/opt/tasuki' hook claude", "/opt/tasuki"),
+            ("'/opt/my tools/it'\\''s/tasuki' hook claude --home '/h'", "/opt/my tools/it's/tasuki"),
+        ] {
+            assert_eq!(program(line), Some(PathBuf::from(path)), "{line}");
+        }
+        for other in
+            ["tasuki hook claude", "/opt/my tools/tasuki hook claude", "A=1 /opt/tasuki hook claude", "/opt/tasuki"]
+        {
+            assert_eq!(program(other), None, "{other}");
+        }
     }
 
     #[test]

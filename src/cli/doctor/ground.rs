@@ -6,7 +6,7 @@ use super::super::service::ManagerKind;
 use super::super::view::{self, ViewFile};
 use crate::config::{Config, Home};
 use crate::contract::{AgentView, SidecarView};
-use crate::files::way;
+use crate::files::{self, way};
 use crate::process;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl DoctorFacts {
             SidecarPresence::Alive { pid, .. } | SidecarPresence::Stale { pid, .. } => Some(pid),
             SidecarPresence::None => None,
         };
-        let program = std::env::current_exe().ok();
+        let program = files::own_program().ok();
         let process = pid.filter(|pid| is_sidecar(*pid));
         DoctorFacts { config, presence, view, process, program, notify_test, manager, home }
     }

@@ -5,11 +5,12 @@
 use super::check::{Check, Repair};
 use super::fire::{self, Fired};
 use super::ground::DoctorFacts;
-use crate::agents::install::{Context, HookCommand, InstallError, Presence};
+use crate::agents::install::{Context, HookCommand, InstallError, Installed, Presence};
 use crate::agents::{Profile, Profiles};
 use crate::cli::view::{ViewFile, said, shown};
 use crate::contract::{AgentState, AgentView, Hooks};
 use crate::core::id::Slug;
+use crate::files;
 use crate::personas;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -82,7 +83,7 @@ fn installed(
     ground: &DoctorFacts,
 ) -> (Option<Result<Found, String>>, Vec<HookCommand>) {
     let context = Context { program, home: ground.home.root(), env: &|name| std::env::var_os(name) };
-    match profile.installed(&context) {
+    match installed_as(profile, &context) {
         Err(InstallError::NoInstall { .. } | InstallError::NoPlace { .. }) => (None, Vec::new()),
         Err(error) => (Some(Err(error.to_string())), Vec::new()),
         Ok(installed) => {
@@ -95,6 +96,23 @@ fn installed(
             (Some(Ok(found)), installed.commands)
         }
     }
+}
+
+/// Looks at the hooks. That they name this very program by another path, as that of a link, makes them no less good.
+fn installed_as(profile: &Profile, context: &Context<'_>) -> Result<Installed, InstallError> {
+    let installed = profile.installed(context)?;
+    if installed.presence != Presence::Stale {
+        return Ok(installed);
+    }
+    let named = installed.commands.iter().filter_map(HookCommand::program).chain(std::env::current_exe().ok());
+    let names: BTreeSet<PathBuf> = named.filter(|name| files::is_same_file(name, context.program)).collect();
+    for program in &names {
+        let again = profile.installed(&Context { program, ..*context })?;
+        if again.presence == Presence::Whole {
+            return Ok(again);
+        }
+    }
+    Ok(installed)
 }
 
 /// Whether the launch line of an agent that tasuki starts contains hooks. The demo agent needs none.

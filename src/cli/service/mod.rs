@@ -23,6 +23,7 @@ use super::error::CliError;
 use super::output::Tone;
 use super::run::whole_socket;
 use crate::config::Config;
+use crate::files;
 use crate::service::{self, Plan, SIDECAR};
 use call::{Call, CallManner};
 use serde_json::json;
@@ -87,7 +88,7 @@ fn plan(
     managed: ManagedService,
     wanted: &WantedService,
 ) -> Result<(Plan, Vec<&'static str>), CliError> {
-    let program = std::env::current_exe().map_err(|error| {
+    let program = files::own_program().map_err(|error| {
         CliError::refused("program", format!("tasuki can't find the path of its own program: {error}."))
     })?;
     let (environment, left_out) = service::environment(variable);
