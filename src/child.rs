@@ -4,7 +4,7 @@
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{AccessFlags, Pid, access};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeWriter};
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -78,7 +78,7 @@ pub fn die_with_us(command: &mut Command) {
 fn guarded(command: &Command) -> io::Result<Command> {
     let call = command.as_std();
     // The shell would only say a number for a program that can't be started.
-    let program = find_program(call.get_program(), &std::env::var_os("PATH").unwrap_or_default())?;
+    let program = find_program(call.get_program(), &search_path())?;
     let mut guard = Command::new("/bin/sh");
     guard.args(["-c", GUARD, "sh"]).arg(program).args(call.get_args());
     if let Some(folder) = call.get_current_dir() {
@@ -91,6 +91,19 @@ fn guarded(command: &Command) -> io::Result<Command> {
         };
     }
     Ok(guard)
+}
+
+/// Where the system looks for a program if there is no `PATH`.
+pub const DEFAULT_PATH: &str = match (cfg!(target_env = "musl"), cfg!(target_os = "macos")) {
+    (true, _) => "/usr/local/bin:/bin:/usr/bin",
+    (_, true) => "/usr/bin:/bin",
+    (false, false) => "/bin:/usr/bin",
+};
+
+/// The folders in which the system looks for the programs that we start.
+#[must_use]
+pub fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into())
 }
 
 /// The executable that `program` names: searched in `path`, unless it contains a slash.
@@ -222,7 +235,6 @@ impl Drop for Grouped {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use std::ffi::OsString;
     use tokio::io::AsyncReadExt;
 
     /// A program, started by a guard, whose group also holds a process that would continue without it.

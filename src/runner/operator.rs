@@ -50,7 +50,7 @@ pub(super) async fn run_command(
 /// Shows a notice on the desktop of this machine. If no program can do that, the terminals that are attached to tmux get
 /// it: they may be on another machine, and show it there.
 async fn on_desktop(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = child::search_path();
     let find = |name: &str| child::find_program(name, &path).ok();
     let why = match DesktopProgram::find(cfg!(target_os = "macos"), find, |name| std::env::var_os(name)) {
         Err(why) => why.to_owned(),

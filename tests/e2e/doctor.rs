@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -516,5 +516,41 @@ impl Clinic {
     fn with_a_persona(self) -> Clinic {
         self.stage.persona("kai");
         self
+    }
+}
+
+#[test]
+fn a_sidecar_that_has_another_name_or_no_path_is_well() {
+    let clinic = Clinic::closed("");
+    let link = clinic.bin().join("tk");
+    symlink(env!("CARGO_BIN_EXE_tasuki"), &link).expect("a link");
+    let socket = clinic.stage.socket().display().to_string();
+    let start = |command: &mut Command| {
+        command.arg("--home").arg(clinic.stage.home()).args(["run", "--tmux", &socket]);
+        Stage::make_own(command);
+        command.env("HOME", clinic.user()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        clinic.stage.adopt(command.spawn().expect("it starts"));
+        clinic.stage.until_beating();
+        let view = clinic.home("view/sidecar.json");
+        clinic.stage.until("it is in tmux", || read_json(&view).is_some_and(|view| view["tmux"].is_object()));
+    };
+    start(Command::new(&link).env("PATH", clinic.path()));
+    let (_, found) = clinic.look(&[]);
+    assert_eq!(check(&found, "sidecar.alive")["status"], "ok", "{found:#}");
+    // One that does not beat is known by what it runs.
+    clinic.stage.signal(Signal::SIGSTOP);
+    let view = clinic.home("view/sidecar.json");
+    let mut old = read_json(&view).expect("a view");
+    old["heartbeat"] = json!("2026-01-01T00:00:00.000Z");
+    fs::write(view.with_extension("new"), old.to_string()).expect("written");
+    fs::rename(view.with_extension("new"), &view).expect("renamed");
+    let alive = check(&clinic.look(&[]).1, "sidecar.alive");
+    assert!(alive["fix"].as_str().is_some_and(|fix| fix.contains("kill -CONT")), "{alive:#}");
+    clinic.stage.end_sidecar(Signal::SIGKILL);
+    // Where there is no PATH, the system has one of its own.
+    start(Command::new(&link).env_remove("PATH"));
+    let (_, found) = clinic.look(&[]);
+    for id in ["sidecar.alive", "tmux.program", "tmux.server"] {
+        assert_eq!(check(&found, id)["status"], "ok", "{id}: {found:#}");
     }
 }

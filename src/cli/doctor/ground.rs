@@ -4,6 +4,7 @@ use super::super::client::Pulse;
 use super::super::client::SidecarPresence;
 use super::super::service::ManagerKind;
 use super::super::view::{self, ViewFile};
+use crate::child;
 use crate::config::{Config, Home};
 use crate::contract::{AgentView, SidecarView};
 use crate::files::{self, way};
@@ -46,7 +47,8 @@ impl DoctorFacts {
             SidecarPresence::None => None,
         };
         let program = files::own_program().ok();
-        let process = pid.filter(|pid| is_sidecar(*pid));
+        let is_fresh = matches!(presence, SidecarPresence::Alive { .. });
+        let process = pid.filter(|pid| is_sidecar(*pid, is_fresh, program.as_deref()));
         DoctorFacts { config, presence, view, process, program, notify_test, manager, home }
     }
 
@@ -57,11 +59,19 @@ impl DoctorFacts {
 
     /// A variable as the sidecar has it, or as this shell has it if no sidecar runs.
     pub(super) fn variable(&self, name: &str) -> Option<OsString> {
-        let value = match self.process.filter(|_| process::READS_ENVIRONMENTS) {
+        self.variable_as_it_is(name).filter(|value| !value.is_empty())
+    }
+
+    fn variable_as_it_is(&self, name: &str) -> Option<OsString> {
+        match self.process.filter(|_| process::READS_ENVIRONMENTS) {
             Some(pid) => process::environ_var(pid, name).map(OsString::from),
             None => std::env::var_os(name),
-        };
-        value.filter(|value| !value.is_empty())
+        }
+    }
+
+    /// The folders in which the sidecar finds programs. One without a `PATH` has those of the system.
+    pub(super) fn path(&self) -> OsString {
+        self.variable_as_it_is("PATH").unwrap_or_else(|| child::DEFAULT_PATH.into())
     }
 
     pub(super) fn whose(&self) -> &'static str {
@@ -83,9 +93,16 @@ impl DoctorFacts {
     }
 }
 
-/// Whether a process is a sidecar: its program has our name, and one of its arguments is `run`.
-fn is_sidecar(pid: u32) -> bool {
-    let Some(argv) = process::argv(pid) else { return false };
-    let name = argv.first().map(|path| path.rsplit('/').next().unwrap_or(path).to_owned()).unwrap_or_default();
-    name.starts_with("tasuki") && argv.iter().any(|word| word == "run")
+/// Whether a process is a sidecar: one of its arguments is `run`, and its heartbeat is fresh, or it has our name, or it
+/// runs our program. A link gives a process another name.
+fn is_sidecar(pid: u32, is_fresh: bool, program: Option<&Path>) -> bool {
+    let Some(argv) = process::argv(pid).filter(|argv| argv.iter().any(|word| word == "run")) else { return false };
+    let is_ours = |name: &str| name.rsplit('/').next().is_some_and(|name| name.starts_with("tasuki"));
+    // Only Linux has this link. It also leads to a file that was removed.
+    let link = PathBuf::from(format!("/proc/{pid}/exe"));
+    let runs_ours = || {
+        let target = std::fs::read_link(&link).unwrap_or_default();
+        is_ours(&target.to_string_lossy()) || program.is_some_and(|program| files::is_same_file(&link, program))
+    };
+    is_fresh || argv.first().is_some_and(|name| is_ours(name)) || runs_ours()
 }

@@ -155,7 +155,7 @@ const TEST_NOTICE: &str = "This is a test by tasuki doctor";
 /// Checks the commands that notify the operator.
 pub(super) fn operator(ground: &DoctorFacts) -> Vec<Check> {
     let config = ground.config();
-    let path = ground.variable("PATH").unwrap_or_default();
+    let path = ground.path();
     let command = |target: Target| match target {
         Target::Command(command) => command,
         Target::Operator | Target::Agent(_) => Vec::new(),

@@ -62,7 +62,7 @@ pub(super) fn place(ground: &DoctorFacts) -> TmuxSetup {
         (None, None, None) => (None, "as your default server"),
     };
     let socket = named.map_or(Socket::Default, Socket::named);
-    let path = ground.variable("PATH").unwrap_or_default();
+    let path = ground.path();
     TmuxSetup {
         program: child::find_program("tmux", &path).ok(),
         socket: examine::socket_path(&socket, ground.variable("TMUX_TMPDIR")),
@@ -206,7 +206,7 @@ pub(super) fn path_of_windows(ground: &DoctorFacts) -> (OsString, &'static str) 
     let asked = place.program.as_ref().and_then(|program| examine::path_of_windows(program, &place.socket));
     match asked {
         Some(path) => (path.into(), "tmux's windows"),
-        None => (ground.variable("PATH").unwrap_or_default(), ground.whose()),
+        None => (ground.path(), ground.whose()),
     }
 }
 
