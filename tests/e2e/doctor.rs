@@ -554,3 +554,38 @@ fn a_sidecar_that_has_another_name_or_no_path_is_well() {
         assert_eq!(check(&found, id)["status"], "ok", "{id}: {found:#}");
     }
 }
+
+#[test]
+fn an_agent_whose_home_was_moved_is_named_and_a_link_at_the_old_place_helps() {
+    let clinic = Clinic::closed("");
+    clinic.stage.start_sidecar();
+    let agent = clinic.stage.agent("kai");
+    clinic.stage.end_sidecar(Signal::SIGTERM);
+    let (old, new) = (clinic.stage.home(), clinic.stage.work_dir().join("new home"));
+    fs::rename(&old, &new).expect("moved");
+    let ours = |command: &mut Command| {
+        command.arg("--home").arg(&new);
+        Stage::make_own(command);
+        command.env("HOME", clinic.user()).env("TASUKI_TMUX", clinic.stage.socket()).stdin(Stdio::null());
+    };
+    let agents = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+        ours(&mut command);
+        let output = command.args(["doctor", "--json"]).output().expect("it runs");
+        check(&serde_json::from_slice(&output.stdout).expect("JSON"), "hooks.agents")
+    };
+    let told = agents();
+    let pane = read_json(&new.join(format!("view/agents/{agent}.json"))).expect("a view")["pane"].clone();
+    let said = format!("the agent in {} reports to {}, which", pane.as_str().expect("a pane"), old.display());
+    assert!(told["status"] == "fail" && told["said"].as_str().is_some_and(|text| text.starts_with(&said)), "{told:#}");
+    let fix = format!("ln -s '{}' {}; or", new.display(), old.display());
+    assert!(told["fix"].as_str().is_some_and(|text| text.contains(&fix)), "{told:#}");
+    symlink(&new, &old).expect("a link");
+    assert_eq!(agents()["status"], "ok", "{:#}", agents());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    ours(&mut command);
+    clinic.stage.adopt(command.arg("run").stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"));
+    clinic.stage.until_beating();
+    clinic.stage.until_idle(&agent);
+    clinic.stage.until_step(&clinic.stage.hand_off(&agent), "done");
+}

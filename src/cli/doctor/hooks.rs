@@ -8,11 +8,14 @@ use super::ground::DoctorFacts;
 use crate::agents::install::{Context, HookCommand, InstallError, Installed, Presence};
 use crate::agents::{Profile, Profiles};
 use crate::cli::view::{ViewFile, said, shown};
+use crate::config::Home;
 use crate::contract::{AgentState, AgentView, Hooks};
 use crate::core::id::Slug;
+use crate::core::text::{sanitise, shell_word};
 use crate::files;
 use crate::personas;
-use std::collections::BTreeSet;
+use crate::process;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
@@ -66,7 +69,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let own = fire_all(ground, &program, &mut facts);
     let mut checks = vec![judge_own(&own)];
     checks.extend(facts.iter().filter_map(|(facts, _, _)| judge(facts)));
-    checks.push(judge_agents(&agents));
+    checks.push(judge_agents(&agents, &astray(&agents, ground.home.root()), ground.home.root()));
     checks
 }
 
@@ -231,9 +234,51 @@ fn judge_fired(id: String, found: &Found, name: &str, install: &str) -> Check {
     }
 }
 
-/// Living agents whose hooks have never reported.
-fn judge_agents(agents: &[ViewFile<AgentView>]) -> Check {
+/// The panes of agents whose hooks report to another home, by that home: a home can be moved, and the environment of
+/// agents that run can't. Only of agents that tasuki has started, and where the system says their environment.
+fn astray(agents: &[ViewFile<AgentView>], home: &Path) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for agent in agents.iter().filter(|agent| agent.started_by_tasuki) {
+        let Some(pid) = agent.pid else { continue };
+        // The process of that id may be another one by now.
+        if process::environ_var(pid, "TASUKI_AGENT_ID").as_ref() != Some(&agent.agent_id) {
+            continue;
+        }
+        let its = process::environ_var(pid, Home::VARIABLE).filter(|its| !files::is_same_file(Path::new(its), home));
+        if let Some(its) = its {
+            found.entry(its).or_default().push(shown(agent.pane.as_deref()));
+        }
+    }
+    found
+}
+
+fn judge_astray(id: &str, astray: &BTreeMap<String, Vec<String>>, home: &Path) -> Option<Check> {
+    let (old, _) = astray.first_key_value()?;
+    let said = |(its, panes): (&String, &Vec<String>)| match panes.as_slice() {
+        [pane] => format!("the agent in {pane} reports to {}, which is not this home", sanitise(its)),
+        panes => format!(
+            "the agents in {} report to {}, which is not this home",
+            panes.iter().take(10).cloned().collect::<Vec<_>>().join(", "),
+            sanitise(its)
+        ),
+    };
+    let said = astray.iter().take(3).map(said).collect::<Vec<_>>().join("; ");
+    let again = "end these agents and start new ones";
+    let fix = if Path::new(old).exists() {
+        again.to_owned()
+    } else {
+        let [new, old] = [&home.display().to_string(), old].map(|path| shell_word(&sanitise(path)));
+        format!("if the home was moved, let its old path lead to it: ln -s {new} {old}; or {again}")
+    };
+    Some(Check::fail(id, format!("{said}: no text to them can be confirmed"), fix))
+}
+
+/// Living agents whose hooks have never reported, or report to another home.
+fn judge_agents(agents: &[ViewFile<AgentView>], astray: &BTreeMap<String, Vec<String>>, home: &Path) -> Check {
     let id = "hooks.agents";
+    if let Some(check) = judge_astray(id, astray, home) {
+        return check;
+    }
     let is_silent = |agent: &&ViewFile<AgentView>| agent.hooks == Hooks::Unseen && agent.state != AgentState::Starting;
     let silent: Vec<String> = agents.iter().filter(is_silent).map(|agent| shown(agent.pane.as_deref())).collect();
     match silent.len() {

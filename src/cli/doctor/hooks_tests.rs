@@ -84,9 +84,27 @@ fn an_agent_that_has_reported_nothing_is_named_by_its_pane() {
         let view = json!({"pane": "%3", "state": state, "hooks": hooks});
         ViewFile::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
     };
+    let none = BTreeMap::new();
+    let judge_agents = |agents: &[ViewFile<AgentView>]| super::judge_agents(agents, &none, Path::new("/h"));
     assert_eq!(judge_agents(&[]).state, CheckState::Skipped);
     assert_eq!(judge_agents(&[agent("idle", "seen"), agent("starting", "unseen")]).state, CheckState::Ok);
     let silent = judge_agents(&[agent("idle", "unseen")]);
     assert_eq!(silent.state, CheckState::Warn);
     assert!(silent.said.contains("%3"));
+}
+
+#[test]
+fn an_agent_that_reports_to_another_home_is_named_with_that_home() {
+    let panes = |panes: &[&str]| panes.iter().map(|pane| (*pane).to_owned()).collect::<Vec<_>>();
+    let judge = |astray: &[(&str, &[&str])]| {
+        let astray = astray.iter().map(|(home, of)| ((*home).to_owned(), panes(of))).collect();
+        judge_agents(&[], &astray, Path::new("/new home"))
+    };
+    let one = judge(&[("/no/old", &["%3"])]);
+    assert_eq!(one.state, CheckState::Fail);
+    assert!(one.said.starts_with("the agent in %3 reports to /no/old, which is not this home"), "{}", one.said);
+    assert!(one.fix.as_ref().is_some_and(|fix| fix.contains("ln -s '/new home' /no/old; or")), "{:?}", one.fix);
+    let two = judge(&[("/", &["%3", "%5"]), ("/no/x", &["%4"])]);
+    assert!(two.said.contains("the agents in %3, %5 report to /, which") && two.said.contains("%4"), "{}", two.said);
+    assert!(two.fix.is_some_and(|fix| !fix.contains("ln -s")), "a link can't be made where something is");
 }
