@@ -80,10 +80,10 @@ impl Sidecar {
     pub(super) fn heartbeat(&mut self, now: &Now) {
         let heartbeat = self.liveness.heartbeat(now, self.is_silent());
         let short = limits::shortage().or_else(|| self.liveness.no_thread.clone());
-        let late = self.tools.late.for_view();
+        let (late, tmux) = (self.tools.late.for_view(), self.tools.tmux.problem());
         // Nothing that is unwritten is lost: the store has it, and it is written when the disk lets us.
         let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(short.as_ref());
-        let problem = problem.or(self.answers.judged.problem.as_ref()).or(late.as_ref());
+        let problem = problem.or(self.answers.judged.problem.as_ref()).or(tmux.as_ref()).or(late.as_ref());
         let held = self.intake.hold_reason.map(|reason| held_files(reason).to_owned());
         let server = self.state.server.as_ref();
         let view = SidecarView {

@@ -52,6 +52,15 @@ impl Tmux {
         }
     }
 
+    /// Why there is no connection, if the operator has to know and to do something about it.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        match &*self.inner.shared.status.borrow() {
+            ConnectionStatus::Down { reason, is_problem: true, .. } => Some(reason.clone()),
+            _ => None,
+        }
+    }
+
     /// The connection. While it is not known whether there will be one, waits for it, at most [`client::PATIENCE`].
     pub(super) async fn live(&self) -> Result<Arc<LiveClient>, Error> {
         self.live_within(client::PATIENCE).await
@@ -63,9 +72,9 @@ impl Tmux {
         loop {
             let reason = match &*status.borrow_and_update() {
                 ConnectionStatus::Live(live) => return Ok(Arc::clone(live)),
-                ConnectionStatus::Down { reason, certain: true } => return Err(Error::NoServer(reason.clone())),
+                ConnectionStatus::Down { reason, certain: true, .. } => return Err(Error::NoServer(reason.clone())),
                 ConnectionStatus::Closed => return Err(Error::NoServer("closed".to_owned())),
-                ConnectionStatus::Down { reason, certain: false } => reason.clone(),
+                ConnectionStatus::Down { reason, certain: false, .. } => reason.clone(),
                 ConnectionStatus::Looking => "still connecting".to_owned(),
             };
             if !matches!(tokio::time::timeout_at(until, status.changed()).await, Ok(Ok(()))) {

@@ -9,8 +9,9 @@
 //!   connection
 //! - `client`: requests and replies over one connection; `server`: prepares the server once the connection stands;
 //!   `private`: our own session there, and how what is a user's gets out of it
-//! - `supervisor`: the thread that finds the server, connects with care and reconnects; `server_lock`: homes that share a
-//!   server; `handle`: what everything else asks through
+//! - `supervisor`: the thread that finds the server, connects with care and reconnects; `stale`: clients of an earlier
+//!   sidecar, and a running sidecar of a copied home; `server_lock`: homes that share a server; `handle`: what
+//!   everything else asks through
 //! - `notice_queue`: the queue of notices for the sidecar, which never makes the thread wait
 //! - [`examine`]: examines a server from outside, for a person who asks what is wrong
 //! - `guard`: names inside the server, the guard of every line that types, the marks; `claim`: which home a pane
@@ -48,6 +49,7 @@ pub mod quote;
 mod server;
 mod server_lock;
 mod socket;
+mod stale;
 mod started;
 mod status;
 mod supervisor;

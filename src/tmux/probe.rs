@@ -78,13 +78,22 @@ impl fmt::Display for Version {
     }
 }
 
+/// A control client, as the server describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ControlClient {
+    /// Its process id, as the client itself sees it: in another container the number means another process.
+    pub(super) pid: u32,
+    /// It has the flags with which a sidecar attaches.
+    pub(super) is_sidecars: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProbeResult {
     Server {
         id: ServerId,
         version: Version,
-        /// Process ids of control clients in our private session.
-        clients: Vec<u32>,
+        /// The control clients in our private session.
+        clients: Vec<ControlClient>,
     },
     /// A server answers, and its user has redefined commands that our lines are made of.
     Redefined {
@@ -163,7 +172,7 @@ pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patienc
     let mut command = tmux(program, socket);
     command.args(ALIASES).arg(";");
     command.args(["display-message", "-p", &format!("{HEAD}#{{pid}} #{{start_time}} #{{version}}"), ";"]);
-    command.args(["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_session}"]);
+    command.args(["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_flags} #{client_session}"]);
     match run(&mut command, patience) {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => ProbeResult::Unclear { reason: SILENT.to_owned() },
         Err(error) => ProbeResult::Unclear { reason: format!("{} can't be run: {error}", program.display()) },
@@ -231,9 +240,11 @@ fn read_answer(out: &str, session: &str) -> ProbeResult {
     let [pid, start_time, version] = head[..] else { return unreadable() };
     let (Ok(pid), Ok(start_time)) = (pid.parse(), start_time.parse()) else { return unreadable() };
     let clients = lines.filter_map(|line| {
-        let mut fields = line.splitn(3, ' ');
-        let (control, pid, name) = (fields.next()?, fields.next()?, fields.next()?);
-        if control == "1" && name == session { pid.parse().ok() } else { None }
+        let mut fields = line.splitn(4, ' ');
+        let (control, pid, flags, name) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let is_sidecars = ["ignore-size", "no-output"].iter().all(|flag| flags.split(',').any(|has| has == *flag));
+        let is_in_ours = control == "1" && name == session;
+        if is_in_ours { Some(ControlClient { pid: pid.parse().ok()?, is_sidecars }) } else { None }
     });
     let id = ServerId { pid, start_time };
     ProbeResult::Server { id, version: Version::parse(version), clients: clients.collect() }
@@ -322,9 +333,12 @@ mod tests {
 
     #[test]
     fn only_control_clients_of_our_session_are_ours() {
-        let out = "split-pane=split-window\ntasuki-server 77 1700000000 3.3a\n1 5 _tasuki-00\n0 6 _tasuki-00\n1 7 main\n1 x _tasuki-00\n";
+        let out = "split-pane=split-window\ntasuki-server 77 1700000000 3.3a\n\
+                   1 5 attached,ignore-size,no-output _tasuki-00\n1 8 attached _tasuki-00\n\
+                   0 6 attached _tasuki-00\n1 7 attached main\n1 x attached _tasuki-00\n";
         let id = ServerId { pid: 77, start_time: 1_700_000_000 };
-        let expected = ProbeResult::Server { id, version: Version { major: 3, minor: 3 }, clients: vec![5] };
+        let clients = [(5, true), (8, false)].map(|(pid, is_sidecars)| ControlClient { pid, is_sidecars }).to_vec();
+        let expected = ProbeResult::Server { id, version: Version { major: 3, minor: 3 }, clients };
         assert_eq!(read_answer(out, "_tasuki-00"), expected);
     }
 

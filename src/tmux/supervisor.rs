@@ -12,13 +12,11 @@ use super::probe::{self, ProbeResult, SocketState, Version};
 use super::pty::PtyClient;
 use super::server_lock::{self, ServerLock};
 use super::socket::check_length;
-use super::started::is_our_client;
+use super::stale::{InUse, Others};
 use super::{Error, ServerInfo, SocketOptions, TmuxNotice, private, server};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -51,6 +49,8 @@ pub(super) enum ConnectionStatus {
         reason: String,
         /// True if no usable server runs, so that waiting is of no use.
         certain: bool,
+        /// The operator has to know of the reason: waiting for a server does not help.
+        is_problem: bool,
     },
     Closed,
 }
@@ -126,8 +126,9 @@ pub(super) fn start(options: SocketOptions, notices: mpsc::Sender<TmuxNotice>) -
     });
     let notices = NoticeQueue::new(notices);
     let now = Instant::now();
+    let (last_end, dead, others) = (now, None, Others::default());
     let mut supervisor =
-        Supervisor { shared: Arc::clone(&shared), options, socket, pipe, notices, last_end: now, dead: None };
+        Supervisor { shared: Arc::clone(&shared), options, socket, pipe, notices, last_end, dead, others };
     let thread = thread::Builder::new().name("tmux".to_owned());
     thread.spawn(move || supervisor.run()).map_err(Error::Thread)?;
     Ok(shared)
@@ -141,11 +142,13 @@ struct Supervisor {
     notices: NoticeQueue,
     last_end: Instant,
     dead: Option<SocketState>,
+    others: Others,
 }
 
 struct NotNow {
     reason: String,
     certain: bool,
+    is_problem: bool,
     longest_pause: Duration,
 }
 
@@ -178,11 +181,11 @@ impl Supervisor {
     }
 
     fn report(&mut self, not_now: &NotNow) {
-        let NotNow { reason, certain, .. } = not_now;
-        let first = matches!(&*self.shared.status.borrow(), ConnectionStatus::Looking);
-        self.shared.status.send_replace(ConnectionStatus::Down { reason: reason.clone(), certain: *certain });
-        if first {
-            self.notices.put(TmuxNotice::Disconnected { reason: reason.clone() });
+        let NotNow { reason, certain, is_problem, .. } = not_now;
+        let (reason, certain, is_problem) = (reason.clone(), *certain, *is_problem);
+        let status = ConnectionStatus::Down { reason: reason.clone(), certain, is_problem };
+        if matches!(self.shared.status.send_replace(status), ConnectionStatus::Looking) {
+            self.notices.put(TmuxNotice::Disconnected { reason });
         }
     }
 
@@ -255,17 +258,18 @@ impl Supervisor {
             ProbeResult::Server { version, .. } if version < Version::MINIMUM => Err(NotNow {
                 reason: format!("tmux {version} is too old: {} or newer is needed", Version::MINIMUM),
                 certain: true,
+                is_problem: false,
                 longest_pause: MAX_PAUSE,
             }),
             ProbeResult::Redefined { command } => Err(NotNow {
                 reason: format!("the tmux option command-alias redefines {command}, which tasuki needs unchanged"),
                 certain: true,
+                is_problem: false,
                 longest_pause: MAX_PAUSE,
             }),
             ProbeResult::Server { clients, .. } => {
                 let _lock = (!clients.is_empty()).then(|| ServerLock::exclusive(&self.socket, server_lock::PATIENCE));
-                for pid in clients {
-                    end_stale_client(pid, &session);
+                if self.others.clear(&clients, &session).map_err(|in_use| taken(&in_use, &self.socket))? {
                     self.last_end = Instant::now();
                 }
                 Ok(())
@@ -275,11 +279,12 @@ impl Supervisor {
 
     fn no_server(&self, reason: String) -> Result<(), NotNow> {
         if !self.options.start_server {
-            return Err(NotNow { reason, certain: true, longest_pause: MAX_STAT_PAUSE });
+            return Err(NotNow { reason, certain: true, is_problem: false, longest_pause: MAX_STAT_PAUSE });
         }
         server::start(&self.options.program, &self.socket, &self.shared.names).map_err(|reason| NotNow {
             reason,
             certain: true,
+            is_problem: false,
             longest_pause: MAX_PAUSE,
         })
     }
@@ -362,11 +367,17 @@ impl Supervisor {
 }
 
 fn refused(foreign: &owner::Foreign) -> NotNow {
-    NotNow { reason: format!("{foreign}; {}", foreign.fix), certain: true, longest_pause: MAX_PAUSE }
+    let reason = format!("{foreign}; {}", foreign.fix);
+    NotNow { reason, certain: true, is_problem: false, longest_pause: MAX_PAUSE }
+}
+
+fn taken(in_use: &InUse, socket: &Path) -> NotNow {
+    let certain = matches!(in_use, InUse::BySidecar(_));
+    NotNow { reason: in_use.reason(socket), certain, is_problem: in_use.is_problem(), longest_pause: MAX_PAUSE }
 }
 
 fn unclear(reason: String) -> NotNow {
-    NotNow { reason, certain: false, longest_pause: MAX_PAUSE }
+    NotNow { reason, certain: false, is_problem: false, longest_pause: MAX_PAUSE }
 }
 
 fn changes_panes(notice: &str) -> bool {
@@ -380,17 +391,4 @@ fn changes_panes(notice: &str) -> bool {
             | "unlinked-window-close"
             | "window-pane-changed"
     )
-}
-
-/// Ends a control client that a former process of this home left behind, after making sure that it is one.
-fn end_stale_client(pid: u32, session: &str) {
-    let Ok(raw) = i32::try_from(pid) else { return };
-    if !is_our_client(pid, session) || kill(Pid::from_raw(raw), Signal::SIGTERM).is_err() {
-        return;
-    }
-    tracing::info!(pid, "ended the tmux control client of an earlier sidecar");
-    let until = Instant::now() + PATIENCE;
-    while is_our_client(pid, session) && Instant::now() < until {
-        thread::sleep(Duration::from_millis(10));
-    }
 }

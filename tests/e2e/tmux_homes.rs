@@ -1,10 +1,15 @@
 //! Several homes on one server, which come, go and make sessions at once: the server outlives it.
 
+use crate::support::stage::Stage;
+use crate::support::stage_files::read_json;
 use crate::support::tmux::{Server, connect_home};
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::Signal;
+use serde_json::Value;
 use std::fs::File;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use tasuki::tmux::{SpawnOutcome, SpawnPlan};
 
 const HOMES: u32 = 8;
@@ -56,4 +61,69 @@ async fn a_home_that_leaves_waits_for_one_that_takes_long_to_connect() {
     assert!(too_soon.is_err(), "it left while another home was connecting");
     drop(connecting);
     tokio::time::timeout(PATIENCE, leaves).await.expect("it leaves in time").expect("it leaves");
+}
+
+/// A sidecar of another home on a stage's server; it ends with this value.
+struct SecondSidecar {
+    home: PathBuf,
+    child: Child,
+}
+
+impl SecondSidecar {
+    fn start(stage: &Stage, home: PathBuf) -> SecondSidecar {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+        command.arg("--home").arg(&home).args(["run", "--tmux"]).arg(stage.socket());
+        Stage::make_own(&mut command);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        SecondSidecar { child: command.spawn().expect("the sidecar starts"), home }
+    }
+
+    fn view(&self) -> Value {
+        read_json(&self.home.join("view/sidecar.json")).unwrap_or(Value::Null)
+    }
+}
+
+impl Drop for SecondSidecar {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_copy_of_a_home_leaves_the_server_to_the_original_until_that_ends() {
+    let stage = Stage::new();
+    stage.end_sidecar(Signal::SIGTERM);
+    let home = stage.home().with_file_name("copy");
+    let copied = Command::new("cp").arg("-a").arg(stage.home()).arg(&home).status().expect("cp runs");
+    assert!(copied.success());
+    stage.start_sidecar();
+    let clients = || stage.tmux(&["list-clients", "-F", "#{client_control_mode} #{client_pid}"]);
+    stage.until("the original is connected", || stage.sidecar_view()["tmux"].is_object());
+    let before = clients();
+    let copy = SecondSidecar::start(&stage, home);
+    let original = format!("process {}", stage.sidecar_pid());
+    stage.until("the copy says why it does nothing", || {
+        let view = copy.view();
+        let problem = view["problem"].as_str().unwrap_or_default();
+        view["state"] == "degraded" && problem.contains(&original) && problem.contains("copy")
+    });
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    Stage::make_own(doctor.arg("--home").arg(&copy.home).arg("doctor"));
+    let told = String::from_utf8_lossy(&doctor.output().expect("it runs").stdout).into_owned();
+    assert!(told.contains(&original), "{told}");
+    let look = Instant::now();
+    while look.elapsed() < Duration::from_secs(6) {
+        assert_eq!(clients(), before, "the original's client was ended, or the copy has one");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(stage.sidecar_view()["problem"].is_null(), "{}", stage.sidecar_view());
+    assert!(copy.view()["tmux"].is_null() || copy.view()["state"] == "degraded", "{}", copy.view());
+    // A sidecar that was killed leaves nothing that holds the copy up.
+    stage.end_sidecar(Signal::SIGKILL);
+    stage.until("the copy is connected", || {
+        let view = copy.view();
+        view["state"] == "running" && view["problem"].is_null() && view["tmux"].is_object() && clients() != before
+    });
+    assert_eq!(clients().lines().filter(|line| line.starts_with('1')).count(), 1, "{}", clients());
 }
