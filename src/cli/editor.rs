@@ -4,9 +4,11 @@
 use super::error::CliError;
 use super::names;
 use super::output::Out;
+use crate::files;
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 use std::process::Command;
 
 /// What is started where neither `VISUAL` nor `EDITOR` is set.
@@ -26,8 +28,11 @@ pub(super) fn show(out: &Out, name: &str, text: &str) -> Result<(), CliError> {
     };
     let failed =
         |error: std::io::Error| CliError::refused("file", format!("Can't write a copy for the editor: {error}."));
-    let folder = tempfile::Builder::new().prefix("tasuki-review.").permissions(Permissions::from_mode(0o700)).tempdir();
-    let folder = folder.map_err(failed)?;
+    let make = |at: &Path| {
+        let mode = Permissions::from_mode(0o700);
+        tempfile::Builder::new().prefix("tasuki-review.").permissions(mode).tempdir_in(at)
+    };
+    let folder = files::temporary(make).map_err(|error| failed(error.into()))?;
     let path = folder.path().join(name);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;

@@ -9,6 +9,7 @@
 
 use super::index::{copy_shared_part, is_sparse};
 use super::settings::{ConfiguredUpstream, CopiedSettings};
+use crate::files;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -53,7 +54,7 @@ impl StandIn {
     /// # Errors
     /// If the temporary folder can't be made or written.
     pub(super) fn make(plan: &StandInPlan) -> io::Result<StandIn> {
-        let folder = tempfile::Builder::new().prefix("tasuki-git-").tempdir()?;
+        let folder = files::temporary(|at| tempfile::Builder::new().prefix("tasuki-git-").tempdir_in(at))?;
         let made = StandIn { folder };
         plan.make_files(&made.files())?;
         plan.make_branches(&made.branches())?;

@@ -6,6 +6,7 @@
 use super::Socket;
 use super::owner::{self, Foreign, Unasked};
 use crate::core::pane::ServerId;
+use crate::files;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read as _};
@@ -104,6 +105,10 @@ pub(super) enum ProbeResult {
     },
     /// What listens there may be somebody else's, so it was not asked.
     Foreign(Foreign),
+    /// tmux was not run, because there is no place for what it prints.
+    NoPlace {
+        reason: String,
+    },
     Unclear {
         reason: String,
     },
@@ -175,7 +180,11 @@ pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patienc
     command.args(["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_flags} #{client_session}"]);
     match run(&mut command, patience) {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => ProbeResult::Unclear { reason: SILENT.to_owned() },
-        Err(error) => ProbeResult::Unclear { reason: format!("{} can't be run: {error}", program.display()) },
+        Err(error) => {
+            let has_place = error.get_ref().is_none_or(|error| !error.is::<files::NoTemporary>());
+            let reason = format!("{} can't be run: {error}", program.display());
+            if has_place { ProbeResult::Unclear { reason } } else { ProbeResult::NoPlace { reason } }
+        }
         Ok(ChildOutput { ok, out, err }) => match redefined(&out) {
             Some(command) => ProbeResult::Redefined { command },
             None if ok => read_answer(&out, session),
@@ -263,7 +272,8 @@ pub(super) struct ChildOutput {
 /// Runs a child to its end, but no longer than `patience`. What it prints goes to files without a name, so that a
 /// process which it leaves behind can't hold us up by an open pipe.
 pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<ChildOutput> {
-    let (out, err) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let file = || files::temporary(|folder| tempfile::tempfile_in(folder));
+    let (out, err) = (file()?, file()?);
     let mut child = command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?).spawn()?;
     let until = Instant::now() + patience;
     let mut asked_to_end = false;

@@ -254,6 +254,7 @@ impl Supervisor {
                 self.no_server(reason)
             }
             ProbeResult::Unclear { reason } => Err(unclear(reason)),
+            ProbeResult::NoPlace { reason } => Err(NotNow { is_problem: true, ..unclear(reason) }),
             ProbeResult::Foreign(foreign) => Err(refused(&foreign)),
             ProbeResult::Server { version, .. } if version < Version::MINIMUM => Err(NotNow {
                 reason: format!("tmux {version} is too old: {} or newer is needed", Version::MINIMUM),

@@ -1,6 +1,7 @@
 //! The connection: that it harms nobody, disturbs nobody, and comes back.
 
 use crate::support::connection::{connected, control_clients, disconnected, expect};
+use crate::support::stage::Stage;
 use crate::support::tmux::{Server, TAG, TestScreenReader, is_running, plan, wait_until};
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
@@ -86,6 +87,23 @@ async fn a_server_that_starts_later_is_found_and_one_that_goes_is_told() {
     server.tmux(&["kill-server"]);
     expect(&mut inbox, disconnected).await;
     assert!(tmux.server().is_none());
+}
+
+/// The folder for temporary files may be cleared while the sidecar runs.
+#[test]
+fn a_sidecar_whose_temporary_folder_was_removed_finds_a_new_server() {
+    let stage = Stage::without_sidecar("");
+    let folder = stage.work_dir().join("temporary");
+    std::fs::create_dir(&folder).expect("a folder");
+    stage.spawn_sidecar_by(&["env", &format!("TMPDIR={}", folder.display())], "debug");
+    stage.until_beating();
+    let server = || stage.sidecar_view()["tmux"]["pid"].as_u64();
+    let first = stage.wait_for("it is connected", server);
+    std::fs::remove_dir_all(&folder).expect("removed");
+    stage.tmux(&["kill-server"]);
+    wait_until("the server is gone", || !is_running(u32::try_from(first).expect("an id")));
+    stage.start_tmux();
+    stage.until("it is connected to the new server", || server().is_some_and(|pid| pid != first));
 }
 
 #[tokio::test]
