@@ -120,17 +120,17 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The agent in whose pane the command runs: the agent in the environment if it is known to live, else the living agent
-/// of this pane. A new session in the same process keeps the environment of the agent before it, whose view is removed
-/// some days after its end.
+/// The agent in whose pane the command runs: the living agent of this pane, else the agent in the environment. A new
+/// session in the same process keeps the environment of the agent before it, whose view is removed some days after its
+/// end.
 ///
 /// # Errors
 /// A usage error if the command runs in no agent's pane.
 pub fn own_id(home: &Home) -> Result<String, CliError> {
     let named = variable(OWN_ID).filter(|id| id.parse::<crate::core::id::AgentId>().is_ok());
-    let here = || variable("TMUX_PANE").filter(|pane| is_pane(pane) && check_server(home).is_ok());
-    own_of(named, &known(home)?, here).ok_or_else(|| {
-        let reason = match here() {
+    let here = variable("TMUX_PANE").filter(|pane| is_pane(pane) && check_server(home).is_ok());
+    own_of(named, &known(home)?, here.as_deref()).ok_or_else(|| {
+        let reason = match &here {
             Some(pane) => format!("tasuki knows no agent in this pane ({pane})"),
             None => format!("this is not an agent's pane ({OWN_ID} is not set)"),
         };
@@ -139,12 +139,15 @@ pub fn own_id(home: &Home) -> Result<String, CliError> {
     })
 }
 
-/// The agent that the environment names, or the one in the pane. If neither is known to live, the environment's id: the
-/// sidecar knows what became of that agent.
-fn own_of(named: Option<String>, known: &[NamedAgent], pane: impl FnOnce() -> Option<String>) -> Option<String> {
-    let lives = |id: &String| known.iter().any(|agent| agent.living && agent.id.eq_ignore_ascii_case(id));
+/// The agent that lives in the pane, or else the one that the environment names: the sidecar knows what became of it. An
+/// agent that lives in another pane is not meant: a window beside an agent may have the agent's environment.
+fn own_of(named: Option<String>, known: &[NamedAgent], pane: Option<&str>) -> Option<String> {
+    let lives_elsewhere = |id: &String| {
+        let agent = known.iter().find(|agent| agent.living && agent.id.eq_ignore_ascii_case(id));
+        pane.is_some() && agent.is_some_and(|agent| agent.pane.is_some() && agent.pane.as_deref() != pane)
+    };
     let named = named.map(|id| id.to_ascii_lowercase());
-    named.clone().filter(lives).or_else(|| in_pane(&pane()?, known)).or(named)
+    pane.and_then(|pane| in_pane(pane, known)).or_else(|| named.filter(|id| !lives_elsewhere(id)))
 }
 
 /// Finds an agent among the known ones. A persona with one living agent wins over prefixes of ids, because short names

@@ -51,16 +51,21 @@ fn a_pane_names_the_agent_that_lives_in_it() {
 #[test]
 fn an_agent_knows_itself_by_its_environment_only_while_that_agent_lives() {
     let all = some();
-    let own = |named: &str, pane: Option<&str>| own_of(Some(named.to_owned()), &all, || pane?.parse().ok());
-    assert_eq!(own("DDDD6666-0000", Some("%a")).as_deref(), Some("dddd6666-0000"));
+    let own = |named: &str, pane: Option<&str>| own_of(Some(named.to_owned()), &all, pane);
+    for pane in [Some("%d"), None] {
+        assert_eq!(own("DDDD6666-0000", pane).as_deref(), Some("dddd6666-0000"));
+    }
+    // A window beside an agent may have its environment.
+    assert_eq!(own("DDDD6666-0000", Some("%a")).as_deref(), Some("aaab2222-0000"));
+    assert_eq!(own("DDDD6666-0000", Some("%z")), None);
     // A new session in the same process keeps the old environment, also when the view of the old agent is gone.
     for ended in ["cccc5555-0000", "eeee7777-0000"] {
         assert_eq!(own(ended, Some("%d")).as_deref(), Some("dddd6666-0000"));
         assert_eq!(own(ended, Some("%z")).as_deref(), Some(ended), "nobody else is there");
         assert_eq!(own(ended, None).as_deref(), Some(ended));
     }
-    assert_eq!(own_of(None, &all, || Some("%d".to_owned())).as_deref(), Some("dddd6666-0000"));
-    assert_eq!(own_of(None, &all, || None), None);
+    assert_eq!(own_of(None, &all, Some("%d")).as_deref(), Some("dddd6666-0000"));
+    assert_eq!(own_of(None, &all, None), None);
 }
 
 #[test]

@@ -101,6 +101,7 @@ impl Tmux {
             CreationState::Died => return Ok(SpawnOutcome::Died),
             CreationState::Never => {}
         }
+        self.check_sizes().await?;
         let names = &self.inner.shared.names;
         let live = self.live().await?;
         let session = session_of(&self.change(&live, SESSIONS.to_owned()).await?, &plan.session)?;
@@ -155,7 +156,12 @@ impl Tmux {
             let (live, reply) = self.read(&format!("display-message -p \"#{{{}}}\"", names.made(creation))).await?;
             let made = !first(&reply)?.text().trim().is_empty();
             let mut unseen = None;
-            for noted in self.list_noted().await?.into_iter().filter(|noted| noted.row.pane.server == live.info.id) {
+            let mut panes = self.list_noted().await?;
+            panes.retain(|noted| noted.row.pane.server == live.info.id);
+            // The note is certain. Another window may have the same environment: a user's, in a session that an earlier
+            // version of tasuki made.
+            panes.sort_by_key(|noted| noted.born != creation);
+            for noted in panes {
                 let pane = noted.row.pane;
                 let is_it = noted.born == creation
                     || was_started_by(pane.pid, creation).unwrap_or_else(|error| {
@@ -269,11 +275,14 @@ fn target_of(name: &str) -> String {
 
 /// One line: put the directory into an option, where tmux expands no formats in it, then make the window if it was not
 /// made yet. A user may have set `destroy-unattached`: no client is attached to a new session, so it is set to off there.
+/// tmux keeps what `-e` gives a new session, for every window that is opened there later: these must not have an agent's
+/// variables, so the session forgets them once its first window has them.
 fn creation_line(names: &Names, live: &LiveClient, plan: &SpawnPlan, session: Option<u32>) -> Result<String, Error> {
     let made = names.made(&plan.creation);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let guard = format!("#{{&&:{},#{{==:#{{{made}}},}}}}", names.fenced(&live.fence));
     let directory = names.directory();
+    let creation = (VARIABLE.to_owned(), plan.creation.clone());
     let mut keep = String::new();
     let mut make = match session {
         Some(number) => format!("new-window -d -t {}", quote(&format!("${number}:")).map_err(nul_error)?),
@@ -282,6 +291,9 @@ fn creation_line(names: &Names, live: &LiveClient, plan: &SpawnPlan, session: Op
             let name = quote(&plan.session.replace('#', "##")).map_err(nul_error)?;
             let target = quote(&target_of(&plan.session)).map_err(nul_error)?;
             keep = format!(" ; set-option -t {target} destroy-unattached off");
+            for (name, _) in plan.env.iter().chain([&creation]) {
+                keep.push_str(&format!(" ; set-environment -t {target} -u {}", quote(name).map_err(nul_error)?));
+            }
             format!("new-session -d -E -x {columns} -y {rows} -s {name}")
         }
     };
@@ -290,7 +302,6 @@ fn creation_line(names: &Names, live: &LiveClient, plan: &SpawnPlan, session: Op
         " -P -F \"#{{pane_id}} #{{pane_pid}}\" -n {} -c \"#{{{directory}}}\"",
         quote(&name).map_err(nul_error)?
     ));
-    let creation = (VARIABLE.to_owned(), plan.creation.clone());
     for (name, value) in plan.env.iter().chain([&creation]) {
         make.push_str(&format!(" -e {}", quote(&format!("{name}={value}")).map_err(nul_error)?));
     }

@@ -33,6 +33,8 @@ pub enum Server {
     },
     /// It answers, and its user has redefined a command that tasuki's lines are made of.
     Redefined(String),
+    /// It answers, and would crash if a window were made.
+    ManualSize,
     /// No server runs; a socket file may be left over.
     None {
         /// Whether a socket file exists.
@@ -91,6 +93,7 @@ fn ask(program: &Path, socket: &Path) -> Server {
     match probe::probe_within(program, socket, NOBODY, LIMIT) {
         ProbeResult::Server { id, version, .. } => Server::Answers { pid: id.pid, version },
         ProbeResult::Redefined { command } => Server::Redefined(command),
+        ProbeResult::ManualSize => Server::ManualSize,
         ProbeResult::NoServer { .. } => Server::None { is_left_over: std::fs::symlink_metadata(socket).is_ok() },
         ProbeResult::Foreign(foreign) => {
             Server::Foreign { said: foreign.to_string(), path: foreign.path, fix: foreign.fix }

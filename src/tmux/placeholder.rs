@@ -4,6 +4,7 @@
 use super::guard::Names;
 use super::pane::{first, same};
 use super::private::{STAND_IN, is_stand_in};
+use super::probe::{MANUAL_SIZE, WINDOW_SIZE};
 use super::protocol::Block;
 use super::quote::{in_message, is_plain_id, quote};
 use super::{Error, Tmux};
@@ -33,6 +34,8 @@ impl Tmux {
     /// hyphens; else when no server answers.
     pub async fn hold_placeholder(&self, pane: &PaneRef, tag: &str) -> Result<PaneLocation, Error> {
         let window = self.placeholder_window(tag)?;
+        // The successor needs a window too.
+        self.check_sizes().await?;
         let live = self.live().await?;
         let row = self.noted(&live, pane.pane).await?.map(|noted| noted.row);
         let row = same(pane, row).map_err(|reason| Error::Pane { pane: *pane, reason })?;
@@ -52,6 +55,18 @@ impl Tmux {
         }
         self.empty_placeholders(&window).await?;
         Ok(place(!self.placeholder_panes(&window).await?.is_empty()))
+    }
+
+    /// Refuses if this server must not make a window.
+    ///
+    /// # Errors
+    /// [`Error::Said`] with the reason; else when no server answers.
+    pub(super) async fn check_sizes(&self) -> Result<(), Error> {
+        let (_, reply) = self.read(WINDOW_SIZE).await?;
+        match first(&reply)?.text().trim() {
+            "manual" => Err(Error::Said(MANUAL_SIZE.to_owned())),
+            _ => Ok(()),
+        }
     }
 
     /// Takes the placeholder away again, wherever it is; nothing happens if there is none. A pane that somebody else

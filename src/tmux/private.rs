@@ -6,6 +6,7 @@
 
 use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker};
 use super::guard::Names;
+use super::probe::WINDOW_SIZE;
 use super::quote::quote;
 use super::server_lock::ServerLock;
 use std::collections::BTreeMap;
@@ -134,6 +135,9 @@ fn make_session(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
 ) -> Result<Option<(String, String)>, ConnectionEnd> {
+    if rows(&connection.ask(WINDOW_SIZE, wake)?, 0).any(|size| size == "manual") {
+        return Ok(None);
+    }
     let make = format!("new-session -d -E -P -F \"#{{session_id}} #{{pane_id}}\" \"{STAND_IN}\"");
     let reply = connection.ask(&make, wake)?;
     let made = rows(&reply, 0).next().and_then(|row| {

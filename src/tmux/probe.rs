@@ -20,6 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The question for redefined commands. A user can redefine any full name of a command, but not a shortened one. So
 /// this is `show-option`, which is short for `show-options`.
 const ALIASES: [&str; 4] = ["show-option", "-s", "-v", "command-alias"];
+/// The question for the size of new windows.
+pub(super) const WINDOW_SIZE: &str = "show-options -g -w -v window-size";
+/// Why no window may be made: tmux (3.3 to 3.6 at least) crashes at each one while this is set for all windows.
+pub(super) const MANUAL_SIZE: &str = "the tmux option window-size is manual for all windows, and tmux crashes if a \
+     window is made then; set another value: tmux set-option -g window-size latest";
 /// How the row about the server begins.
 const HEAD: &str = "tasuki-server ";
 /// The reason of [`ProbeResult::Unclear`] if the server does not answer.
@@ -100,6 +105,8 @@ pub(super) enum ProbeResult {
     Redefined {
         command: String,
     },
+    /// A server answers that must not make a window: see [`MANUAL_SIZE`].
+    ManualSize,
     NoServer {
         reason: String,
     },
@@ -176,6 +183,7 @@ pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patienc
     }
     let mut command = tmux(program, socket);
     command.args(ALIASES).arg(";");
+    command.args(WINDOW_SIZE.split(' ')).arg(";");
     command.args(["display-message", "-p", &format!("{HEAD}#{{pid}} #{{start_time}} #{{version}}"), ";"]);
     command.args(["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_flags} #{client_session}"]);
     match run(&mut command, patience) {
@@ -187,6 +195,7 @@ pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patienc
         }
         Ok(ChildOutput { ok, out, err }) => match redefined(&out) {
             Some(command) => ProbeResult::Redefined { command },
+            None if is_manual(&out) => ProbeResult::ManualSize,
             None if ok => read_answer(&out, session),
             None => match read_error(&out, &err) {
                 // A redefined command may fail on our arguments before tmux has answered anything.
@@ -234,6 +243,11 @@ const OURS: [&str; 22] = [
     "switch-client",
     "unlink-window",
 ];
+
+/// Whether new windows would have no size, by the answer before the head.
+fn is_manual(out: &str) -> bool {
+    out.lines().take_while(|line| !line.starts_with(HEAD)).any(|line| line == "manual")
+}
 
 /// The first of our commands that an alias redefines (`name=command`, one a line, before the head).
 fn redefined(out: &str) -> Option<String> {

@@ -8,7 +8,7 @@ use super::ServerInfo;
 use super::client::{Connection, ConnectionEnd, ConnectionWaker, PATIENCE, nonce};
 use super::guard::Names;
 use super::owner;
-use super::private::{STAND_IN, empty_session, rows};
+use super::private::{STAND_IN, empty_session, is_stand_in, rows};
 use super::probe::{self, Version};
 use super::quote::{is_plain_id, quote};
 use crate::core::pane::ServerId;
@@ -24,16 +24,19 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 /// The size of our session, as tmux sizes any that nobody looks at: a user's window may be made in it.
 const SIZE: [&str; 4] = ["-x", "80", "-y", "24"];
 
+/// The options of our session. With `destroy-unattached`, which a user may have switched on for all sessions, the death of
+/// a control client crashes the server. And when a user kills our session, its client must have another one: the server
+/// looks at its subscription every second, as long as the client has not ended, and crashes if it has no session.
+const OPTIONS: [[&str; 2]; 2] = [["destroy-unattached", "off"], ["detach-on-destroy", "off"]];
+
 pub(super) fn control_client(program: &Path, socket: &Path, names: &Names) -> Command {
     let mut command = probe::tmux(program, socket);
     let (session, target) = (names.session(), format!("={}:", names.session()));
     command.args(["-C", "new-session", "-E", "-A"]).args(SIZE).args(["-f", "ignore-size,no-output"]);
-    command.args(["-s", &session, STAND_IN, ";"]);
-    // A user may have switched this on for all sessions; with it, the death of a control client crashes the server.
-    command.args(["set-option", "-t", &target, "destroy-unattached", "off", ";"]);
-    // When a user kills our session, its client must have another one: the server looks at its subscription every
-    // second, as long as the client has not ended, and crashes if it has no session.
-    command.args(["set-option", "-t", &target, "detach-on-destroy", "off"]);
+    command.args(["-s", &session, STAND_IN]);
+    for option in OPTIONS {
+        command.args([";", "set-option", "-t", &target]).args(option);
+    }
     command
 }
 
@@ -69,8 +72,8 @@ pub(super) fn await_session(
     let until = Instant::now() + PATIENCE;
     loop {
         while let Some((name, args)) = connection.next_notice() {
-            let session = args.split_once(' ').map(|(_, session)| session);
-            if name == "session-changed" && session == Some(&names.session()) {
+            let Some((id, session)) = args.split_once(' ').filter(|_| name == "session-changed") else { continue };
+            if session == names.session() || take_back(connection, wake, names, id)? {
                 return Ok(());
             }
         }
@@ -80,6 +83,29 @@ pub(super) fn await_session(
         }
         connection.serve_once(wake, left)?;
     }
+}
+
+/// Gives our new session its name back, if a user's hook has renamed it. Returns false if the session is not ours, because
+/// a hook has moved our client into another one.
+fn take_back(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+    names: &Names,
+    id: &str,
+) -> Result<bool, ConnectionEnd> {
+    let Ok(target) = quote(id) else { return Ok(false) };
+    let reply = connection.ask(&format!("list-panes -s -t {target} -F \"#{{pane_start_command}}\""), wake)?;
+    let panes: Vec<String> = rows(&reply, 0).collect();
+    if panes.len() != 1 || !is_stand_in(&panes[0]) {
+        return Ok(false);
+    }
+    let mut line = format!("rename-session -t {target} -- {}", names.session());
+    // The command that made the session has not found it under its name.
+    for option in OPTIONS {
+        line.push_str(&format!(" ; set-option -t {target} {} {}", option[0], option[1]));
+    }
+    let reply = connection.ask(&line, wake)?;
+    Ok(reply.iter().all(|block| block.ok))
 }
 
 fn read_info(text: &str) -> Option<ServerInfo> {

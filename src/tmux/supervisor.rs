@@ -256,18 +256,13 @@ impl Supervisor {
             ProbeResult::Unclear { reason } => Err(unclear(reason)),
             ProbeResult::NoPlace { reason } => Err(NotNow { is_problem: true, ..unclear(reason) }),
             ProbeResult::Foreign(foreign) => Err(refused(&foreign)),
-            ProbeResult::Server { version, .. } if version < Version::MINIMUM => Err(NotNow {
-                reason: format!("tmux {version} is too old: {} or newer is needed", Version::MINIMUM),
-                certain: true,
-                is_problem: false,
-                longest_pause: MAX_PAUSE,
-            }),
-            ProbeResult::Redefined { command } => Err(NotNow {
-                reason: format!("the tmux option command-alias redefines {command}, which tasuki needs unchanged"),
-                certain: true,
-                is_problem: false,
-                longest_pause: MAX_PAUSE,
-            }),
+            ProbeResult::Server { version, .. } if version < Version::MINIMUM => {
+                Err(unusable(format!("tmux {version} is too old: {} or newer is needed", Version::MINIMUM)))
+            }
+            ProbeResult::ManualSize => Err(NotNow { is_problem: true, ..unusable(probe::MANUAL_SIZE.to_owned()) }),
+            ProbeResult::Redefined { command } => Err(unusable(format!(
+                "the tmux option command-alias redefines {command}, which tasuki needs unchanged"
+            ))),
             ProbeResult::Server { clients, .. } => {
                 let _lock = (!clients.is_empty()).then(|| ServerLock::exclusive(&self.socket, server_lock::PATIENCE));
                 if self.others.clear(&clients, &session).map_err(|in_use| taken(&in_use, &self.socket))? {
@@ -282,12 +277,7 @@ impl Supervisor {
         if !self.options.start_server {
             return Err(NotNow { reason, certain: true, is_problem: false, longest_pause: MAX_STAT_PAUSE });
         }
-        server::start(&self.options.program, &self.socket, &self.shared.names).map_err(|reason| NotNow {
-            reason,
-            certain: true,
-            is_problem: false,
-            longest_pause: MAX_PAUSE,
-        })
+        server::start(&self.options.program, &self.socket, &self.shared.names).map_err(unusable)
     }
 
     fn serve(&mut self, mut connection: Connection, live: &Arc<LiveClient>, inbox: &Receiver<QueuedLine>) -> String {
@@ -375,6 +365,11 @@ fn refused(foreign: &owner::Foreign) -> NotNow {
 fn taken(in_use: &InUse, socket: &Path) -> NotNow {
     let certain = matches!(in_use, InUse::BySidecar(_));
     NotNow { reason: in_use.reason(socket), certain, is_problem: in_use.is_problem(), longest_pause: MAX_PAUSE }
+}
+
+/// A server that can't be used before somebody changes something there.
+fn unusable(reason: String) -> NotNow {
+    NotNow { reason, certain: true, is_problem: false, longest_pause: MAX_PAUSE }
 }
 
 fn unclear(reason: String) -> NotNow {

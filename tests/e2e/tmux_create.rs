@@ -1,5 +1,6 @@
 //! New windows, made once, and sessions that outlive their last program.
 
+use crate::support::processes::{bears, words};
 use crate::support::tmux::{Server, is_running, wait_until};
 use crate::support::viewer::Viewer;
 use std::sync::Arc;
@@ -133,6 +134,31 @@ async fn a_missing_session_is_made_only_when_it_is_ours() {
     let SpawnOutcome::Started(pane) = outcome else { panic!("{outcome:?}") };
     let row = tmux.facts(pane.pane).await.expect("an answer").expect("a pane");
     assert_eq!((row.session_name.as_str(), row.size), ("tasuki-dev", (120, 40)));
+}
+
+/// What tmux gives a new session by `-e`, it would give to each later window there.
+#[tokio::test]
+async fn windows_that_are_opened_in_a_session_of_ours_have_no_agents_variables() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    for (number, name) in ["dev", "$1", "$[a]*?"].iter().enumerate() {
+        let (creation, session) = (format!("d{number}"), (*name).to_owned());
+        let env = vec![("TASUKI_AGENT_ID".to_owned(), format!("agent-{number}"))];
+        let plan = SpawnPlan { creation, session, own_session: true, env, ..plan(&server, &["cat"]) };
+        let outcome = tmux.spawn(&plan).await;
+        let SpawnOutcome::Started(pane) = outcome else { panic!("{name}: {outcome:?}") };
+        assert!(bears(pane.pid, &format!("TASUKI_AGENT_ID=agent-{number}")), "{name}");
+        // A pane before the agent's own, as `split-window -b` makes it.
+        let split =
+            ["split-window", "-b", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", &format!("%{}", pane.pane), "cat"];
+        let made = server.tmux(&split);
+        let pid = made.split_once(' ').and_then(|(_, pid)| pid.trim().parse().ok()).expect("a pane");
+        wait_until("its program runs", || words(pid) == ["cat"]);
+        for variable in [format!("TASUKI_AGENT_ID=agent-{number}"), format!("TASUKI_CREATION=d{number}")] {
+            assert!(!bears(pid, &variable), "{name}: {variable}");
+        }
+        assert_eq!(tmux.find_spawned(&plan.creation).await.expect("an answer"), CreationState::Alive(pane));
+    }
 }
 
 /// With that option, tmux ends each session without a client whenever any client comes or goes.

@@ -2,7 +2,7 @@
 //! killed, panes that die under a text, servers that stop.
 
 use crate::support::tally;
-use crate::support::tmux::{ComposerPane, Server, TestScreenReader, plan, wait_until};
+use crate::support::tmux::{ComposerPane, Server, TAG, TestScreenReader, plan, wait_until};
 use crate::support::typed::{SUBMITTED, refused, type_it, typed_in_pieces, unknown};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -91,6 +91,49 @@ async fn a_server_whose_user_has_redefined_our_commands_is_left_alone_until_they
     assert_eq!(type_it(&tmux, &plan(pane, 1, "As ever.")).await, SUBMITTED);
     assert!(matches!(tmux.spawn(&spawn_plan(&server, "c1")).await, SpawnOutcome::Started(_)));
     assert_eq!(composer.submits(), ["As ever."]);
+}
+
+/// tmux crashes at each new window while that option is set for all windows.
+#[tokio::test]
+async fn a_server_that_would_crash_at_a_new_window_gets_none() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[]);
+    let pane = composer.pane(&tmux).await;
+    server.tmux(&["set-option", "-g", "window-size", "manual"]);
+    tally::add(tally::FAULTS, 2);
+    let outcome = tmux.spawn(&spawn_plan(&server, "c1")).await;
+    assert!(matches!(&outcome, SpawnOutcome::Failed(why) if why.contains("window-size")), "{outcome:?}");
+    let error = tmux.hold_placeholder(&pane, "1").await.expect_err("no window").to_string();
+    assert!(error.contains("window-size"), "{error}");
+    drop(tmux);
+    let (notices, _inbox) = tokio::sync::mpsc::channel(64);
+    let tmux = Tmux::start(server.options(), notices).expect("a thread");
+    let error = tmux.list_panes().await.expect_err("no connection").to_string();
+    assert!(error.contains("window-size"), "{error}");
+    assert_eq!(tmux.problem().as_deref().map(|said| said.contains("window-size")), Some(true));
+    drop(tmux);
+    server.tmux(&["set-option", "-g", "window-size", "latest"]);
+    let tmux = server.connect().await;
+    assert!(matches!(tmux.spawn(&spawn_plan(&server, "c1")).await, SpawnOutcome::Started(_)));
+    assert_eq!(type_it(&tmux, &plan(pane, 1, "As ever.")).await, SUBMITTED);
+}
+
+#[tokio::test]
+async fn a_hook_that_names_new_sessions_leaves_none_behind() {
+    let server = Server::start();
+    server.tmux(&["set-hook", "-g", "after-new-session", "rename-session \"work-#{pid}-#{session_id}\""]);
+    tally::add(tally::FAULTS, 1);
+    let tmux = server.connect().await;
+    let sessions = || server.tmux(&["list-sessions", "-F", "#{session_name}"]);
+    assert!(sessions().lines().any(|name| name.starts_with("_tasuki-")), "{}", sessions());
+    assert_eq!(sessions().lines().count(), 2, "{}", sessions());
+    let options = server.tmux(&["show-options", "-t", &format!("=_tasuki-{TAG}:")]);
+    for option in ["destroy-unattached off", "detach-on-destroy off"] {
+        assert!(options.contains(option), "{options}");
+    }
+    tmux.close().await;
+    assert_eq!(sessions().lines().count(), 1, "{}", sessions());
 }
 
 #[tokio::test]

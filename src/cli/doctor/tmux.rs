@@ -152,6 +152,11 @@ fn server(facts: &Facts) -> Vec<Check> {
         }
         Server::Answers { pid, version } => Check::ok(id, format!("process {pid} answers, tmux {version}")),
         Server::Redefined(_) => Check::ok(id, "the server answers"),
+        Server::ManualSize => Check::fail(
+            id,
+            "the tmux option window-size is manual for all windows: tmux crashes if a window is made then",
+            format!("set another value: tmux -S {word} set-option -g window-size latest"),
+        ),
         Server::None { .. } if facts.may_start => {
             Check::ok(id, "no server is running; the sidecar starts one, because config.toml allows it")
         }
@@ -180,7 +185,7 @@ fn server(facts: &Facts) -> Vec<Check> {
             format!("remove that from your tmux.conf, then: tmux -S {word} set-option -s -u command-alias"),
         ),
         Server::Answers { .. } => Check::ok("tmux.aliases", "no command that tasuki needs is redefined"),
-        Server::None { .. } | Server::Silent | Server::Foreign { .. } | Server::Unclear(_) => {
+        Server::ManualSize | Server::None { .. } | Server::Silent | Server::Foreign { .. } | Server::Unclear(_) => {
             Check::skipped("tmux.aliases", "the server can't be queried")
         }
     };
@@ -267,7 +272,7 @@ mod tests {
     fn each_fact_has_its_judgement() {
         let answers = |version: &str| Some(Server::Answers { pid: 7, version: Version::parse(version) });
         let foreign = || Server::Foreign { path: "/tmp".into(), said: "no".to_owned(), fix: "?".to_owned() };
-        let table: [(Program, Option<Server>, &[&str]); 11] = [
+        let table: [(Program, Option<Server>, &[&str]); 12] = [
             (there("3.3a"), answers("3.3a"), &[]),
             (there("3.0"), None, &["tmux.program"]),
             (Program::Missing, None, &["tmux.program"]),
@@ -279,6 +284,7 @@ mod tests {
             (there("3.4"), Some(foreign()), &["tmux.socket"]),
             (there("3.4"), Some(Server::Unclear("?".to_owned())), &["tmux.server"]),
             (there("3.4"), Some(Server::Redefined("set-option".to_owned())), &["tmux.aliases"]),
+            (there("3.4"), Some(Server::ManualSize), &["tmux.server"]),
         ];
         for (program, server, expected) in table {
             let facts = facts(program, server);
