@@ -12,7 +12,7 @@ pub enum CheckArg {
     Warn,
     /// Ask the agent once to fix them.
     Fix,
-    /// Wait until you accept the document.
+    /// Wait for you if a fault should be repaired.
     Hold,
 }
 

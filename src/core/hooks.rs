@@ -314,7 +314,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     }
     // A priming that fails is an error of its own.
     if event.kind == HookKind::StopFailure && !is_priming {
-        alerts::turn_failed(tx, agent_id, event.message.as_deref());
+        alerts::turn_failed(tx, agent_id, event.message.as_deref(), is_ours);
     }
     tx.learn(Fact::AnyTurnEnded { agent_id: *agent_id });
     let Some(turn) = ours else { return };

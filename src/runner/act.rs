@@ -96,7 +96,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
 }
 
 /// Makes the folder of a persona's documents, on a thread of its own: a disk that hangs then holds no thread of the
-/// runtime. tasuki copies documents and reads transcripts in the same way. All other effects use the runtime's threads.
+/// runtime. tasuki copies and examines documents and reads transcripts in the same way.
 async fn prepare_folder(tools: &Tools, persona: &Slug) -> Outcome {
     let (home, persona) = (tools.home.clone(), persona.clone());
     match fault::blocking(move || documents::prepare_folder(home.root(), &persona)).await {

@@ -66,8 +66,8 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
 }
 
 /// Since when a file has not changed, by its own time of change; no longer ago than [`QUIET`]. Most agents still answer for
-/// seconds after they have written the document, and it need not be watched once more for as long. If the clock was set in
-/// just that moment, half a document may be read: that is noticed when the document is compared before the briefing.
+/// seconds after they have written the document, so the time for which it has already been unchanged counts. If the clock
+/// was set in just that moment, half a document may be read: that is noticed when the document is compared before the briefing.
 fn unchanged_since(file_stamp: &FileStamp, wall_ns: i64) -> Instant {
     let age = u64::try_from(wall_ns.saturating_sub(file_stamp.ctime_ns)).map_or(Duration::ZERO, Duration::from_nanos);
     let now = Instant::now();

@@ -34,8 +34,8 @@ pub(super) fn environment_of(process: &Process) -> Option<Environment> {
 }
 
 /// The credentials in the environments of all agents that are known. An agent may have written down what its predecessor
-/// was told, and a person may name the credential of any agent. Values that are a word of any text are among them: see
-/// [`secrets::without_words`].
+/// was told, and a person may name the credential of any agent. Among them are values that are ordinary words
+/// or numbers: see [`secrets::without_words`].
 pub(crate) fn known_values(process: Option<&Process>) -> Vec<(String, String)> {
     let own = process.and_then(environment_of).unwrap_or_default();
     let all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);

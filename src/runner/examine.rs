@@ -43,7 +43,7 @@ pub(super) async fn examine(tools: &Tools, plan: &ExaminePlan) -> Outcome {
     });
     let plan = Arc::new(plan.clone());
     actions(&with, &plan, &mut looked.facts).await;
-    let held = fault::blocking(move || hold_against(&with, &plan, looked)).await;
+    let held = fault::blocking(move || check_against(&with, &plan, looked)).await;
     held.unwrap_or_else(|error| Outcome::Failed { why: error.to_string() })
 }
 
@@ -189,7 +189,7 @@ fn with_states(mut actions: ActionFacts, plan: &ExaminePlan, facts: &Facts) -> A
 
 /// Takes credentials out of what was seen, writes that beside the document, and finds the faults.
 /// It searches texts of several megabytes, so it has a thread of its own.
-fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome {
+fn check_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome {
     let Blocking { home, allow, .. } = with;
     let Looked { document, mut facts, lookups } = looked;
     let is_same = matches!(&document, DocumentRead::Whole { sha256, .. } if *sha256 == plan.sha256);
@@ -202,8 +202,8 @@ fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome 
         let why = "the agent's environment could not be read: the document was not searched for the values in it";
         facts.not_known.push(why.to_owned());
     }
-    let with_words = known_values(plan.process.as_ref());
-    let environment = secrets::without_words(with_words.clone());
+    let all_values = known_values(plan.process.as_ref());
+    let environment = secrets::without_words(all_values.clone());
     let allowed: Vec<Regex> = allow.iter().filter_map(|expression| Regex::new(expression).ok()).collect();
     let known = Known { environment: &environment, allowed: &allowed };
     let predecessor = predecessor(home, plan, &mut facts);
@@ -211,9 +211,10 @@ fn hold_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome 
     write_beside(home, plan, &mut facts);
     let found = secrets::find(text, &known);
     let is_value = |found: &Credential| found.kind.starts_with(secrets::ENVIRONMENT);
-    // Publishing counts words too, and has to know whether the document holds one.
-    let holds_word = || secrets::find(text, &Known { environment: &with_words, ..known }).iter().any(is_value);
-    let holds_values = found.iter().any(is_value) || (with_words.len() > environment.len() && holds_word());
+    // A value may be an ordinary word or number, such as `postgres`. A document that stays here may hold it; if the
+    // document is published, it counts as a credential, so the result must tell of it.
+    let holds_word = || secrets::find(text, &Known { environment: &all_values, ..known }).iter().any(is_value);
+    let holds_values = found.iter().any(is_value) || (all_values.len() > environment.len() && holds_word());
     let environment = match (is_lost, holds_values) {
         (true, _) => EnvironmentSearch::NotDone,
         (false, false) => EnvironmentSearch::Clean,

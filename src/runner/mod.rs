@@ -4,10 +4,11 @@
 //! This file keeps the lanes. `act` carries out one effect with the adapters, which are in `tools`. `retry_look`
 //! repeats a look that gave no answer. `late` gives up effects that do not end, and `fault` provides the outcome of an
 //! effect that panicked or was given up. `action` names an effect in words. Each other file is one effect or a few:
-//! `document` reads documents, `compose` writes them, `examine` looks at an agent's work and holds its document against
-//! it, `publish` copies and publishes documents, `environment` keeps what they are searched for; `start` starts an agent, `kill` kills one, `identify` finds out which
-//! agent is in a pane; `operator` tells the operator; `persona` reads a persona's folder; `transcript` waits until the transcript shows a prompt, or
-//! that the document was read; `context_usage` reads how full a context is, and what must be known before an automatic
+//! `document` reads documents, `compose` writes them, `examine` looks at an agent's work and checks its document against
+//! it, `publish` copies and publishes documents, `environment` keeps the values of agents' environment variables, for
+//! which documents are searched; `start` starts an agent, `kill` kills one, `identify` finds out which agent is in a
+//! pane; `operator` tells the operator; `persona` reads a persona's folder; `transcript` waits until the transcript
+//! shows a prompt, or that the document was read; `context_usage` reads how full a context is, and what must be known before an automatic
 //! handoff. `version` asks a CLI for its version, for the message about a CLI that does not become ready.
 
 mod act;

@@ -10,7 +10,7 @@ use tasuki::core::event::{Event, Exit};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, Process, ServerId};
-use tasuki::core::rows::agent::{Agent, AgentState};
+use tasuki::core::rows::agent::{Agent, AgentState, OurTurn, Purpose};
 use tasuki::core::settings::ProfileFacts;
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 };
@@ -227,6 +227,14 @@ fn a_turn_that_fails_within_a_handoff_is_the_handoff_s_business() {
     world.core.ask("r1", &asked);
     assert!(world.agent().handoff_id.is_some());
     assert!(!codes(&world.hear(HookKind::StopFailure)).contains(&json!("turn_failed")));
+    // The handoff fails by the turn of its text, and doubled hooks report that turn once more.
+    let handoff = world.agent().handoff_id.expect("it runs");
+    world.agent().our_turn = Some(OurTurn::of(Purpose::Instruction(handoff)));
+    world.hear(HookKind::StopFailure);
+    world.agent().handoff_id = None;
+    assert!(!codes(&world.hear(HookKind::StopFailure)).contains(&json!("turn_failed")));
+    world.hear(HookKind::Stop);
+    assert!(codes(&world.hear(HookKind::StopFailure)).contains(&json!("turn_failed")), "the next failure is news");
     let mut world = World::new();
     world.agent().persona_slug = None;
     assert!(codes(&world.hear(HookKind::StopFailure)).is_empty(), "an anonymous agent is left alone");

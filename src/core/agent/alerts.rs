@@ -87,8 +87,14 @@ fn tell_of_dialog(tx: &mut Tx<'_>, agent_id: &AgentId) {
 
 /// A turn has ended in an error. The operator is told once, until a turn of the agent succeeds. Within a handoff, the
 /// handoff says what follows from it. If the profile says how limits show, `cli_limits` first looks for one: the
-/// operator is told of a limit, and not of the turn that it has ended.
-pub(crate) fn turn_failed(tx: &mut Tx<'_>, agent_id: &AgentId, said: Option<&str>) {
+/// operator is told of a limit, and not of the turn that it has ended. `is_ours`: whether it was the turn of a text that
+/// tasuki has typed.
+pub(crate) fn turn_failed(tx: &mut Tx<'_>, agent_id: &AgentId, said: Option<&str>, is_ours: bool) {
+    // Hooks that are installed twice report the end a second time, when the handoff has already failed by it.
+    if is_ours && let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.handoff_id.is_some()) {
+        agent.alerts.told_of_failure = true;
+        return;
+    }
     let is_news = |agent: &&mut Agent| {
         let is_alone = agent.handoff_id.is_none() && agent.start.is_none() && agent.shutdown.is_none();
         agent.persona_slug.is_some() && is_alone && !agent.alerts.told_of_failure

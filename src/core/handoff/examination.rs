@@ -67,7 +67,8 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) 
 
 /// Keeps what an examination has found; `None` if there is no whole document.
 ///
-/// The agent's environment can be read only while its process lives. If this search could not read it, the result of an
+/// Part of an examination is a search of the document for the values of the agent's environment variables, which count as
+/// credentials. They can be read only while the agent's process lives. If they could not be read this time, the result of an
 /// earlier search of the same text counts (`handoff.examined.environment`): after `Clean` nothing changes; after
 /// `Found` its faults are kept; after `Found` and `NotDone` no view and no briefing shows the text.
 pub(crate) fn keep(handoff: &mut Handoff, examination: Examination, file_path: &str) -> Option<DocumentText> {

@@ -191,6 +191,10 @@ fn document_read(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: Do
     handoff.examined.accepted |= matches!(reading, ReadReason::Accepted(_));
     let step = handoff.step;
     if matches!(reading, ReadReason::Unexamined) {
+        // Somebody has saved another text than the one that a person has accepted.
+        if step == Step::Recording && examination::needs_person_unexamined(handoff) {
+            return Next::Enter(Step::Checking);
+        }
         let redacted = Some(examination::unsearched(&handoff.file_path));
         return Next::Record(DocumentText { redacted, ..whole });
     }

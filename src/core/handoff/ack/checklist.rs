@@ -135,8 +135,10 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let at = said.map(|said| said.at.as_str());
     let done = last(handoff, Step::Done).map(|span| span.entered_at.as_str());
     let not_done = why_not_reached(handoff).unwrap_or("the handoff is not done yet");
+    let by_operator = ack.overridden.as_ref().is_none_or(|overridden| overridden.by == "operator");
     let no_ack = match ack.standing {
-        Standing::AcknowledgedWithDelay => "overridden by the operator: no ACK came",
+        Standing::AcknowledgedWithDelay if by_operator => "overridden by the operator: no ACK came",
+        Standing::AcknowledgedWithDelay => "overridden by the orchestrator: no ACK came",
         Standing::NotAsked
         | Standing::Pending
         | Standing::Acknowledged

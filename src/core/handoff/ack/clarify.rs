@@ -133,9 +133,17 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
             let redacted = Some(examination::unsearched(&clarifying.file_name));
             take(tx, id, &clarifying, DocumentText { text, sha256, redacted });
         } else {
+            if let Some(clarifying) = clarifying_mut(tx, id) {
+                clarifying.sha256 = Some(sha256.clone());
+            }
             examination::begin_update(tx, id, &clarifying.file_name, &sha256);
         }
     } else if let Outcome::Examined(examination) = outcome {
+        // The file may have changed after it was read.
+        if !matches!(&examination.document, DocumentRead::Whole { sha256, .. } if clarifying.sha256.as_ref() == Some(sha256))
+        {
+            return refuse(tx, id, "it has changed while it was read");
+        }
         let Some(handoff) = tx.handoff_mut(&id) else { return };
         handoff.examined.environment = EnvironmentSearch::NotDone;
         let Some(whole) = examination::keep(handoff, *examination, &clarifying.file_name) else {

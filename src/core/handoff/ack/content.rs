@@ -148,6 +148,7 @@ pub(crate) fn escalation(handoff: &Handoff, ack: &Ack) -> Value {
     let sent = ack.reminders_sent();
     let reminders = if sent == 1 { "1 reminder".to_owned() } else { format!("{sent} reminders") };
     let open = ack.received.as_ref().map(|received| received.questions.clone()).unwrap_or_default();
+    // `EOA` stands before the subjects of the protocol that these messages come from; programs match it.
     let (subject, message, action) = match open.is_empty() {
         true => (
             "[EOA-ESCALATE] Replacement Agent Not Responding",
