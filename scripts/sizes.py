@@ -13,7 +13,7 @@ CRATE = re.compile(r"^(?:<)*(?:&|mut |dyn |\[|\(|\*const |\*mut )*([a-z][a-z0-9_
 PARTS = {
     ".rodata": "texts and tables (messages, help, the guide, profiles, the page)",
     ".eh_frame": "how to unwind the stack",
-    ".gcc_except_table": "what to drop meanwhile",
+    ".gcc_except_table": "what to drop while the stack is unwound",
     ".rela.dyn": "addresses that are set at the start",
     ".data.rel.ro": "the tables that these addresses are in",
 }
