@@ -14,6 +14,7 @@ use crate::core::time::Now;
 use crate::core::{status_line, view};
 use crate::spool::{OutputFile, ProjectionFolder, Spool};
 use crate::tmux::Tmux;
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -90,16 +91,10 @@ impl WaitingList {
         let of_failure = |failure: &FailureNeed| failure.agent_id.as_deref()?.parse().ok();
         let failed: BTreeSet<AgentId> = self.failures.values().filter_map(of_failure).collect();
         self.agents.retain(|id, needs| needs.is_living() || failed.contains(id));
-        for id in failed {
-            if self.agents.contains_key(&id) {
-                continue;
-            }
-            let Ok(Some(bytes)) = spool.get(&OutputFile::Agent(id)) else { continue };
-            let view: AgentView = contract::read(&bytes).ok().flatten().unwrap_or_default();
-            if view.agent_id == id.to_string() {
-                self.agents.insert(id, AgentNeeds::of(&view));
-            }
-        }
+        add_unknown(&mut self.agents, failed, |id| {
+            let view: AgentView = view_in(spool, &OutputFile::Agent(id))?;
+            (view.agent_id == id.to_string()).then(|| AgentNeeds::of(&view))
+        });
     }
 
     /// Reads the views of handoffs that are history and in which something has failed, and forgets the handoffs that
@@ -108,22 +103,32 @@ impl WaitingList {
         let of_failure = |failure: &FailureNeed| failure.handoff_id.as_deref()?.parse().ok();
         let failed: BTreeSet<HandoffId> = self.failures.values().filter_map(of_failure).collect();
         self.handoffs.retain(|id, needs| !needs.is_empty() || failed.contains(id));
-        for id in failed {
-            if self.handoffs.contains_key(&id) {
-                continue;
-            }
-            let Ok(Some(bytes)) = spool.get(&OutputFile::Handoff(id)) else { continue };
-            let view: HandoffView = contract::read(&bytes).ok().flatten().unwrap_or_default();
-            if view.handoff_id == id.to_string() {
-                self.handoffs.insert(id, HandoffNeeds::of(&view));
-            }
-        }
+        add_unknown(&mut self.handoffs, failed, |id| {
+            let view: HandoffView = view_in(spool, &OutputFile::Handoff(id))?;
+            (view.handoff_id == id.to_string()).then(|| HandoffNeeds::of(&view))
+        });
     }
 
     fn count(&self) -> usize {
         let (agents, handoffs) = (self.agents.values(), self.handoffs.values());
         needs::list(agents, handoffs, self.items.values(), self.failures.values()).len()
     }
+}
+
+/// Judges the ids that are not known yet, and adds the result.
+fn add_unknown<K: Ord + Copy, V>(known: &mut BTreeMap<K, V>, ids: BTreeSet<K>, judge: impl Fn(K) -> Option<V>) {
+    for id in ids {
+        if !known.contains_key(&id)
+            && let Some(judged) = judge(id)
+        {
+            known.insert(id, judged);
+        }
+    }
+}
+
+/// The contents of a view; none where it is missing or can't be read.
+fn view_in<V: DeserializeOwned>(spool: &Spool, file: &OutputFile) -> Option<V> {
+    contract::read(&spool.get(file).ok()??).ok()?
 }
 
 /// Keeps what was judged; returns whether that is a change.

@@ -67,12 +67,10 @@ impl FailureNeed {
     }
 
     /// The failure as an entry of its own; none if nothing is left of it: its handoff has continued since then, its
-    /// agent was started and primed after all, or a successor continues the work of the agent that has died. `agent` is the agent that it is about.
+    /// agent was started and primed after all, or a successor continues the work of the agent that has died. `agent` is
+    /// the agent that it is about.
     pub(super) fn alone(&self, agent: Option<&AgentNeeds>, handoff_is_known: bool) -> Option<NeedView> {
-        if self.is_in_view && handoff_is_known {
-            return None;
-        }
-        if agent.is_some_and(|agent| self.is_settled(agent)) {
+        if self.is_in_view && handoff_is_known || agent.is_some_and(|agent| self.is_settled(agent)) {
             return None;
         }
         let Some(agent) = agent.filter(|agent| agent.is_living) else { return Some(self.need.clone()) };
