@@ -16,7 +16,8 @@ pub(super) async fn hold(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
     let cwd = tools.tmux.facts(pane.pane).await.ok().flatten().map(|row| row.cwd).filter(|cwd| !cwd.is_empty());
     match tools.tmux.hold_placeholder(pane, tag).await {
         Ok(location) => {
-            Outcome::Placeholder(Some(SuccessorWindow { session: location.session, size: location.size, cwd }))
+            let (session, session_number) = (location.session, Some(location.number));
+            Outcome::Placeholder(Some(SuccessorWindow { session, session_number, size: location.size, cwd }))
         }
         Err(TmuxError::Pane { .. }) => Outcome::Placeholder(None),
         Err(error) => Outcome::Failed { why: error.to_string() },

@@ -83,11 +83,19 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     as_started(tools, tools.tmux.spawn(&spawn).await).await
 }
 
-/// The session for the new window: that of the pane beside which it is wanted, as long as that pane is there.
+/// The session for the new window: that of the pane beside which it is wanted, or of the number that was noted, as long
+/// as they are there; else that of the name.
 async fn session(tools: &Tools, plan: &StartAgent) -> String {
-    let Some(pane) = plan.beside else { return plan.session.clone() };
-    let row = tools.tmux.facts(pane.pane).await.ok().flatten().filter(|row| row.pane == pane);
-    row.map_or_else(|| plan.session.clone(), |row| row.session_name)
+    let noted = match (plan.beside, plan.session_number) {
+        (Some(pane), _) => {
+            let row = tools.tmux.facts(pane.pane).await.ok().flatten().filter(|row| row.pane == pane);
+            row.map(|row| row.session_name)
+        }
+        // In another life of the server, numbers mean other sessions.
+        (None, Some(number)) if plan.server.is_some() => tools.tmux.session_name(number).await.ok().flatten(),
+        (None, _) => None,
+    };
+    noted.unwrap_or_else(|| plan.session.clone())
 }
 
 /// The persona, and whether it is only the session of an agent that has ended.

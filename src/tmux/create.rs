@@ -190,6 +190,17 @@ impl Tmux {
         }
     }
 
+    /// The name that a session has now; `None` if there is no session of this number.
+    ///
+    /// # Errors
+    /// When no server answers.
+    pub async fn session_name(&self, number: u32) -> Result<Option<String>, Error> {
+        let (_, reply) = self.read(SESSIONS).await?;
+        let text = first(&reply)?.text();
+        let found = sessions_in(&text).find(|(found, _)| *found == number);
+        Ok(found.map(|(_, name)| name.to_owned()))
+    }
+
     /// Kills exactly this pane, decided inside the server. `false` when it was gone already, or is another one.
     ///
     /// # Errors
@@ -247,8 +258,14 @@ const SESSIONS: &str = "list-sessions -F \"#{session_id} #{session_name}\"";
 /// `$`, `%` or `=` at the beginning, a meaning of their own, although session names may contain them.
 fn session_of(reply: &[Block], name: &str) -> Result<Option<u32>, Error> {
     let text = first(reply)?.text();
-    let mut sessions = text.lines().filter_map(|row| row.strip_prefix('$')?.split_once(' '));
-    Ok(sessions.find(|(_, found)| *found == name).and_then(|(number, _)| number.parse().ok()))
+    let found = sessions_in(&text).find(|(_, found)| *found == name);
+    Ok(found.map(|(number, _)| number))
+}
+
+/// The numbers and names in an answer to [`SESSIONS`].
+fn sessions_in(text: &str) -> impl Iterator<Item = (u32, &str)> {
+    let rows = text.lines().filter_map(|row| row.strip_prefix('$')?.split_once(' '));
+    rows.filter_map(|(number, name)| Some((number.parse().ok()?, name)))
 }
 
 /// Whether a missing session may be made: only with a name that tmux keeps unchanged. A session that exists may have

@@ -92,6 +92,14 @@ impl Names {
         format!("tasuki-place-{}-{tag}", self.tag)
     }
 
+    /// Pane option: the tag of the placeholder that the pane is.
+    pub(super) fn place(&self) -> String {
+        format!("@tasuki_place_{}", self.tag)
+    }
+
+    /// Pane option: a handoff of any home is about to end the program there.
+    pub(super) const LEAVING: &'static str = "@tasuki_leaving";
+
     /// True while that connection may act.
     pub(super) fn fenced(&self, fence: &str) -> String {
         format!("#{{==:#{{{}}},{fence}}}", self.fence())

@@ -7,9 +7,12 @@ use super::private::{STAND_IN, is_stand_in};
 use super::probe::{MANUAL_SIZE, WINDOW_SIZE};
 use super::protocol::Block;
 use super::quote::{in_message, is_plain_id, quote};
+use super::supervisor::LiveClient;
 use super::{Error, Tmux};
 use crate::core::pane::PaneRef;
 
+/// Whether a pane is all that its session has, and somebody is attached to that session.
+const LAST_AND_SEEN: &str = "#{&&:#{==:#{session_windows}.#{window_panes},1.1},#{!=:#{session_attached},0}}";
 /// Longest message for a status line, in characters.
 const MAX_MESSAGE: usize = 400;
 /// How long the message is shown, in milliseconds.
@@ -18,7 +21,10 @@ const MESSAGE_SHOWN_MS: u32 = 5_000;
 /// Where a successor's window is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneLocation {
+    /// The session's name, which people may change.
     pub session: String,
+    /// The number behind `$`, which the session keeps as long as the server lives.
+    pub number: u32,
     /// Columns and rows of the pane.
     pub size: (u16, u16),
     /// Whether the session has a placeholder window.
@@ -26,35 +32,66 @@ pub struct PaneLocation {
 }
 
 impl Tmux {
-    /// Tells where a pane is, and makes sure that its session outlives it: if the pane is the last one there, an empty
-    /// window is added, once for each tag.
+    /// Tells where a pane is, and makes sure that its session outlives it: if nothing there stays but panes whose
+    /// programs tasuki ends too, an empty window is added, once for each tag.
     ///
     /// # Errors
     /// [`Error::Pane`] when the pane is gone; [`Error::BadArgument`] for a tag that is not hexadecimal digits and
     /// hyphens; else when no server answers.
     pub async fn hold_placeholder(&self, pane: &PaneRef, tag: &str) -> Result<PaneLocation, Error> {
-        let window = self.placeholder_window(tag)?;
+        check_tag(tag)?;
         // The successor needs a window too.
         self.check_sizes().await?;
         let live = self.live().await?;
         let row = self.noted(&live, pane.pane).await?.map(|noted| noted.row);
         let row = same(pane, row).map_err(|reason| Error::Pane { pane: *pane, reason })?;
-        let place = |held| PaneLocation { session: row.session_name.clone(), size: row.size, held };
-        if !self.placeholder_panes(&window).await?.is_empty() {
-            self.empty_placeholders(&window).await?;
+        let place =
+            |held| PaneLocation { session: row.session_name.clone(), number: row.session, size: row.size, held };
+        if !self.placeholder_panes(tag).await?.is_empty() {
+            self.empty_placeholders(tag).await?;
             return Ok(place(true));
         }
-        if row.session_windows > 1 || row.window_panes > 1 {
+        let guard = self.inner.shared.names.same_pane(&live.fence, pane);
+        let leaving = format!("set-option -p -t {pane} {} 1", Names::LEAVING);
+        self.done(&live, format!("if-shell -F -t {pane} \"{guard}\" {{ {leaving} }}")).await?;
+        if self.somebody_stays(row.session).await? {
             return Ok(place(false));
         }
-        let guard = self.inner.shared.names.same_pane(&live.fence, pane);
-        let make = format!("new-window -d -t \"${}:\" -n {window} \"{STAND_IN}\"", row.session).replace('$', "\\$");
-        let reply = self.change(&live, format!("if-shell -F -t {pane} \"{guard}\" {{ {make} }}")).await?;
-        if let Some(error) = reply.iter().find(|block| !block.ok) {
-            return Err(Error::Said(error.text()));
+        let window = self.inner.shared.names.placeholder(tag);
+        let make = format!("new-window -d -P -F \"#{{pane_id}}\" -t \"${}:\" -n {window} \"{STAND_IN}\"", row.session);
+        let make = make.replace('$', "\\$");
+        let reply = self.done(&live, format!("if-shell -F -t {pane} \"{guard}\" {{ {make} }}")).await?;
+        self.note_placeholder(&live, &reply, tag).await?;
+        self.empty_placeholders(tag).await?;
+        Ok(place(!self.placeholder_panes(tag).await?.is_empty()))
+    }
+
+    /// Carries out a line. Each part of it must succeed.
+    async fn done(&self, live: &LiveClient, line: String) -> Result<Vec<Block>, Error> {
+        let reply = self.change(live, line).await?;
+        match reply.iter().find(|block| !block.ok) {
+            Some(error) => Err(Error::Said(error.text())),
+            None => Ok(reply),
         }
-        self.empty_placeholders(&window).await?;
-        Ok(place(!self.placeholder_panes(&window).await?.is_empty()))
+    }
+
+    /// Whether this session has a pane that is neither a placeholder nor about to be ended by a handoff of any home.
+    async fn somebody_stays(&self, session: u32) -> Result<bool, Error> {
+        let target = quote(&format!("${session}:")).map_err(|_| bad_text())?;
+        let row = format!("{}.#{{{}}}", Names::PROCESS, Names::LEAVING);
+        let (_, reply) = self.read(&format!("list-panes -s -t {target} -F \"{row}\"")).await?;
+        let text = first(&reply)?.text();
+        Ok(text.lines().filter_map(|row| row.split_once('.')).any(|(pid, leaving)| pid != "0" && leaving.is_empty()))
+    }
+
+    /// Notes at the new pane that a reply names: it is a placeholder's. Its window's name is not enough: hooks of the
+    /// user's may give each new window another one.
+    async fn note_placeholder(&self, live: &LiveClient, reply: &[Block], tag: &str) -> Result<(), Error> {
+        let option = self.inner.shared.names.place();
+        for pane in reply.iter().filter_map(|block| block.text().trim().strip_prefix('%')?.parse::<u32>().ok()) {
+            self.done(live, format!("set-option -p -t %{pane} {option} {tag}")).await?;
+        }
+        Ok(())
     }
 
     /// Refuses if this server must not make a window.
@@ -70,52 +107,56 @@ impl Tmux {
     }
 
     /// Takes the placeholder away again, wherever it is; nothing happens if there is none. A pane that somebody else
-    /// has opened in its window stays.
+    /// has opened in its window stays. If the session has nothing else and somebody is attached to it, a new window with
+    /// a shell takes the placeholder's place: the end of a session puts its people out.
     ///
     /// # Errors
     /// [`Error::BadArgument`] for a tag that is not hexadecimal digits and hyphens; else when no server answers.
     pub async fn drop_placeholder(&self, tag: &str) -> Result<(), Error> {
-        let window = self.placeholder_window(tag)?;
-        for pane in self.placeholder_panes(&window).await? {
-            self.kill_placeholder(&pane).await?;
+        check_tag(tag)?;
+        for pane in self.placeholder_panes(tag).await? {
+            let shell = format!("new-window -d -t \"\\${}:\"", pane.session);
+            self.change_placeholder(&pane, LAST_AND_SEEN, &shell).await?;
+            self.change_placeholder(&pane, "1", &format!("kill-pane -t %{}", pane.id)).await?;
         }
         Ok(())
     }
 
-    fn placeholder_window(&self, tag: &str) -> Result<String, Error> {
-        if !is_plain_id(tag) {
-            return Err(Error::BadArgument { what: "the place's tag", rule: "hexadecimal digits and hyphens" });
-        }
-        Ok(self.inner.shared.names.placeholder(tag))
-    }
-
-    async fn placeholder_panes(&self, window: &str) -> Result<Vec<Placeholder>, Error> {
-        let row = format!("#{{pane_id}} {} #{{window_name}} #{{pane_start_command}}", Names::PROCESS);
+    async fn placeholder_panes(&self, tag: &str) -> Result<Vec<Placeholder>, Error> {
+        let names = &self.inner.shared.names;
+        let window = names.placeholder(tag);
+        let row = format!(
+            "#{{pane_id}} #{{session_id}} {} #{{{}}} #{{window_name}} #{{pane_start_command}}",
+            Names::PROCESS,
+            names.place()
+        );
         let (_, reply) = self.read(&format!("list-panes -a -F \"{row}\"")).await?;
         let text = first(&reply)?.text();
-        Ok(text.lines().filter_map(|row| Placeholder::read(row, window)).collect())
+        Ok(text.lines().filter_map(|row| Placeholder::read(row, tag, &window)).collect())
     }
 
     /// Replaces the stand-in program by a pane without a program, so that nobody can type into it by mistake.
-    async fn empty_placeholders(&self, window: &str) -> Result<(), Error> {
-        let panes = self.placeholder_panes(window).await?;
+    async fn empty_placeholders(&self, tag: &str) -> Result<(), Error> {
+        let panes = self.placeholder_panes(tag).await?;
         let empty = panes.iter().any(|pane| pane.pid == 0);
         for pane in panes.iter().filter(|pane| pane.pid != 0) {
             if !empty {
                 let live = self.live().await?;
-                self.change(&live, format!("split-window -d -t %{} ''", pane.id)).await?;
+                let split = format!("split-window -d -P -F \"#{{pane_id}}\" -t %{} ''", pane.id);
+                let reply = self.change(&live, split).await?;
+                self.note_placeholder(&live, &reply, tag).await?;
             }
-            self.kill_placeholder(pane).await?;
+            self.change_placeholder(pane, "1", &format!("kill-pane -t %{}", pane.id)).await?;
         }
         Ok(())
     }
 
-    async fn kill_placeholder(&self, pane: &Placeholder) -> Result<(), Error> {
+    /// Carries out a command if a placeholder's pane is still the same and `condition` is true of it.
+    async fn change_placeholder(&self, pane: &Placeholder, condition: &str, command: &str) -> Result<(), Error> {
         let live = self.live().await?;
         let same = format!("#{{==:{},{}}}", Names::PROCESS, pane.pid);
-        let guard = format!("#{{&&:{},{same}}}", self.inner.shared.names.fenced(&live.fence));
-        let id = pane.id;
-        self.change(&live, format!("if-shell -F -t %{id} \"{guard}\" {{ kill-pane -t %{id} }}")).await?;
+        let guard = format!("#{{&&:{},#{{&&:{same},{condition}}}}}", self.inner.shared.names.fenced(&live.fence));
+        self.change(&live, format!("if-shell -F -t %{0} \"{guard}\" {{ {command} }}", pane.id)).await?;
         Ok(())
     }
 
@@ -166,21 +207,32 @@ fn bad_text() -> Error {
     Error::BadArgument { what: "the message", rule: "free of NUL characters" }
 }
 
+fn check_tag(tag: &str) -> Result<(), Error> {
+    match is_plain_id(tag) {
+        true => Ok(()),
+        false => Err(Error::BadArgument { what: "the place's tag", rule: "hexadecimal digits and hyphens" }),
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 struct Placeholder {
     id: u32,
     pid: u32,
+    /// The number behind `$`.
+    session: u32,
 }
 
 impl Placeholder {
-    /// Reads a row; `None` when the pane is not a placeholder's, though it may be in the placeholder's window.
-    fn read(row: &str, window: &str) -> Option<Placeholder> {
-        let mut fields = row.splitn(4, ' ');
+    /// Reads a row; `None` when the pane is not a placeholder's, though it may be in the placeholder's window. A pane
+    /// without a note is known by the name of its window: a crash may come before the note.
+    fn read(row: &str, tag: &str, window: &str) -> Option<Placeholder> {
+        let mut fields = row.splitn(6, ' ');
         let id = fields.next()?.strip_prefix('%')?.parse().ok()?;
+        let session = fields.next()?.strip_prefix('$')?.parse().ok()?;
         let pid = fields.next()?.parse().ok()?;
-        let (name, command) = (fields.next()?, fields.next()?);
-        let ours = name == window && (pid == 0 || is_stand_in(command));
-        ours.then_some(Placeholder { id, pid })
+        let (note, name, command) = (fields.next()?, fields.next()?, fields.next()?);
+        let ours = (note == tag || name == window) && (pid == 0 || is_stand_in(command));
+        ours.then_some(Placeholder { id, pid, session })
     }
 }
 
@@ -190,10 +242,12 @@ mod tests {
 
     #[test]
     fn only_its_own_panes_are_a_placeholders() {
-        let read = |row| Placeholder::read(row, "tasuki-place-00c0ffee-1");
-        assert_eq!(read("%4 0 tasuki-place-00c0ffee-1 ''"), Some(Placeholder { id: 4, pid: 0 }));
-        assert_eq!(read("%4 77 tasuki-place-00c0ffee-1 \"exec cat\""), Some(Placeholder { id: 4, pid: 77 }));
-        assert_eq!(read("%4 77 tasuki-place-00c0ffee-1 vim"), None);
-        assert_eq!(read("%4 0 tasuki-place-00c0ffee-2 ''"), None);
+        let read = |row| Placeholder::read(row, "1", "tasuki-place-00c0ffee-1");
+        let empty = Some(Placeholder { id: 4, pid: 0, session: 2 });
+        assert_eq!(read("%4 $2 0  tasuki-place-00c0ffee-1 ''"), empty);
+        assert_eq!(read("%4 $2 0 1 renamed ''"), empty);
+        assert_eq!(read("%4 $2 77 1 renamed \"exec cat\""), Some(Placeholder { id: 4, pid: 77, session: 2 }));
+        assert_eq!(read("%4 $2 77 1 tasuki-place-00c0ffee-1 vim"), None);
+        assert_eq!(read("%4 $2 0 2 tasuki-place-00c0ffee-2 ''"), None);
     }
 }

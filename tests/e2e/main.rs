@@ -77,6 +77,7 @@ mod tmux_front;
 mod tmux_homes;
 mod tmux_lies;
 mod tmux_mixed;
+mod tmux_places;
 mod tmux_plugin;
 mod tmux_private;
 mod tmux_races;

@@ -162,6 +162,7 @@ fn a_request_without_an_answer_is_told_and_can_be_asked_for_later() {
     assert_eq!((found.status, &found.body), (200, &result));
 }
 
+#[cfg(not(target_os = "macos"))]
 /// The event of a view or an error that has changed without a line: its kind and its id.
 fn changed(event: Option<Event>) -> (String, Option<String>) {
     let Event { id, name, data } = event.expect("an event");

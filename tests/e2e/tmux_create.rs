@@ -1,4 +1,4 @@
-//! New windows, made once, and sessions that outlive their last program.
+//! New windows, made once.
 
 use crate::support::processes::{bears, words};
 use crate::support::tmux::{Server, is_running, wait_until};
@@ -13,7 +13,7 @@ use tasuki::tmux::{CreationState, SpawnOutcome, SpawnPlan};
 
 const CREATION: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
 
-fn plan(server: &Server, argv: &[&str]) -> SpawnPlan {
+pub(super) fn plan(server: &Server, argv: &[&str]) -> SpawnPlan {
     SpawnPlan {
         creation: CREATION.into(),
         session: "main".into(),
@@ -241,40 +241,6 @@ async fn without_a_server_nothing_is_started() {
     let (notices, _inbox) = tokio::sync::mpsc::channel(8);
     let tmux = tasuki::tmux::Tmux::start(server.options(), notices).expect("a thread");
     assert_eq!(tmux.spawn(&plan(&server, &["cat"])).await, SpawnOutcome::NoTmux);
-}
-
-#[tokio::test]
-async fn a_held_place_outlives_its_last_program() {
-    let server = Server::start();
-    server.tmux(&["new-session", "-d", "-s", "work", "-x", "90", "-y", "25", "exec cat"]);
-    let tmux = server.connect().await;
-    let rows = tmux.list_panes().await.expect("an answer");
-    let pane = rows.iter().find(|row| row.session_name == "work").expect("the pane").pane;
-    for _ in 0..3 {
-        let place = tmux.hold_placeholder(&pane, "ab-1").await.expect("held");
-        assert_eq!((place.session.as_str(), place.size, place.held), ("work", (90, 25), true));
-    }
-    let in_work = || server.tmux(&["list-panes", "-s", "-t", "=work:", "-F", "#{?pane_pid,#{pane_pid},0}"]);
-    assert_eq!(in_work(), format!("{}\n0", pane.pid), "one placeholder without a process");
-    assert!(tmux.kill_pane(&pane).await.expect("an answer"));
-    let successor = SpawnPlan { session: "work".into(), ..plan(&server, &["cat"]) };
-    let outcome = tmux.spawn(&successor).await;
-    let SpawnOutcome::Started(next) = outcome else { panic!("{outcome:?}") };
-    for _ in 0..2 {
-        tmux.drop_placeholder("ab-1").await.expect("dropped");
-    }
-    assert_eq!(in_work(), next.pid.to_string());
-}
-
-#[tokio::test]
-async fn a_place_with_company_needs_no_placeholder() {
-    let server = Server::start();
-    server.tmux(&["split-window", "-d", "-t", "main:", "exec cat"]);
-    let tmux = server.connect().await;
-    let pane = tmux.facts(0).await.expect("an answer").expect("a pane").pane;
-    assert!(!tmux.hold_placeholder(&pane, "ab").await.expect("held").held);
-    assert_eq!(tmux.list_panes().await.expect("an answer").len(), 2);
-    assert!(tmux.hold_placeholder(&pane, "not a tag").await.is_err());
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@
 //! | 29 | prompts that are not ours | `flow_faults::a_prompt_of_the_user_before_ours_does_not_end_our_turn`, `src/core/text::receipts_are_told_apart` |
 //! | 30 | a goodbye, and the process stays | `flow_failures::did_not_exit_and_a_retry_when_it_obeys`, `flow_failures::the_end_of_a_session_is_not_the_end_of_the_agent` |
 //! | 31 | two agents in one place | `flow_rules::an_agent_that_leaves_its_shell_behind_has_not_made_room`, `contract_agents::an_agent_that_does_not_obey_is_ended_by_force` |
-//! | 32 | a session that survives, an old conversation resumed | `tmux_create::a_held_place_outlives_its_last_program`, `flow::successor_created` |
+//! | 32 | a session that survives, an old conversation resumed | `tmux_places::a_held_place_outlives_its_last_program`, `flow::successor_created` |
 //! | 33 | reapers that kill what is not theirs | `tmux_user::a_whole_handoff_leaves_the_users_size_focus_buffers_and_windows_alone`, `contract_agents::a_pane_that_runs_already_is_adopted_never_primed_and_handed_off`, `tmux_server::the_user_notices_nothing` |
 //! | 34 | environments, argument vectors, working directories | `src/agents/launch::claude_gets_its_rule_and_its_hooks_with_the_launch_line_as_json`, `tmux_create::the_program_gets_its_environment_arguments_and_directory_exactly` |
 //! | 35 | sizes of detached panes | `demo::small_panes_and_changes_of_size_do_no_harm`, `tmux_create::a_missing_session_is_made_only_when_it_is_ours` |

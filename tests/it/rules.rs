@@ -18,7 +18,7 @@
 //! | 13 | hooks never loaded | `flow_rules::an_agent_whose_hooks_were_never_seen_is_typed_nothing`, `agents_hook::the_home_in_the_command_serves_where_the_environment_has_none` |
 //! | 14 | Enter again, and `/exit` | `tmux_type::a_swallowed_enter_is_pressed_again_and_no_more_often_than_allowed`, `tmux_type::an_exit_command_that_ends_the_process_is_submitted` |
 //! | 15 | adopted shell panes | `flow_rules::what_is_meant_for_an_agent_never_reaches_the_shell_that_it_was_started_from`, `tmux_front::the_rest_of_a_text_is_kept_back`, `tmux_front::an_agent_that_is_gone_is_refused_although_its_screen_invites`, `contract_agents::what_can_not_be_registered_is_named` |
-//! | 16 | the place of the start | `flow::successor_created`, `tmux_create::a_held_place_outlives_its_last_program`, `tmux_create::a_missing_session_is_made_only_when_it_is_ours` |
+//! | 16 | the place of the start | `flow::successor_created`, `tmux_places::a_held_place_outlives_its_last_program`, `tmux_create::a_missing_session_is_made_only_when_it_is_ours` |
 //! | 17 | one successor | `tmux_create::one_creation_makes_one_process_however_often_it_is_asked_for`, `crash::kill_9_of_the_sidecar_at_random_instants` |
 //! | 18 | two homes on one server | `tmux_claim::a_pane_of_another_living_home_is_neither_claimed_nor_typed_into`, `tmux_claim::registering_the_pane_of_another_living_home_is_refused_by_name`, `tmux_server::buffers_that_a_crash_left_are_swept`, `src/tmux/guard::the_guard_names_fence_process_mark_life_and_front` |
 //! | 19 | a new session in the same pane | `flow_options::a_new_session_in_the_same_pane_takes_over`, `flow_options::a_cli_that_tells_of_its_new_session_late_can_be_handed_off_in_its_pane`, `flow_options::a_cli_without_a_command_for_a_new_session_is_refused` |

@@ -335,9 +335,12 @@ impl FlowWorld {
             Effect::ReadPersona { .. } => {
                 Outcome::Persona(Some(PersonaTexts { skill: "# Skill\n".to_owned(), experience: None }))
             }
-            Effect::HoldPlaceholder { .. } => {
-                Outcome::Placeholder(Some(SuccessorWindow { session: "work".to_owned(), size: (80, 24), cwd: None }))
-            }
+            Effect::HoldPlaceholder { .. } => Outcome::Placeholder(Some(SuccessorWindow {
+                session: "work".to_owned(),
+                session_number: None,
+                size: (80, 24),
+                cwd: None,
+            })),
             Effect::Start(_) => {
                 let number = 10 + u32::try_from(self.started.len()).expect("few");
                 Outcome::Started(Started::Running {

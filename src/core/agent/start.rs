@@ -3,7 +3,7 @@
 use super::{priming, reopen, start_dialog};
 use crate::contract::known;
 use crate::contract::reply::AgentReply;
-use crate::core::effect::{Effect, EffectKey, Readiness, StartAgent, Started};
+use crate::core::effect::{Effect, EffectKey, Readiness, StartAgent, Started, SuccessorWindow};
 use crate::core::event::RequestFacts;
 use crate::core::fact::Fact;
 use crate::core::hook::HookEvent;
@@ -25,6 +25,8 @@ pub(crate) struct NewAgent {
     pub(crate) profile: String,
     pub(crate) cwd: Option<String>,
     pub(crate) session: String,
+    /// The session's number, if known: it counts before the name.
+    pub(crate) session_number: Option<u32>,
     /// The pane whose session it goes into, whatever that session is called by now.
     pub(crate) beside: Option<PaneRef>,
     pub(crate) size: (u16, u16),
@@ -88,6 +90,7 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
         cwd: asked.cwd.clone().or_else(|| persona.cwd.clone()),
         session: asked.session.clone().or_else(|| persona.session.clone()).unwrap_or(format!("tasuki-{slug}")),
         persona: slug,
+        session_number: None,
         beside: None,
         size: DEFAULT_SIZE,
         previous,
@@ -118,7 +121,8 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: 
         Owner::Request(_) | Owner::Reopening { .. } | Owner::Nobody => None,
     };
     let plan = agent.start_plan(wanted.persona, wanted.size);
-    let effect = Effect::Start(StartAgent { beside: wanted.beside, ..plan });
+    let plan = StartAgent { session_number: wanted.session_number, beside: wanted.beside, ..plan };
+    let effect = Effect::Start(plan);
     let key = tx.effect_of(&agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
     agent.start = Some(Start::begun(owner, key, deadline));
@@ -135,10 +139,9 @@ pub(crate) fn insert_row(tx: &mut Tx<'_>, agent: Agent) {
 /// Starts a successor whose row already exists: on a retry, or because the successor is a new session in its
 /// predecessor's process, see [`start_effect`].
 pub(crate) fn start_from_row(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, deadline: Option<Deadline>) {
-    let size =
-        tx.handoff(&handoff).and_then(|row| row.successor_window.as_ref()).map_or(DEFAULT_SIZE, |place| place.size);
+    let place = tx.handoff(&handoff).and_then(|row| row.successor_window.as_ref());
     let Some(agent) = tx.agent(agent_id) else { return };
-    let Some(effect) = start_effect(agent, size) else { return };
+    let Some(effect) = start_effect(agent, place) else { return };
     let registered = agent.registered_at.is_some();
     let key = tx.effect_of(agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
@@ -150,12 +153,13 @@ pub(crate) fn start_from_row(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Hando
 /// The effect with which the start of an existing row begins. `Effect::Start` first searches for a pane with the
 /// agent's id, and starts nothing if there is one. An agent that is a new session in its predecessor's process runs
 /// already: tasuki only waits until it takes input.
-fn start_effect(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
+fn start_effect(agent: &Agent, place: Option<&SuccessorWindow>) -> Option<Effect> {
     if let Some(pane) = agent.pane.filter(|_| agent.in_place) {
         return Some(Effect::AwaitReady { agent_id: agent.agent_id, pane, profile: agent.profile.clone() });
     }
     let persona = agent.persona_slug.clone()?;
-    Some(Effect::Start(agent.start_plan(persona, size)))
+    let plan = agent.start_plan(persona, place.map_or(DEFAULT_SIZE, |place| place.size));
+    Some(Effect::Start(StartAgent { session_number: place.and_then(|place| place.session_number), ..plan }))
 }
 
 /// Takes the outcome of `Effect::Start`: waits for readiness, or reports the failure to the owner of the start. If this

@@ -96,6 +96,9 @@ pub struct StartAgent {
     /// Where it works; the home folder of the user if not known.
     pub cwd: Option<String>,
     pub session: String,
+    /// The session's number in the server's life `server`. It counts before the name, which people may change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_number: Option<u32>,
     /// The pane whose session it goes into, whatever that session is named by now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<PaneRef>,

@@ -183,6 +183,9 @@ pub struct PersonaTexts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuccessorWindow {
     pub session: String,
+    /// The session's number in this life of the tmux server: people may change its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_number: Option<u32>,
     /// Columns and rows.
     pub size: (u16, u16),
     /// Where the outgoing agent works.

@@ -204,6 +204,7 @@ pub(super) fn start(tx: &mut Tx<'_>, id: HandoffId, deadline: Option<Deadline>) 
         profile,
         cwd: outgoing.cwd.clone().or_else(|| place.and_then(|place| place.cwd.clone())),
         session: place.map_or_else(fallback, |place| place.session.clone()),
+        session_number: place.and_then(|place| place.session_number),
         // Without a place, the outgoing agent still runs.
         beside: outgoing.pane.filter(|_| place.is_none() && outgoing.state.is_live()),
         size: place.map_or(start::DEFAULT_SIZE, |place| place.size),

@@ -246,6 +246,7 @@ impl Agent {
             agent_id: self.agent_id,
             session: self.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{persona}")),
             persona,
+            session_number: None,
             beside: None,
             profile: self.profile.clone(),
             cwd: self.cwd.clone(),

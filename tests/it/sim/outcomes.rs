@@ -94,7 +94,7 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
             vec![Outcome::Persona(Some(texts)), Outcome::Persona(None), failed()]
         }
         Effect::HoldPlaceholder { .. } => {
-            let place = SuccessorWindow { session: "work".to_owned(), size: (80, 24), cwd: None };
+            let place = SuccessorWindow { session: "work".to_owned(), session_number: None, size: (80, 24), cwd: None };
             vec![Outcome::Placeholder(Some(place)), Outcome::Placeholder(None), failed()]
         }
         Effect::Identify { pane, .. } => vec![Outcome::Pane(None), Outcome::Pane(Some(seen(*pane, rng))), failed()],

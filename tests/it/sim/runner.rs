@@ -58,7 +58,8 @@ impl Run {
                 Some(Outcome::Persona(Some(PersonaTexts { skill: "# Skill".to_owned(), experience: None })))
             }
             Effect::HoldPlaceholder { pane, .. } => {
-                let place = SuccessorWindow { session: "work".to_owned(), size: (80, 24), cwd: None };
+                let place =
+                    SuccessorWindow { session: "work".to_owned(), session_number: None, size: (80, 24), cwd: None };
                 Some(Outcome::Placeholder(tmux.at(pane).map(|_| place)))
             }
             Effect::ReadContextUsage { .. } => {
