@@ -223,8 +223,9 @@ fn a_failure_of_an_agent_that_was_made_good_leaves_nothing_to_do() {
     };
     let settled = [
         ("agent_died", agent(json!({"state": "ended", "ended_at": "t", "successor_id": MIA})), "a successor continues"),
-        ("start_failed", agent(json!({})), "the agent has its skill by now"),
-        ("priming_failed", agent(json!({})), "the agent has its skill by now"),
+        ("start_failed", agent(json!({})), "the agent got its skill after that"),
+        ("priming_failed", agent(json!({})), "the agent got its skill after that"),
+        ("start_failed", agent(json!({"state": "ended", "ended_at": "t"})), "the agent got its skill after that"),
     ];
     for (code, view, said) in settled {
         let text = failures(code, view);

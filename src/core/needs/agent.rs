@@ -49,8 +49,8 @@ impl AgentNeeds {
     pub fn has_settled(&self, code: &str) -> Option<&'static str> {
         match code {
             "agent_died" if self.is_succeeded => Some("a successor continues its work: nothing is left to do"),
-            "start_failed" | "priming_failed" if self.is_living && self.is_primed => {
-                Some("the agent has its skill by now: nothing is left to do")
+            "start_failed" | "priming_failed" if self.is_primed => {
+                Some("the agent got its skill after that: nothing is left to do")
             }
             _ => None,
         }

@@ -195,7 +195,7 @@ fn an_agent_that_has_died_is_listed_until_a_successor_continues_its_work() {
 }
 
 #[test]
-fn an_agent_without_its_skill_is_listed_until_it_has_it_or_has_ended() {
+fn an_agent_without_its_skill_is_listed_until_it_has_it() {
     let file = |code: &str| error(json!({"agent_id": KAI, "code": code}));
     let unprimed = agent(json!({"primed": false}));
     let needs = listed(std::slice::from_ref(&unprimed), &[], &[], &[file("priming_failed")]);
@@ -205,8 +205,11 @@ fn an_agent_without_its_skill_is_listed_until_it_has_it_or_has_ended() {
     assert_eq!(listed(&[agent(json!({}))], &[], &[], &[file("priming_failed")]), []);
     let dialog = agent(json!({"primed": false, "state": "blocked"}));
     assert_eq!(only(&listed(&[dialog], &[], &[], &[file("start_failed")])).0, "dialog", "its start continues after it");
-    let ended = agent(json!({"primed": false, "state": "ended"}));
-    assert_eq!(only(&listed(&[ended], &[], &[], &[file("priming_failed")])).0, "failed");
+    let ended = |primed: bool| agent(json!({"primed": primed, "state": "ended"}));
+    assert_eq!(only(&listed(&[ended(false)], &[], &[], &[file("priming_failed")])).0, "failed");
+    for code in ["start_failed", "priming_failed"] {
+        assert_eq!(listed(&[ended(true)], &[], &[], &[file(code)]), [], "{code}: it stays made good after the end");
+    }
 }
 
 #[test]
