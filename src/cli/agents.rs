@@ -264,15 +264,12 @@ fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
     let seen = view::agent(&session.home, &id).ok().flatten();
     if let Some(name) = seen.as_ref().and_then(|agent| said(agent.tmux_session.as_deref())) {
         let name = sanitise(name);
-        session.out.note(&format!("The agent runs in the tmux session {name}; go there with: {}", go_to(&name)));
+        session.out.note(&format!(
+            "The agent runs in the tmux session {name}; go there with: {}",
+            super::go_to::go_to(&session.home, &name)
+        ));
     }
     Ok(())
-}
-
-/// The command that shows a session or a pane of tmux in this terminal. A terminal outside tmux has no client to switch.
-pub(super) fn go_to(target: &str) -> String {
-    let is_inside = std::env::var_os("TMUX").is_some_and(|tmux| !tmux.is_empty());
-    format!("tmux {} -t {target}", if is_inside { "switch-client" } else { "attach" })
 }
 
 /// A folder as an absolute path in UTF-8, because JSON carries no other.

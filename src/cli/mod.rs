@@ -20,6 +20,7 @@ pub mod errors;
 pub mod examined;
 pub mod fleet;
 pub mod follow;
+mod go_to;
 pub mod guide;
 pub mod handoff;
 pub mod handoff_words;

@@ -1,7 +1,7 @@
 //! `reopen`: reopens the session of an agent that was handed off, in a new window of its successor's tmux session.
 
-use super::agents::go_to;
 use super::error::CliError;
+use super::go_to::go_to;
 use super::output::one_line;
 use super::view::{ViewFile, shown};
 use super::{ANSWER_LATE, CliSession, names};
@@ -26,6 +26,6 @@ pub fn command(session: &CliSession, args: &ReopenArgs) -> Result<(), CliError> 
     let answer: ViewFile<HandoffReply> = session.ask("handoff_reopen", fields, ANSWER_LATE)?;
     let (agent, pane) = (one_line(&shown(answer.agent_id.as_deref())), one_line(&shown(answer.pane.as_deref())));
     session.report(&answer.json(), &format!("the session is open again in pane {pane}, as agent {agent}"))?;
-    session.out.note(&format!("tasuki types nothing to it. Go there with: {}", go_to(&pane)));
+    session.out.note(&format!("tasuki types nothing to it. Go there with: {}", go_to(&session.home, &pane)));
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! `status`: what waits for a person, each with the command that settles it.
 
 use super::error::CliError;
-use super::output::{Out, Tone, one_line};
+use super::output::{Tone, one_line};
 use super::view::said;
-use super::{CliSession, client, needs};
+use super::{CliSession, client, go_to, needs};
 use crate::contract::{NeedKind, NeedView};
 use crate::exit;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub fn command(session: &CliSession) -> Result<u8, CliError> {
     let needs = if found.needs.len() == 1 { "thing needs" } else { "things need" };
     session.out.line(&format!("{} {needs} you ({all})", found.needs.len()))?;
     for need in &found.needs {
-        for line in lines(&session.out, need) {
+        for line in lines(session, need) {
             session.out.line(&line)?;
         }
     }
@@ -37,13 +37,14 @@ pub fn command(session: &CliSession) -> Result<u8, CliError> {
 }
 
 /// One entry as text: what waits and for whom, what to do first, and the command.
-fn lines(out: &Out, need: &NeedView) -> Vec<String> {
+fn lines(session: &CliSession, need: &NeedView) -> Vec<String> {
+    let out = &session.out;
     let what = out.paint(tone(need), &format!("{:<10}", need.what.as_str().replace('_', " ")));
     let since = said(need.since.as_deref()).map(|at| format!("  {}", out.paint(Tone::Faint, &out.when(at))));
     let mut lines = vec![format!("{what}  {}: {}{}", subject(need), one_line(&need.said), since.unwrap_or_default())];
     let hint = said(need.hint.as_deref()).map(one_line);
     lines.extend(hint.map(|hint| format!("  {}", out.paint(Tone::Faint, &hint))));
-    lines.push(format!("  {}", out.paint(Tone::Strong, &one_line(&need.command))));
+    lines.push(format!("  {}", out.paint(Tone::Strong, &one_line(&go_to::fit(&session.home, &need.command)))));
     lines
 }
 

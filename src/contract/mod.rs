@@ -140,7 +140,7 @@ mod tests {
             started_at: "2026-11-23T08:00:00.000Z".to_owned(),
             heartbeat: "2026-11-23T08:00:05.000Z".to_owned(),
             taken_at: Some(None),
-            tmux: Some(ServerView { pid: 8, start_time: 1_790_000_000 }),
+            tmux: Some(ServerView { pid: 8, start_time: 1_790_000_000, socket: Some("/tmp/tmux-0/work".to_owned()) }),
             state: Health::Degraded.into(),
             problem: Some("no room".to_owned()),
             watch: Watch::Poll.into(),
@@ -149,7 +149,7 @@ mod tests {
         let written = concat!(
             r#"{"heartbeat":"2026-11-23T08:00:05.000Z","journal_seq":9,"pid":7,"problem":"no room","#,
             r#""started_at":"2026-11-23T08:00:00.000Z","state":"degraded","taken_at":null,"#,
-            r#""tmux":{"pid":8,"start_time":1790000000},"v":1,"version":"0.1.0","watch":"poll"}"#,
+            r#""tmux":{"pid":8,"socket":"/tmp/tmux-0/work","start_time":1790000000},"v":1,"version":"0.1.0","watch":"poll"}"#,
         );
         assert_eq!(text(&view), written);
         assert_eq!(read(written.as_bytes()).expect("JSON"), Some(view));

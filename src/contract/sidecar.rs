@@ -69,4 +69,7 @@ pub struct ServerView {
     #[serde(default)]
     #[schemars(with = "i64")]
     pub start_time: u64,
+    /// The path of its socket. A version that did not name it left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
 }

@@ -86,6 +86,7 @@ impl Sidecar {
         let problem = problem.or(self.answers.judged.problem.as_ref()).or(tmux.as_ref()).or(late.as_ref());
         let held = self.intake.hold_reason.map(|reason| held_files(reason).to_owned());
         let server = self.state.server.as_ref();
+        let socket = self.tools.tmux.server().map(|info| info.socket_path);
         let view = SidecarView {
             v: 1,
             pid: std::process::id(),
@@ -93,7 +94,7 @@ impl Sidecar {
             started_at: self.liveness.started_at.clone(),
             heartbeat,
             taken_at: Some(self.answers.taken_at.clone()),
-            tmux: server.map(|server| ServerView { pid: server.pid, start_time: server.start_time }),
+            tmux: server.map(|server| ServerView { pid: server.pid, start_time: server.start_time, socket }),
             state: if problem.is_some() { contract::Health::Degraded } else { contract::Health::Running }.into(),
             problem: problem.cloned().or(held),
             watch: match self.watches.folders.mode() {

@@ -200,7 +200,7 @@ mod tests {
             is_replaced: false,
             view: SidecarView {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
-                tmux: Some(ServerView { pid: 8, start_time: 0 }),
+                tmux: Some(ServerView { pid: 8, ..ServerView::default() }),
                 watch: Watch::Armed.into(),
                 heartbeat: "2026-11-21T20:01:00.000Z".to_owned(),
                 taken_at: Some(Some("2026-11-21T20:00:55.000Z".to_owned())),

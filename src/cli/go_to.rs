@@ -1,0 +1,73 @@
+//! The tmux command that shows a session or a pane to the person who reads it.
+
+use super::{names, view};
+use crate::config::Home;
+use crate::core::text::{sanitise, shell_word};
+use crate::files;
+use crate::tmux::Socket;
+use crate::tmux::examine::socket_path;
+use std::path::{Path, PathBuf};
+
+/// How the command of an entry begins that waits for a look at a pane.
+const SWITCH: &str = "tmux switch-client -t ";
+
+/// The command that shows this session or pane of the sidecar's tmux server, in the terminal in which this runs.
+pub(super) fn go_to(home: &Home, target: &str) -> String {
+    let seen = view::sidecar(home).ok().flatten();
+    let theirs = seen.and_then(|seen| seen.tmux.as_ref()?.socket.clone()).map(PathBuf::from);
+    let around = names::variable("TMUX").map(|value| PathBuf::from(value.split(',').next().unwrap_or_default()));
+    let default = socket_path(&Socket::Default, std::env::var_os("TMUX_TMPDIR"));
+    command(&sanitise(target), theirs.as_deref(), around.as_deref(), &default)
+}
+
+/// An entry's command, fit for the terminal in which this runs: the entry itself names the one that works in the
+/// sidecar's tmux server.
+pub(super) fn fit(home: &Home, command: &str) -> String {
+    command.strip_prefix(SWITCH).map_or_else(|| command.to_owned(), |pane| go_to(home, pane))
+}
+
+/// `theirs` is the socket of the sidecar's server, `around` that of the server in which this runs.
+fn command(target: &str, theirs: Option<&Path>, around: Option<&Path>, default: &Path) -> String {
+    let target = shell_word(target);
+    let is_inside = around.is_some_and(|around| theirs.is_none_or(|theirs| files::lead_to_same(theirs, around)));
+    if is_inside {
+        return format!("{SWITCH}{target}");
+    }
+    // tmux refuses to attach inside another server.
+    let outside = if around.is_some() { "env -u TMUX " } else { "" };
+    let server = theirs.filter(|theirs| !files::lead_to_same(theirs, default)).map_or_else(String::new, |theirs| {
+        let name = theirs.file_name().filter(|_| theirs.parent() == default.parent());
+        match name {
+            Some(name) => format!(" -L {}", shell_word(&name.to_string_lossy())),
+            None => format!(" -S {}", shell_word(&theirs.to_string_lossy())),
+        }
+    });
+    format!("{outside}tmux{server} attach -t {target}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No terminal outside tmux has a client to switch, and a server that is not the default one must be named.
+    #[test]
+    fn the_command_names_the_server_that_the_terminal_would_not_find() {
+        let default = Path::new("/nowhere/tmux-7/default");
+        let reader = Path::new("/nowhere/tmux-7/reader");
+        let own = Path::new("/nowhere/my own");
+        let cases = [
+            (None, None, "tmux attach -t %3"),
+            (Some(default), None, "tmux attach -t %3"),
+            (Some(reader), None, "tmux -L reader attach -t %3"),
+            (Some(own), None, "tmux -S '/nowhere/my own' attach -t %3"),
+            (None, Some(default), "tmux switch-client -t %3"),
+            (Some(reader), Some(reader), "tmux switch-client -t %3"),
+            (Some(reader), Some(default), "env -u TMUX tmux -L reader attach -t %3"),
+            (Some(default), Some(reader), "env -u TMUX tmux attach -t %3"),
+        ];
+        for (theirs, around, wanted) in cases {
+            assert_eq!(command("%3", theirs, around, default), wanted, "{theirs:?} {around:?}");
+        }
+        assert_eq!(command("my session", None, None, default), "tmux attach -t 'my session'");
+    }
+}
