@@ -152,7 +152,7 @@ fn command(ran: &CommandFacts) -> String {
         (None, Some(false)) => ": did not fail".to_owned(),
         (None, None) => String::new(),
     };
-    let at = said(ran.at.as_deref()).map(|at| format!(" at {}", view::clock(at))).unwrap_or_default();
+    let at = said(ran.at.as_deref()).map(|at| format!(", at {}", view::clock(at))).unwrap_or_default();
     format!("{}{end}{at}", short_text(&one_line(&ran.command), LONGEST / 2))
 }
 

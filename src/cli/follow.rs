@@ -274,6 +274,9 @@ pub fn summary(view: &HandoffView) -> Vec<String> {
             (None, None) if matches!(view.step.known(), Some(Step::Waiting | Step::Instructing | Step::Writing)) => {
                 format!("{path} (not written yet)")
             }
+            (None, None) if matches!(view.step.known(), Some(Step::Failed | Step::Cancelled)) => {
+                format!("{path} (not recorded)")
+            }
             (None, None) => path.to_owned(),
         };
         say("document", &state);

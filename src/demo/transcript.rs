@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The size of the context that the agent claims to have, in tokens.
 const WINDOW: u64 = 100_000;
@@ -17,6 +17,10 @@ const WINDOW: u64 = 100_000;
 const MODEL: &str = "demo";
 /// What an empty conversation takes of it.
 const BASE: u64 = 1_000;
+/// How long the transcript of a session is kept after its last line.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// How many files a new session looks at, to remove old ones.
+const MOST_LOOKED_AT: usize = 2_000;
 /// How many characters the agent counts as one token.
 const CHARS_PER_TOKEN: u64 = 4;
 
@@ -35,7 +39,11 @@ impl DemoTranscript {
     #[must_use]
     pub fn new(session_id: &str) -> Self {
         let named = std::env::var_os("TASUKI_DEMO_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-        let own = || std::env::temp_dir().join(format!("tasuki-demo-agent-{}", nix::unistd::geteuid()));
+        let own = || {
+            let own = std::env::temp_dir().join(format!("tasuki-demo-agent-{}", nix::unistd::geteuid()));
+            remove_old(&own, SystemTime::now());
+            own
+        };
         DemoTranscript {
             dir: named.unwrap_or_else(own),
             session_id: session_id.to_owned(),
@@ -144,13 +152,33 @@ impl DemoTranscript {
     /// An agent that can't write its transcript continues nevertheless.
     fn write(&self, line: &str) {
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.dir);
-        let is_own = |meta: &fs::Metadata| meta.is_dir() && meta.uid() == nix::unistd::geteuid().as_raw();
-        if !fs::symlink_metadata(&self.dir).is_ok_and(|meta| is_own(&meta)) {
+        if !is_own(&self.dir) {
             return;
         }
         let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(self.path());
         let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    }
+}
+
+/// Whether this is a folder of this user's, and no link: the folder for temporary files belongs to everybody.
+fn is_own(dir: &Path) -> bool {
+    fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir() && meta.uid() == nix::unistd::geteuid().as_raw())
+}
+
+/// Removes the transcripts of sessions that have written nothing for [`KEPT`].
+fn remove_old(dir: &Path, now: SystemTime) {
+    if !is_own(dir) {
+        return;
+    }
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten().take(MOST_LOOKED_AT) {
+        let is_old = |meta: fs::Metadata| {
+            let age = meta.modified().ok().and_then(|changed| now.duration_since(changed).ok());
+            meta.is_file() && age.is_some_and(|age| age > KEPT)
+        };
+        if entry.path().extension().is_some_and(|end| end == "jsonl") && entry.metadata().is_ok_and(is_old) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -174,6 +202,25 @@ mod tests {
 
     fn ids(lines: &[Value]) -> Vec<&str> {
         lines.iter().filter_map(|line| line["message"]["id"].as_str()).collect()
+    }
+
+    #[test]
+    fn old_transcripts_are_removed_from_a_folder_of_the_users_own() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (own, link) = (dir.path().join("own"), dir.path().join("link"));
+        fs::create_dir(&own).expect("made");
+        std::os::unix::fs::symlink(&own, &link).expect("linked");
+        for name in ["old.jsonl", "notes.txt"] {
+            fs::write(own.join(name), "").expect("written");
+        }
+        let left = || fs::read_dir(&own).expect("listed").count();
+        remove_old(&own, SystemTime::now());
+        assert_eq!(left(), 2, "they are new");
+        let later = SystemTime::now() + KEPT + Duration::from_secs(60);
+        remove_old(&link, later);
+        assert_eq!(left(), 2, "a link may lead into another program's folder");
+        remove_old(&own, later);
+        assert_eq!((left(), own.join("notes.txt").exists()), (1, true));
     }
 
     #[test]

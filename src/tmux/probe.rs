@@ -54,33 +54,42 @@ const SERVICE_VARIABLES: [&str; 13] = [
 pub struct Version {
     pub major: u32,
     pub minor: u32,
+    /// The `a` of 3.3a.
+    pub letter: Option<char>,
 }
 
 impl Version {
     /// The oldest version that tasuki uses: older ones lack `-N`, client flags and subscriptions.
-    pub const MINIMUM: Version = Version { major: 3, minor: 2 };
+    pub const MINIMUM: Version = Version { major: 3, minor: 2, letter: None };
 
     /// Reads the version from tmux's own output. A missing minor number counts as 0; a version without a number counts
     /// as new enough.
     #[must_use]
     pub fn parse(text: &str) -> Version {
         let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
-        let mut numbers = text[start..].split('.').map(|part| {
-            let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
-            digits.parse::<u32>().ok()
-        });
-        match (numbers.next().flatten(), numbers.next().flatten()) {
-            // OpenBSD names its tmux after the system; any that still runs is new enough.
-            _ if text.contains("openbsd") => Version { major: u32::MAX, minor: 0 },
-            (Some(major), minor) => Version { major, minor: minor.unwrap_or(0) },
-            (None, _) => Version { major: u32::MAX, minor: 0 },
+        let unnumbered = Version { major: u32::MAX, minor: 0, letter: None };
+        // OpenBSD names its tmux after the system; any that still runs is new enough.
+        if text.contains("openbsd") {
+            return unnumbered;
         }
+        let mut parts = text[start..].split('.').map(|part| {
+            let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+            let letter = part[end..].chars().next().filter(char::is_ascii_lowercase);
+            part[..end].parse::<u32>().ok().map(|number| (number, letter))
+        });
+        let Some((major, _)) = parts.next().flatten() else { return unnumbered };
+        let (minor, letter) = parts.next().flatten().unwrap_or_default();
+        Version { major, minor, letter }
     }
 }
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.major == u32::MAX { f.write_str("unnumbered") } else { write!(f, "{}.{}", self.major, self.minor) }
+        if self.major == u32::MAX {
+            return f.write_str("unnumbered");
+        }
+        write!(f, "{}.{}", self.major, self.minor)?;
+        self.letter.map_or(Ok(()), |letter| write!(f, "{letter}"))
     }
 }
 
@@ -327,10 +336,17 @@ mod tests {
 
     #[test]
     fn versions_are_read_loosely() {
-        for (text, major, minor) in [("3.3a", 3, 3), ("next-3.8", 3, 8), ("3.2", 3, 2), ("4", 4, 0), ("3.5-rc2", 3, 5)]
-        {
-            assert_eq!(Version::parse(text), Version { major, minor }, "{text}");
+        for (text, major, minor, letter) in [
+            ("3.3a", 3, 3, Some('a')),
+            ("next-3.8", 3, 8, None),
+            ("3.2", 3, 2, None),
+            ("4", 4, 0, None),
+            ("3.5-rc2", 3, 5, None),
+        ] {
+            assert_eq!(Version::parse(text), Version { major, minor, letter }, "{text}");
         }
+        assert_eq!(Version::parse("tmux 3.3a").to_string(), "3.3a");
+        assert!(Version::parse("3.3a") > Version::parse("3.3"));
         assert!(Version::parse("master") > Version::MINIMUM);
         assert!(Version::parse("openbsd-7.6") > Version::MINIMUM);
         assert!(Version::parse("3.1c") < Version::MINIMUM);
@@ -362,7 +378,7 @@ mod tests {
                    0 6 attached _tasuki-00\n1 7 attached main\n1 x attached _tasuki-00\n";
         let id = ServerId { pid: 77, start_time: 1_700_000_000 };
         let clients = [(5, true), (8, false)].map(|(pid, is_sidecars)| ControlClient { pid, is_sidecars }).to_vec();
-        let expected = ProbeResult::Server { id, version: Version { major: 3, minor: 3 }, clients };
+        let expected = ProbeResult::Server { id, version: Version { major: 3, minor: 3, letter: Some('a') }, clients };
         assert_eq!(read_answer(out, "_tasuki-00"), expected);
     }
 

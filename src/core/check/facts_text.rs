@@ -32,9 +32,10 @@ pub fn markdown(facts: &Facts) -> String {
     }
     if let Some(user) = &facts.user {
         page.push_str("\n## What the user asked\n");
-        for (name, text) in
-            user.first.iter().map(|text| ("First", text)).chain(user.last.iter().map(|text| ("Later", text)))
-        {
+        // Of a short session the last prompts begin with the first one.
+        let is_first = |(place, text): &(usize, &String)| *place == 0 && Some(*text) == user.first.as_ref();
+        let later = user.last.iter().enumerate().filter(|one| !is_first(one)).map(|(_, text)| ("Later", text));
+        for (name, text) in user.first.iter().map(|text| ("First", text)).chain(later) {
             let _ = write!(page, "\n{name}:\n\n{}\n", quoted(text));
         }
     }
@@ -170,7 +171,7 @@ fn command(ran: &CommandFacts) -> String {
         (None, Some(false)) => ": did not fail".to_owned(),
         (None, None) => String::new(),
     };
-    let at = ran.at.as_deref().map(|at| format!(" at {}", sanitise(at))).unwrap_or_default();
+    let at = ran.at.as_deref().map(|at| format!(", at {}", sanitise(at))).unwrap_or_default();
     format!("{}{end}{at}", code(&ran.command))
 }
 
@@ -209,12 +210,17 @@ mod tests {
                 status: vec![ChangedFile { path: "x\n# Heading".to_owned(), state: "??".to_owned() }],
                 ..RepositoryFacts::default()
             }),
-            user: Some(UserFacts { first: Some("a\n# Heading\u{1b}[31m".to_owned()), last: Vec::new() }),
+            user: Some(UserFacts {
+                first: Some("a\n# Heading\u{1b}[31m".to_owned()),
+                last: vec!["a\n# Heading\u{1b}[31m".to_owned(), "b".to_owned()],
+            }),
             ..Facts::default()
         };
         let page = markdown(&facts);
         assert!(page.contains("branch: ``a`b``"), "{page}");
         assert!(page.lines().all(|line| !line.starts_with("# Heading") && !line.contains('\u{1b}')), "{page}");
+        let (one, two) = (page.matches("> # Heading").count(), page.matches("Later:").count());
+        assert_eq!((one, two), (1, 1), "the first prompt is not told twice: {page}");
         assert!(page.contains("> # Heading") && page.contains("  - `??` `x # Heading`"), "{page}");
     }
 
