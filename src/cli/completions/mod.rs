@@ -31,7 +31,7 @@ pub struct CompletionsArgs {
 const VARIABLE: &str = "TASUKI_COMPLETE";
 /// The variable by which the script says which word is at the cursor; fish leaves it out.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
-/// What stands before the generator's script for bash.
+/// The bash function that is put before the generator's script; see [`whole_names`].
 const WHOLE_NAMES: &str = include_str!("whole_names.bash");
 
 /// Prints a completion script.
@@ -63,8 +63,8 @@ pub(crate) fn print(session: &CliSession, args: &CompletionsArgs, program: &str)
     }
 }
 
-/// The script for bash, which ends a word at each `@`: put around the generator's function, this one hands it names such
-/// as `kai@box` whole, and takes from its answers what bash does not replace.
+/// The script for bash. bash ends a word at each `@`, so a function around the generator's function joins the parts of
+/// names such as `kai@box`, and removes from the answers the part that bash leaves in the line.
 fn whole_names(script: &str, program: &str) -> String {
     let function = format!("_clap_complete_{}", program.replace('-', "_"));
     let own = WHOLE_NAMES.replace("FUNCTION", &function);
@@ -78,12 +78,12 @@ pub(crate) fn answer(args: &[OsString], command: fn() -> clap::Command) -> bool 
         return false;
     }
     let present = std::env::current_dir().ok();
-    // Without a completion the answer is empty.
+    // If completion fails, the answer is empty.
     CompleteEnv::with_factory(command).var(VARIABLE).try_complete(args, present.as_deref()).unwrap_or(true)
 }
 
-/// Lets tasuki-fleet answer a script that asks about the words behind `tasuki fleet`; returns whether this was such a
-/// question. Where that program is missing, nothing is offered.
+/// Lets tasuki-fleet answer a script that asks about the words after `tasuki fleet`; returns whether this was such a
+/// question. If tasuki-fleet is not installed, nothing is offered.
 pub(super) fn passed_on(args: &[OsString]) -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
@@ -95,11 +95,11 @@ pub(super) fn passed_on(args: &[OsString]) -> bool {
     true
 }
 
-/// The question as one for tasuki-fleet: its arguments, and the number of the word at the cursor among them.
+/// The question as tasuki-fleet takes it: the arguments, and the index of the word at the cursor.
 fn asked_of_fleet(args: &[OsString], at_cursor: Option<usize>) -> Option<(Vec<OsString>, usize)> {
     let words = args.get(args.iter().position(|arg| arg == "--")? + 1..)?;
     let own = fleet::arguments(words)?;
-    // Where the shell does not say which word it is, it is the last one.
+    // If the shell does not say which word is at the cursor, it is the last one.
     let at_cursor = at_cursor.unwrap_or_else(|| words.len().saturating_sub(1));
     let at_fleet = words.iter().position(|word| word == "fleet")?;
     let question = ["--", fleet::PROGRAM].map(OsString::from).into_iter().chain(own).collect();
@@ -107,8 +107,8 @@ fn asked_of_fleet(args: &[OsString], at_cursor: Option<usize>) -> Option<(Vec<Os
     (at_cursor > at_fleet).then(|| (question, at_cursor - 1))
 }
 
-/// What is offered for an argument of that name, if it names something that tasuki knows. `elsewhere`: also what other
-/// hosts have, as in `kai@box`.
+/// The candidates for an argument of that name, if it names something that tasuki knows. `elsewhere`: things on other
+/// hosts are offered too, as in `kai@box`.
 pub(super) fn candidates(argument: &str, elsewhere: bool) -> Option<ArgValueCompleter> {
     let find: fn() -> Vec<CompletionCandidate> = match argument {
         "agent" | "previous" | "successor" => agents,
@@ -131,7 +131,8 @@ pub(super) fn candidates(argument: &str, elsewhere: bool) -> Option<ArgValueComp
     }))
 }
 
-/// The newest valid files of a folder, by their times: the names of views begin with random digits.
+/// The newest valid files of a folder, sorted by the time that `at` reads from them: their names begin with random
+/// digits.
 fn newest<T: DeserializeOwned>(folder: fn(&Home) -> PathBuf, at: fn(&T) -> &str) -> Vec<ViewFile<T>> {
     let mut all: Vec<ViewFile<T>> = home().and_then(|home| view::all(&folder(&home)).ok()).unwrap_or_default();
     all.sort_by(|one, other| at(other).cmp(at(one)));
@@ -205,10 +206,10 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_fleet_is_asked_of_its_own_program() {
+    fn tasuki_fleet_is_asked_about_the_words_after_fleet() {
         let passed = |line: &str, at_cursor| asked(line, at_cursor).expect("it is for tasuki-fleet");
         assert_eq!(passed("tasuki -- tasuki fleet ho", Some(2)), ("-- tasuki-fleet ho".to_owned(), 1));
-        // fish does not say which word it is.
+        // fish does not say which word is at the cursor.
         assert_eq!(passed("tasuki -- tasuki fleet accept ", None), ("-- tasuki-fleet accept ".to_owned(), 2));
         let with_home = passed("tasuki -- tasuki --home /h fleet run x", Some(4));
         assert_eq!(with_home, ("-- tasuki-fleet --home /h run x".to_owned(), 3));

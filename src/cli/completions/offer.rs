@@ -12,7 +12,7 @@ pub(super) fn home() -> Option<Home> {
     Home::resolve(None).ok()
 }
 
-/// A candidate, and what it is.
+/// A candidate with a description.
 pub(super) fn one(name: &str, about: &str) -> CompletionCandidate {
     CompletionCandidate::new(sanitise(name)).help(Some(sanitise(about).into()))
 }

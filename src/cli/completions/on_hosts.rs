@@ -1,5 +1,6 @@
-//! What other hosts have, offered as `kai@box`: from the rosters as the bridge has last written them. Nobody is asked, an
-//! error is an empty offer, and a roster that takes long to read is left out.
+//! Offers what other hosts have, such as `kai@box`, from the rosters that the bridge has written. The bridge is not
+//! asked to bring them up to date. After an error nothing is offered, and rosters that were not read within 200 ms are
+//! left out.
 
 use super::offer::{MOST_OFFERED, home, one};
 use crate::cli::view::{said, shown};
@@ -14,10 +15,10 @@ use std::time::{Duration, Instant};
 /// For how long rosters are read: a person waits at the keyboard.
 const READ_FOR: Duration = Duration::from_millis(200);
 
-/// A name that a host tells of, and what it is.
+/// A name from a host's roster, and its description.
 pub(super) type Told = (String, String);
 
-/// What a roster tells of that an argument can name.
+/// The function that lists what an argument of that name can name on a host; `None` if rosters hold no such things.
 pub(super) fn told_of(argument: &str) -> Option<fn(&HostView) -> Vec<Told>> {
     match argument {
         "agent" | "previous" | "successor" => Some(agents),
@@ -28,7 +29,8 @@ pub(super) fn told_of(argument: &str) -> Option<fn(&HostView) -> Vec<Told>> {
     }
 }
 
-/// The candidates on other hosts that begin as it was typed: of all hosts, or of those that the part behind `@` can mean.
+/// The candidates on other hosts that begin with what was typed. If that has an `@`, only hosts whose names begin with
+/// the part after it are read.
 pub(super) fn candidates(typed: &str, told: fn(&HostView) -> Vec<Told>) -> Vec<CompletionCandidate> {
     let Some(home) = home() else { return Vec::new() };
     let end = Instant::now() + READ_FOR;
@@ -56,14 +58,14 @@ fn known(home: &Home) -> Vec<HostName> {
     stems.iter().filter_map(|stem| stem.parse().ok()).collect()
 }
 
-/// The hosts but this one; none where this home has joined no fleet.
+/// All hosts except this one; none if this home has joined no fleet.
 fn others(home: &Home) -> Vec<HostName> {
     let Ok(Some(own)) = hosts::own_name(home) else { return Vec::new() };
     known(home).into_iter().filter(|name| *name != own).collect()
 }
 
-/// Agents: by persona if no other agent of that host has it, else by the beginning of the id. Anything else than a name is
-/// left out: a shell writes it into the command line as it stands.
+/// Agents: by persona if no other agent of that host has it, else by the beginning of the id. Invalid ids and slugs are
+/// left out, because a shell writes a candidate into the command line as it is.
 fn agents(host: &HostView) -> Vec<Told> {
     let is_alone = |slug: &str| host.agents.iter().filter(|one| one.persona.as_deref() == Some(slug)).count() == 1;
     let named = host.agents.iter().filter_map(|agent| {
@@ -91,7 +93,7 @@ fn personas(host: &HostView) -> Vec<Told> {
     host.personas.iter().filter_map(|persona| Some((slug(&persona.slug)?.to_owned(), String::new()))).collect()
 }
 
-/// The beginning of an id, if it is one.
+/// The beginning of an id, if the text is an id.
 fn id(text: &str) -> Option<String> {
     text.parse::<AgentId>().ok().map(|id| id.short())
 }
