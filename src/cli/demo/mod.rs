@@ -94,8 +94,8 @@ fn show(stage: &mut DemoStage, session: &Arc<CliSession>, interrupts: &Interrupt
     };
     halt.store(true, Ordering::SeqCst);
     if ended.is_err() {
-        // The play may still be running; it ends when it finds its sidecar gone, and must not make files
-        // or draw its line any more when the stage is removed.
+        // The play may still be running. It ends when it finds its sidecar gone. It gets time for that, because it must
+        // not make files or draw its line while the stage is removed.
         stage.end_sidecar();
         let _ = told.recv_timeout(PLAY_ENDS_WITHIN);
     }
@@ -106,7 +106,7 @@ fn interrupted(interrupts: &Interrupts) -> Option<CliError> {
     interrupts.seen().then(|| CliError::refused("interrupted", "Interrupted; the demo was cleaned up completely."))
 }
 
-/// What a person needs to see why a step failed: the reported failures, and the end of the sidecar's log.
+/// Prints why the demo failed: the reported failures, and the end of the sidecar's log.
 fn explain(stage: &DemoStage, out: &Out) {
     if out.is_json() {
         return;

@@ -27,7 +27,7 @@ const WORK: [(&str, &str); 2] = [
 ];
 const REASON: &str = "the context window is nearly full";
 
-/// How long the agent may take to be idle.
+/// How long to wait for an answer, and for the agent to become idle.
 const IDLE_LIMIT: Duration = Duration::from_secs(20);
 
 const HANDOFF_LIMIT: Duration = Duration::from_secs(60);
@@ -106,8 +106,8 @@ impl Play<'_> {
         Err(CliError::refused("agent_busy", format!("The agent {agent_id} did not become idle.")))
     }
 
-    /// Gives the agent some work. A refusal because of a running turn means that nothing was typed, so asking again is
-    /// safe; anything else is not asked again.
+    /// Gives the agent some work. The code `refused` means that nothing was typed, for example because a turn was
+    /// running, so the text is sent again. After any other error it is not.
     fn send(&self, agent_id: &str, scene: &str, text: &str) -> Result<(), CliError> {
         self.say(scene, &format!("tasuki send {SLUG} \"{text}\""))?;
         let end = Instant::now() + IDLE_LIMIT;
@@ -149,7 +149,7 @@ impl Play<'_> {
         text.lines().try_for_each(|line| self.session.out.line(format!("  | {}", sanitise(line)).trim_end()))
     }
 
-    /// The successor has read the document, as its screen shows.
+    /// Shows the screen of the successor, which has read the document.
     fn successor(&self, handoff: &HandoffView) -> Result<(), CliError> {
         let id = view::shown(handoff.successor_id.as_deref());
         self.until_idle(&id)?;

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest path of a folder for the demo, in bytes; this leaves room for our names down to the server's socket.
+/// The longest path of the folder in which the demo's own folder is made, in bytes. It leaves room for the path from
+/// there to the tmux server's socket.
 const LONGEST_BASE: usize = LONGEST_SOCKET_PATH - 33;
 
 /// How long one tmux command may take.
@@ -71,7 +72,7 @@ impl DemoStage {
         self.place.tmux(&start).map(|_| ())
     }
 
-    /// Starts a sidecar, which is `tasuki` at that path, and waits for its first heartbeat; `stop` ends the wait.
+    /// Starts a sidecar from the program at the path `tasuki`, and waits for its first heartbeat; `stop` ends the wait.
     pub(crate) fn start_sidecar(&mut self, tasuki: &Path, stop: &dyn Fn() -> bool) -> Result<(), CliError> {
         let failed =
             |error: std::io::Error| CliError::refused("no_sidecar", format!("The sidecar can't be started: {error}"));
@@ -97,7 +98,7 @@ impl DemoStage {
         Ok(())
     }
 
-    /// The error to give when the sidecar has ended by itself.
+    /// An error if the sidecar has ended by itself.
     pub(crate) fn sidecar_ended(&mut self) -> Option<CliError> {
         let status = self.sidecar.as_mut()?.try_wait().ok().flatten()?;
         Some(CliError::refused("sidecar_ended", format!("The sidecar ended during the demo: {status}.")))
@@ -217,7 +218,7 @@ pub(crate) fn ends_within(child: &mut Child, limit: Duration) -> bool {
     false
 }
 
-/// Waits until something is so; returns whether it came to that within the limit.
+/// Waits until `done` returns true; returns whether it did within the limit.
 pub(crate) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     loop {
@@ -259,7 +260,7 @@ fn bearers(home: &Path) -> Vec<u32> {
     pids.filter(|pid| *pid != std::process::id()).filter(bears).collect()
 }
 
-/// As on Linux. Where the environment of a process can't be read, only the end of the tmux server ends it.
+/// As on Linux. A process whose environment can't be read is not found: it ends only with the tmux server.
 #[cfg(any(tasuki_portable, not(target_os = "linux")))]
 fn bearers(home: &Path) -> Vec<u32> {
     let bears = |pid: &u32| process::environ_var(*pid, Home::VARIABLE).is_some_and(|value| Path::new(&value) == home);
