@@ -1,5 +1,5 @@
-//! A chapter as blocks and pieces of text. Supports only what the chapters use: headings, paragraphs, lists,
-//! code, tables, and within a line code, stress and links.
+//! A chapter as blocks and pieces of text. Supports only what the chapters use: headings, paragraphs, lists, code,
+//! tables, and within a line code, emphasis and links.
 
 use super::chapters::CHAPTERS;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -19,7 +19,7 @@ pub(super) struct TextSpan {
     pub(super) text: String,
 }
 
-/// A line, or a paragraph with its lines joined by blanks.
+/// A line, or a paragraph with its lines joined by spaces.
 pub(super) type Line = Vec<TextSpan>;
 
 /// A part of a chapter.
@@ -83,7 +83,8 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// Blocks up to the end of the element around them. Text of a list without blank lines has no paragraph around it.
+    /// Blocks up to the end of the element around them. In a list without blank lines, the parser puts no paragraph
+    /// around the text of an item: such text is collected in `loose` and becomes a paragraph too.
     fn blocks(&mut self) -> Vec<TextBlock> {
         let mut blocks = Vec::new();
         let mut loose = Line::new();
@@ -131,7 +132,7 @@ impl Reader<'_> {
         line
     }
 
-    /// A piece of text; for stress and links, all pieces up to their end.
+    /// Adds a piece of text to the line; for emphasis and links, all pieces up to their end.
     fn piece(&mut self, event: Event<'_>, line: &mut Line) {
         match event {
             Event::Text(text) => push(line, TextStyle::Plain, &text),

@@ -1,4 +1,4 @@
-//! The chapters of the guide: name, text, and the commands that each belongs to.
+//! The chapters of the guide: name, text, and the commands that each explains.
 
 /// One chapter of the guide.
 #[derive(Debug, Clone, Copy)]

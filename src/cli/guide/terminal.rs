@@ -20,7 +20,7 @@ pub(super) fn width() -> usize {
     if io::stdout().is_terminal() { usize::from(terminal::size().0).clamp(20, WIDEST) } else { USUAL }
 }
 
-/// The whole chapter. Without colour, code keeps its backticks: a command would melt into its sentence.
+/// The whole chapter. Without colour, code keeps its backticks, which tell a command from the sentence around it.
 pub(super) fn draw(blocks: &[TextBlock], out: &Out, width: usize) -> String {
     let mut text = match out.has_colour() {
         true => lines(blocks, out, width),
@@ -31,7 +31,7 @@ pub(super) fn draw(blocks: &[TextBlock], out: &Out, width: usize) -> String {
     text
 }
 
-/// A text without styles, in lines.
+/// A text without styles, wrapped into lines.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let line = vec![TextSpan { style: TextStyle::Plain, text: text.to_owned() }];
     wrap(&line, width).iter().map(|row| row.iter().map(|span| span.text.as_str()).collect()).collect()
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_of_a_chapter_is_wider_than_the_terminal_where_it_has_words_to_part() {
+    fn no_line_of_several_words_is_wider_than_the_terminal() {
         for width in [60, 80, 100] {
             for chapter in &CHAPTERS {
                 for block in parse(chapter.text).iter().filter(|block| matches!(block, TextBlock::Paragraph(_))) {
