@@ -142,7 +142,7 @@ fn json_of(file: &Path) -> Result<Value, CliError> {
         .map_err(|error| CliError::refused("not_json", format!("The file is not JSON: {error}. Nothing was sent.")))
 }
 
-/// The acknowledgement in a file; what every request has is added anyway.
+/// The acknowledgement in a file, without `v` and `kind`: these are added to every request.
 fn object(file: &Path) -> Result<Map<String, Value>, CliError> {
     let Value::Object(mut fields) = json_of(file)? else {
         return Err(CliError::refused("not_json", "An acknowledgement must be a JSON object. Nothing was sent."));
@@ -152,7 +152,8 @@ fn object(file: &Path) -> Result<Map<String, Value>, CliError> {
     Ok(fields)
 }
 
-/// The handoff whose successor this agent is: the handoff that waits for its ACK, else the last one with an ACK.
+/// The handoff that has this agent as its successor and asks for an acknowledgement. If there are several: the one that
+/// waits for the acknowledgement now, else the latest.
 fn briefed_with(session: &CliSession, agent: &str) -> Result<String, CliError> {
     let views: Vec<ViewFile<HandoffView>> = view::all(&session.home.handoff_views())?;
     let is_of = |seen: &ViewFile<HandoffView>| {
@@ -199,7 +200,7 @@ fn pairs(session: &CliSession, handoff: &Named, answers: &[String]) -> Result<Va
     let ack = seen.and_then(|seen| seen.ack.clone()).unwrap_or_default();
     let mut questions = ack.questions;
     if ack.status == Standing::EnvironmentIssue && questions.is_empty() {
-        // It has said what it lacks, and asked nothing: that is what is answered.
+        // The successor has asked nothing, but has said what it lacks: the answer is to that text.
         questions.extend(ack.understanding);
     }
     if questions.is_empty() {

@@ -140,18 +140,18 @@ pub fn list(session: &CliSession, args: &AgentsArgs) -> Result<(), CliError> {
     session.out.toned(&headings, &rows, &tones)
 }
 
-/// The agent's position in lists: by its registration.
+/// The key by which lists of agents are sorted: when the agent was registered, then its id.
 pub(super) fn place(agent: &AgentView) -> (String, String) {
     (shown(agent.registered_at.as_deref()), shown(agent.agent_id.as_str()))
 }
 
 struct Line<'a> {
     agent: &'a AgentView,
-    /// It has taken over a handoff, and asks a person about it.
+    /// The agent is the successor of a handoff, and waits for answers to its questions.
     asks: bool,
 }
 
-/// The agents as rows, with the context if at least one CLI reports it.
+/// Headings and rows. There is a column for the context usage only if the usage of at least one agent is known.
 fn table(agents: &[Line<'_>], unicode: bool) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let ids = agents.iter().flat_map(|Line { agent, .. }| [Some(agent.agent_id.as_str()), agent.handoff_id.as_deref()]);
     let short = names::short(ids.filter_map(said));
@@ -272,7 +272,7 @@ fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A folder as an absolute path in UTF-8, because JSON carries no other.
+/// A folder's absolute path, with links resolved. A path that is not UTF-8 is an error: JSON can't carry it.
 pub fn folder(path: &Path) -> Result<String, CliError> {
     let full = std::fs::canonicalize(path).map_err(|error| CliError::file("Can't find the folder", path, &error))?;
     full.into_os_string()
@@ -280,7 +280,8 @@ pub fn folder(path: &Path) -> Result<String, CliError> {
         .map_err(|name| CliError::usage(format!("The path {} is not UTF-8.", Path::new(&name).display())))
 }
 
-/// A folder on the host where the agent will run: nobody here can look for it on another host.
+/// A folder on the host where the agent will run. A folder on another host can't be looked up from here, so its path
+/// must be absolute.
 fn folder_on(host: Option<&HostName>, path: &Path) -> Result<String, CliError> {
     let Some(host) = host else { return folder(path) };
     let name = path.to_str().filter(|_| path.is_absolute()).map(str::to_owned);

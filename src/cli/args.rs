@@ -52,7 +52,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What every command of tasuki and of tasuki-fleet takes.
+/// The options of every command of tasuki and of tasuki-fleet.
 #[derive(Debug, Args)]
 pub struct GlobalArgs {
     /// tasuki's home folder [default: TASUKI_HOME, else tasuki in your data folder].
@@ -67,10 +67,10 @@ pub struct GlobalArgs {
 }
 
 impl GlobalArgs {
-    /// What commands work with.
+    /// The home, the output and the timeout that these options choose.
     ///
     /// # Errors
-    /// The system knows no home folder of this user.
+    /// `no_home` or `config`: as [`Home::resolve`].
     pub fn session(&self) -> Result<CliSession, CliError> {
         let home = Home::resolve(self.home.as_deref())?;
         Ok(CliSession { home, out: Out::new(self.json), timeout: self.timeout })

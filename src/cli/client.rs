@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 pub use crate::spool::client::SidecarPresence;
 
-/// A heartbeat that has changed counts for this long.
+/// How long a sidecar counts as alive after its heartbeat was seen to change.
 const STALE_AFTER: Duration = Duration::from_secs(15);
 
-/// A sidecar that slept with the machine writes a heartbeat within this time.
+/// After the machine has slept, a sidecar writes a heartbeat within this time.
 const WAKE_UP: Duration = Duration::from_secs(6);
 
 /// How often the heartbeat is checked while a command waits for an answer.
@@ -42,8 +42,8 @@ impl<'a> Pulse<'a> {
         Pulse { home, clock: Clock::new(), last: None, changed: None, kept: None }
     }
 
-    /// What the view says at this moment. A heartbeat that changed within the last 15 s counts even if the wall clock
-    /// says otherwise, so that a jump of the clock does not end a wait.
+    /// What the sidecar's view says at this moment. A heartbeat that changed within the last 15 s counts even if the
+    /// wall clock says otherwise, so that a jump of the clock does not end a wait.
     pub fn check(&mut self) -> SidecarPresence {
         let seen = client::sidecar_alive(self.home.root(), &self.clock.now());
         if let SidecarPresence::Alive { heartbeat_ms, .. } | SidecarPresence::Stale { heartbeat_ms, .. } = seen {
@@ -73,7 +73,7 @@ impl<'a> Pulse<'a> {
     /// Checks the heartbeat from time to time while a command waits.
     ///
     /// # Errors
-    /// 69 when no sidecar answers any more.
+    /// `no_sidecar`, exit code 69, when no sidecar answers any more.
     pub fn keep(&mut self, every: Duration) -> Result<(), CliError> {
         if self.kept.is_some_and(|kept| kept.elapsed() < every) {
             return Ok(());
@@ -137,7 +137,7 @@ fn process_exists(pid: u32) -> bool {
     pid.is_some_and(|pid| nix::sys::signal::kill(pid, None) != Err(nix::errno::Errno::ESRCH))
 }
 
-/// A request that was submitted and has no answer yet.
+/// A request to submit.
 #[derive(Debug)]
 pub struct SentRequest<'a> {
     pub kind: &'a str,
@@ -180,7 +180,7 @@ pub fn ask_meanwhile<T: DeserializeOwned + Default>(
     read_answer(&answer).map_err(|error| with_name(error, &request.fields))
 }
 
-/// The refusal of an id that the sidecar does not know, with that id.
+/// Adds the id to the sidecar's refusal of an id that it does not know.
 fn with_name(error: CliError, fields: &Map<String, Value>) -> CliError {
     let field = match error.code.as_str() {
         "no_agent" => "agent_id",
@@ -238,8 +238,7 @@ fn wait_for_answer(
     }
 }
 
-/// How long to sleep between two checks: answers mostly come in milliseconds, and a wait of minutes should cost
-/// nothing.
+/// How long to sleep between two checks. Most answers come in milliseconds, and a wait of minutes should cost nothing.
 pub(super) fn nap(waited: Duration) -> Duration {
     Duration::from_millis(match waited.as_millis() {
         0..200 => 2,
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_found_is_repeated() {
+    fn an_error_about_an_unknown_id_names_the_id() {
         let fields = Map::from_iter([("agent_id".to_owned(), json!("11\u{1b}11"))]);
         let named = |code: &str, message: &str| with_name(CliError::refused(code, message), &fields).message;
         assert_eq!(named("no_agent", "Agent not found"), "Agent not found: \"1111\"");

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// There is no document yet.
 pub(super) const NO_DOCUMENT: &str = "no_document";
-/// The file is not the recorded document any more, and can't be read.
+/// A document was recorded, but its file is now missing, empty or breaks a rule for documents.
 pub(super) const CHANGED: &str = "document_changed";
 /// The file breaks a rule for documents, such as that it must not be a link.
 pub(super) const UNSAFE: &str = "document_unsafe";
@@ -33,8 +33,9 @@ pub struct HandoffDocument {
 /// Reads a handoff's document.
 ///
 /// # Errors
-/// `no_document` if there is none yet, `document_changed` if the recorded one is gone or can't be read any more,
-/// `document_unsafe` if tasuki does not read such a file, and the errors of a folder that can't be opened.
+/// `no_document` if there is none yet, `document_changed` if the recorded one is gone or can't be used any more,
+/// `document_unsafe` if the file breaks a rule for documents or is not UTF-8, and the errors of a file or folder that
+/// can't be read.
 pub fn read(home: &Home, seen: &HandoffView) -> Result<HandoffDocument, CliError> {
     let recorded = said(seen.sha256.as_deref());
     let file = Path::new(&seen.file_path);
@@ -45,7 +46,7 @@ pub fn read(home: &Home, seen: &HandoffView) -> Result<HandoffDocument, CliError
     let unread = |error: &DocumentError| match (error, recorded) {
         (DocumentError::Unread { source, .. }, _) => CliError::file("Can't read", file, source),
         (_, Some(_)) => CliError::refused(CHANGED, format!("{shown} is not the recorded document any more: {error}."))
-            .hint("tasuki keeps the recorded text in its state file"),
+            .hint("until the handoff is done or cancelled, tasuki keeps the recorded text in its state file"),
         (DocumentError::Missing { .. } | DocumentError::Empty { .. }, None) => {
             CliError::refused(NO_DOCUMENT, format!("There is no document at {shown} yet."))
         }
@@ -63,7 +64,7 @@ pub fn read(home: &Home, seen: &HandoffView) -> Result<HandoffDocument, CliError
     Ok(HandoffDocument { text, sha256, changed })
 }
 
-/// What to say of a document that is not the recorded one; none if it is.
+/// The warning about a document that is not the recorded one.
 #[must_use]
 pub fn warning(seen: &HandoffView, document: &HandoffDocument) -> Option<String> {
     let recorded = said(seen.sha256.as_deref()).filter(|_| document.changed)?;
@@ -91,7 +92,7 @@ pub fn facts_text(seen: &HandoffView) -> Result<String, CliError> {
     facts(seen).map(check::markdown)
 }
 
-/// Faults, document and facts in one text, without what drives a terminal.
+/// Faults, document and facts in one text, without control characters other than line breaks and tabs.
 #[must_use]
 pub fn whole(home: &Home, seen: &HandoffView) -> String {
     let faults: Vec<String> = seen.faults.iter().map(|fault| format!("- {}", examined::fault(fault))).collect();
@@ -104,7 +105,7 @@ pub fn whole(home: &Home, seen: &HandoffView) -> String {
         Err(error) => error.message,
     };
     let facts = facts_text(seen).unwrap_or_else(|error| error.message);
-    // No heading of a document looks like these.
+    // These titles do not look like Markdown headings, so that a person can tell them from the document's own.
     let part = |title: &str, text: &str| format!("======== {title} ========\n\n{}\n", text.trim_end());
     let parts = [
         part("Faults that the checks found", &faults),
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_in_one_text_drives_no_terminal() {
+    fn the_text_of_faults_document_and_facts_holds_no_control_characters() {
         let (_dir, home, seen) = made(None);
         fs::write(&seen.file_path, "# All\u{1b}[2J of it\n").expect("a document");
         let more: HandoffView = understood(json!({

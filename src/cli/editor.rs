@@ -1,5 +1,5 @@
-//! Shows a text to the person at this terminal, in their own editor: as a copy in a folder that only this user can open,
-//! and that is removed afterwards.
+//! Shows a text to the person at this terminal, in their own editor. The editor opens a copy, in a folder that only
+//! this user can open. The folder is removed afterwards.
 
 use super::error::CliError;
 use super::names;
@@ -11,7 +11,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-/// What is started where neither `VISUAL` nor `EDITOR` is set.
+/// The program that is started if neither `VISUAL` nor `EDITOR` is set.
 const PAGER: &str = "less";
 
 /// Shows the text, and returns when the person has closed the editor. If no editor can be started, the text is printed.
@@ -49,7 +49,7 @@ pub(super) fn show(out: &Out, name: &str, text: &str) -> Result<(), CliError> {
 }
 
 /// The words of a command line as a shell splits them, with quotation marks and backslashes; nothing is expanded. `None`
-/// if a quotation does not end.
+/// if a quotation mark is not closed or the line ends with a backslash.
 fn words(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut letters = line.chars();

@@ -7,7 +7,7 @@ use crate::files::Unfit;
 use crate::{agents, config, exit, personas, spool};
 use serde_json::{Value, json};
 
-/// What a shell reports of a program that wrote to a closed pipe (128 + SIGPIPE).
+/// The exit code that a shell reports for a program that wrote to a closed pipe (128 + SIGPIPE).
 pub const CLOSED_PIPE: u8 = 141;
 
 /// Why a command failed.
@@ -83,7 +83,7 @@ impl CliError {
     pub fn from_answer(answer: &ResultFile) -> Self {
         let Refusal { code, message, hint, errors, field, .. } = answer.error.clone().unwrap_or_default();
         let told = Self::told(&code, &message, &hint.unwrap_or_default());
-        // There was no room for all errors in the message.
+        // A message that ends with `…` had no room for all errors, so the hint lists them.
         let listed = errors.unwrap_or_default().into_iter().filter(|_| message.ends_with('…'));
         let listed = listed.map(|fault| format!("{}: {}", sanitise(&fault.pointer), sanitise(&fault.message)));
         let hint: Vec<String> = told.hint.into_iter().chain(listed).collect();
@@ -185,7 +185,7 @@ impl From<spool::Error> for CliError {
     }
 }
 
-/// The exit code that fits HTTP's meaning of an answer's status.
+/// The exit code for the status of an answer. The statuses are those of HTTP.
 fn exit_for(status: u16) -> u8 {
     match status {
         401 | 403 => exit::NOT_ALLOWED,

@@ -20,7 +20,7 @@ pub struct ErrorsArgs {
     /// How many errors to show, newest first.
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
-    /// Show the failures of all hosts of the fleet, so many of each.
+    /// Show the failures of all hosts of the fleet; --limit counts for each host.
     #[arg(long)]
     pub all_hosts: bool,
     /// Dismiss failures instead of listing them.
@@ -79,8 +79,8 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
     Ok(())
 }
 
-/// One failure as text: what happened first, then what to do, then which one it is.
-/// If the handoff has continued since then, or a failure of an agent was made good, there is nothing to do.
+/// One failure as text: what happened, then what to do, then its ids. If the handoff has continued or ended since then,
+/// or the agent has recovered from its failure, the text says so instead of what to do.
 pub(super) fn lines(home: &Home, error: &ErrorFile) -> Vec<String> {
     let handoff = said(error.handoff_id.as_deref()).and_then(|id| view::handoff(home, id).ok().flatten());
     let agent = said(error.agent_id.as_deref()).filter(|_| error.handoff_id.is_none());
@@ -139,8 +139,8 @@ fn dismiss(session: &CliSession, args: &DismissArgs) -> Result<(), CliError> {
     session.report(&json!({"dismissed": ids}), &format!("{} dismissed", chosen.len()))
 }
 
-/// With a sidecar by a request, so that the journal shows it; otherwise by deleting the file, which is all that
-/// dismissing does.
+/// Dismisses one failure. If a sidecar runs, this is a request, so that the journal shows it. Otherwise it deletes the
+/// error file, which is also what the sidecar does.
 pub(super) fn dismiss_one(session: &CliSession, id: &str) -> Result<(), CliError> {
     if Pulse::new(&session.home).is_alive() {
         let fields = Map::from_iter([("error_id".to_owned(), id.into())]);

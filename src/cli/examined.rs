@@ -1,12 +1,12 @@
-//! What a handoff's view says of its document beside the steps: the check and its faults, the facts, the chain, and what
-//! a person can decide. Pure.
+//! The lines about a handoff's document, made from the handoff's view: the check and its faults, the facts, the chain,
+//! and the commands by which a person decides. Pure.
 
 use super::output::{one_line, short_text};
 use super::view::{self, said};
 use crate::contract::facts::{ActionFacts, CommandFacts, RepositoryFacts};
 use crate::contract::{DocumentFault, Facts, HandoffView};
 
-/// The most characters of one text in a line.
+/// The most characters that a line shows of one fact.
 const LONGEST: usize = 160;
 /// How many changed files a line names.
 const MOST_FILES: usize = 4;
@@ -19,8 +19,8 @@ pub fn is_held(seen: &HandoffView) -> bool {
     seen.is_held()
 }
 
-/// The commands by which a person decides about a held handoff. Without an agent that has written the document, none can
-/// be asked to repair it.
+/// The commands by which a person decides about a held handoff. `has_writer`: an agent has written the document, so it
+/// can be asked to repair it.
 #[must_use]
 pub fn choices(handoff_id: &str, has_writer: bool) -> String {
     let whole = one_line(handoff_id);
@@ -53,7 +53,7 @@ pub fn fault(fault: &DocumentFault) -> String {
     format!("{grade:<5} {}", one_line(&fault.sentence()))
 }
 
-/// The lines about all of it, indented below the handoff's name.
+/// All lines about the document, indented below the handoff's name.
 #[must_use]
 pub fn lines(seen: &HandoffView) -> Vec<String> {
     let mut lines = Vec::new();

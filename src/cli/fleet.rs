@@ -1,4 +1,5 @@
-//! `fleet`: runs `tasuki-fleet`, the bridge to other hosts, which is a program of its own. tasuki itself talks to no server.
+//! `fleet`: runs `tasuki-fleet`, the bridge to other hosts, which is a program of its own. tasuki itself never talks to
+//! the fleet's server.
 
 use super::error::CliError;
 use crate::exit;
@@ -22,8 +23,8 @@ pub struct FleetArgs {
     pub args: Vec<OsString>,
 }
 
-/// The arguments for tasuki-fleet, if that is what the command line asks for: the options before `fleet`, and everything
-/// after it, untouched.
+/// If the command line is that of `tasuki fleet`: the arguments for tasuki-fleet. These are the options before `fleet`
+/// and everything after it, unchanged.
 #[must_use]
 pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     let mut before = Vec::new();
@@ -51,11 +52,12 @@ pub fn run(args: &[OsString]) -> CliError {
     }
 }
 
-/// The program to run: that beside this one, else the first of its name in `PATH`.
+/// The path of tasuki-fleet: beside this program, else its name alone, which is looked up in `PATH`.
 #[must_use]
 pub(super) fn program() -> PathBuf {
     let Some(found) = std::env::current_exe().ok().and_then(|own| beside(&own)) else { return PROGRAM.into() };
-    // It writes its own path into its service file, so it is started through a link where we were.
+    // If tasuki was started through a link, tasuki-fleet is started through the link beside it: it writes the path by
+    // which it was started into its service file.
     let linked = files::own_program().ok().and_then(|own| beside(&own));
     linked.filter(|linked| files::is_same_file(linked, &found)).unwrap_or(found)
 }
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_and_after_is_passed_on_untouched() {
+    fn options_before_fleet_and_words_after_it_are_passed_on_unchanged() {
         let passed = |line: &str| passed_on(line).expect("it is for tasuki-fleet").join(" ");
         assert_eq!(passed("tasuki fleet join --as desk -x"), "join --as desk -x");
         assert_eq!(
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn other_commands_are_not_taken_for_it() {
+    fn other_commands_are_not_taken_for_fleet() {
         for line in ["tasuki", "tasuki agents", "tasuki agents fleet", "tasuki --home fleet", "tasuki --wrong fleet"] {
             assert_eq!(passed_on(line), None, "{line}");
         }

@@ -88,8 +88,11 @@ pub enum Progress {
 /// Compares a handoff's view with what was already printed.
 #[derive(Debug, Default)]
 pub struct Follower {
+    /// How many entries of the view's list of steps were looked at when they began.
     entered: usize,
+    /// How many of these entries are over.
     left: usize,
+    /// Views with fewer steps than this are ignored: they are older than the request.
     ignore_until: usize,
     bytes: Option<u64>,
     reworks: u64,
@@ -111,7 +114,7 @@ impl Follower {
         let steps = before.steps.len();
         match FlowEnd::of(&before.step) {
             Some(_) => Follower { entered: steps, left: steps, ignore_until: steps + 1, ..Follower::default() },
-            // What the person has just decided about is not news.
+            // The person has just decided about this rework or wait, so it is not news.
             None => Follower { reworks: before.reworks, held: before.held_since.clone(), ..Follower::default() },
         }
     }
@@ -163,7 +166,7 @@ impl Follower {
         news
     }
 
-    /// What has happened to the document since it is being checked.
+    /// News about the document while it is checked.
     fn checking(&mut self, view: &HandoffView) -> Option<Progress> {
         let faults = view.faults.len();
         if let Some(since) = said(view.held_since.as_deref()) {
@@ -184,13 +187,13 @@ fn ends(entry: &StepView) -> bool {
     FlowEnd::of(&entry.step).is_some()
 }
 
-/// Whether the handoff has continued although nobody has seen that the successor has read its document.
+/// Whether the handoff has continued although tasuki has not seen the successor finish reading its document.
 #[must_use]
 pub fn is_unread(view: &HandoffView) -> bool {
     view.read.as_ref().is_some_and(|read| *read == Read::Unseen)
 }
 
-/// The verdict on the text that a step types, or on the turn in which the successor reads.
+/// The verdict on the text that a step types. For the step `reading`: `unseen` if the end of the reading was not seen.
 fn verdict(view: &HandoffView, step: &Word<Step>) -> Option<String> {
     let verdict = match step.known()? {
         Step::Reading => return view.read.as_ref().filter(|_| is_unread(view)).map(|read| sanitise(read.as_str())),
@@ -221,7 +224,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// What the running step waits for since this news, in a few words; none if the news says nothing of it.
+/// What the running step waits for after this news, in a few words; `None` if the news does not say that.
 #[must_use]
 pub fn about(news: &Progress) -> Option<String> {
     match news {
@@ -261,7 +264,7 @@ pub fn line(news: &Progress) -> Option<(String, bool)> {
     }
 }
 
-/// The last lines: verdicts, document, successor, warnings.
+/// The summary of a handoff: document, publishing, successor, verdicts, warnings.
 #[must_use]
 pub fn summary(view: &HandoffView) -> Vec<String> {
     let mut lines = Vec::new();

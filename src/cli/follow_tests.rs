@@ -23,7 +23,7 @@ fn lines(follower: &mut Follower, views: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn each_step_is_told_once_when_it_begins_and_once_when_it_is_behind() {
+fn each_step_is_told_once_when_it_begins_and_once_when_it_has_passed() {
     let first = json!({"step": "instructing", "steps": [step("waiting", 0, Some(1)), step("instructing", 1, None)]});
     let second = json!({
         "step": "done",

@@ -104,7 +104,7 @@ pub struct RetryArgs {
     pub wait: bool,
 }
 
-/// What a person has seen of a text in doubt.
+/// Whether a person has seen a text with the verdict `unconfirmed` in the pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AssumeArg {
     /// The text is in the pane: continue.
@@ -211,7 +211,7 @@ fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent: &Named) -> Re
     };
     put("agent_id", Some(agent.id.clone().into()));
     put("reason", Some(args.reason.clone().into()));
-    // A command of an agent CLI passes on what was typed after its name, which may be nothing.
+    // The command `/handoff` of an agent CLI passes on the text typed after its name, which may be empty.
     put("focus", args.focus.clone().filter(|focus| !focus.trim().is_empty()).map(Value::from));
     put("author", args.author.map(|author| author.as_str().into()));
     put("urgency", args.urgency.map(|urgency| urgency.as_str().into()));
@@ -236,7 +236,8 @@ fn successor(session: &CliSession, host: Option<&HostName>, who: &str) -> Result
     }
 }
 
-/// A document inside HOME is sent as a path, any other as text. Another host gets the text: the path is not there.
+/// A document inside tasuki's home is sent as a path, any other as text. Another host always gets the text, because the
+/// path does not exist there.
 pub(super) fn document(session: &CliSession, host: Option<&HostName>, path: &Path) -> Result<Value, CliError> {
     if path == Path::new("-") {
         return Ok(json!({"text": input::standard_input()?}));

@@ -1,4 +1,4 @@
-//! `handoffs` and `handoffs show`.
+//! `handoffs`, `handoffs show` and `handoffs follow`.
 
 use super::CliSession;
 use super::error::CliError;
@@ -23,7 +23,7 @@ pub struct HandoffsArgs {
     /// How many handoffs to show, newest first.
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
-    /// Show the handoffs of all hosts of the fleet, so many of each.
+    /// Show the handoffs of all hosts of the fleet; --limit counts for each host.
     #[arg(long)]
     pub all_hosts: bool,
     /// Show or follow one handoff instead of listing them.
@@ -55,10 +55,10 @@ pub struct ShowArgs {
     pub facts: bool,
 }
 
-/// Lists the handoffs, or shows one.
+/// Lists the handoffs, or shows or follows one.
 ///
 /// # Errors
-/// When the views can't be read, or there are none.
+/// When the views can't be read, or there are none. With `follow`, also how the handoff failed.
 pub fn command(session: &CliSession, args: &HandoffsArgs) -> Result<(), CliError> {
     match &args.command {
         Some(HandoffsCommand::Show(args)) => show(session, args),
@@ -116,10 +116,10 @@ fn ids(handoff: &HandoffView) -> [Option<&str>; 3] {
     [Some(&handoff.handoff_id), Some(&handoff.agent_id), handoff.successor_id.as_deref()]
 }
 
-/// The beginning of a reason, for a row: a reason may be very long.
+/// The most characters of a reason that the list shows: a reason may be very long.
 const LONGEST_REASON: usize = 120;
 
-/// The handoff that the text names, on any host. For one of this host there must be views.
+/// The handoff that the text names, on any host. A name of this host is refused if there are no views here.
 fn named(session: &CliSession, text: &str) -> Result<Named, CliError> {
     if hosts::split(&session.home, text)?.1.is_none() {
         session.require_views()?;
@@ -150,7 +150,7 @@ fn show(session: &CliSession, args: &ShowArgs) -> Result<(), CliError> {
     lines(&seen).iter().try_for_each(|line| session.out.line(line))
 }
 
-/// Shows a handoff of another host. Its document is a file there, which no view has.
+/// Shows a handoff of another host. Its document is a file on that host, and its view does not hold the text.
 fn show_remote(session: &CliSession, args: &ShowArgs, host: &HostName, id: &str) -> Result<(), CliError> {
     if args.document {
         return Err(hosts::not_from_elsewhere(id, host.as_str()));
@@ -167,7 +167,7 @@ fn show_remote(session: &CliSession, args: &ShowArgs, host: &HostName, id: &str)
     Ok(())
 }
 
-/// Prints the document: never a byte of it that drives a terminal, whatever standard output is.
+/// Prints the document without control characters, also if standard output is not a terminal.
 fn print_document(session: &CliSession, seen: &HandoffView) -> Result<(), CliError> {
     let document = documents::read(&session.home, seen)?;
     if session.out.is_json() {
@@ -216,7 +216,7 @@ pub(super) fn lines(seen: &HandoffView) -> Vec<String> {
     lines.extend(seen.ack.as_ref().map(|ack| acknowledgement(seen, ack)).into_iter().flatten());
     lines.extend(checklist(&seen.checklist));
     if let Some(error) = &seen.error {
-        // After an abandoned handoff nothing is to be done about its failure.
+        // Nothing is left to do about the failure of an abandoned handoff.
         let hint = if seen.is_abandoned() { "" } else { error.hint.as_str() };
         lines.push(CliError::told(&error.code, &error.message, hint).text());
     }
@@ -236,7 +236,7 @@ fn step_lines(seen: &HandoffView) -> Vec<String> {
             Progress::Entered { step } => open = Some(step.clone()),
             Progress::Passed { .. } | Progress::Stopped { .. } => open = None,
             Progress::Grew { .. } | Progress::Blocked { .. } => continue,
-            // What is so now has its own lines.
+            // `examined::lines` shows these.
             Progress::Reworked { .. } | Progress::Held { .. } => continue,
             Progress::Ended(outcome) => lines.push(format!("    {}", outcome.as_str())),
         }

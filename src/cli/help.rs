@@ -1,5 +1,5 @@
-//! The help: commands in groups, the common options apart from a command's own, and candidates where a
-//! shell completes.
+//! The command line with what its definitions do not say: the groups of commands in `--help`, the guide's chapters
+//! below the help of commands, and the candidates that a shell offers for arguments.
 
 use super::args::Cli;
 use super::completions;
@@ -72,7 +72,8 @@ const ON_HOSTS: [&str; 14] = [
     "send",
 ];
 
-/// Lets a shell ask the program for the values of an argument, for all arguments of that name.
+/// Adds candidates for the shell to every argument that names something tasuki knows, such as `agent`. A shell asks the
+/// program for them when it completes.
 pub(crate) fn with_names(command: Command) -> Command {
     named_below(command, "")
 }
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_on_another_host_is_offered_there_where_the_help_says_so() {
+    fn commands_that_offer_names_of_other_hosts_are_those_whose_help_mentions_them() {
         fn walk(command: &Command, path: &str, found: &mut Vec<String>) {
             let says_so = |arg: &clap::Arg| {
                 let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
@@ -184,7 +185,7 @@ mod tests {
     fn every_chapter_names_the_commands_that_it_explains() {
         for chapter in &CHAPTERS {
             for name in chapter.commands() {
-                // The chapter about the spool explains them as requests.
+                // The chapter about the spool names request kinds such as `agent_send` instead of commands.
                 let names =
                     [format!("tasuki {name}"), format!("tasuki {}", name.replace('-', " ")), format!("_{name}")];
                 assert!(names.iter().any(|name| chapter.text.contains(name)), "{} and {name}", chapter.topic);

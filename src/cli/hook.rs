@@ -17,8 +17,8 @@ pub struct HookArgs {
     pub rest: Vec<OsString>,
 }
 
-/// The arguments behind `hook`, if that is what the command line asks for; options that go before it are allowed.
-/// `--help` as the only argument comes from a person, and goes to the parser.
+/// If the command line is that of `tasuki hook`: the arguments after `hook`, followed by the options before it. A line
+/// with `--help` as the only argument comes from a person and is left to the parser.
 #[must_use]
 pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     let mut before = Vec::new();
@@ -42,14 +42,14 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     None
 }
 
-/// The arguments as the parser has read them.
+/// The same arguments, from a command line that the parser has read.
 #[must_use]
 pub fn words(args: &HookArgs, home: Option<&Path>) -> Vec<OsString> {
     let own = args.profile.iter().map(OsString::from).chain(args.rest.iter().cloned());
     own.chain(home.into_iter().flat_map(|home| [OsString::from("--home"), home.into()])).collect()
 }
 
-/// Reports one event. The only place where the CLI calls the agents adapter for a hook; the exit code is always 0.
+/// Reports one event. The outcome is ignored: the exit code of `tasuki hook` is always 0.
 pub fn run(args: &[OsString]) {
     let _ = crate::agents::hook::main(args.iter().cloned(), usual_home);
 }

@@ -45,13 +45,15 @@ pub struct ProfileName {
     pub profile: String,
 }
 
-/// What was done with one file, or would be.
+/// The change of one file: made, only planned, or not necessary.
 struct Done {
     status: &'static str,
     file: String,
+    /// The file that was changed, if `file` is a link to it.
     target: Option<String>,
+    /// The path of a copy of the previous version.
     copy: Option<String>,
-    /// The change, if it was only planned.
+    /// With `--dry-run`: the difference that the change would make.
     diff: Option<String>,
     is_removed: bool,
 }
@@ -60,7 +62,7 @@ struct Done {
 ///
 /// # Errors
 /// When there is no such profile, one of the home's profiles is wrong, or the agent CLI's configuration can't be
-/// changed. What was changed before that is printed; mostly that is nothing.
+/// changed. If other files were changed before that, they are printed.
 pub fn command(session: &CliSession, command: &HooksCommand) -> Result<(), CliError> {
     match command {
         HooksCommand::Install(args) => change(session, args, Way::In),
@@ -103,9 +105,11 @@ fn change(session: &CliSession, args: &InstallArgs, way: Way) -> Result<(), CliE
     }
 }
 
-/// What was done with the CLI's configuration, if anything was, and with the files that go in with the hooks.
+/// The change of the CLI's configuration and those of the files that are installed beside it, as far as they were
+/// carried out.
 #[derive(Default)]
 struct AllDone {
+    /// `None` if an earlier change failed.
     hooks: Option<Done>,
     files: Vec<Done>,
 }
@@ -117,8 +121,8 @@ impl AllDone {
     }
 }
 
-/// Carries out the changes, as far as the first that fails. What is installed last is taken out first, so that a folder
-/// that was made for all of them is empty at the end.
+/// Carries out the changes until one fails. Installing changes the CLI's configuration first, uninstalling changes it
+/// last: then a folder that was made for the configuration and the files is empty at the end, and can be removed.
 fn carry_out_both(planned: Change, more: Vec<PlannedFile>, way: Way, dry: bool) -> (AllDone, Option<CliError>) {
     let mut done = AllDone::default();
     let mut hooks = Some(planned);
@@ -238,7 +242,7 @@ fn sentence(status: &str, title: &str, file: &str, removed: bool) -> String {
     }
 }
 
-/// The sentence about a file that goes in with the hooks.
+/// The sentence about a file that is installed beside the CLI's configuration.
 fn file_sentence(status: &str, title: &str, file: &str) -> String {
     match status {
         "not_ours" => format!("{title}: {file} is a file of your own, so it was left as it is."),
@@ -296,7 +300,7 @@ fn why_nothing(profile: &Profile) -> &'static str {
     }
 }
 
-/// The refusal, and what to do about it.
+/// The error, with a hint that says what to do about it.
 fn explained(error: InstallError, profile: &Profile) -> CliError {
     let hint = match &error {
         InstallError::NoInstall { .. } => Some(why_nothing(profile).to_owned()),

@@ -1,5 +1,5 @@
-//! What the bridge to other hosts has written: the rosters of the fleet's hosts, and the bridge's own file. Commands
-//! read these files; they never talk to a server.
+//! Reads what the bridge to other hosts has written: the rosters of the fleet's hosts, and the bridge's own file.
+//! Commands read only these files and never talk to the fleet's server.
 
 use super::error::CliError;
 use super::view::{self, ViewFile, read_bytes, said};
@@ -15,11 +15,11 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The largest file of the fleet that is read, in bytes: a roster is at most 256 KiB compressed.
+/// The largest `fleet/host.json` that is read, in bytes.
 const MOST_BYTES: u64 = 8 << 20;
 /// How long a command waits for the bridge to bring the rosters up to date.
 const READ_WITHIN: Duration = Duration::from_secs(3);
-/// How often it looks meanwhile.
+/// How often the command looks whether the bridge has done that.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The fleet, as this home knows it.
@@ -27,14 +27,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub struct FleetHosts {
     /// This host's own name.
     pub own: HostName,
-    /// The bridge has written its file within 45 s, and is connected.
+    /// The bridge has written its file within the last 45 s, and is connected to a server.
     pub is_fresh: bool,
     /// The hosts by name, this one among them.
     pub hosts: Vec<ViewFile<HostView>>,
 }
 
 impl FleetHosts {
-    /// What is known of a host of this fleet at this moment.
+    /// The state of a host of this fleet at this moment, as far as this host knows it.
     #[must_use]
     pub fn state(&self, host: &HostView) -> HostState {
         host.state(self.is_fresh)
@@ -57,7 +57,7 @@ pub fn bridge(home: &Home) -> Result<Option<ViewFile<BridgeView>>, CliError> {
     view::read(&home.fleet().join("bridge.json"))
 }
 
-/// Whether the bridge has given a sign of life within 45 s, and is connected to a server.
+/// Whether the bridge has written a heartbeat within the last 45 s, and is connected to a server.
 #[must_use]
 pub fn is_fresh(bridge: &BridgeView, now_ms: i64) -> bool {
     let age_ms = millis(&bridge.heartbeat).map(|at| now_ms.saturating_sub(at).saturating_abs());
@@ -150,7 +150,7 @@ pub fn no_host(name: &str) -> CliError {
         .hint("`tasuki agents --all-hosts` lists the hosts of this fleet.")
 }
 
-/// Whether this home has joined a fleet; this host's own name in it.
+/// This host's own name in its fleet; `None` if this home has joined no fleet.
 ///
 /// # Errors
 /// When `fleet/host.json` can't be read.
@@ -158,7 +158,7 @@ pub fn own_name(home: &Home) -> Result<Option<HostName>, CliError> {
     #[derive(serde::Deserialize)]
     struct HostFile {
         name: HostName,
-        // A host that has only made its keys has joined none.
+        // Missing if the host has made its keys, but has not joined a fleet.
         fleet: Option<serde_json::Value>,
     }
     let path = home.fleet().join("host.json");
@@ -168,8 +168,8 @@ pub fn own_name(home: &Home) -> Result<Option<HostName>, CliError> {
     Ok(file.fleet.map(|_| file.name))
 }
 
-/// All hosts of the fleet, sorted by name. It asks a bridge that runs to bring them up to date first, and waits 3 s for
-/// that at most.
+/// All hosts of the fleet, sorted by name. If the bridge runs, this first asks it to bring the rosters up to date, and
+/// waits at most 3 s for that.
 ///
 /// # Errors
 /// `no_fleet` if this home has joined none; when the files can't be read.
@@ -191,7 +191,7 @@ pub fn all(home: &Home) -> Result<FleetHosts, CliError> {
     Ok(FleetHosts { own, is_fresh, hosts: read(home)? })
 }
 
-/// All hosts as their files are at this moment; nobody is asked to bring them up to date.
+/// All hosts as their files are at this moment, without asking the bridge to bring them up to date.
 ///
 /// # Errors
 /// As [`all`].
@@ -200,7 +200,7 @@ pub fn as_written(home: &Home) -> Result<FleetHosts, CliError> {
     Ok(FleetHosts { own, is_fresh: has_bridge(home)?, hosts: read(home)? })
 }
 
-/// One host, as it was last written; nobody is asked to bring it up to date.
+/// One host as its file is at this moment, without asking the bridge to bring it up to date.
 ///
 /// # Errors
 /// When it can't be read.
@@ -208,7 +208,7 @@ pub fn one(home: &Home, name: &HostName) -> Result<Option<ViewFile<HostView>>, C
     view::read(&home.fleet().join(format!("hosts/{name}.json")))
 }
 
-/// The hosts as they were last written, sorted by name. Nobody is asked to bring them up to date.
+/// The hosts as their files are at this moment, sorted by name.
 ///
 /// # Errors
 /// When the folder can't be read.
@@ -216,8 +216,8 @@ fn read(home: &Home) -> Result<Vec<ViewFile<HostView>>, CliError> {
     view::all(&home.fleet().join("hosts"))
 }
 
-/// Tells the bridge that somebody looks: for 60 s it keeps the rosters up to date. Where that can't be told, they are as
-/// old as their files say.
+/// Tells the bridge that somebody looks at the rosters: it keeps them up to date for the next 60 s. If the bridge can't
+/// be told, the rosters stay as they are.
 pub fn look(home: &Home) {
     let mut options = OpenOptions::new();
     options.write(true).create(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK);

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
-/// Catches these signals from here on, and returns which came. It uses handlers, because child processes would inherit
-/// a mask.
+/// Catches these signals from now on: a thread calls `heard` for each signal that comes. It uses signal handlers, not a
+/// signal mask, because child processes would inherit a mask.
 ///
 /// # Errors
 /// When the system refuses.
@@ -33,7 +33,7 @@ pub(super) fn take(kinds: &[SignalKind], heard: impl Fn(SignalKind) + Clone + Se
     Ok(())
 }
 
-/// Whether a signal asks the program to end.
+/// Whether a signal has asked the program to end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interrupts {
     seen: Arc<AtomicBool>,
@@ -41,7 +41,7 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Catches SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. A second signal changes nothing: the clean-up is
+    /// Catches SIGINT, SIGQUIT, SIGTERM and SIGHUP from now on. A second signal changes nothing: the clean-up is
     /// bounded, and must not be cut short.
     pub(crate) fn watch() -> io::Result<Self> {
         let interrupts = Interrupts::default();
@@ -57,7 +57,8 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// From here on, whether keys that send a signal are meant for another program on this terminal.
+    /// With `true`: from now on SIGINT and SIGQUIT do not count, because Ctrl-C and Ctrl-\ are meant for another
+    /// program on this terminal, such as an editor. With `false`: they count again.
     pub(super) fn leave_to_others(&self, are: bool) {
         self.left.store(are, Ordering::SeqCst);
     }

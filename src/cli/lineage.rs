@@ -26,12 +26,12 @@ pub struct AgentName {
     pub agent: String,
 }
 
-/// How many handoffs are searched for those that led to the agents.
+/// The most views of handoffs that are read to find the handoffs that led to the agents.
 const MOST_HANDOFFS: usize = 1_000;
 
-/// How often the sidecar is asked for views; each time it may take 5 s.
+/// How often the sidecar is asked for views: each time, it may take 5 s to answer.
 const MOST_ROUNDS: usize = 6;
-/// For how many it is asked at once: it reads no more.
+/// The most views that it is asked for at once: it handles no more.
 const MOST_ASKED: usize = 100;
 
 /// One agent of a lineage.
@@ -116,7 +116,7 @@ fn note_missing(session: &CliSession, members: &[LineageMember], asked: &BTreeSe
 fn on_host(session: &CliSession, host: &HostName, id: &str) -> Result<(), CliError> {
     let agents = remote::views::lineage(session, host, id)?;
     let members = members(id, &agents);
-    // Programs get the agents' views only. People see the agents, even where the host shows no handoffs.
+    // JSON holds the agents' views only. A person sees the agents even if the host does not show its handoffs.
     let came = match session.out.is_json() {
         true => Vec::new(),
         false => remote::views::handoffs(session, host).unwrap_or_default(),
@@ -131,7 +131,7 @@ fn on_host(session: &CliSession, host: &HostName, id: &str) -> Result<(), CliErr
 
 /// Prints a lineage of this host and marks the requested agent.
 pub(crate) fn print(session: &CliSession, id: &str, members: &[LineageMember]) -> Result<(), CliError> {
-    // Programs get the agents' views only.
+    // JSON holds the agents' views only.
     let handoffs = match session.out.is_json() {
         true => BTreeMap::new(),
         false => handoffs(&session.home.handoff_views(), members)?,
@@ -148,7 +148,7 @@ fn print_with(
 ) -> Result<(), CliError> {
     if session.out.is_json() {
         let agents: Vec<Value> = members.iter().filter_map(|member| member.view.as_ref().map(ViewFile::json)).collect();
-        // These are known by their ids alone, and others may be beyond them.
+        // Agents without a view are known by their ids alone, and more agents may be beyond them.
         let missing: Vec<&str> =
             members.iter().filter(|member| member.view.is_none()).map(|member| member.id.as_str()).collect();
         return session.out.document(&json!({"agent_id": id, "lineage": agents, "missing": missing}));
@@ -167,9 +167,10 @@ fn print_with(
     Ok(())
 }
 
-/// The handoffs that led to agents, by the agent. A predecessor's view names the handoff that has recorded it. Other
-/// handoffs, such as abandoned ones, are searched for: a handoff's view last changed soon after its successor registered,
-/// so views from about that time are read first, and mostly no others.
+/// For each agent, the handoff that led to it. Most are named by a predecessor's view, as the handoff that recorded the
+/// predecessor's document. Other handoffs, such as abandoned ones, are searched for. A handoff's view mostly changes
+/// for the last time soon after its successor has registered, so the search begins with the views that changed nearest
+/// to that time.
 fn handoffs<'m>(
     folder: &Path,
     members: &'m [LineageMember],
@@ -202,7 +203,7 @@ fn handoffs<'m>(
                 found.insert(agent, handoff);
                 break;
             }
-            // This handoff led to another agent, which then need not be searched for.
+            // This handoff led to another agent of the lineage: that agent's handoff need not be searched for.
             let other = missing.keys().find(|other| **other == successor).copied();
             if let Some(other) = other.filter(|other| missing.remove(other).is_some()) {
                 found.insert(other, handoff);
@@ -265,7 +266,7 @@ pub(crate) struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    /// Links of agents in the order of their registration, each with its predecessor.
+    /// Links agents, given in the order of their registration and each with its predecessor.
     pub(crate) fn new(agents: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> Self {
         let mut links = Links { previous: BTreeMap::new(), children: BTreeMap::new() };
         for (id, previous) in agents {
@@ -322,7 +323,8 @@ pub fn members(id: &str, agents: &[ViewFile<AgentView>]) -> Vec<LineageMember> {
         agents.iter().filter_map(|agent| Some((said(agent.agent_id.as_str())?, agent))).collect();
     let mut ordered: Vec<(&str, &ViewFile<AgentView>)> = by_id.iter().map(|(id, agent)| (*id, *agent)).collect();
     ordered.sort_by_key(|(_, agent)| view::shown(agent.registered_at.as_deref()));
-    // A successor without a view is known by its predecessor's alone; one with a view says itself whose it is.
+    // A successor without a view is known only from its predecessor's view. A successor with a view names its
+    // predecessor.
     let gone = ordered.iter().filter_map(|(id, agent)| Some((successor(agent)?, Some(*id))));
     let gone = gone.filter(|(successor, _)| !by_id.contains_key(successor));
     let links = Links::new(ordered.iter().map(|(id, agent)| (*id, previous(agent))).chain(gone));

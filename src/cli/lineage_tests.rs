@@ -28,7 +28,7 @@ fn several_successors_stand_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn the_handoff_by_which_an_agent_came_is_found_whenever_its_view_has_changed() {
+fn the_handoff_that_led_to_an_agent_is_found_whenever_its_view_last_changed() {
     let dir = tempfile::tempdir().expect("a folder");
     let write = |name: &str, successor: Option<&str>| {
         let view = json!({"handoff_id": name, "successor_id": successor});

@@ -40,8 +40,8 @@ impl<'a> LiveLine<'a> {
         }
     }
 
-    /// Whether news gets a line that stays. The running line shows growth; without it growth is printed at first
-    /// and then from time to time.
+    /// Whether news gets a line that stays. A line that is redrawn shows the growth of a document. Without such a line,
+    /// growth is printed at first and then every 10 s at most.
     pub(super) fn wants_line(&mut self, news: &Progress) -> bool {
         let Progress::Grew { .. } = news else { return true };
         if self.out.is_live() || self.grew.is_some_and(|grew| grew.elapsed() < GROWTH_EVERY) {
@@ -73,7 +73,7 @@ fn width() -> usize {
     usize::from(terminal::size().0).saturating_sub(1)
 }
 
-/// As much of both parts of a line as has room in so many columns.
+/// The two parts of a line, cut so that both together fit into so many columns.
 fn cut(head: &str, rest: &str, columns: usize) -> (String, String) {
     let line = short_text(&format!("{head}{rest}"), columns);
     let at = line.char_indices().nth(head.chars().count()).map_or(line.len(), |(at, _)| at);

@@ -25,9 +25,9 @@ pub struct ManArgs {
 pub(crate) struct Manual {
     /// The program, and the name of its first page.
     pub(crate) program: &'static str,
-    /// Where its files are.
+    /// The sentence before the list of files, which says where they are.
     pub(crate) place: &'static str,
-    /// Its files there.
+    /// Its files, each with a description.
     pub(crate) files: &'static [(&'static str, &'static str)],
     /// The variables that it reads.
     pub(crate) environment: &'static [(&'static str, &'static str)],
@@ -179,7 +179,7 @@ fn made(manual: &Manual, command: &Command) -> std::io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The chapters of the guide: all of them for `tasuki(1)`, its own for a command.
+/// Adds the chapters of the guide: for `tasuki(1)` all of them, for a command the chapter that explains it.
 fn see_also(page: &mut Roff, command: &Command) {
     let name = name_of(command);
     let command = name.trim_start_matches("tasuki-");
@@ -197,7 +197,7 @@ fn see_also(page: &mut Roff, command: &Command) {
     page.text(pages.collect::<Vec<_>>());
 }
 
-/// Lines that are not joined.
+/// Adds lines that are not joined when the page is formatted.
 fn as_written<'a>(page: &mut Roff, lines: impl Iterator<Item = &'a str>) {
     page.control("nf", []);
     for line in lines {

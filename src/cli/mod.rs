@@ -1,9 +1,9 @@
-//! The command line: one file or folder for each command. All but `run`, `hook` and `demo` are clients of the spool and
-//! the views, and none of the clients opens the database: the sidecar alone does.
+//! The command line: one file or folder for each command. Most commands submit requests to the spool or read the views.
+//! Only `run`, which is the sidecar, opens the database.
 //!
-//! Read [`args`] for the list of commands, [`client`] for how a request is dropped and answered, [`names`] for how
-//! agents, handoffs and work items are named, [`follow`] and [`wait`] for `--wait`, [`remote`] for `kai@b`: agents and
-//! handoffs of other hosts.
+//! Read [`args`] for the list of commands, [`client`] for how a request is submitted and answered, [`names`] for how
+//! agents, handoffs and work items are named, [`follow`] and [`wait`] for `--wait`, [`remote`] for agents and handoffs
+//! of other hosts, such as `kai@b`.
 
 pub mod ack;
 pub mod agents;
@@ -108,9 +108,10 @@ fn run_line(args: &[OsString]) -> u8 {
     }
 }
 
-/// Help and version go to standard output with code 0, mistakes to standard error with code 2.
+/// Prints what the parser returned instead of arguments, and returns the exit code. Help and version go to standard
+/// output with code 0, mistakes to standard error with code 2.
 ///
-/// `name`: the program, as its mistakes begin. `help`: the command that shows its help.
+/// `name`: the program's name, which is put before a mistake. `help`: the command that shows its help.
 pub fn usage(args: &[OsString], error: &clap::Error, (name, help): (&str, &str)) -> u8 {
     if error.use_stderr() && args.iter().any(|arg| arg == "--json") {
         let text = error.to_string();
@@ -140,7 +141,7 @@ pub fn complain(error: &CliError, json: bool) -> u8 {
     error.exit
 }
 
-/// Runs a command that needs no session; none if it is another command.
+/// Runs a command that needs no session; `None` if the command needs one.
 fn dispatch_alone(cli: &Cli) -> Option<Result<u8, CliError>> {
     let (home, json) = (cli.everywhere.home.as_deref(), cli.everywhere.json);
     match &cli.command {
@@ -148,7 +149,8 @@ fn dispatch_alone(cli: &Cli) -> Option<Result<u8, CliError>> {
         Command::Help(args) => {
             return Some(guide::command(&Out::new(json), args, help::command()).map(|()| exit::DONE));
         }
-        // Both are mostly recognised before the parser. Whatever gets here does the same, and never fails.
+        // Mostly, `main` has recognised these two before the parser. A line that gets here does the same, and never
+        // fails.
         Command::Hook(args) => hook::run(&hook::words(args, home)),
         Command::Statusline(args) => statusline::run(&statusline::words(args, home)),
         _ => return None,
@@ -193,7 +195,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Schema(args) => schema::command(&session, args),
         Command::Man(args) => man::command(&session, args, help::hide_json(Cli::command())),
         Command::Completions(args) => completions::command(&session, args),
-        // These are handled before the parser; their arms are for help and completions.
+        // `run_line` handles `fleet` before the parser; `dispatch_alone` has handled the others.
         Command::Hook(_) | Command::Statusline(_) | Command::Fleet(_) | Command::Demo | Command::Help(_) => Ok(()),
     }?;
     Ok(exit::DONE)

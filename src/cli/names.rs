@@ -1,5 +1,5 @@
-//! Finds the agent or handoff that a person names. Both have an id, whole or as a unique prefix. An agent also has its
-//! pane, and its persona's slug if it is the persona's only living agent; a persona's slug also names its last handoff.
+//! Finds the agent, handoff or work item that a person names: by its id or a unique prefix of it. A pane names the
+//! agent in it. A persona's slug names the persona's only living agent, or the persona's latest handoff.
 
 use super::error::CliError;
 use super::view::{ViewFile, said, shown};
@@ -63,8 +63,8 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
     pick_agent(text, &known(home)?).map_err(|error| unknown(home, text, error))
 }
 
-/// The error for an unknown name, with a reason if the home shows one: no sidecar runs that would know of
-/// agents, or the persona exists and no agent has it yet.
+/// The error for an unknown name, with a reason if the home shows one: no sidecar runs, or there is a persona of this
+/// name but no agent has it.
 fn unknown(home: &Home, text: &str, error: CliError) -> CliError {
     if error.code == "ambiguous" {
         return error;
@@ -95,7 +95,7 @@ fn is_pane(text: &str) -> bool {
     text.strip_prefix('%').is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// The living agent in a pane; none if there are several, in a pane that was taken over a moment ago.
+/// The living agent in a pane; none if there are several, as there may be for a moment after a pane was taken over.
 #[must_use]
 pub fn in_pane(pane: &str, known: &[NamedAgent]) -> Option<String> {
     let mut found = known.iter().filter(|agent| agent.living && agent.pane.as_deref() == Some(pane));
@@ -120,9 +120,8 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The agent in whose pane the command runs: the living agent of this pane, else the agent in the environment. A new
-/// session in the same process keeps the environment of the agent before it, whose view is removed some days after its
-/// end.
+/// The agent in whose pane the command runs: the living agent of this pane, else the agent that the environment names.
+/// The pane comes first, because a new session in the same process still has the environment of the agent before it.
 ///
 /// # Errors
 /// A usage error if the command runs in no agent's pane.
@@ -139,8 +138,9 @@ pub fn own_id(home: &Home) -> Result<String, CliError> {
     })
 }
 
-/// The agent that lives in the pane, or else the one that the environment names: the sidecar knows what became of it. An
-/// agent that lives in another pane is not meant: a window beside an agent may have the agent's environment.
+/// The agent that lives in the pane, else the agent that the environment names. That agent may have ended or be unknown
+/// here: the sidecar knows what became of it. But it must not live in another pane: a window that was opened beside an
+/// agent may have that agent's environment.
 fn own_of(named: Option<String>, known: &[NamedAgent], pane: Option<&str>) -> Option<String> {
     let lives_elsewhere = |id: &String| {
         let agent = known.iter().find(|agent| agent.living && agent.id.eq_ignore_ascii_case(id));
@@ -150,8 +150,8 @@ fn own_of(named: Option<String>, known: &[NamedAgent], pane: Option<&str>) -> Op
     pane.and_then(|pane| in_pane(pane, known)).or_else(|| named.filter(|id| !lives_elsewhere(id)))
 }
 
-/// Finds an agent among the known ones. A persona with one living agent wins over prefixes of ids, because short names
-/// consist of the same letters as ids, and most prefixes match some id. An agent that has ended has no name but its id.
+/// Finds an agent among the known ones. A persona with living agents wins over prefixes of ids, because a short slug
+/// such as `ed` is often also the prefix of some id. An agent that has ended can be named by its id only.
 ///
 /// # Errors
 /// `no_agent` or `ambiguous`, the latter with the candidates.
@@ -212,7 +212,7 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
         .map_err(|error| unknown(home, text, with_hint(error, "`tasuki handoffs` lists the handoffs.")))
 }
 
-/// The handoff of a persona that was requested last, among those that have changed last.
+/// The persona's handoff that was requested last. Only the 2,000 handoffs whose views changed last are searched.
 fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
     const LOOK_AT: usize = 2_000;
     let latest: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), LOOK_AT)?;

@@ -49,7 +49,7 @@ fn a_pane_names_the_agent_that_lives_in_it() {
 }
 
 #[test]
-fn an_agent_knows_itself_by_its_environment_only_while_that_agent_lives() {
+fn the_agent_in_the_pane_counts_before_the_agent_in_the_environment() {
     let all = some();
     let own = |named: &str, pane: Option<&str>| own_of(Some(named.to_owned()), &all, pane);
     for pane in [Some("%d"), None] {
@@ -101,7 +101,7 @@ fn a_persona_with_a_living_agent_goes_before_ids_that_begin_alike() {
 }
 
 #[test]
-fn a_session_without_a_pane_takes_the_name_from_nobody_who_has_one() {
+fn a_persona_names_its_agent_in_a_pane_before_sessions_without_a_pane() {
     let nowhere = |id: &str| NamedAgent { pane: None, ..known(id, Some("mia"), true) };
     let in_pane = known("aaaa1111-0", Some("mia"), true);
     assert_eq!(pick_agent("mia", &[nowhere("bbbb1111-0"), in_pane.clone(), nowhere("cccc1111-0")]), Ok(in_pane.id));
@@ -111,7 +111,7 @@ fn a_session_without_a_pane_takes_the_name_from_nobody_who_has_one() {
 }
 
 #[test]
-fn a_persona_whose_agents_have_all_ended_is_told_so() {
+fn the_refusal_says_that_all_agents_of_a_persona_have_ended() {
     let all = ["aaaa1111-0", "bbbb1111-0", "cccc1111-0"].map(|id| known(id, Some("mia"), false));
     let error = pick_agent("mia", &all).expect_err("nobody lives");
     assert_eq!(
@@ -128,7 +128,7 @@ fn an_agent_that_was_not_found_is_named_in_the_message() {
 }
 
 #[test]
-fn a_short_id_names_one_and_the_same() {
+fn a_short_id_names_the_id_that_it_was_made_from() {
     let ids = ["aaaa1111-00", "aaaa1111-01", "bbbb2222-00", "cc"];
     let short = short(ids);
     let shown: Vec<&str> = short.values().map(String::as_str).collect();

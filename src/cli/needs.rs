@@ -1,5 +1,5 @@
-//! Reads what the list of waiting things is made from: the agents, the handoffs that they are in or that have failed,
-//! the open work items, and the error files. [`crate::core::needs`] makes the list.
+//! Reads the files from which [`crate::core::needs`] makes the list of what waits for a person. These are the views of
+//! agents and of open work items, the error files, and the views of the handoffs that an agent or an error file names.
 
 use super::error::CliError;
 use super::view::{self, ViewFile};
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// The most error files that are read, the newest first.
 const MOST_FAILURES: usize = 1_000;
 
-/// What waits for a person, and how much there is besides.
+/// What waits for a person, and how many agents, handoffs and failures there are.
 #[derive(Debug, Default)]
 pub struct Overview {
     /// The list, the most urgent first.
@@ -26,14 +26,14 @@ pub struct Overview {
     pub errors: usize,
 }
 
-/// Reads all of it.
+/// Reads the overview.
 ///
 /// # Errors
 /// When a folder can't be read.
 pub fn read(home: &Home) -> Result<Overview, CliError> {
     let agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
     let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_FAILURES)?;
-    // A handoff that runs has an agent, even if the agent has ended.
+    // The view of an agent names its running handoff, even if the agent has ended.
     let of_agents = agents.iter().filter_map(|agent| agent.handoff_id.as_deref());
     let ids = of_agents.chain(errors.iter().filter_map(|error| error.handoff_id.as_deref()));
     let ids: BTreeSet<HandoffId> = ids.filter_map(|id| id.parse().ok()).collect();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-/// The escape sequences for colours. No other control characters are ever written.
+/// The escape sequences for colours. [`harmless`] lets no others through.
 const GOOD: &str = "\x1b[32m";
 const BAD: &str = "\x1b[31m";
 const CARE: &str = "\x1b[33m";
@@ -74,7 +74,7 @@ impl Surroundings {
 }
 
 impl Out {
-    /// Output as this process's surroundings want it.
+    /// An output for this process's standard output and environment.
     #[must_use]
     pub fn new(json: bool) -> Self {
         Self::with(json, &Surroundings::read())
@@ -103,13 +103,14 @@ impl Out {
         self.colour
     }
 
-    /// A time of the contract for a list: how long ago it was on a terminal, else date and seconds, which stay true.
+    /// A time of the contract, for a list. A terminal shows how long ago it was; a file or a pipe gets date and
+    /// seconds, which stay true.
     #[must_use]
     pub fn when(&self, at: &str) -> String {
         if self.live { view::ago(at, chrono::Utc::now()) } else { view::clock(at) }
     }
 
-    /// Whether a line may be drawn again and again.
+    /// Whether a line may be redrawn in its place: on a terminal, without `--json`.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.live
@@ -155,7 +156,7 @@ impl Out {
         })
     }
 
-    /// One JSON document, readable by people too.
+    /// One JSON document, indented.
     ///
     /// # Errors
     /// When the output is closed or can't be written.
@@ -186,8 +187,8 @@ impl Out {
         self.toned(headings, rows, &[])
     }
 
-    /// The same, each row in its tone. On a terminal no line is longer than it is wide: a line that wraps looks like
-    /// two.
+    /// As [`Out::table`], each row in its tone. On a terminal, lines are cut to the terminal's width: a line that wraps
+    /// looks like two.
     ///
     /// # Errors
     /// When the output is closed or can't be written.
@@ -197,19 +198,20 @@ impl Out {
         let headings = lines.next().map(|first| self.paint(Tone::Strong, &first));
         let tones = tones.iter().copied().chain(std::iter::repeat(Tone::Plain));
         let painted = lines.zip(tones).map(|(line, tone)| self.paint(tone, &line));
-        // Written at once: a fleet has thousands of rows, and each write on its own costs more than all that it says.
+        // One write for the whole table: a fleet has thousands of rows, and a write for each of them would take most of
+        // the time.
         let whole: String = headings.into_iter().chain(painted).map(|line| harmless(&line) + "\n").collect();
         self.raw(&whole)
     }
 }
 
-/// A text in one line, without what drives a terminal.
+/// A text in one line, without control characters.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     normalise(&sanitise(text))
 }
 
-/// As much of a text as has room in so many columns; what is left out is said by an ellipsis.
+/// A text cut to so many columns; `…` stands for the part that is left out.
 #[must_use]
 pub fn short_text(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
@@ -219,7 +221,7 @@ pub fn short_text(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// A share as a bar of five cells; what is used at all shows, and only what is full fills it.
+/// A percentage as a bar of five cells. From 1 % on, at least one cell is full; all five are full only from 100 % on.
 #[must_use]
 pub fn bar(percent: u64, unicode: bool) -> String {
     const CELLS: usize = 5;
@@ -228,8 +230,8 @@ pub fn bar(percent: u64, unicode: bool) -> String {
     on.repeat(full) + &off.repeat(CELLS - full)
 }
 
-/// The last filter before a terminal: from views, file names and system errors it removes all escape sequences but
-/// tasuki's own colours.
+/// The last filter before a terminal. It removes control characters, which may come from views, file names and system
+/// errors, and keeps tasuki's own colours.
 fn harmless(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let mut clean = sanitise(parts.next().unwrap_or_default());

@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long the sidecar may take: it looks for such files every five seconds.
+/// How long to wait for the sidecar, which looks for marker files every five seconds.
 const WITHIN: Duration = Duration::from_secs(12);
 const EVERY: Duration = Duration::from_millis(50);
 
@@ -51,24 +51,24 @@ fn again<T>(home: &Home, id: &str, read: impl Fn() -> Result<Option<T>, CliError
     read()
 }
 
-/// Lets the sidecar write these views again, and waits until it has. If none can be asked, they stay as they are.
+/// Asks the sidecar to write these views again, and waits until it has. If no sidecar runs, does nothing.
 fn write_again<'i>(home: &Home, ids: impl Iterator<Item = &'i str>) {
     if !matches!(Pulse::new(home).check(), SidecarPresence::Alive { .. }) {
         return;
     }
     let markers: Vec<PathBuf> = ids.filter_map(|id| marker(home, id)).collect();
     let until = Instant::now() + WITHIN;
-    // The sidecar writes the view before it removes the file; it removes the file even if there is no such view.
+    // The sidecar removes the marker after it has written the view, or if it knows nothing with this id.
     while markers.iter().any(|marker| marker.exists()) && Instant::now() < until {
         std::thread::sleep(EVERY);
     }
-    // What nobody has taken must not wait for a sidecar of another day.
+    // A marker that no sidecar has handled must not wait for the next sidecar.
     for marker in markers {
         let _ = std::fs::remove_file(marker);
     }
 }
 
-/// Puts down the file by which a view is asked for; none if that can't be done, as by a user who may only read.
+/// Creates the marker file that asks for a view; `None` if it can't be created, as by a user who may only read.
 fn marker(home: &Home, id: &str) -> Option<PathBuf> {
     id.parse::<uuid::Uuid>().ok()?;
     let marker = home.view().join(format!("{WANTED_PREFIX}{id}"));

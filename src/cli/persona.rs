@@ -135,7 +135,7 @@ pub(super) fn all(home: &Home, mut report: impl FnMut(CliError)) -> Result<Vec<A
     Ok(slugs.iter().map(|slug| about(home, slug, &mut report)).collect())
 }
 
-/// Whether a file beside the documents is one: tasuki also keeps facts and copies for publishing there.
+/// Whether a file in the folder of handoff documents is a document: tasuki also keeps facts and published copies there.
 fn is_document(name: &str) -> bool {
     name.ends_with(".md") && !name.ends_with(".facts.md") && !name.starts_with("replacement-handoff-")
 }

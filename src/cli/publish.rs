@@ -41,7 +41,7 @@ pub struct PublishArgs {
     pub wait: bool,
 }
 
-/// What a person has seen of an upload in doubt.
+/// For an upload in doubt: whether a person sees the document at its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AssumePublishedArg {
     /// The document is there.
@@ -51,10 +51,10 @@ pub enum AssumePublishedArg {
     NotPublished,
 }
 
-/// Asks for it, and waits for its end if that is wanted.
+/// Asks the sidecar to publish the document. With `--wait`, waits until the publishing has ended.
 ///
 /// # Errors
-/// What the sidecar refused, or, with `--wait`, why it was not published.
+/// What the sidecar refused, or, with `--wait`, why the document was not published.
 pub fn command(session: &CliSession, args: &PublishArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let mut fields = Map::from_iter([("handoff_id".to_owned(), Value::from(id.clone()))]);
@@ -97,7 +97,7 @@ fn published(id: &str, url: Option<&str>) -> String {
     format!("handoff {id} is published: {url}")
 }
 
-/// The view when nothing follows of the publishing by itself any more.
+/// Waits until the publishing has ended, is held or is in doubt, and returns the handoff's view.
 fn until_ended(session: &CliSession, id: &str) -> Result<ViewFile<HandoffView>, CliError> {
     let (start, patience) = (Instant::now(), session.timeout.unwrap_or(LONGEST));
     let mut pulse = Pulse::new(&session.home);
@@ -140,7 +140,7 @@ impl PublishOptions {
     /// The field `publish` of the request.
     ///
     /// # Errors
-    /// A fallback with nothing that it could be one of.
+    /// `--fallback` without an issue.
     pub fn field(&self) -> Result<Option<Value>, CliError> {
         if self.no_publish {
             return Ok(Some(false.into()));

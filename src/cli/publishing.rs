@@ -8,7 +8,7 @@ pub(super) fn summary(seen: &PublishView) -> Option<String> {
     let state = said(seen.state.as_str())?;
     let to = said(seen.to.as_str()).unwrap_or("?");
     let tried = seen.attempts.last().and_then(|last| said(last.error.as_ref()?.code.as_str()));
-    // A document that is held was never sent, so that no attempt says why.
+    // A held document was never sent, so no attempt holds the code.
     let code = tried.or_else(|| said(seen.error.as_ref()?.code.as_str()));
     let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
     Some(match (seen.state.known(), said(seen.url.as_deref())) {
@@ -30,7 +30,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn the_line_says_where_it_stands() {
+    fn the_line_says_how_far_the_publishing_is() {
         let of = |publish: Value| summary(&crate::contract::understood(publish).expect("an object"));
         assert_eq!(of(json!({})), None);
         let url = "https://x/1";

@@ -20,7 +20,7 @@ use std::path::Path;
 /// `read`.
 #[derive(Debug, Args)]
 pub struct ReadArgs {
-    /// Handoff id, the beginning of it, or a persona (its latest handoff): whose agent to read. Or an agent.
+    /// The handoff whose agent to read: its id, the beginning of it, or a persona (its latest handoff). Or an agent.
     pub handoff: String,
     /// Print only messages that contain all of these words, in any order; capital and small letters are the same.
     #[arg(long, value_name = "WORDS")]
@@ -32,7 +32,7 @@ pub struct ReadArgs {
 
 /// How much of the end of a transcript is read for its last messages, in bytes.
 const MAX_READ: u64 = 64 << 20;
-/// How much of it is searched for words, in bytes.
+/// How much of the end of a transcript is searched for words, in bytes.
 const MAX_SEARCHED: u64 = 1 << 30;
 /// How much of one message is printed, in bytes.
 const MAX_MESSAGE: usize = 16 << 10;
@@ -47,20 +47,20 @@ struct Printed {
     role: Role,
     at: Option<String>,
     text: String,
-    /// How many bytes of it are left out.
+    /// How many bytes of the message are left out.
     left_out: usize,
 }
 
 /// What was found, oldest first.
 struct Conversation {
     messages: Vec<Printed>,
-    /// Messages before these were left out, because all of them would be too much.
+    /// Earlier messages were left out, because together they would be more than is printed.
     is_cut: bool,
-    /// There is nothing before what was read.
+    /// The transcript was read back to its beginning.
     is_whole: bool,
 }
 
-/// Prints the end of the conversation, or what of it contains the words.
+/// Prints the last messages of the conversation, or the last that contain the words.
 ///
 /// # Errors
 /// `no_handoff`, `no_agent`; `no_transcript` if there is nothing to read; `transcript_unread` if it can't be read.
@@ -89,7 +89,7 @@ fn unread(error: &TranscriptError) -> CliError {
     CliError::refused(if is_nothing { "no_transcript" } else { "transcript_unread" }, message).hint(ELSEWHERE)
 }
 
-/// The outgoing agent of the handoff that the text names, or the agent that it names.
+/// The outgoing agent of the handoff that the text names, or the agent that the text names.
 fn agent(session: &CliSession, text: &str) -> Result<ViewFile<AgentView>, CliError> {
     let home = &session.home;
     let no_agent = || CliError::refused("no_agent", "Agent not found");
@@ -146,8 +146,8 @@ fn read(back: &mut MessagesBack<'_>, words: Option<&[Regex]>, last: usize) -> Re
     Ok(Conversation { messages, is_cut, is_whole })
 }
 
-/// The message without credentials and without what drives a terminal; of a long one, what surrounds the first word
-/// that was searched for, or its beginning and its end.
+/// The message without credentials and control characters. A long message is cut: to the text around the first word
+/// that was found or, without a search, to its beginning and its end.
 fn printed(said: SpokenMessage, words: Option<&[Regex]>) -> Printed {
     let SpokenMessage { number, role, at, text } = said;
     let text = secrets::without(sanitise(&text).trim_matches('\n'), &Known::default());
@@ -198,9 +198,7 @@ fn print(session: &CliSession, agent: &AgentView, found: &Conversation, is_searc
         said.text.lines().try_for_each(|line| session.out.line(format!("    {line}").trim_end()))?;
     }
     if found.is_cut {
-        session
-            .out
-            .note(&format!("Earlier ones are left out: {} KiB are the most that is printed.", MAX_PRINTED >> 10));
+        session.out.note(&format!("Earlier messages are left out: at most {} KiB are printed.", MAX_PRINTED >> 10));
     } else if is_search && !found.is_whole && found.messages.is_empty() {
         session.out.note(&format!("Only the last {} MiB of the transcript were searched.", MAX_SEARCHED >> 20));
     }

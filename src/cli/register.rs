@@ -1,4 +1,4 @@
-//! `agent register`: gives an agent that you have started yourself to tasuki.
+//! `agent register`: tells tasuki of an agent that you have started yourself.
 
 use super::error::CliError;
 use super::view::{ViewFile, shown};
@@ -47,7 +47,7 @@ pub(super) fn register(session: &CliSession, args: &RegisterArgs) -> Result<(), 
     let answer: ViewFile<AgentReply> = session.ask("agent_register", fields, ANSWER_SOON)?;
     let id = shown(answer.agent_id.as_deref());
     session.report(&answer.json(), &format!("agent {id} in pane {}", sanitise(&pane)))?;
-    // The agent is registered. If a file that only a note needs is wrong, there is no note.
+    // The agent is registered by now. If a file that only a note needs can't be read, the note is left out.
     note_of_another_program(session, &id);
     if let Some(slug) = &args.persona {
         note_of_others(session, slug);
@@ -55,7 +55,8 @@ pub(super) fn register(session: &CliSession, args: &RegisterArgs) -> Result<(), 
     Ok(())
 }
 
-/// A profile that was named, or comes from the persona, may be another than that of the program in the pane.
+/// Prints a note if the program in the pane does not look like the agent's profile: the profile may have been named, or
+/// come from the persona.
 fn note_of_another_program(session: &CliSession, agent_id: &str) {
     let Ok(Some(seen)) = view::agent(&session.home, agent_id) else { return };
     let Ok(profiles) = Profiles::load(Some(&session.home.profiles())) else { return };
@@ -71,7 +72,7 @@ fn note_of_another_program(session: &CliSession, agent_id: &str) {
     }
 }
 
-/// A persona names its one living agent: with another one it names none any more.
+/// Prints a note if several living agents have the persona: its name then means none of them.
 fn note_of_others(session: &CliSession, slug: &str) {
     let agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views()).unwrap_or_default();
     let has_it = |agent: &&ViewFile<AgentView>| {

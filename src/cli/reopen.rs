@@ -16,7 +16,7 @@ pub struct ReopenArgs {
     pub handoff: String,
 }
 
-/// Asks for it, and says where the session is.
+/// Asks the sidecar to reopen the session, and says in which pane it is.
 ///
 /// # Errors
 /// What the sidecar refused.

@@ -18,7 +18,7 @@ const QUESTION: &str = "[a]ccept, [r]ework (with a note), [c]ancel, [l]ater: ";
 /// The question about a document that no agent has written.
 const QUESTION_WITHOUT_WRITER: &str = "[a]ccept, [c]ancel, [l]ater: ";
 const NOTE: &str = "What should the agent change? ";
-/// How often a question looks for a signal, and whether somebody else has decided meanwhile.
+/// How often a question checks for a signal and for a decision of somebody else.
 const LOOK_EVERY_MS: u16 = 250;
 /// The longest line that is read, in bytes; the terminal itself takes no longer one.
 const LONGEST_LINE: usize = 4096;
@@ -45,7 +45,7 @@ pub(super) fn can_ask(out: &Out) -> bool {
     out.is_live() && std::io::stdin().is_terminal()
 }
 
-/// Shows what a person has to decide about, asks, and carries it out.
+/// Shows document, faults and facts, asks the person, and carries out the decision.
 ///
 /// # Errors
 /// The output is closed, or the copy for the editor can't be written.
@@ -90,7 +90,7 @@ pub(super) fn review(
     }
 }
 
-/// The person who is asked about a handoff.
+/// Asks a person about one held handoff.
 struct Asking<'a> {
     session: &'a CliSession,
     interrupts: &'a Interrupts,
@@ -102,7 +102,8 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Sends the request; false if the sidecar has refused it, which is said.
+    /// Sends the request, and prints a refusal. Returns whether the review is over: the sidecar has accepted the
+    /// request, or the handoff no longer waits with the document that was shown.
     fn ask(&self, kind: &str, note: Option<&str>) -> Result<bool, CliError> {
         let mut fields = Map::from_iter([("handoff_id".to_owned(), Value::from(self.handoff_id))]);
         fields.extend(note.map(|note| ("note".to_owned(), Value::from(note))));
@@ -150,7 +151,7 @@ impl Asking<'_> {
             let mut bytes = vec![0; LONGEST_LINE];
             match nix::unistd::read(stdin.as_fd(), &mut bytes) {
                 Ok(0) => return Ok(Typed::End),
-                // It may have been typed a moment before the next look.
+                // Somebody else may have decided since the last check.
                 Ok(_) if !self.is_held() => return Ok(Typed::Over),
                 Ok(count) => return Ok(Typed::Line(String::from_utf8_lossy(&bytes[..count]).into_owned())),
                 Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => {}

@@ -29,7 +29,7 @@ pub struct RulesArgs {
 /// Checks the rules.
 ///
 /// # Errors
-/// They can't be used, or the file that was named is not there: 78, with line and column.
+/// Exit code 78: the rules can't be used (the message has line and column), or the named file does not exist.
 pub fn command(session: &CliSession, command: &RulesCommand) -> Result<(), CliError> {
     match command {
         RulesCommand::Check(args) => check(session, args),

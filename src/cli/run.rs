@@ -20,13 +20,13 @@ pub(super) fn whole_socket(named: &str) -> String {
     whole.and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_else(|| named.to_owned())
 }
 
-/// Runs the sidecar until it is told to end; returns its exit code. The CLI calls it only here.
+/// Runs the sidecar until it is told to end; returns its exit code.
 #[must_use]
 pub fn start(home: Home, args: &RunArgs, json: bool) -> u8 {
     sidecar::run(&sidecar::SidecarOptions { home, tmux: args.tmux.as_deref().map(whole_socket), json })
 }
 
-/// Runs the built-in demo agent in this terminal; returns its exit code. The CLI calls it only here.
+/// Runs the built-in demo agent in this terminal; returns its exit code.
 #[must_use]
 pub fn demo_agent(args: &[OsString]) -> u8 {
     demo::agent::main(args.iter().cloned())

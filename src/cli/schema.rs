@@ -1,5 +1,5 @@
-//! `schema`: the JSON Schema of every file format of the contract. It is made from the types that read what others
-//! write, and from the types that write what the sidecar writes, so it cannot differ from the code.
+//! `schema`: the JSON Schema of every file format of the contract. Each is generated from the type that reads or writes
+//! the file, so it can't differ from the code.
 
 use super::CliSession;
 use super::error::CliError;
@@ -70,7 +70,7 @@ pub fn all() -> Vec<Format> {
     all
 }
 
-/// The schema of what is written: a field that may be null is still always there.
+/// The schema of a file that tasuki writes. A field that may be null is required in it, because it is always written.
 fn written<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
 }
@@ -113,7 +113,7 @@ pub fn command(session: &CliSession, args: &SchemaArgs) -> Result<(), CliError> 
 mod tests {
     use super::*;
 
-    /// Calls `check` with each object of a schema and its own name for it.
+    /// Calls `check` with each object type of a schema.
     fn objects(schema: &Value, check: &mut dyn FnMut(&Value)) {
         let definitions = schema["$defs"].as_object().into_iter().flat_map(|defs| defs.values());
         for object in definitions.chain([schema]).filter(|object| object.get("properties").is_some()) {

@@ -12,10 +12,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// How long an answer may take that needs only a decision.
+/// How long to wait for an answer that needs only a decision.
 pub const ANSWER_SOON: Duration = Duration::from_secs(60);
 
-/// How long an answer may take that waits for an agent: to start, to take a text, to end.
+/// How long to wait for an answer that depends on an agent: that it starts, takes a text or ends.
 pub const ANSWER_LATE: Duration = Duration::from_secs(30 * 60);
 
 /// What every command works with: the home, the output and `--timeout`.
@@ -28,7 +28,7 @@ pub struct CliSession {
 }
 
 impl CliSession {
-    /// Drops a request and waits for its answer, for `patience` unless `--timeout` was given.
+    /// Submits a request and waits for its answer: for the time of `--timeout`, else for `patience`.
     ///
     /// # Errors
     /// As [`client::ask`].
@@ -42,7 +42,7 @@ impl CliSession {
         client::ask(&self.home, &client::SentRequest { kind, fields, patience })
     }
 
-    /// The same for a request to another host, if one is given.
+    /// As [`CliSession::ask`], but asks another host if one is given.
     ///
     /// # Errors
     /// As [`CliSession::ask`] and [`request::ask`].
@@ -66,8 +66,8 @@ impl CliSession {
         if self.out.is_json() { self.out.document(answer) } else { self.out.line(line) }
     }
 
-    /// Refuses when no sidecar ever wrote a view here (69), or when this user may not read what it wrote (77). Says so
-    /// when what will be shown may be old.
+    /// Refuses when no sidecar ever wrote a view here (exit code 69), or when this user may not read the views (77). If
+    /// no sidecar runs, a note says that the views may be old.
     ///
     /// # Errors
     /// `no_sidecar`, `not_allowed`.

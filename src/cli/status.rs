@@ -36,7 +36,7 @@ pub fn command(session: &CliSession) -> Result<u8, CliError> {
     Ok(code)
 }
 
-/// One entry as text: what waits and for whom, what to do first, and the command.
+/// One entry as text: what waits and what it is about, then the hint, then the command.
 fn lines(session: &CliSession, need: &NeedView) -> Vec<String> {
     let out = &session.out;
     let what = out.paint(tone(need), &format!("{:<10}", need.what.as_str().replace('_', " ")));

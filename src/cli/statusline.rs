@@ -1,5 +1,6 @@
-//! `statusline`: what Claude Code runs to draw its status line. Like `hook` it is recognised before anything is parsed:
-//! it must be fast and must never fail, and the command line that it passes on is the user's.
+//! `statusline`: what Claude Code runs to draw its status line. Like `hook`, it is recognised before anything is
+//! parsed, because it must be fast and must never fail, and because the words after `--` are a command line of the
+//! user's.
 
 use clap::Args;
 use std::ffi::OsString;
@@ -13,8 +14,8 @@ pub struct StatuslineArgs {
     pub former: Vec<String>,
 }
 
-/// The arguments behind `statusline`, if that is what the command line asks for; the options of every command may go
-/// before it. `--help` as its only argument is a person's question, and goes to the parser.
+/// If the command line is that of `tasuki statusline`: the global options before `statusline`, followed by the
+/// arguments after it. A line with `--help` as the only argument comes from a person and is left to the parser.
 #[must_use]
 pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     let mut before = Vec::new();
@@ -35,14 +36,14 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     }
 }
 
-/// The arguments as the parser has read them.
+/// The same arguments, from a command line that the parser has read.
 #[must_use]
 pub fn words(args: &StatuslineArgs, home: Option<&Path>) -> Vec<OsString> {
     let home = home.into_iter().flat_map(|home| [OsString::from("--home"), home.into()]);
     home.chain([OsString::from("--")]).chain(args.former.iter().map(OsString::from)).collect()
 }
 
-/// Draws it; it always ends with exit code 0.
+/// Prints the status line. The outcome is ignored: the exit code of `tasuki statusline` is always 0.
 pub fn run(args: &[OsString]) {
     let _ = crate::agents::statusline::main(args.iter().cloned(), super::hook::usual_home);
 }

@@ -24,7 +24,7 @@ pub fn open(path: &Path) -> std::io::Result<fs::File> {
     open_with_size(path).map(|(file, _)| file)
 }
 
-/// The same, with the size that the file has now, in bytes.
+/// As [`open`], with the size that the file has now, in bytes.
 fn open_with_size(path: &Path) -> std::io::Result<(fs::File, u64)> {
     match files::open(path)? {
         (file, meta) if meta.is_file() => Ok((file, meta.file_stamp.size)),
@@ -60,7 +60,7 @@ pub struct ViewFile<T> {
 }
 
 impl<T: DeserializeOwned> ViewFile<T> {
-    /// Reads a file's text; `None` where it is JSON, but no object.
+    /// Reads a file's text; `None` if it is JSON, but not an object.
     ///
     /// # Errors
     /// When it is not JSON.
@@ -91,7 +91,7 @@ impl<T> Deref for ViewFile<T> {
     }
 }
 
-/// One file that the sidecar wrote; `None` when there is none, or it says nothing.
+/// One file that the sidecar wrote; `None` if it does not exist or does not hold a JSON object.
 ///
 /// # Errors
 /// When it can't be read or is not JSON.
@@ -109,7 +109,7 @@ pub fn all<T: DeserializeOwned>(folder: &Path) -> Result<Vec<ViewFile<T>>, CliEr
     Ok(stems(folder)?.into_iter().filter_map(one).collect())
 }
 
-/// The `most` files of a folder that changed last and say something, the newest first.
+/// The `most` valid views of a folder that changed last, the newest first.
 ///
 /// # Errors
 /// When the folder can't be read.
@@ -125,7 +125,7 @@ fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
         .hint("The sidecar rewrites this file whole; if the file stays broken, restart the sidecar.")
 }
 
-/// The names, less `.json`, of a folder's JSON files, sorted. A folder that is not there has none.
+/// The names of a folder's JSON files, without `.json`, sorted. A folder that does not exist has none.
 ///
 /// # Errors
 /// When the folder can't be read.
@@ -135,8 +135,8 @@ pub fn stems(folder: &Path) -> Result<Vec<String>, CliError> {
     Ok(stems)
 }
 
-/// The names of a folder's JSON files, in no order. All of them, however many: the one that was asked for, or that
-/// lives, may come last.
+/// The names of a folder's JSON files, in no order. Their number is not limited: the file that is asked for, or that of
+/// a living agent, may come last.
 fn names(folder: &Path) -> Result<Vec<String>, CliError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -151,8 +151,8 @@ fn stem(name: &str) -> &str {
     name.strip_suffix(".json").unwrap_or(name)
 }
 
-/// The names, less `.json`, of a folder's JSON files, each with the time of its last change in milliseconds since 1970.
-/// The folder is held open for that: thousands of whole paths to follow cost more than all else that a list does.
+/// The names of a folder's JSON files, without `.json`, each with the time of its last change in milliseconds since
+/// 1970. The folder is held open meanwhile: to follow thousands of whole paths would take most of the time of a list.
 ///
 /// # Errors
 /// When the folder can't be read.
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_in_one_unit_and_one_to_come_as_it_is() {
+    fn how_long_ago_is_told_in_one_unit_and_a_future_time_as_a_date() {
         let now = chrono::DateTime::parse_from_rfc3339("2026-11-22T12:00:00.000Z").expect("a time").to_utc();
         for (at, told) in [
             ("2026-11-22T12:00:00.000Z", "0 s ago"),

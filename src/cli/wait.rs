@@ -17,17 +17,19 @@ use crate::exit;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// How often a wait looks at what it waits for, and at the sidecar's heartbeat.
+/// How often a wait reads the handoff's view.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often a wait checks the sidecar's heartbeat.
 pub(super) const PULSE_EVERY: Duration = Duration::from_secs(1);
-/// What a shell reports of a program that was interrupted (128 + SIGINT).
+/// The exit code that a shell reports for a program that was interrupted (128 + SIGINT).
 const INTERRUPTED: u8 = 130;
+/// How often a wait looks whether an agent of the handoff has a dialog open.
 const AGENT_EVERY: Duration = Duration::from_millis(250);
-/// A dialog that is seen for so long is told of.
+/// How long a dialog must be open before the wait reports it.
 const DIALOG_LASTS: Duration = Duration::from_millis(1_500);
 
-/// How long a wait lasts at most where `--timeout` says nothing: each step has its own limit, and a heartbeat that ends
-/// ends the wait, so this only bounds what nobody looks at any more.
+/// How long a wait lasts at most without `--timeout`. Each step has its own limit, and a wait ends when the sidecar's
+/// heartbeat stops, so this only bounds waits that nobody looks at any more.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 /// Follows a handoff to its end. Returns its last view if it is `done`.
@@ -167,8 +169,9 @@ fn watch(
 #[derive(Default)]
 struct Dialogs {
     looked: Option<Instant>,
-    /// Since when which agent is seen to wait.
+    /// The agent that was last seen with a dialog, and since when.
     since: Option<(String, Instant)>,
+    /// The agent whose dialog was reported.
     told: Option<String>,
 }
 
@@ -185,7 +188,7 @@ impl Dialogs {
             (self.told, self.since) = (None, None);
             return Ok(None);
         };
-        // After a retry the view shows a dialog that was answered, until tasuki has looked at the pane again.
+        // After a retry the view still shows a dialog that was answered, until tasuki has looked at the pane again.
         let since = self.since.take().filter(|(seen, _)| seen == agent_id);
         let (_, since) = self.since.insert(since.unwrap_or_else(|| (agent_id.to_owned(), Instant::now())));
         if since.elapsed() < DIALOG_LASTS {
@@ -202,7 +205,7 @@ impl Dialogs {
     }
 }
 
-/// The wait ends before the handoff. If that waits for a person, this says so.
+/// The error of a wait that ends before its handoff. If the handoff waits for a person, the error says so.
 fn too_late(patience: Duration, handoff_id: &str, last: Option<&HandoffView>) -> CliError {
     let within = humantime::format_duration(patience);
     let still_running = |message: String| CliError::new(exit::TRY_AGAIN, "still_running", message);

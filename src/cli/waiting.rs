@@ -1,4 +1,5 @@
-//! Says what a text waits for while it waits: an agent that is starting, is in a turn, or has a dialog open.
+//! Tells a person why a text is not typed yet: the agent is starting, is in a turn, has a dialog open, or is being
+//! primed.
 
 use super::error::CliError;
 use super::output::Tone;
@@ -26,7 +27,7 @@ impl<'s> Waiting<'s> {
         Waiting { session, agent_id, next: Instant::now() + SILENT, told: String::new() }
     }
 
-    /// Looks, if it is time to. A view that can't be read changes nothing.
+    /// Looks at the agent, if it is time to. A view that can't be read changes nothing.
     fn look(&mut self) {
         if Instant::now() < self.next {
             return;
@@ -40,8 +41,8 @@ impl<'s> Waiting<'s> {
 }
 
 impl CliSession {
-    /// Drops the request for a text, and waits for its answer; while it waits, it says on standard error what it waits
-    /// for.
+    /// Submits the request to type a text, and waits for its answer. Meanwhile it prints on standard error what the
+    /// text waits for.
     ///
     /// # Errors
     /// As [`client::ask`].
