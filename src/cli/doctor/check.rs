@@ -5,7 +5,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckState {
     Ok,
-    /// Worth a look; it alone makes nothing fail.
+    /// Worth a look. `doctor` does not fail because of it.
     Warn,
     Fail,
     /// It was not checked, or there is nothing to check.
@@ -24,12 +24,12 @@ impl CheckState {
     }
 }
 
-/// What `--fix` may do: only to tasuki's own files and folders.
+/// What `--fix` may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Repair {
-    /// Set the modes of these folders and files of ours.
+    /// Set the modes of these folders and files, if they belong to this user.
     Modes(Vec<(PathBuf, u32)>),
-    /// Make these folders, for this user alone.
+    /// Make these folders, accessible only to this user.
     Folders(Vec<PathBuf>),
     /// Remove these files, which writers have left behind.
     Left(Vec<PathBuf>),
@@ -83,8 +83,8 @@ impl Check {
     }
 }
 
-/// Which checks depend on which: if one of the first fails, those of the second must fail too, and their failure
-/// says nothing more.
+/// Causes and effects: if a check of the first list fails, the checks of the second list fail because of it. Their
+/// failures then say nothing new.
 const FOLLOWS: [(&[&str], &[&str]); 7] = [
     (&["paths.spool", "paths.state", "paths.view", "paths.above"], &["sidecar.state", "hooks.own"]),
     (&["disk.space", "disk.inodes", "disk.writable"], &["sidecar.state", "sidecar.watch", "hooks.own"]),
@@ -109,7 +109,8 @@ pub(super) fn leave_causes(checks: &mut [Check]) {
     }
 }
 
-/// If tasuki's own test event can't arrive, no CLI's event can.
+/// Whether a failed check of a CLI's hooks has the same cause: if tasuki's own test event can't arrive, no CLI's event
+/// can.
 fn is_hook_effect(effects: &[&str], check: &Check) -> bool {
     effects.contains(&"hooks.own")
         && check.group() == "hooks"

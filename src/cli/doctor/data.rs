@@ -9,9 +9,9 @@ use crate::core::text::sanitise;
 use crate::{personas, sidecar};
 use std::path::Path;
 
-/// Most names in the personas' folder that are checked.
+/// How many names in the personas' folder are checked at most.
 const MAX_NAMES: usize = 10_000;
-/// Most faults of personas that one line reports.
+/// How many faults of personas one line reports at most.
 const MAX_TOLD: usize = 3;
 
 pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
@@ -124,7 +124,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn each_way_to_spoil_a_persona_is_told() {
+    fn each_fault_of_a_persona_is_reported() {
         let dir = tempfile::tempdir().expect("a folder");
         let make = |name: &str, toml: &str, skill: bool| {
             fs::create_dir(dir.path().join(name)).expect("made");

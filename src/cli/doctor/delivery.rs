@@ -65,7 +65,7 @@ pub(super) fn look(session: &CliSession, args: &DeliveryArgs) -> Result<Vec<Chec
     Ok(checks)
 }
 
-/// The sidecar, and its process id if it answers.
+/// Checks the sidecar. Returns its process id too, if its heartbeat is fresh.
 fn sidecar(session: &CliSession) -> (Check, Option<u32>) {
     let name = "sidecar";
     let seen = Pulse::new(&session.home).check();
@@ -123,7 +123,7 @@ fn published(publish: &PublishView) -> Option<Check> {
     })
 }
 
-/// Checks whether `gh` exists for this command and for the sidecar and is logged in; and the issue, if one was named.
+/// Checks whether this command and the sidecar find `gh`, whether `gh` is logged in, and the issue if one was named.
 pub(super) async fn ask_gh(gh: &Gh, issue: Option<&Issue>, pid: Option<u32>) -> Vec<Check> {
     let there = match is_there(gh, pid).await {
         Ok(checks) => checks,
@@ -138,7 +138,8 @@ pub(super) async fn ask_gh(gh: &Gh, issue: Option<&Issue>, pid: Option<u32>) -> 
     checks
 }
 
-/// `gh` in this shell and in the sidecar's `PATH`; without it the other checks can't run.
+/// Looks for `gh` in this shell and in the sidecar's `PATH`, and compares the variables that `gh` reads. The error is
+/// the only finding: without `gh` in this shell the other checks can't run.
 async fn is_there(gh: &Gh, pid: Option<u32>) -> Result<Vec<Check>, Check> {
     let install = "install gh (https://cli.github.com), or name its path in config.toml: [publish] gh";
     let said = gh.call(&["--version"]).await.map_err(|fault| Check::fail("gh", fault.message, install))?;
@@ -172,7 +173,7 @@ async fn login(gh: &Gh) -> Check {
     match ask(gh, GhCall::Other, &["api", "user", "--jq", ".login"]).await {
         Ok(who) => Check::ok(name, format!("logged in as {}", who.trim())),
         Err(fault) if fault.code == "gh_auth" => Check::fail(name, fault.message, "log in with: gh auth login"),
-        // The token of an app belongs to no user.
+        // The token of a GitHub app belongs to no user, so `gh api user` is refused.
         Err(fault) if fault.code == "gh_forbidden" => Check::warn(
             name,
             fault.message,

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 /// The time limit for a hook, which should take milliseconds.
 const LIMIT: Duration = Duration::from_secs(3);
-/// How long a hook that has ended may still have a child that writes.
+/// How long after a hook's end its event may still arrive: a child of the hook may write it.
 const GRACE: Duration = Duration::from_millis(200);
 /// Largest test event that is read, in bytes.
 const MAX_EVENT: u64 = 64 * 1024;
-/// Variables that would make it an agent's event, or send it to another home.
+/// Variables that would make the test event an agent's event, or send it to another home.
 const NOT_FOR_HOOKS: [&str; 6] =
     ["TASUKI_HOME", "TASUKI_AGENT_ID", "TASUKI_PERSONA", "TASUKI_CREATION", "TMUX", "TMUX_PANE"];
 
@@ -27,7 +27,7 @@ pub(super) enum Fired {
     Arrived,
     /// The event arrived, and the hook reports a problem.
     Complained(String),
-    /// No event arrived, with the reason if it is known.
+    /// No event arrived, and why.
     Nothing(String),
     /// The hook was not tried, because it reports to another home.
     Elsewhere(String),
@@ -65,7 +65,8 @@ fn shell(line: &str) -> Vec<String> {
     ["/bin/sh", "-c", line].map(str::to_owned).into()
 }
 
-/// A command that names another home is that home's: nothing is put into its spool.
+/// Why a command is not tried: it names another home, and test events must not get into that home's spool. None if it
+/// names this home or no home.
 fn elsewhere(home: &Path, line: &str) -> Option<String> {
     let home = home.display().to_string();
     let (_, named) = line.split_once(" --home")?;
@@ -77,6 +78,8 @@ fn elsewhere(home: &Path, line: &str) -> Option<String> {
     (!is_ours).then(|| format!("the hook reports to another home: {}", sanitise(line)))
 }
 
+/// Runs a command with a test event on its standard input, and looks for the event in the spool. `name`: the field that
+/// holds the event's name.
 pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> Fired {
     let id = uuid::Uuid::new_v4();
     let mut input = Map::new();
@@ -89,8 +92,8 @@ pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> 
     };
     let spool = home.join("spool/events");
     let file = probe_name(&id);
-    let arrived = take(&spool, &file);
-    // A late event is removed too.
+    let arrived = await_event(&spool, &file);
+    // This also removes an event that came too late to be read.
     let _ = std::fs::remove_file(spool.join(&file));
     match (arrived, ended) {
         (Some(fired), _) => fired,
@@ -118,8 +121,8 @@ fn surrounded(home: &Path, command: &[String]) -> Vec<String> {
     line
 }
 
-/// Removes the test event from the spool.
-fn take(spool: &Path, name: &str) -> Option<Fired> {
+/// Reads the test event from the spool, as soon as it is there. None if it does not arrive within [`GRACE`].
+fn await_event(spool: &Path, name: &str) -> Option<Fired> {
     let until = Instant::now() + GRACE;
     loop {
         let read = files::open_dir(spool).ok().and_then(|dir| files::read_at(&dir, OsStr::new(name), MAX_EVENT).ok());
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_that_write_no_event_fail_or_hang_are_told_apart_and_leave_no_process() {
+    fn hooks_that_write_no_event_fail_or_hang_are_told_apart_and_leave_no_file() {
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(dir.path().join("spool/events")).expect("made");
         let said = |line: &str| match fire(dir.path(), &shell(line), "event", "Stop") {

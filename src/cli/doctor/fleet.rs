@@ -1,6 +1,6 @@
-//! Checks this home as a host of its fleet; where it has joined none, there is nothing to check. tasuki itself talks to no
-//! server, so `tasuki-fleet checks` looks. What it prints is read as the output of another program: for a limited time, a
-//! limited length, and nothing in it is taken for a check that is not one.
+//! Checks this home as a host of its fleet. If it has joined no fleet, there is nothing to check. tasuki itself talks
+//! to no server, so it runs `tasuki-fleet checks` and reads the findings from its output. Time and length of that
+//! output are limited. If any part of it is not a check of the group `fleet`, all of it is refused.
 
 use super::check::{Check, CheckState};
 use super::ground::{DoctorFacts, wait_for};
@@ -22,9 +22,9 @@ use tokio::process::Command;
 const WITHIN: Duration = Duration::from_secs(20);
 /// The most that it may print, in bytes.
 const MOST_BYTES: u64 = 256 << 10;
-/// The most checks that are taken from it.
+/// The most checks that it may print.
 const MOST_CHECKS: usize = 100;
-/// How long its standard error is read after its end.
+/// How long its standard error is still read after its end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The check of the program itself.
 const ID: &str = "fleet.program";
@@ -40,7 +40,7 @@ pub struct FleetChecks {
     pub checks: Vec<Line>,
 }
 
-/// What a program has printed.
+/// What the program has printed.
 struct Printed {
     code: Option<i32>,
     out: Vec<u8>,
@@ -64,7 +64,7 @@ async fn ask(program: &Path, home: &Home) -> io::Result<Printed> {
     let mut command = Command::new(program);
     command.arg("--home").arg(home.root()).args(["--json", "checks"]).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    // It is ended with all that it has started when this is dropped: after the limit.
+    // When `run` is dropped, as at the time limit, the program and everything that it has started are ended.
     let mut run = Grouped::spawn(&mut command)?;
     let (out, err) = (run.child().stdout.take(), run.child().stderr.take());
     let err = tokio::spawn(beginning(err));
@@ -73,7 +73,7 @@ async fn ask(program: &Path, home: &Home) -> io::Result<Printed> {
         return Err(io::Error::other("it printed too much"));
     }
     let code = run.child().wait().await?.code();
-    // What it has started may still hold its standard error open.
+    // A program that it has started may still hold its standard error open.
     let err = tokio::time::timeout(LAST_WORDS, err).await;
     let err = err.map_or(Ok(Ok(Vec::new())), |read| read).map_err(io::Error::other)??;
     Ok(Printed { code, out, err })
@@ -129,7 +129,7 @@ fn not_run(program: &str, error: &io::Error, by_hand: String) -> Check {
     }
 }
 
-/// What was printed, if all of it is checks of this group.
+/// Reads what was printed. None if any part of it is not a check of this group.
 fn read(out: &[u8]) -> Option<FleetChecks> {
     let read: FleetChecks = serde_json::from_slice(out).ok()?;
     let is_ours = |line: &Line| {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_its_checks_is_one_failure() {
+    fn output_that_is_not_its_checks_is_one_failure() {
         let own = env!("CARGO_PKG_VERSION");
         for rubbish in [
             String::new(),

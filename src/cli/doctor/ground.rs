@@ -12,10 +12,10 @@ use crate::process;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Most agents that are checked: those whose views changed last.
+/// How many agents are checked at most: those whose views changed last.
 const MOST_AGENTS: usize = 500;
 
-/// Runs a future on the thread of the check that needs it.
+/// Runs a future to its end on this thread. Checks run in threads that have no tokio runtime.
 pub(super) fn wait_for<F: Future>(work: F) -> std::io::Result<F::Output> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
 }
@@ -29,11 +29,12 @@ pub(super) struct DoctorFacts {
     pub(super) presence: SidecarPresence,
     /// `view/sidecar.json`; an empty view if the file does not exist.
     pub(super) view: SidecarView,
-    /// The sidecar's process, if it runs, with or without a heartbeat.
+    /// The sidecar's process, if it runs, even if its heartbeat is old.
     pub(super) process: Option<u32>,
+    /// The path of this program.
     pub(super) program: Option<PathBuf>,
     pub(super) notify_test: bool,
-    /// The service manager that was named; else it is that of this machine.
+    /// The service manager that was named; none for the one of this machine.
     pub(super) manager: Option<ManagerKind>,
 }
 
@@ -57,7 +58,8 @@ impl DoctorFacts {
         self.config.as_ref().ok().cloned().unwrap_or_default()
     }
 
-    /// A variable as the sidecar has it, or as this shell has it if no sidecar runs.
+    /// A variable as the sidecar has it. If no sidecar runs, or this system does not show the environment of another
+    /// process, the variable as this shell has it. None if it is empty.
     pub(super) fn variable(&self, name: &str) -> Option<OsString> {
         self.variable_as_it_is(name).filter(|value| !value.is_empty())
     }
@@ -69,7 +71,7 @@ impl DoctorFacts {
         }
     }
 
-    /// The folders in which the sidecar finds programs. One without a `PATH` has those of the system.
+    /// The `PATH` in which the sidecar finds programs; the default folders if it has no `PATH`.
     pub(super) fn path(&self) -> OsString {
         self.variable_as_it_is("PATH").unwrap_or_else(|| child::DEFAULT_PATH.into())
     }
@@ -78,7 +80,7 @@ impl DoctorFacts {
         if self.process.is_some() { "the sidecar" } else { "this shell" }
     }
 
-    /// The folder through which others could change all of the home, if there is one. `paths.above` reports it, and
+    /// A folder or link through which others could change the whole home, if there is one. `paths.above` reports it, so
     /// checks that fail only because of it do not repeat it.
     pub(super) fn open_way(&self) -> Option<PathBuf> {
         way::trust(self.home.root()).err()?.blamed().map(Path::to_owned)
@@ -93,12 +95,13 @@ impl DoctorFacts {
     }
 }
 
-/// Whether a process is a sidecar: one of its arguments is `run`, and its heartbeat is fresh, or it has our name, or it
-/// runs our program. A link gives a process another name.
+/// Whether a process is a sidecar. One of its arguments must be `run`. In addition, its heartbeat must be fresh, or its
+/// name must begin with `tasuki`, or it must run our program: if it was started through a link, it may have another
+/// name.
 fn is_sidecar(pid: u32, is_fresh: bool, program: Option<&Path>) -> bool {
     let Some(argv) = process::argv(pid).filter(|argv| argv.iter().any(|word| word == "run")) else { return false };
     let is_ours = |name: &str| name.rsplit('/').next().is_some_and(|name| name.starts_with("tasuki"));
-    // Only Linux has this link. It also leads to a file that was removed.
+    // Only Linux has this link. It still leads to the program's file after that file was removed.
     let link = PathBuf::from(format!("/proc/{pid}/exe"));
     let runs_ours = || {
         let target = std::fs::read_link(&link).unwrap_or_default();

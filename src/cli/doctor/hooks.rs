@@ -1,6 +1,6 @@
 //! Checks hooks: are they installed, are they up to date, and do they fire? Each command is run as the CLI would
 //! run it, with a test event on its standard input, and the event must arrive in the spool. The sidecar never reads a
-//! test event, so it changes nothing; it is removed at once.
+//! test event, and doctor removes it at once.
 
 use super::check::{Check, Repair};
 use super::fire::{self, Fired};
@@ -23,8 +23,9 @@ struct Facts {
     profile: String,
     /// An agent or a persona has this profile.
     is_used: bool,
+    /// tasuki passes the hooks to an agent when it starts it.
     by_launch: bool,
-    /// The state of the CLI's own file; none for a profile that has nothing to install.
+    /// The hooks in the CLI's own file; none for a profile that has nothing to install.
     found: Option<Result<Found, String>>,
 }
 
@@ -32,8 +33,9 @@ struct Facts {
 struct Found {
     file: PathBuf,
     presence: Presence,
+    /// `hooks install` has put them in for this home, and `hooks uninstall` has not removed them.
     is_recorded: bool,
-    /// The result of each command that was tried, with its event.
+    /// Each event whose command was tried, and what came of it.
     fired: Vec<(String, Fired)>,
 }
 
@@ -101,7 +103,7 @@ fn installed(
     }
 }
 
-/// Looks at the hooks. That they name this very program by another path, as that of a link, makes them no less good.
+/// Looks at the hooks. Hooks that name this same program by another path, such as a link, count as up to date.
 fn installed_as(profile: &Profile, context: &Context<'_>) -> Result<Installed, InstallError> {
     let installed = profile.installed(context)?;
     if installed.presence != Presence::Stale {
@@ -118,7 +120,8 @@ fn installed_as(profile: &Profile, context: &Context<'_>) -> Result<Installed, I
     Ok(installed)
 }
 
-/// Whether the launch line of an agent that tasuki starts contains hooks. The demo agent needs none.
+/// Whether an agent gets its hooks when tasuki starts it, by arguments, variables or files. The demo agent, which is
+/// tasuki's own program, needs none.
 fn launches_with_hooks(profile: &Profile) -> bool {
     let Some(launch) = &profile.file.launch else { return false };
     let texts = launch.argv.iter().chain(launch.env.values()).chain(launch.texts.values()).chain(launch.files.values());
@@ -127,7 +130,8 @@ fn launches_with_hooks(profile: &Profile) -> bool {
     is_own || texts.into_iter().any(|text| marks.iter().any(|mark| text.contains(mark)))
 }
 
-/// Tries our own hook and every installed one in parallel. Returns the result of our own.
+/// Tries tasuki's own hook and the installed hooks of all profiles, in parallel. Returns the result of tasuki's own
+/// hook.
 fn fire_all(ground: &DoctorFacts, program: &Path, facts: &mut [(Facts, Vec<HookCommand>, Profile)]) -> Fired {
     let home = ground.home.root();
     let own = fire::argv(program, home);
@@ -158,7 +162,7 @@ fn judge_own(own: &Fired) -> Check {
     }
 }
 
-/// None for a profile that is neither used nor installed.
+/// Judges the hooks of a profile. None if there is nothing to say, as for a profile that is neither used nor installed.
 fn judge(facts: &Facts) -> Option<Check> {
     let (name, id) = (&facts.profile, format!("hooks.{}", facts.profile));
     let install = format!("tasuki hooks install {name}");
@@ -199,8 +203,8 @@ fn judge(facts: &Facts) -> Option<Check> {
 fn judge_fired(id: String, found: &Found, name: &str, install: &str) -> Check {
     let file = found.file.display();
     let stale = found.presence == Presence::Stale;
-    // Only hooks that were installed for this home are installed again: another home's agents would stop reporting to
-    // it.
+    // Only this home's own hooks are repaired. If another home's hooks were replaced, its agents would stop reporting
+    // to it.
     let is_ours = stale && found.is_recorded && !found.is_elsewhere();
     let repair = |check: Check| if is_ours { check.repair(Repair::Hooks(name.to_owned())) } else { check };
     let bad = found.fired.iter().find(|(_, fired)| matches!(fired, Fired::Nothing(_) | Fired::Elsewhere(_)));
@@ -234,13 +238,14 @@ fn judge_fired(id: String, found: &Found, name: &str, install: &str) -> Check {
     }
 }
 
-/// The panes of agents whose hooks report to another home, by that home: a home can be moved, and the environment of
-/// agents that run can't. Only of agents that tasuki has started, and where the system says their environment.
+/// The panes of agents whose hooks report to another home, by that home. This happens when a home is moved while agents
+/// run: their environment still names the old path. Only agents that tasuki has started are checked, and only if the
+/// system shows their environment.
 fn astray(agents: &[ViewFile<AgentView>], home: &Path) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for agent in agents.iter().filter(|agent| agent.started_by_tasuki) {
         let Some(pid) = agent.pid else { continue };
-        // The process of that id may be another one by now.
+        // Another process may have this id by now.
         if process::environ_var(pid, "TASUKI_AGENT_ID").as_ref() != Some(&agent.agent_id) {
             continue;
         }

@@ -15,7 +15,7 @@ fn state(facts: &Facts) -> Option<(CheckState, bool)> {
 }
 
 #[test]
-fn hooks_that_are_there_are_judged_by_whether_they_fire_and_then_by_how_they_are_written() {
+fn installed_hooks_are_judged_by_whether_they_fire_and_then_by_whether_they_are_up_to_date() {
     let nothing = || Fired::Nothing("exit status: 127".to_owned());
     assert_eq!(state(&facts(Presence::Whole, Fired::Arrived)), Some((CheckState::Ok, false)));
     assert_eq!(
@@ -28,7 +28,7 @@ fn hooks_that_are_there_are_judged_by_whether_they_fire_and_then_by_how_they_are
 }
 
 #[test]
-fn hooks_that_are_another_homes_are_told_where_they_are_needed_and_never_taken_from_it() {
+fn hooks_of_another_home_are_reported_only_if_they_are_needed_and_are_never_repaired() {
     let with = |is_recorded, is_used, fired: Fired| {
         let mut facts = facts(Presence::Stale, fired);
         facts.is_used = is_used;
@@ -41,12 +41,12 @@ fn hooks_that_are_another_homes_are_told_where_they_are_needed_and_never_taken_f
     assert_eq!(with(true, true, other()), Some((CheckState::Fail, false)));
     assert_eq!(with(false, true, other()), Some((CheckState::Fail, false)));
     assert_eq!(with(false, false, other()), None);
-    // Hooks by a person or for another home are reported, and left as they are.
+    // Outdated hooks that tasuki did not install are reported, and left as they are.
     assert_eq!(with(false, true, Fired::Arrived), Some((CheckState::Warn, false)));
 }
 
 #[test]
-fn hooks_that_are_not_there_are_missed_where_they_were_or_are_needed() {
+fn absent_hooks_are_a_failure_if_they_were_installed_or_are_needed() {
     let absent = |is_recorded, is_used, by_launch| {
         let mut facts = facts(Presence::Absent, Fired::Arrived);
         (facts.is_used, facts.by_launch) = (is_used, by_launch);

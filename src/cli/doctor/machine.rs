@@ -11,18 +11,19 @@ use std::time::UNIX_EPOCH;
 
 /// With less free space than this, in bytes, a commit may fail at any time.
 const NO_ROOM: u64 = 2 * 1024 * 1024;
-/// With less than this it will fail soon.
+/// With less free space than this, in bytes, commits will fail soon.
 const LITTLE_ROOM: u64 = 100 * 1024 * 1024;
-/// The same as a number of files that can still be created.
+/// The same two limits for inodes: how many files can still be created.
 const NO_INODES: u64 = 50;
 const LITTLE_INODES: u64 = 1_000;
 /// What the sidecar watches at most: the spool, its lanes, and 256 folders of documents.
 const WATCHES: u64 = 300;
-/// Events that may wait in the system, below which a burst of files overflows it.
+/// If the kernel queues fewer events than this, a burst of files overflows its queue.
 const QUEUED: u64 = 1_024;
 /// How many files the sidecar may have to hold open.
 const OPEN_FILES: u64 = 512;
-/// A file of ours that is this far in the future was written before the clock was set back, in milliseconds.
+/// If a file of ours is further in the future than this, the clock was set back after the file was written. In
+/// milliseconds.
 const AHEAD_MS: i64 = 60_000;
 /// The earliest time of a correct clock: 2026 had begun when this was written. In milliseconds since 1970.
 const EARLIEST_MS: i64 = 1_767_225_600_000;
@@ -71,8 +72,8 @@ fn network(place: &Path) -> Option<&'static str> {
     network_of(kind.0 as u32)
 }
 
-/// The file system with this number of the kernel's `linux/magic.h`, if it lies on other machines, or is not of a disk.
-/// A file system in user space (FUSE) may be either; it reports what others change only if its program does so.
+/// The name of a file system that may lie on another machine, by its number in the kernel's `linux/magic.h`. A file
+/// system in user space (FUSE) may also lie on this machine, but it reports changes by others only if its program does.
 #[cfg(target_os = "linux")]
 fn network_of(magic: u32) -> Option<&'static str> {
     Some(match magic {
@@ -140,7 +141,7 @@ fn judge_disk(disk: &Disk, place: &Path) -> Vec<Check> {
 
 #[derive(Debug, Clone, Default)]
 struct Limits {
-    /// Why no watch can be added, if none can.
+    /// Why no further watch can be added; none if a watch can be added.
     refused: Option<String>,
     watches: Option<u64>,
     queued: Option<u64>,
@@ -164,7 +165,7 @@ pub(super) fn limits(ground: &DoctorFacts) -> Vec<Check> {
     })
 }
 
-/// Tries to add one more watch: the use of watches by all programs together is unknown.
+/// Tries to add one more watch, because the system does not say how many watches all programs together use.
 fn one_more_watch(place: &Path) -> Result<(), String> {
     let watched = FolderWatcher::new(|_| {}).and_then(|mut watcher| watcher.watch(place));
     watched.map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! The verdicts on the machine, as a table; and the facts of this very machine.
+//! The verdicts on the machine, as a table, and the facts of the machine that runs the test.
 
 use super::super::check::CheckState;
 use super::*;
@@ -30,7 +30,7 @@ fn each_state_of_a_disk_has_its_judgement() {
 /// The numbers as the kernel's `linux/magic.h` and the sources of these file systems have them.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_share_of_another_machine_is_known_by_each_number_that_the_kernel_has_for_it() {
+fn network_file_systems_are_known_by_the_kernels_numbers() {
     use nix::sys::statfs as known;
     let of = |kind: known::FsType| network_of(kind.0 as u32);
     let old = [known::NFS_SUPER_MAGIC, known::SMB_SUPER_MAGIC, known::CODA_SUPER_MAGIC, known::FUSE_SUPER_MAGIC];

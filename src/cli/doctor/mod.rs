@@ -1,14 +1,15 @@
-//! `doctor`: checks the installation and says what is wrong, one line for each thing, with what to do. Without `--fix`
-//! it changes nothing, except that it writes a test event for each hook, which the sidecar never reads, and removes it.
+//! `doctor`: checks the installation and says what is wrong, one line for each finding, with what to do. Without
+//! `--fix` it changes nothing, except that it sends a test event through each hook and then removes it. The sidecar
+//! never reads test events.
 //!
 //! `ground` gathers what several checks need. `paths`, `data`, `tmux`, `sidecar`, `machine`, `hooks` (with `fire`),
-//! `programs`, `privacy` and `service` each gather facts and judge them with a pure function. `fleet` has another program look.
-//! `check` is one finding, and says which findings follow from another. `repair` is `--fix`, `report` prints, and `delivery` checks what one handoff's
-//! delivery needs.
+//! `programs`, `privacy` and `service` each gather facts and judge them with a pure function. `fleet` runs
+//! `tasuki-fleet` and reads its findings. `check` is one finding, and says which findings follow from another. `repair`
+//! is `--fix`, `report` prints, and `delivery` checks what one handoff's delivery needs.
 //!
 //! All checks run in parallel. A check that has not answered after nine seconds is reported instead of awaited: a
-//! stopped tmux server, a disconnected network drive or a `gh` that hangs must not stop the doctor. Those of a fleet may
-//! take longer, because they ask a server that may be far away.
+//! stopped tmux server, a disconnected network drive or a `gh` that hangs must not stop the doctor. The checks of a
+//! fleet may take longer, because they ask a server that may be far away.
 
 mod check;
 mod data;
@@ -62,25 +63,25 @@ pub struct DoctorArgs {
 /// `doctor …`.
 #[derive(Debug, Subcommand)]
 pub enum DoctorCommand {
-    /// Check all that delivering and publishing one document needs: the sidecar, the successor, `gh`, the login of `gh`,
-    /// and the issue.
+    /// Check all that delivering and publishing one document needs: the sidecar, the successor, `gh`, the login of
+    /// `gh`, and the issue.
     #[command(
         after_help = "Example:\n  tasuki doctor delivery --issue octo/app#42\n  tasuki doctor delivery --handoff 5f2a"
     )]
     Delivery(DeliveryArgs),
 }
 
-/// How long all checks together may take.
+/// How long all checks together may take, except those of a fleet.
 const LIMIT: Duration = Duration::from_secs(9);
-/// How long the checks of a fleet may take: a little more than the program that makes them.
+/// How long the checks of a fleet may take: a little longer than `tasuki-fleet` may run.
 const FLEET_LIMIT: Duration = Duration::from_millis(20_500);
-/// How long a second round may take, after something was repaired.
+/// How long all checks together may take when they run again after a repair.
 const AGAIN_LIMIT: Duration = Duration::from_secs(6);
 
-/// How long a sidecar's next cycle may take.
-const NEXT_TURN: Duration = Duration::from_millis(5_500);
+/// How long to wait for a sidecar's next tick. Ticks come at least every 5 s.
+const NEXT_TICK: Duration = Duration::from_millis(5_500);
 
-/// Whether the command for notices is tried, and the service manager that was named.
+/// The arguments that checks need: whether to try the command for notices, and the service manager if one was named.
 type Asked = (bool, Option<ManagerKind>);
 type Look = fn(&DoctorFacts) -> Vec<Check>;
 
@@ -108,7 +109,8 @@ const LOOKS: [(&str, Look); 14] = [
 /// Runs the checks and prints the findings.
 ///
 /// # Errors
-/// A check fails (exit code 1, nothing more is printed), or the named handoff or issue does not exist.
+/// A check fails (exit code 1). For `doctor delivery` also: the named handoff does not exist, or the issue's name or
+/// the configuration is invalid.
 pub fn command(session: &CliSession, args: &DoctorArgs) -> Result<(), CliError> {
     let checks = match &args.command {
         Some(DoctorCommand::Delivery(args)) => {
@@ -147,11 +149,11 @@ fn everything(session: &CliSession, args: &DoctorArgs) -> Vec<Check> {
     checks
 }
 
-/// Waits until the next tick of a sidecar that has reported a problem, so that it can notice the repair.
+/// If the sidecar has reported a problem, waits for its next tick, in which it can notice the repair.
 fn until_seen(ground: &DoctorFacts) {
     let before = &ground.view.heartbeat;
     let waits = !before.is_empty() && view::said(ground.view.problem.as_deref()).is_some();
-    let end = Instant::now() + NEXT_TURN;
+    let end = Instant::now() + NEXT_TICK;
     while waits && Instant::now() < end {
         if view::sidecar(&ground.home).ok().flatten().is_none_or(|view| view.heartbeat != *before) {
             return;
@@ -171,7 +173,7 @@ fn round(session: &CliSession, asked: Asked, limit: Duration) -> (Option<Arc<Doc
     let (sender, found) = mpsc::channel();
     for (at, (_, look)) in LOOKS.into_iter().enumerate() {
         let (sender, ground) = (sender.clone(), Arc::clone(&ground));
-        // A check that does not return in time is left to the end of the process.
+        // A thread that does not return in time runs until the process ends.
         std::thread::spawn(move || sender.send((at, look(&ground))));
     }
     drop(sender);

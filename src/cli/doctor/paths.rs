@@ -24,7 +24,7 @@ struct Facts {
 enum Config {
     Absent,
     Good(PathBuf),
-    /// What is wrong, and the mode that would repair it.
+    /// What is wrong; and the file with the mode that would repair it, if its mode is what is wrong.
     Wrong(String, Option<(PathBuf, u32)>),
 }
 
@@ -34,7 +34,7 @@ enum Database {
     Absent,
     Good,
     Empty,
-    /// A link, a folder, or somebody else's.
+    /// Not a regular file, or another user's.
     Strange,
 }
 
@@ -197,7 +197,7 @@ fn left(survey: &Survey, now_ms: i64) -> Check {
 /// Sets the mode of a folder or file of ours; never of a link or of somebody else's file.
 ///
 /// # Errors
-/// The system's error, or that it is not ours.
+/// The system's error; or it is not ours, or a file with several names.
 pub(super) fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
     let (file, meta) = files::open(path)?;
     if !meta.is_ours() || !(meta.is_dir() || (meta.is_file() && meta.links == 1)) {

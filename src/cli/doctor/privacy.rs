@@ -1,5 +1,5 @@
-//! Checks, on macOS, whether the home or a persona's working directory is in a folder that the system guards: it asks the
-//! user before a program may read there, or refuses without a word, above all a program in the background.
+//! Checks, on macOS, whether the home or a persona's working directory is in a folder that the system guards. macOS
+//! asks the user before a program may read there, or refuses silently, above all if the program runs in the background.
 
 use super::check::Check;
 use super::ground::DoctorFacts;
@@ -16,9 +16,9 @@ const GUARDED: [(&str, &str); 5] = [
     ("Library/Mobile Documents", "iCloud Drive"),
     ("Library/CloudStorage", "the folder of cloud drives"),
 ];
-/// The most folders that are tried.
+/// How many folders are tried at most.
 const MOST_TRIED: usize = 50;
-/// The most folders that the finding names.
+/// How many folders the finding names at most.
 const MOST_TOLD: usize = 3;
 
 const FIX: &str = "move it out of there; or give Full Disk Access (System Settings, Privacy & Security) to tasuki, and to the \
@@ -31,7 +31,7 @@ struct Place {
     path: PathBuf,
 }
 
-/// A folder in a guarded one, and what came of reading it.
+/// A folder inside a guarded folder, and what came of reading it.
 #[derive(Debug)]
 struct Tried {
     place: Place,
@@ -49,7 +49,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
 /// The home, and the working directories that personas name.
 fn places(home: &Home) -> Vec<Place> {
     let mut places = vec![Place { what: "the home".to_owned(), path: home.root().to_path_buf() }];
-    // What is wrong with a persona is another check's finding.
+    // Another check reports what is wrong with a persona.
     for slug in personas::list(&home.personas()).unwrap_or_default() {
         let file = personas::facts(&home.personas(), &slug).map(|facts| facts.file).unwrap_or_default();
         if let Some(cwd) = file.cwd {

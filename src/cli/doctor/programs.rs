@@ -58,7 +58,8 @@ pub(super) fn agents(ground: &DoctorFacts) -> Vec<Check> {
     clis.iter().map(|cli| judge_cli(cli, versions.get(&cli.profile), &path, whose)).collect()
 }
 
-/// The versions of the CLIs, beside those with which their profiles were tested. All CLIs are asked at once.
+/// For each profile, the versions that it was tested with, and what its CLI prints as its version. All CLIs are asked
+/// at once.
 fn versions(profiles: &Profiles, clis: &[Cli], path: &OsStr) -> BTreeMap<String, (VersionSection, String)> {
     let found = clis.iter().filter(|cli| cli.found.is_some());
     let sections: Vec<_> = found
@@ -188,8 +189,8 @@ fn desktop(ground: &DoctorFacts, path: &OsStr) -> Result<DesktopProgram, &'stati
     DesktopProgram::find(cfg!(target_os = "macos"), find, |name| ground.variable(name))
 }
 
-/// Whether notices can be shown on the desktop. Without a program for that, only a terminal that knows the escape
-/// sequences shows them, and which one does can't be found out.
+/// Judges whether notices can be shown on the desktop. Without a program for that, only terminals that know the escape
+/// sequences show them, and tasuki can't find out which terminals do.
 fn judge_desktop(found: &Result<DesktopProgram, &'static str>, whose: &str) -> Check {
     let id = "notify.desktop";
     match found {
@@ -225,6 +226,7 @@ fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
     }
 }
 
+/// Runs the operator's command with a test notice.
 fn tried(command: &[String]) -> Check {
     let id = "notify.test";
     let told = json!({
@@ -245,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cli_is_found_or_told_with_the_path_that_was_looked_through() {
+    fn a_cli_that_is_not_found_is_reported_with_the_path_that_was_searched() {
         let cli = |found| Cli { profile: "codex".to_owned(), program: "codex".to_owned(), found };
         assert_eq!(
             judge_cli(&cli(Some("/x/codex".into())), None, OsStr::new("/x"), "tmux's windows").state,
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_was_never_tried_is_told_and_on_which_side_it_is() {
+    fn an_untested_version_is_reported_as_newer_older_or_different() {
         let section = VersionSection { argv: vec!["x".to_owned()], tried: vec!["2.1.328".to_owned()] };
         let look = |said: &str| judge_version("programs.claude".to_owned(), Path::new("/x/claude"), &section, said);
         assert_eq!(look("2.1.328 (Claude Code)\n").state, CheckState::Ok);
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lack_of_gh_is_worth_a_look_only_where_it_is_wanted() {
+    fn a_missing_gh_is_a_warning_only_where_it_is_wanted() {
         let missing = || Check::fail("gh", "gh is not installed", "install it");
         assert_eq!(judge_gh(missing(), false).state, CheckState::Skipped);
         assert_eq!(judge_gh(missing(), true).state, CheckState::Warn);
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_there_missing_or_no_program() {
+    fn a_command_can_be_run_is_missing_or_is_not_executable() {
         let dir = tempfile::tempdir().expect("a folder");
         let plain = dir.path().join("plain");
         std::fs::write(&plain, "").expect("written");

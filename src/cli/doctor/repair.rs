@@ -1,5 +1,5 @@
-//! `--fix`: repairs only what is safe and belongs to tasuki. It never touches a database or another user's file, and of
-//! a person's files only those that already have tasuki's hooks.
+//! `--fix`: repairs only what is safe. It never touches the state file or another user's file. In a person's own files
+//! it makes two changes: `config.toml` loses write access for others, and outdated hooks of this home are replaced.
 
 use super::check::{Check, Repair};
 use super::ground::DoctorFacts;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// Makes the repairs. Returns, by the names of checks, what was done, or why it could not be done.
+/// Makes the repairs. Returns for each repaired check, by its id, what was done or why it could not be done.
 pub(super) fn all(ground: &DoctorFacts, checks: &[Check]) -> BTreeMap<String, Result<String, String>> {
     let wanted = checks.iter().filter_map(|check| Some((check.id.clone(), check.repair.as_ref()?)));
     wanted.map(|(id, repair)| (id, one(ground, repair))).collect()
@@ -43,7 +43,7 @@ fn one(ground: &DoctorFacts, repair: &Repair) -> Result<String, String> {
     }
 }
 
-/// Makes one folder; the list has parents first.
+/// Makes one folder. Its parent exists by then, because the list names parents first.
 fn make(folder: &Path) -> std::io::Result<()> {
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),

@@ -19,19 +19,22 @@ struct Facts {
     kind: ManagerKind,
     file: PathBuf,
     text: Result<Option<String>, String>,
-    /// Its command line and its variables, if they could be read.
+    /// The command line and the variables in the file, if they could be read.
     unit: Option<Written>,
-    /// The file says nothing that this version of tasuki would write otherwise. Only asked of launchd's.
+    /// The file is exactly what this version of tasuki would write. Always true for systemd, whose file is not
+    /// compared.
     is_current: bool,
     program: Option<PathBuf>,
     home: PathBuf,
-    /// The properties that the manager reports, or why it reports none.
+    /// The properties that systemd reports, or why it reports none.
     manager: Result<Vec<(String, String)>, String>,
     /// What launchd reports, or why it reports nothing.
     launchd: Result<LaunchdState, String>,
     lingers: bool,
     is_alive: bool,
+    /// This shell's `PATH`.
     path: Option<String>,
+    /// This shell's `TMUX_TMPDIR`.
     tmpdir: Option<String>,
 }
 
@@ -145,7 +148,7 @@ fn written(facts: &Facts) -> Check {
     Check::ok(id, format!("{file} starts this program with this home"))
 }
 
-/// Whether the variables that the service was given still hold: it has no shell that would set them.
+/// Compares the variables in the service's file with this shell's: no shell sets them for the service.
 fn variables(facts: &Facts) -> Option<Check> {
     let (id, unit) = ("service.environment", facts.unit.as_ref()?);
     let get = |name: &str| unit.environment.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
@@ -205,7 +208,7 @@ fn state(facts: &Facts) -> Check {
     }
 }
 
-/// What launchd makes of the service. It starts a loaded service with the session, and does not load a disabled one.
+/// Judges what launchd reports. launchd starts a loaded service with the session, and does not load a disabled service.
 fn launchd_state(facts: &Facts) -> Check {
     let id = "service.state";
     let state = match &facts.launchd {

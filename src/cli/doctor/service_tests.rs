@@ -83,7 +83,7 @@ fn what_launchd_says_is_judged() {
     let judged = |state: Result<LaunchdState, String>, is_alive: bool| {
         bad(|facts| {
             (facts.kind, facts.launchd, facts.is_alive) = (ManagerKind::Launchd, state, is_alive);
-            // What systemd would say counts for nothing.
+            // What systemd says does not count here.
             (facts.manager, facts.lingers) = (Err("no bus".to_owned()), false);
         })
     };

@@ -1,4 +1,4 @@
-//! Checks the sidecar: whether it runs, how old its last cycle is, and what its view says.
+//! Checks the sidecar: whether it runs, how old its last heartbeat is, and what its view says.
 
 use super::check::Check;
 use super::ground::DoctorFacts;
@@ -10,23 +10,25 @@ use crate::core::text::shell_word;
 use crate::core::time::millis;
 use crate::process;
 
-/// The first heartbeat may come before the connection, and the second comes 5 s later. In milliseconds.
+/// A sidecar that has run for less than this has only just started: its first heartbeat may come before it is connected
+/// to tmux, and the second comes 5 s later. In milliseconds.
 const JUST_STARTED_MS: i64 = 8_000;
 
-/// A sidecar whose last intake is this much older than its heartbeat takes no requests any more. In milliseconds.
+/// If the sidecar's last intake is older than its heartbeat by more than this, it takes no more requests. In
+/// milliseconds.
 const TAKES_WITHIN_MS: i64 = 15_000;
 
 struct Facts {
     home: String,
     presence: SidecarPresence,
-    /// How long ago its last cycle was, in milliseconds.
+    /// How long ago its last heartbeat was, in milliseconds.
     age_ms: i64,
     /// How long it has been running, in milliseconds.
     up_ms: i64,
-    /// The process of that id is a sidecar.
+    /// The process with the id that the heartbeat names is a sidecar.
     is_there: bool,
     is_stopped: bool,
-    /// Its program's file was replaced or removed since.
+    /// Its program's file was replaced or removed since it started.
     is_replaced: bool,
     view: SidecarView,
 }
@@ -133,7 +135,7 @@ fn state(facts: &Facts) -> Check {
     }
 }
 
-/// Checks that requests are answered, which a running loop does not prove.
+/// Checks that the sidecar picks up requests. A fresh heartbeat alone does not prove that.
 fn answers(facts: &Facts) -> Check {
     let id = "sidecar.answers";
     if said(facts.view.problem.as_deref()).is_some() {
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_to_type_holds_a_home_with_blanks_together() {
+    fn a_suggested_command_quotes_a_home_with_blanks() {
         let dead = Facts { home: "/home/ada/my fleet".to_owned(), presence: SidecarPresence::None, ..facts() };
         let fix = judge(&dead).remove(0).fix.expect("a fix");
         assert!(fix.contains("tasuki run --home '/home/ada/my fleet'; or"), "{fix}");

@@ -24,12 +24,12 @@ struct Facts {
     place: TmuxSetup,
     whose: &'static str,
     program: Program,
-    /// None without a tmux program.
+    /// None without a tmux program that is new enough.
     server: Option<Server>,
     may_start: bool,
-    /// The server of the pane in which this runs.
+    /// The server of the pane in which doctor runs.
     own: Option<PathBuf>,
-    /// A folder above the home that others could write to.
+    /// A folder or link through which others could change the home.
     open_way: Option<PathBuf>,
 }
 
@@ -192,8 +192,8 @@ fn server(facts: &Facts) -> Vec<Check> {
     vec![check, aliases]
 }
 
-/// How to come to a server where there is no socket. Where systems clear their shared folder, they may remove the socket
-/// of a server that still runs; the server makes it again when it gets this signal.
+/// What to do where there is no socket. A system that clears its shared folder may remove the socket of a running
+/// server. That server makes its socket again when it gets SIGUSR1.
 fn begin_or_return(socket: &Path, begin: String) -> String {
     if !["/tmp", "/private/tmp", "/var/tmp"].iter().any(|folder| socket.starts_with(folder)) {
         return begin;
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_may_be_started_need_not_run_and_another_one_around_us_is_told() {
+    fn a_server_that_may_be_started_need_not_run_and_a_shell_on_another_server_is_warned_of() {
         let mut facts = facts(there("3.4"), Some(Server::None { is_left_over: false }));
         facts.may_start = true;
         assert_eq!(failed(&facts), [] as [&str; 0]);
