@@ -1,5 +1,6 @@
-//! Follows a handoff on another host: by its whole view, which has each step, where that host lets this one see views and
-//! answers; else by the host's roster, which has the present step of each open handoff, and of the last that have ended.
+//! Follows a handoff on another host. If that host lets this host see views, and answers, the steps come from the
+//! handoff's whole view, which has each step. Otherwise they come from the host's roster, which has only the present
+//! step of each open handoff, and the last step of those that ended most recently.
 
 use super::looks::{HandoffLooks, Looked};
 use super::views;
@@ -22,14 +23,15 @@ use std::time::{Duration, Instant};
 const READ_EVERY: Duration = Duration::from_millis(100);
 /// How often the bridge is told that somebody looks; it keeps the rosters up to date for 60 s.
 const TELL_EVERY: Duration = Duration::from_secs(15);
-/// How long a handoff may be missing in its host's roster before its view is asked for: the roster comes a few seconds
-/// after the answer, and leaves out what ended long ago.
+/// How long a handoff may be missing in its host's roster before its view is asked for. A new handoff appears in the
+/// roster a few seconds after the answer that names it. A handoff that ended long ago is no longer in the roster.
 const MISSING_FOR: Duration = Duration::from_secs(20);
 
-/// How long views may fail to come before the roster is followed instead.
+/// How long after the last view further views may fail to come before the roster is followed instead.
 const WITHOUT_VIEWS: Duration = Duration::from_secs(20);
 
-/// A handoff on another host: its view, or what is put together step by step from what the host tells of it.
+/// A handoff on another host, with its view. If the host sends no views, the view is put together from the host's
+/// rosters.
 #[derive(Debug)]
 pub struct RemoteHandoff {
     host: HostName,
@@ -38,26 +40,26 @@ pub struct RemoteHandoff {
     source: StepSource,
 }
 
-/// Where the steps of a handoff are seen.
+/// Where the steps of a handoff come from.
 #[derive(Debug)]
 enum StepSource {
-    /// In the host's roster.
+    /// The host's roster.
     Roster,
-    /// In its views, if the first answer allows that.
+    /// Not known yet: its view was asked for, and no answer has come.
     Asked(HandoffLooks),
-    /// In its views. The last one, and when it came.
+    /// Its views: the last view, and when it came.
     Views(HandoffLooks, Box<ViewFile<HandoffView>>, Instant),
 }
 
 impl RemoteHandoff {
-    /// A handoff before its host has told anything of it.
+    /// A handoff before anything except its id is known.
     #[must_use]
     pub fn new(host: &HostName, id: &str) -> RemoteHandoff {
         let view = HandoffView { handoff_id: format!("{id}@{host}"), ..HandoffView::default() };
         RemoteHandoff { host: host.clone(), id: id.to_owned(), view, source: StepSource::Roster }
     }
 
-    /// A handoff with the step that its host has last told.
+    /// A handoff with its step in the last roster of its host.
     ///
     /// # Errors
     /// When the host's file can't be read.
@@ -69,26 +71,28 @@ impl RemoteHandoff {
         Ok(handoff)
     }
 
-    /// What is known of it. Its id has the host behind it, as a person would type it.
+    /// The handoff's view, as far as it is known. Its id ends with `@host`, as a person would type it.
     #[must_use]
     pub fn view(&self) -> &HandoffView {
         &self.view
     }
 
-    /// What its host has last told of it.
+    /// The handoff in the last roster of its host; none if it is not listed there.
     fn told(&self, home: &Home) -> Result<Option<HostHandoff>, CliError> {
         let host = hosts::one(home, &self.host)?;
         Ok(host.and_then(|host| host.handoffs.iter().find(|told| told.handoff_id == self.id).cloned()))
     }
 
-    /// Whether the host's roster is further than what is known: a step of it is not there, and not earlier than the last.
+    /// Whether the roster is ahead of the known steps: its step is not among them, and did not begin before the last of
+    /// them.
     fn is_news(&self, told: &HostHandoff) -> bool {
         let steps = &self.view.steps;
         let is_known = steps.iter().any(|step| step.step.as_str() == told.step && step.entered_at == told.since);
         !is_known && steps.last().is_none_or(|last| last.entered_at <= told.since)
     }
 
-    /// Reads what is new; false if its host does not tell of it.
+    /// Takes the answer to a look, if one has come, and reads the roster. False if only the roster is followed, and the
+    /// handoff is not in it.
     fn update(&mut self, session: &CliSession, follower: &mut Follower) -> Result<bool, CliError> {
         let answer = match &self.source {
             StepSource::Asked(looks) | StepSource::Views(looks, ..) => looks.answer(),
@@ -106,7 +110,7 @@ impl RemoteHandoff {
         Ok(told.is_some() || !matches!(self.source, StepSource::Roster))
     }
 
-    /// An answer to a look has come.
+    /// Takes the answer to a look: a view, or the reason why none comes.
     fn looked(&mut self, session: &CliSession, answer: Looked, follower: &mut Follower) {
         let source = std::mem::replace(&mut self.source, StepSource::Roster);
         self.source = match (source, answer) {
@@ -130,8 +134,9 @@ impl RemoteHandoff {
         };
     }
 
-    /// The view has more steps than the roster had: an end that was known before a request is not the one that is waited
-    /// for.
+    /// Called for the first view. If the roster had already shown an end, that end is from before the request and does
+    /// not end the wait: the follower begins after it. The steps up to that end are counted in the view, because the
+    /// roster has fewer.
     fn begin_again(&self, whole: &HandoffView, follower: &mut Follower) {
         let Some(known) = self.view.steps.last().filter(|_| FlowEnd::of(&self.view.step).is_some()) else { return };
         let before = whole.steps.iter().filter(|step| step.entered_at <= known.entered_at).cloned().collect();
@@ -143,7 +148,7 @@ impl RemoteHandoff {
         self.view = HandoffView { handoff_id: format!("{}@{}", self.id, self.host), ..whole.clone() };
     }
 
-    /// What is said where only the roster is followed.
+    /// The note that only the roster is followed, and why.
     fn without_views(&self, session: &CliSession, error: &CliError) -> String {
         let host = &self.host;
         let own = hosts::own_name(&session.home).ok().flatten().map(|own| own.to_string()).unwrap_or_default();
@@ -156,7 +161,7 @@ impl RemoteHandoff {
         format!("{why}: steps that pass between two of its reports are not shown.")
     }
 
-    /// Adds a step. Steps that passed between two rosters are not seen.
+    /// Adds the step in a roster. Steps that passed between two rosters are missing.
     fn note(&mut self, told: &HostHandoff) {
         let steps = &mut self.view.steps;
         if let Some(last) = steps.last_mut() {
@@ -173,7 +178,7 @@ impl RemoteHandoff {
         });
     }
 
-    /// Follows it to its end.
+    /// Follows the handoff to its end.
     ///
     /// # Errors
     /// The handoff's own failure (exit code 1), 69 when this home's bridge stops, 75 when `--timeout` is over. In the
@@ -187,7 +192,7 @@ impl RemoteHandoff {
         let ended = self.watch(session, &mut follower, &mut live, &|| interrupts.seen());
         live.clear()?;
         let outcome = ended.map_err(|error| wait::after_signal(self.left_alone(error)))?;
-        // Only the whole view says what became of it; what the roster says is enough to end the wait.
+        // The roster is enough to end the wait, but only the whole view says what became of the handoff.
         let whole = match std::mem::replace(&mut self.source, StepSource::Roster) {
             StepSource::Views(_, whole, _) => *whole,
             StepSource::Asked(_) | StepSource::Roster => {
@@ -246,8 +251,8 @@ impl RemoteHandoff {
         }
     }
 
-    /// The end of a handoff that its host no longer tells of, by its whole view. A host that is away or shows no views is
-    /// waited for.
+    /// Asks for the view of a handoff that is not in its host's roster, and returns how it has ended. None if it has
+    /// not ended, or if the host is away or sends no views: the wait then continues.
     fn end_by_view(&self, session: &CliSession) -> Result<Option<FlowEnd>, CliError> {
         let host = hosts::one(&session.home, &self.host)?;
         if host.is_none_or(|host| host.away_since.is_some()) {
@@ -257,13 +262,13 @@ impl RemoteHandoff {
         Ok(whole.and_then(|whole| FlowEnd::of(&whole.step)))
     }
 
-    /// The wait ends before the handoff.
+    /// The error of a wait that ends before the handoff does.
     fn left_alone(&self, error: CliError) -> CliError {
         let message = format!("{} The handoff {} is not affected and continues.", error.message, self.view.handoff_id);
         CliError { message, ..error }
     }
 
-    /// A failure with the host on which it happened.
+    /// The handoff's own failure, with the host on which it happened.
     fn of_host(&self, error: CliError) -> CliError {
         CliError { message: format!("On the host {}: {}", self.host, output::one_line(&error.message)), ..error }
     }
@@ -296,7 +301,7 @@ mod tests {
         news.into_iter().map(word).collect()
     }
 
-    /// As the wait does it where only the roster is seen.
+    /// Takes a roster as `update` does if only the roster is followed.
     fn hear(handoff: &mut RemoteHandoff, told: &HostHandoff) {
         if handoff.is_news(told) {
             handoff.note(told);
@@ -304,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_that_is_told_becomes_news_once() {
+    fn each_step_in_a_roster_becomes_news_once() {
         let (mut handoff, mut follower) = (handoff(), Follower::new());
         let mut news = |told: &HostHandoff| {
             hear(&mut handoff, told);
@@ -339,10 +344,10 @@ mod tests {
         let news = words(follower.observe(&handoff.view));
         assert_eq!(news, ["entered starting", "passed starting 1000", "entered briefing"]);
         assert_eq!(handoff.view.handoff_id, "h@b");
-        // The roster is behind the view, then before it.
+        // First the roster is behind the view, then ahead of it.
         assert!(!handoff.is_news(&told("failed", 4)) && !handoff.is_news(&told("starting", 9)));
         assert!(handoff.is_news(&told("reading", 12)));
-        // An old view is not the end that is waited for.
+        // A view from before the retry does not end the wait.
         let mut follower = Follower::after(&handoff.view);
         let mut stale = super::tests::handoff();
         hear(&mut stale, &told("failed", 4));

@@ -1,5 +1,5 @@
 //! `--all-hosts`: agents, handoffs and errors of all hosts of the fleet. A host that is away stays in the list, with
-//! the time of its last word, so that nobody takes it for a host without agents.
+//! the time since it went away, so that nobody takes it for a host without agents.
 
 use super::own;
 use crate::cli::CliSession;
@@ -60,7 +60,7 @@ pub fn agents(session: &CliSession) -> Result<(), CliError> {
     print(session, &hosts, &headings, &lines)
 }
 
-/// Lists the handoffs of all hosts, at most so many of each.
+/// Lists the handoffs of all hosts, at most `limit` of each host.
 ///
 /// # Errors
 /// As [`agents`].
@@ -86,7 +86,7 @@ pub fn handoffs(session: &CliSession, limit: usize) -> Result<(), CliError> {
     print(session, &hosts, &["HANDOFF", "PERSONA", "STEP", "SINCE", "AGENT"], &lines)
 }
 
-/// Lists the failures of all hosts that nobody has dismissed, at most so many of each.
+/// Lists the failures of all hosts that nobody has dismissed, at most `limit` of each host.
 ///
 /// # Errors
 /// As [`agents`].
@@ -106,13 +106,13 @@ pub fn errors(session: &CliSession, limit: usize) -> Result<(), CliError> {
     print(session, &hosts, &["ERROR", "CODE", "AT"], &lines)
 }
 
-/// All hosts by name. This one is read from its own views.
+/// All hosts, sorted by name. This host is read from its own views.
 fn read(session: &CliSession) -> Result<Vec<ListedHost>, CliError> {
     let fleet = hosts::all(&session.home)?;
     let own = own::host(&session.home, &fleet.own)?;
     let others = fleet.hosts.into_iter().filter(|host| host.host != fleet.own.as_str());
     let mut all: Vec<ListedHost> = others.map(|view| ListedHost { state: view.state(fleet.is_fresh), view }).collect();
-    // What this host sees of itself needs no bridge.
+    // This host's own views need no bridge, so this host is always live.
     all.push(ListedHost { state: HostState::Live, view: json!(own).into() });
     all.sort_by(|one, other| one.view.host.cmp(&other.view.host));
     if !fleet.is_fresh {
@@ -153,14 +153,14 @@ fn print(
     session.out.toned(&headings, &rows, &tones)?;
     for host in hosts.iter().filter(|host| host.view.more > 0) {
         let (name, more) = (sanitise(&host.view.host), host.view.more);
-        session.out.note(&format!("{name} has told of itself without {more} entries, which had no room."));
+        session.out.note(&format!("The roster of {name} had no room for {more} more entries."));
     }
     Ok(())
 }
 
-/// A host as programs get it.
+/// A host as `--json` prints it.
 fn document(host: &ListedHost) -> Value {
-    // Everything of its file, also what this version does not know.
+    // All fields of the host's file, even if this version does not know them.
     let mut json = host.view.json();
     if let Some(fields) = json.as_object_mut() {
         fields.insert("state".to_owned(), host.state.as_str().into());
@@ -172,7 +172,7 @@ fn when(session: &CliSession, at: &str) -> String {
     said(at).map_or_else(|| "-".to_owned(), |at| session.out.when(at))
 }
 
-/// How a host was last seen, and how long ago that was if it was not just now.
+/// The cell SEEN: a host's state. If the host is not live, also how long ago it went away or was last seen.
 fn seen(host: &HostView, state: HostState, now: DateTime<Utc>) -> String {
     let since = match state {
         HostState::Live if host.sidecar.state == SidecarWord::Away => return "live, no sidecar".to_owned(),

@@ -1,5 +1,6 @@
-//! Looks at a handoff on another host by its whole view, again and again, beside the wait that shows it: at once, when the
-//! host's roster shows a change, and else every 15 s. The view has each step; a roster has only the present one.
+//! Asks another host for the whole view of a handoff again and again, in a thread beside the wait that shows the
+//! handoff. It asks at once, then soon after the host's roster has shown a change, and otherwise every 17 s. A view has
+//! each step; a roster has only the present step.
 
 use super::views;
 use crate::cli::error::CliError;
@@ -10,17 +11,17 @@ use crate::core::host::HostName;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-/// How often the host is asked at most.
+/// The shortest time from one question to the next.
 const EVERY: Duration = Duration::from_secs(2);
-/// How often it is asked while its roster shows no change.
+/// How long, after [`EVERY`] has passed, a change in the roster is waited for before the host is asked without one.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// How long one answer is waited for.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What an answer says.
+/// The answer to one look.
 pub(super) type Looked = Result<ViewFile<HandoffView>, CliError>;
 
-/// The looks, in a thread of their own, until this is dropped. One question is open at a time.
+/// The looks, in a thread of their own, which ends after this is dropped. One question is open at a time.
 #[derive(Debug)]
 pub(super) struct HandoffLooks {
     answers: Receiver<Looked>,
@@ -62,9 +63,9 @@ impl HandoffLooks {
         self.answers.try_recv().ok()
     }
 
-    /// Has the host asked again as soon as that may be.
+    /// Asks the host again, as soon as [`EVERY`] allows.
     pub(super) fn again(&self) {
-        // A question that waits already is enough.
+        // If a question is already waiting, that is enough.
         let _ = self.again.try_send(());
     }
 }
@@ -78,7 +79,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn a_host_is_asked_when_there_is_news_but_not_more_often_than_it_may_be() {
+    fn a_host_is_asked_when_there_is_news_but_not_more_often_than_is_allowed() {
         let asked = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&asked);
         let every = Duration::from_millis(300);

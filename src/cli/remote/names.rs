@@ -1,5 +1,5 @@
-//! Finds what a person names as in `kai@b`: by id, unique prefix or persona, in what host b has last told of itself.
-//! `kai@OWN`, with this host's own name, is the local agent `kai`.
+//! Finds the agent, handoff or error that a person names as in `kai@b`: by id, unique prefix or persona, in the last
+//! roster of host b. `kai@OWN`, with this host's own name, is the local agent `kai`.
 
 use crate::cli::error::CliError;
 use crate::cli::hosts;
@@ -11,10 +11,10 @@ use crate::core::host::HostName;
 use crate::core::text::sanitise;
 use std::fmt;
 
-/// The id of an agent, handoff or error, and the host that has it.
+/// The id of an agent, handoff or error, or the slug of a persona, and the host that has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// Its id there.
+    /// Its id or slug on that host.
     pub id: String,
     /// The other host; none for something on this host.
     pub host: Option<HostName>,
@@ -55,8 +55,8 @@ pub fn agent(home: &Home, text: &str) -> Result<Named, CliError> {
     }
 }
 
-/// Finds the agent that `text` names on this host, or on the other host if there is one: there, `kai` and `kai@b` are the
-/// same.
+/// Finds the agent that `text` names on the host `host`, or on this host if `host` is none. On host b, `kai` and
+/// `kai@b` name the same agent.
 ///
 /// # Errors
 /// As [`agent`]; a usage error if `text` names a third host.
@@ -110,7 +110,7 @@ pub fn persona(home: &Home, text: &str) -> Result<Named, CliError> {
     Ok(Named { id: slug.to_owned(), host: there.map(|there| there.name) })
 }
 
-/// The name, and the other host if one is named.
+/// Splits a text such as `kai@b` into the name, and the other host if one is named.
 fn place<'t>(home: &Home, text: &'t str) -> Result<(&'t str, Option<Remote>), CliError> {
     let (name, host) = hosts::split(home, text)?;
     let Some(host) = host else { return Ok((name, None)) };
@@ -119,7 +119,7 @@ fn place<'t>(home: &Home, text: &'t str) -> Result<(&'t str, Option<Remote>), Cl
     Ok((name, Some(Remote::find(home, &host)?)))
 }
 
-/// Another host, and what it has last told of itself.
+/// Another host, and its last roster.
 struct Remote {
     name: HostName,
     view: ViewFile<HostView>,
@@ -162,18 +162,18 @@ impl Remote {
         Named { id, host: Some(self.name.clone()) }
     }
 
-    /// Says on which host nothing, or too much, was found. `list` is the command that lists such things.
+    /// Adds to an error on which host nothing was found, or several. `list` is the command that lists such things.
     fn unknown(&self, error: CliError, list: &str) -> CliError {
         let message = format!("{} on the host {}", error.message.trim_end_matches('.'), self.name);
         match error.code.as_str() {
             "ambiguous" => CliError { message: format!("{message}."), ..error },
             _ => CliError { message, ..error }
-                .hint(format!("`tasuki {list} --all-hosts` lists what the hosts have told of themselves.")),
+                .hint(format!("`tasuki {list} --all-hosts` lists the {list} of all hosts.")),
         }
     }
 }
 
-/// The agents of a host. Each of them lives; other hosts are not told of panes.
+/// The agents in the roster of a host. A roster has only living agents, and no panes.
 fn agents(host: &HostView) -> Vec<NamedAgent> {
     let named = host.agents.iter().filter_map(|agent| {
         Some(NamedAgent {
@@ -230,7 +230,7 @@ mod tests {
         let two = there.agent("mia").expect_err("there are two");
         assert_eq!((two.code.as_str(), two.message.as_str()), ("ambiguous", "\"mia\" matches 2 agents on the host b."));
         assert!(two.hint.is_some_and(|hint| hint.contains("bbbb1111-0  mia  idle")));
-        let none = there.agent("%1").expect_err("panes are not told of");
+        let none = there.agent("%1").expect_err("a roster has no panes");
         assert_eq!((none.code.as_str(), none.message.as_str()), ("no_agent", "Agent not found: \"%1\" on the host b"));
     }
 

@@ -1,5 +1,5 @@
-//! This host's own agents, handoffs and errors as a roster tells of them. They are read from the sidecar's views, which are
-//! never as old as the roster that this host has last told the others.
+//! This host's own agents, handoffs and errors in the form of a roster. They are read from the sidecar's views, which
+//! are never as old as the last roster that this host has sent to the others.
 
 use crate::cli::client::{Pulse, SidecarPresence};
 use crate::cli::error::CliError;
@@ -10,12 +10,12 @@ use crate::contract::fleet::{HostAgent, HostError, HostHandoff, HostSidecar, MOS
 use crate::contract::{AgentView, ErrorFile, HandoffView, HostView};
 use crate::core::host::HostName;
 
-/// How many handoffs are looked at, those that have changed last.
+/// How many handoffs are read at most: those whose views changed last.
 const LOOK_AT: usize = 2_000;
-/// The most errors.
+/// How many errors are listed at most: those whose files changed last.
 const MOST_ERRORS: usize = 100;
 
-/// What this host would tell of itself at this moment.
+/// The roster that this host would send at this moment.
 ///
 /// # Errors
 /// When the views can't be read.
@@ -40,7 +40,7 @@ pub fn host(home: &Home, own: &HostName) -> Result<HostView, CliError> {
     })
 }
 
-/// The handoffs that are open, and the last that have ended.
+/// The open handoffs, and those that ended last.
 fn handoffs(home: &Home) -> Result<Vec<HostHandoff>, CliError> {
     let latest: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), LOOK_AT)?;
     let all = latest.iter().map(|handoff| HostHandoff::from(&**handoff));

@@ -1,5 +1,5 @@
-//! A request to another host: leaves it for the bridge so that it survives a power cut, waits for its one answer while the
-//! bridge runs, and says what became of a request that got no answer.
+//! A request to another host: leaves it for the bridge so that it survives a power cut, waits for its one answer while
+//! the bridge runs, and says what became of a request that got no answer.
 
 use crate::cli::client::{PULSE_EVERY, nap, read_answer};
 use crate::cli::error::CliError;
@@ -23,7 +23,7 @@ const LONGEST_TTL: Duration = Duration::from_secs(7 * 24 * 3_600);
 pub struct RemoteRequest<'a> {
     /// The host that is asked.
     pub host: &'a HostName,
-    /// What is asked for, as in that host's spool.
+    /// The kind of request, as in that host's spool.
     pub kind: &'a str,
     /// The fields of that kind.
     pub fields: Map<String, Value>,
@@ -31,11 +31,11 @@ pub struct RemoteRequest<'a> {
     pub patience: Duration,
     /// How old the request may become before it is carried out; none for the bridge's own setting.
     pub ttl: Option<Duration>,
-    /// Files that go with it.
+    /// Files that are sent with the request.
     pub parts: Vec<FleetPart>,
 }
 
-/// As [`ask`], for something that is asked for again and again: the file of the answer is removed. Nobody needs it later.
+/// As [`ask`], for a request that is repeated often: it removes the file of the answer, which nobody needs later.
 ///
 /// # Errors
 /// As [`ask`].
@@ -48,8 +48,8 @@ pub fn look<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<
 /// Leaves a request for the bridge and waits for its answer. Returns the answer's `result`.
 ///
 /// # Errors
-/// The other host's refusal, or the bridge's, with its code; 69 if no bridge runs; 75 if no answer came in time. The last
-/// two say whether the request was withdrawn.
+/// The other host's refusal, or the bridge's, with its code; 69 if no bridge runs; 75 if no answer came in time. The
+/// last two say whether the request was withdrawn.
 pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
     let (_, answer) = answered(home, request)?;
     read_answer(&answer.result).map_err(|error| from_host(error, request.host))
@@ -83,7 +83,7 @@ fn answered(home: &Home, request: &RemoteRequest<'_>) -> Result<(FleetId, ViewFi
     Ok((id, answer))
 }
 
-/// The refusal of another host, with its name; what this host's own bridge says names it already.
+/// A refusal with the name of the host that refused. A refusal by this host's own bridge already has that name.
 fn from_host(error: CliError, host: &HostName) -> CliError {
     match error.code.as_str() {
         "no_host" | "not_sent" | "no_answer" => error,
@@ -94,7 +94,7 @@ fn from_host(error: CliError, host: &HostName) -> CliError {
 /// The answer, once it exists.
 ///
 /// # Errors
-/// It is there and can't be read.
+/// The answer exists but can't be read.
 pub fn answer(home: &Home, id: &FleetId) -> Result<Option<ViewFile<FleetResultFile>>, CliError> {
     let Some(bytes) = client::read_fleet_result(home.root(), id)? else { return Ok(None) };
     ViewFile::read(bytes)

@@ -1,5 +1,5 @@
-//! Asks another host for whole views. Its roster has ids and states only; texts are sent to the one host that asks, if it
-//! may see them.
+//! Asks another host for whole views. Its roster, which all hosts get, has only ids and states. A view, with its texts,
+//! is sent only to the host that asks, if that host may see it.
 
 use super::names::no_view;
 use super::request::{self, RemoteRequest};
@@ -38,8 +38,8 @@ pub fn handoff(session: &CliSession, host: &HostName, id: &str) -> Result<ViewFi
     one(session, host, "handoffs", id)?.ok_or_else(|| no_view("handoff", id, host))
 }
 
-/// The same for a wait, which asks again and again: a host that does not answer soon is not waited for, and the question
-/// is not kept for it.
+/// As [`handoff`], for a wait that asks again and again: the answer must come within `within`, and the other host does
+/// not carry out a question that is older than that.
 ///
 /// # Errors
 /// As [`handoff`].
@@ -55,7 +55,7 @@ pub(super) fn look_at_handoff(
     viewed(&answer).ok_or_else(|| no_view("handoff", id, host))
 }
 
-/// The views of all handoffs on another host that still has them.
+/// The views of all handoffs that another host still has.
 ///
 /// # Errors
 /// As [`super::request::ask`].
