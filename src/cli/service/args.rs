@@ -45,7 +45,7 @@ pub struct ManagerArgs {
     pub manager: Option<ManagerKind>,
 }
 
-/// A change.
+/// The arguments of each change to the service.
 #[derive(Debug, Args)]
 pub struct ChangeArgs {
     /// Show what would be done, without doing it.
@@ -65,7 +65,7 @@ pub struct InstallArgs {
     /// Write the service file without starting the service.
     #[arg(long)]
     pub no_start: bool,
-    /// What, and by whom.
+    /// `--dry-run` and the service manager.
     #[command(flatten)]
     pub change: ChangeArgs,
 }

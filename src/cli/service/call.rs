@@ -1,5 +1,5 @@
-//! Calls of a service manager's own command line tool: each with a time limit, and each in a manner, because launchd is not
-//! done with a change when its tool returns.
+//! Calls of a service manager's command line tool, each with a time limit. A call has a [`CallManner`], which may
+//! repeat it: launchd has not yet finished a change when its tool returns.
 
 use crate::cli::error::CliError;
 use crate::core::text::sanitise;
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 /// How long a manager may take to start or stop the service: longer than `TimeoutStopSec`.
 pub(super) const PATIENCE: Duration = Duration::from_secs(45);
 
-/// How long launchd may know a service that it was told to end. It ends one by force after 20 s.
+/// How long launchd may still know a service that it was told to end. launchd ends a service by force after 20 s.
 const GONE_WITHIN: Duration = Duration::from_secs(30);
-/// How often it is asked.
+/// The pause between two questions whether launchd still knows the service.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// How long `bootstrap` is tried again, and how often.
+/// For how long `bootstrap` is repeated while launchd is busy, and the pause between two tries.
 const BUSY: (Duration, Duration) = (Duration::from_secs(15), Duration::from_millis(500));
-/// What `bootstrap` answers while launchd still ends a service of this label, or if one is there: an I/O error, and
-/// "already in progress". The first has other causes too.
+/// The exit codes of `bootstrap` while launchd is still ending a service of this label, or if such a service is loaded:
+/// 5, an I/O error, and 37, "already in progress". The I/O error has other causes too.
 const IS_BUSY: [i32; 2] = [5, 37];
 
 /// A change to be made through the manager's own tool.
@@ -27,18 +27,19 @@ pub(super) struct Call {
     pub(super) manner: CallManner,
 }
 
-/// How a call is made, and when it has done what it is for.
+/// How often a call is made, and when it counts as successful.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallManner {
     /// Once, and a failure is reported.
     Once,
     /// Once, and a failure is ignored: the service may already be stopped.
     MayFail,
-    /// Until it fails: it asks whether a service is there, and that must have ended.
+    /// Until it fails. The call asks about a service, and fails when that service is gone.
     UntilGone,
-    /// Again for a while, as long as the manager says that it still ends the service.
+    /// Again for a while, as long as its exit code says that launchd is busy with the service.
     WhileBusy,
-    /// As `WhileBusy`, unless the service of this name is there. A failure is ignored: the next call shows it.
+    /// As `WhileBusy`, but not again if the service of this name is loaded. A failure is ignored: the next call fails
+    /// then.
     UntilLoaded(String),
 }
 
@@ -51,7 +52,7 @@ impl Call {
         Call { manner, ..self }
     }
 
-    /// Makes the call in its manner. Returns whether it has done what it is for, and what the tool said.
+    /// Makes the call in its manner. Returns whether it was successful, and what the tool printed.
     ///
     /// # Errors
     /// The tool does not run.
@@ -93,8 +94,8 @@ fn until_gone(call: &Call) -> Result<ToolOutput, CliError> {
     }
 }
 
-/// Makes a call again while launchd is busy with the service. `loaded`: the service that may be there already; then
-/// nothing is left to do.
+/// Repeats a call while launchd is busy with the service. If the service `loaded` is already loaded, nothing is left to
+/// do, and the call counts as successful.
 ///
 /// # Errors
 /// Its tool does not run.

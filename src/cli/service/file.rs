@@ -5,10 +5,10 @@ use crate::service::ServiceProgram;
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Most of a file that is read, in bytes.
+/// How much of a file is read at most, in bytes.
 const MAX: u64 = 256 * 1024;
 
-/// Whether our file is there.
+/// Whether a file that tasuki wrote is there.
 ///
 /// # Errors
 /// Another file is there, or it can't be read.

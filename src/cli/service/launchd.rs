@@ -1,11 +1,11 @@
-//! What launchd says of a service: whether it is loaded, runs, and may be loaded.
+//! What launchd says of a service: whether it is loaded, whether it runs, and whether it is disabled.
 
 use super::call::{Call, ToolOutput, run_within};
 use super::manager::{ManagedService, domain};
 use crate::cli::error::CliError;
 use std::time::Duration;
 
-/// launchd's answer about a service that it does not know.
+/// The exit code of `launchctl print` for a service that launchd does not know.
 const NOT_FOUND: i32 = 113;
 
 /// What launchd says of a service.
@@ -16,7 +16,7 @@ pub(crate) struct LaunchdState {
     /// In launchd's own words.
     pub(crate) state: Option<String>,
     pub(crate) last_exit: Option<String>,
-    /// Somebody has disabled it: launchd does not load it.
+    /// Somebody has disabled the service, so launchd does not load it.
     pub(crate) is_disabled: bool,
 }
 
@@ -24,7 +24,7 @@ impl ManagedService {
     /// What launchd says of the service.
     ///
     /// # Errors
-    /// Its tool does not run, gives no answer in time, or fails for another reason than that the service is not loaded.
+    /// `launchctl` does not run, gives no answer in time, or fails with another exit code than [`NOT_FOUND`].
     pub(crate) fn launchd_within(self, patience: Duration) -> Result<LaunchdState, CliError> {
         let printed = run_within(&Call::new(&["launchctl", "print", &self.target()]), patience)?;
         if !printed.ok && printed.code != Some(NOT_FOUND) {

@@ -1,4 +1,4 @@
-//! What systemd and launchd are told for each change, and what they are asked.
+//! The commands for systemd and launchd: those that make each change, and those that ask for the state.
 
 use super::args::ManagerKind;
 use super::call::{Call, CallManner, PATIENCE, ToolOutput, run, run_within};
@@ -18,7 +18,7 @@ pub(crate) enum ServiceAction {
 }
 
 impl ServiceAction {
-    /// What the service was, when it is done.
+    /// The last word of the message after this change: "The service was started."
     pub(super) fn done(self) -> &'static str {
         match self {
             ServiceAction::Install { .. } => "installed",
@@ -44,7 +44,7 @@ impl ManagerKind {
     }
 }
 
-/// One of our programs, in the hands of a service manager.
+/// One of our programs as a service, and the manager that runs it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ManagedService {
     pub(crate) kind: ManagerKind,
@@ -52,11 +52,12 @@ pub(crate) struct ManagedService {
 }
 
 impl ManagedService {
-    /// The program, in the hands of the service manager that was named, else of this machine's.
+    /// The program with the service manager that was named, or else with this machine's.
     pub(crate) fn of(service: &'static ServiceProgram, named: Option<ManagerKind>) -> ManagedService {
         ManagedService { kind: named.unwrap_or_else(ManagerKind::here), service }
     }
 
+    /// The path of the user's own service file, whether or not the file exists.
     pub(crate) fn file(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
         Ok(match self.kind {
@@ -67,7 +68,7 @@ impl ManagedService {
         })
     }
 
-    /// The file that systemd uses: the user's own, else one from a package.
+    /// The service file that the manager uses: the user's own, or else, for systemd, a file from a package.
     pub(super) fn installed(self) -> Result<Option<PathBuf>, CliError> {
         let own = self.file()?;
         if own.exists() {
@@ -98,6 +99,7 @@ impl ManagedService {
         })
     }
 
+    /// Checks that the service manager can be reached. If it can't, the error says so and that nothing was changed.
     pub(super) fn answers(self) -> Result<(), CliError> {
         let call = match self.kind {
             ManagerKind::Systemd => Call::new(&["systemctl", "--user", "show-environment"]),
@@ -117,7 +119,7 @@ impl ManagedService {
         Err(CliError::refused("no_service_manager", message).hint(hint))
     }
 
-    /// launchd's name of the agent.
+    /// launchd's name of the service.
     pub(super) fn target(self) -> String {
         format!("{}/{}", domain(), self.service.label)
     }
@@ -142,7 +144,7 @@ impl ManagedService {
         Ok(said.out.lines().filter_map(pair).collect())
     }
 
-    /// What launchd says about the agent: whether it is loaded, and its process.
+    /// What `launchctl print` says about the service.
     pub(super) fn printed(self) -> Result<ToolOutput, CliError> {
         run(&Call::new(&["launchctl", "print", &self.target()]))
     }
@@ -162,7 +164,7 @@ fn systemd(action: ServiceAction, unit: &str) -> Vec<Call> {
     }
 }
 
-/// launchd ends a service only after `bootout` has returned, and takes no other of the same label until then.
+/// `bootout` returns before launchd has ended the service. Until launchd has, it loads no other service of that label.
 fn launchd(action: ServiceAction, file: &str, target: &str) -> Vec<Call> {
     let domain = domain();
     // A service that somebody has disabled can't be loaded.
@@ -185,7 +187,7 @@ fn launchd(action: ServiceAction, file: &str, target: &str) -> Vec<Call> {
     }
 }
 
-/// launchd's name of the services of this user's session.
+/// launchd's name of the domain that holds the services of this user's session.
 pub(super) fn domain() -> String {
     format!("gui/{}", nix::unistd::getuid())
 }

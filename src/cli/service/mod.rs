@@ -1,6 +1,6 @@
-//! `service`: runs the sidecar as a service of its user, by systemd or launchd; for the bridge, `tasuki fleet service`
-//! does the same by the same functions. `--dry-run` shows every change beforehand, each change may be repeated, and no
-//! file that tasuki did not write is touched.
+//! `service`: runs the sidecar as a service of its user, by systemd or launchd. `tasuki fleet service` does the same
+//! for the bridge, with the same functions. `--dry-run` shows every change beforehand, each change may be repeated, and
+//! no file that tasuki did not write is touched.
 
 mod args;
 mod call;
@@ -39,7 +39,7 @@ use std::process::Command;
 pub fn command(session: &CliSession, command: &ServiceCommand) -> Result<(), CliError> {
     match command {
         ServiceCommand::Install(args) => {
-            // Only the sidecar starts a tmux server.
+            // Read for the sidecar only: the bridge never starts a tmux server.
             let starts_server = Config::load(&session.home.config())?.tmux_start;
             let wanted =
                 WantedService { tmux: args.tmux.as_deref().map(whole_socket), starts_server, no_start: args.no_start };
@@ -61,18 +61,19 @@ fn sidecar(args: &ManagerArgs) -> ManagedService {
     ManagedService::of(&SIDECAR, args.manager)
 }
 
-/// What is to be installed.
+/// What `service install` is to install.
 #[derive(Debug, Default)]
 pub(crate) struct WantedService {
     /// The tmux server, if one was named.
     pub(crate) tmux: Option<String>,
     /// The program may start a tmux server.
     pub(crate) starts_server: bool,
-    /// The file is written, and the service not started.
+    /// Only write the file, without starting the service.
     pub(crate) no_start: bool,
 }
 
-/// A variable as the service needs it: the service runs in another folder than this shell.
+/// A variable for the service's environment. Relative paths become absolute, because the service runs in another folder
+/// than this shell.
 fn variable(name: &str) -> Option<OsString> {
     let value = std::env::var_os(name)?;
     let whole = match name {
@@ -217,7 +218,7 @@ pub(crate) fn control(
     session.report(&json!({"status": done, "manager": managed.kind.as_str()}), &format!("The service was {done}."))
 }
 
-/// Prints what would be done: the file, and the calls, in order.
+/// Prints what would be done: the file, then the calls in their order.
 fn show(session: &CliSession, path: &Path, text: Option<&str>, calls: &[Call]) -> Result<(), CliError> {
     let lines: Vec<String> = calls.iter().map(|call| call.words.join(" ")).collect();
     if session.out.is_json() {

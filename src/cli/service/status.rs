@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Prints the status. The exit code is 1 if the service does not run.
 ///
-/// `is_alive`: the program gives signs of life in this home.
+/// `is_alive`: the program answers in this home.
 ///
 /// # Errors
 /// The service does not run.
