@@ -18,11 +18,11 @@ use std::io::{BufRead, BufReader, Read};
 /// The longest line, in bytes: what one request can carry.
 const MAX_LINE: u64 = 1 << 20;
 const MAX_LINES: usize = 100_000;
-/// Most bytes and items that go into one request.
+/// How many bytes and items go into one request at most.
 const MOST_BYTES: usize = 700 * 1024;
 const MOST_ITEMS: usize = 1_000;
 
-/// One line of the file: its number, the item's id here, its parent's id, and its fields.
+/// One line of the file: its number, the id that the item gets in tasuki, the parent's id, and the item's fields.
 struct Entry {
     line: usize,
     id: String,
@@ -57,8 +57,8 @@ pub(super) fn import(session: &CliSession, args: &ImportArgs) -> Result<(), CliE
     session.report(&json!({ "status": "imported", "item_ids": ids, "left_out": left_out }), &line)
 }
 
-/// The error of a request that has failed after `count` items were imported. The command can be repeated: each line has
-/// the same id in every import.
+/// Adds to the error of a request how to continue, if `count` items were imported before. The command can be repeated,
+/// because each line has the same id in every import.
 fn so_far(error: CliError, count: usize) -> CliError {
     let again = "To continue, run the command again with --skip-known: it leaves out what was imported.";
     let note = match (count, error.code.as_str()) {
@@ -71,14 +71,13 @@ fn so_far(error: CliError, count: usize) -> CliError {
         (0, _) => return error,
         (count, _) => format!("{count} items were imported before that. {again}"),
     };
-    // That nothing was imported is true of the one request, and not of the command.
+    // The hint is true of the failed request, but not of the requests before it.
     let hint = error.hint.clone().filter(|hint| count == 0 || hint != "Nothing was imported.");
     let parts: Vec<String> = hint.into_iter().chain([note]).collect();
     error.hint(parts.join("\n  "))
 }
 
-/// The error with the line that it is about. The sidecar knows the items of one request by their places in it, or by
-/// their ids.
+/// Adds to an error the line that it is about. The sidecar names an item by its place in the request, or by its id.
 fn of_line(error: CliError, batch: &[Entry]) -> CliError {
     let line_at = |text: &str| {
         let digits = text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
@@ -100,15 +99,15 @@ fn of_line(error: CliError, batch: &[Entry]) -> CliError {
     }
 }
 
-/// Our id for a foreign key: the same in every import, so that items imported before are recognised.
+/// Our id for a key of another program: the same in every import, so that items imported before are recognised.
 fn id_of(key: &str) -> String {
     id_from(Sha256::new().chain_update(key))
 }
 
-/// The id for a line that names none, by its text: the same in every import, wherever the line stands in the file. Of
-/// lines with the same text, each is an item of its own.
+/// The id of an item whose line has none, made from the line's text: the same in every import, wherever the line stands
+/// in the file. Lines with the same text are different items: `times_before` says how many such lines came before.
 fn id_of_line(text: &[u8], times_before: usize) -> String {
-    // No key of another program begins like this, as a text of JSON is UTF-8.
+    // No key of another program begins like this: JSON is UTF-8, which never holds the byte 0xff.
     let count = u64::try_from(times_before).unwrap_or(u64::MAX).to_be_bytes();
     id_from(Sha256::new().chain_update(b"\xffline").chain_update(count).chain_update(text))
 }
@@ -120,7 +119,8 @@ fn id_from(hashed: Sha256) -> String {
     uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }
 
-/// Reads the lines. A key that is not an item id is replaced by an id, and kept as `metadata.imported_id`.
+/// Reads the lines. If `item_id` is not an item id but another program's key, an id replaces it, and the key is kept as
+/// `metadata.imported_id`.
 fn entries(file: impl BufRead) -> Result<Vec<Entry>, CliError> {
     let here = |key: &str| key.parse::<ItemId>().map_or_else(|_| id_of(key), |id| id.to_string());
     let mut found = Vec::new();
@@ -217,7 +217,7 @@ pub(super) fn export(session: &CliSession, args: &ExportArgs) -> Result<(), CliE
     session.require_views()?;
     let ids = if args.open { read::open_ids(&session.home)? } else { read::all_ids(&session.home)? };
     for id in ids {
-        // One after the other: all items together may need too much memory.
+        // Items are read one after the other: all of them together may need too much memory.
         for (text, item) in read::views::<WorkBrief>(&session.home, &[id]) {
             if item.is_open() || !args.open {
                 session.out.line(text.trim())?;
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_id_has_the_same_in_every_import_wherever_it_stands() {
+    fn a_line_without_an_id_gets_the_same_id_in_every_import_wherever_it_stands() {
         let line = |title: &str| format!("{{\"type\":\"task\",\"title\":\"{title}\"}}\n");
         let ids = |text: String| -> Vec<String> {
             let items = read(&text).expect("readable");
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sidecar_refuses_is_told_by_its_line() {
+    fn a_refusal_by_the_sidecar_names_the_line() {
         let batch = entries("\n{\"item_id\":\"a\",\"type\":7}\n\n{\"type\":\"task\"}\n".as_bytes()).expect("readable");
         let refused = |message: &str, field: Option<&str>| {
             let error = CliError { field: field.map(str::to_owned), ..CliError::refused("x", message) };
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_carries_only_so_much() {
+    fn a_request_has_limited_items_and_bytes() {
         let file =
             |count: usize, item: &Value| entries(format!("{item}\n").repeat(count).as_bytes()).expect("readable");
         let sizes: Vec<usize> = batches(file(2_500, &json!({"title": "t"}))).iter().map(Vec::len).collect();

@@ -1,5 +1,5 @@
-//! `work …`: requests about work items, and their views. `show` prints, `read` reads views, `import_export` imports and
-//! exports.
+//! `work …`: sends requests about work items, and prints their views. `show` prints, `read` reads views,
+//! `import_export` imports and exports.
 
 pub mod args;
 mod import_export;
@@ -161,7 +161,7 @@ fn retry_children(session: &CliSession, args: &RetryChildrenArgs) -> Result<(), 
     report_children(session, &session.ask("work_retry_children", fields, super::ANSWER_SOON)?, "children created")
 }
 
-/// The created and the failed children.
+/// Prints the children that were created, and those that were not.
 fn report_children(session: &CliSession, answer: &ViewFile<ChildrenReply>, what: &str) -> Result<(), CliError> {
     if session.out.is_json() {
         return session.out.document(&answer.json());

@@ -1,5 +1,5 @@
-//! Reads the views of all items, or only of open ones. Open items also have a name in a separate
-//! folder, so a hundred thousand finished items cost nothing.
+//! Reads the views of all items, or only those of open items. A separate folder names the open items, so finding them
+//! takes no longer with a hundred thousand finished items.
 
 use crate::cli::error::CliError;
 use crate::cli::view;
@@ -41,7 +41,8 @@ pub fn all_ids(home: &Home) -> Result<Vec<String>, CliError> {
     view::stems(&home.work_views())
 }
 
-/// Reads the views of these items, each as text and as `T`. A view that is removed meanwhile is left out.
+/// Reads the views of these items, each as text and as `T`. A view that can't be read, or no longer exists, is left
+/// out.
 #[must_use]
 pub fn views<T: DeserializeOwned>(home: &Home, ids: &[String]) -> Vec<(String, T)> {
     let folder = home.work_views();
@@ -54,7 +55,7 @@ pub fn views<T: DeserializeOwned>(home: &Home, ids: &[String]) -> Vec<(String, T
     ids.iter().filter_map(read).collect()
 }
 
-/// One item as a list shows it.
+/// One item as a list shows it. None if its view can't be read.
 #[must_use]
 pub fn brief(home: &Home, id: &str) -> Option<WorkBrief> {
     views(home, &[id.to_owned()]).pop().map(|(_, brief)| brief)

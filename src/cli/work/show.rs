@@ -11,7 +11,7 @@ use crate::contract::{Word, WorkBrief, WorkView};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// How many items of one tree are shown.
+/// How many items `work tree` shows at most, in all its trees together.
 const MOST_IN_TREE: usize = 10_000;
 
 pub(super) fn list(session: &CliSession, args: &ListArgs) -> Result<(), CliError> {
@@ -164,7 +164,7 @@ pub(super) fn tree(session: &CliSession, name: Option<&str>) -> Result<(), CliEr
     Ok(())
 }
 
-/// The topmost ancestors of the open items.
+/// The topmost ancestors of the open items, or those items themselves.
 fn roots(session: &CliSession) -> Result<Vec<String>, CliError> {
     let mut open: Vec<(String, WorkBrief)> = read::views(&session.home, &read::open_ids(&session.home)?);
     open.retain(|(_, item)| item.is_open());
