@@ -1,10 +1,10 @@
-//! The alarm that ends the loop's sleep. A runtime's own timers are made for many short waits: one of 5 s wakes the
-//! machine every 4 s as well, to sort the timer wheel, and does not count the time that the machine sleeps. The
-//! kernel's timer does neither.
+//! The alarm that ends the loop's sleep. tokio's own timers are made for many short waits: a wait of 5 s also wakes the
+//! machine every 4 s, to sort the timer wheel, and time in which the machine sleeps does not count. Linux has a timer
+//! that wakes the machine only at its end and counts that time, so the alarm uses that one.
 
 use std::time::Duration;
 
-/// An alarm that rings after a time in which sleep of the machine counts.
+/// An alarm that rings after a given time. On Linux, time in which the machine sleeps counts.
 #[derive(Debug)]
 pub struct Alarm {
     #[cfg(all(target_os = "linux", not(tasuki_portable)))]
@@ -12,8 +12,8 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// An alarm that is not set. Must be called within a tokio runtime. Where the system gives no timer, the runtime's
-    /// own is used.
+    /// An alarm that is not set. Must be called within a tokio runtime. If the system gives no timer, the alarm uses
+    /// the runtime's, for which the machine's sleep does not count.
     #[must_use]
     pub fn new() -> Alarm {
         Alarm {
@@ -22,8 +22,8 @@ impl Alarm {
         }
     }
 
-    /// Returns after this time, in which sleep of the machine counts; with no time at all it still lets other tasks
-    /// run. Safe to drop half-way: the next call counts from the beginning.
+    /// Returns after this time. Even if the time is zero, it lets other tasks run. The future may be dropped half-way:
+    /// the next call counts from the beginning.
     pub async fn ring_after(&mut self, wait: Duration) {
         if wait.is_zero() {
             return tokio::task::yield_now().await;
@@ -56,7 +56,7 @@ mod timer {
     #[derive(Debug)]
     pub(super) struct Timer {
         timer: TimerFd,
-        /// The same timer, as the runtime waits for it.
+        /// A copy of the timer's descriptor, by which the runtime waits for it.
         ready: AsyncFd<OwnedFd>,
     }
 

@@ -1,4 +1,4 @@
-//! Reads the clocks, and nothing else in the program does; and holds the loop's alarm.
+//! The clocks by which tasuki decides and counts its time limits, and the loop's alarm ([`alarm`]).
 
 pub mod alarm;
 
@@ -12,20 +12,20 @@ const BOOT_CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
 #[cfg(any(tasuki_portable, not(target_os = "linux")))]
 const BOOT_CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 
-/// Reads both clocks; knows which boot of the machine this is.
+/// Reads the wall clock and the boot clock, and knows which boot of the machine this is.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     boot: u64,
 }
 
 impl Clock {
-    /// Learns the machine's boot once; it can't change while this process lives.
+    /// Asks the system once which boot this is; that can't change while this process lives.
     #[must_use]
     pub fn new() -> Clock {
         Clock { boot: boot_hash() }
     }
 
-    /// Both clocks. A clock that can't be read counts as 0; on the systems that tasuki runs on that does not happen.
+    /// Both clocks. A clock that can't be read counts as 0, which does not happen on the systems that tasuki runs on.
     #[must_use]
     pub fn now(&self) -> Now {
         let wall_ms = i64::try_from(read_ns(ClockId::CLOCK_REALTIME) / 1_000_000).unwrap_or(i64::MAX);
@@ -67,14 +67,14 @@ fn boot_hash() -> u64 {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(0, |text| first_64_bits(&text))
 }
 
-/// A number that differs from boot to boot: the first 64 bits of the random id that macOS gives to each boot. Its time of
-/// the boot would not do: that moves whenever the clock is set.
+/// A number that differs from boot to boot: the first 64 bits of the random id that macOS gives to each boot. The time
+/// of the boot is not used, because macOS changes it whenever the clock is set.
 #[cfg(all(target_os = "macos", not(tasuki_portable)))]
 fn boot_hash() -> u64 {
     crate::darwin::boot_session().map_or(0, |id| first_64_bits(&id))
 }
 
-/// A number that differs from boot to boot: the second in which the kernel started, spread over 64 bits.
+/// A number that differs from boot to boot: a hash of the second in which the kernel started.
 #[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
 fn boot_hash() -> u64 {
     use sha2::{Digest, Sha256};
