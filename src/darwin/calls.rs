@@ -1,4 +1,5 @@
-//! The calls themselves. Each hands the kernel memory of ours and its size, and takes what the kernel says it wrote.
+//! The calls themselves. Most give the kernel a buffer of ours with its size, and use as many bytes as the kernel
+//! wrote.
 
 use nix::libc;
 use std::ffi::{CStr, c_int, c_void};
@@ -6,21 +7,22 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The most that is read of the words of a process, in bytes: four times what the system lets a process be started with.
+/// How much is read of a process's arguments and environment at most, in bytes: four times the system's own limit.
 pub const MAX_WORD_BYTES: usize = 4 * 1024 * 1024;
-/// The most processes that are listed.
+/// How many processes are listed at most.
 const MOST_PROCESSES: usize = 100_000;
-/// How many processes may be made between the question how many there are and the list of them.
+/// How many processes may start between the call that counts processes and the call that lists them.
 const ROOM: usize = 256;
-/// The longest answer to a question for a text, in bytes: an id has 36 digits and hyphens, and a zero.
+/// The longest text that the kernel may answer, in bytes: the boot's id has 36 characters and a zero at the end.
 const MAX_TEXT: usize = 64;
 
-/// Makes [`sync_volume`] wait for the drive, and for the end of it (`SYNC_VOLUME_FULLSYNC`, `SYNC_VOLUME_WAIT`).
+/// The flags of [`sync_volume`]: the drive must store everything (`SYNC_VOLUME_FULLSYNC`), and the call returns when
+/// that is done (`SYNC_VOLUME_WAIT`).
 const FULL_AND_WAIT: c_int = 0x1 | 0x2;
 
 #[allow(unsafe_code)]
 unsafe extern "C" {
-    /// Of `unistd.h`, since macOS 10.8; the crate `libc` does not have it.
+    /// From `unistd.h`, since macOS 10.8; the crate `libc` does not have it.
     fn fsync_volume_np(fd: c_int, flags: c_int) -> c_int;
 }
 
@@ -31,7 +33,7 @@ pub enum BsdState {
     Runs,
     /// A signal or a debugger has stopped it.
     Stopped,
-    /// It has ended, and its parent has not asked yet.
+    /// It has ended, and its parent has not collected it yet.
     Zombie,
 }
 
@@ -42,7 +44,7 @@ pub struct BsdFacts {
     /// The foreground group of its terminal; 0 if it has no terminal.
     pub foreground: u32,
     pub state: BsdState,
-    /// When it was made, in microseconds since 1970. Setting the clock does not change what was noted.
+    /// When it was started, in microseconds since 1970. Setting the clock does not change this.
     pub started_us: u64,
 }
 
@@ -52,7 +54,7 @@ pub struct BsdFacts {
 /// `ESRCH` if there is no such process, `EPERM` if it belongs to another user.
 #[allow(unsafe_code)]
 pub fn bsd_facts(pid: u32) -> io::Result<BsdFacts> {
-    /// The argument of the call that makes it look among the zombies too.
+    /// The argument with which the call finds zombies too.
     const ZOMBIES_TOO: u64 = 1;
     let pid = id(pid)?;
     let mut facts = MaybeUninit::<libc::proc_bsdinfo>::zeroed();
@@ -83,7 +85,8 @@ pub fn parent(pid: u32) -> Option<u32> {
     Some(bsd_facts(pid).ok()?.parent)
 }
 
-/// How a process was started, in the kernel's own form; [`super::start_words`] takes it apart.
+/// The arguments and the environment with which a process was started, in the kernel's own form.
+/// [`super::start_words`] takes the bytes apart.
 ///
 /// # Errors
 /// `EINVAL` or `ESRCH` if there is no such process, if it is a zombie, or if it belongs to another user.
@@ -121,7 +124,7 @@ pub fn boot_session() -> Option<String> {
     text(c"kern.bootsessionuuid").ok()
 }
 
-/// Writes everything that waits for the volume of a file or folder, and waits until the drive has stored it.
+/// Writes all pending data of the volume on which a file or folder is, and waits until the drive has stored it.
 ///
 /// # Errors
 /// The system's.
@@ -136,25 +139,26 @@ fn id(pid: u32) -> io::Result<c_int> {
     c_int::try_from(pid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))
 }
 
-/// Asks the kernel a question by numbers. Returns how many bytes it wrote.
+/// Asks the kernel for a value by its numeric name (`sysctl`). Returns how many bytes the kernel wrote.
 #[allow(unsafe_code)]
 fn numbers<T: Copy>(question: &mut [c_int], answer: &mut [T]) -> io::Result<usize> {
     let mut size = size_of_val(answer);
     let words = libc::c_uint::try_from(question.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let place: *mut c_void = answer.as_mut_ptr().cast();
-    // SAFETY: question and answer are memory of ours with the sizes that are given, and nothing is set. `T` is an integer
-    // in every call of this function, so all bytes that may be written are valid.
+    // SAFETY: question and answer are memory of ours with the sizes that are given, and the call sets no value. `T` is
+    // an integer in every call of this function, so any bytes that the kernel writes are valid.
     let done = unsafe { libc::sysctl(question.as_mut_ptr(), words, place, &raw mut size, std::ptr::null_mut(), 0) };
     if done == 0 { Ok(size) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Asks the kernel by name for a text.
+/// Asks the kernel for a text by its name (`sysctlbyname`).
 #[allow(unsafe_code)]
 fn text(name: &CStr) -> io::Result<String> {
     let mut bytes = [0_u8; MAX_TEXT];
     let mut size = bytes.len();
     let place: *mut c_void = bytes.as_mut_ptr().cast();
-    // SAFETY: the name ends with a zero, the answer is memory of ours with the size that is given, and nothing is set.
+    // SAFETY: the name ends with a zero, the answer is memory of ours with the size that is given, and the call sets no
+    // value.
     let done = unsafe { libc::sysctlbyname(name.as_ptr(), place, &raw mut size, std::ptr::null_mut(), 0) };
     if done != 0 {
         return Err(io::Error::last_os_error());
@@ -185,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zombie_is_told_from_a_process_that_runs_and_from_none() {
+    fn a_zombie_is_told_apart_from_a_running_and_from_a_missing_process() {
         let mut child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere");
         let pid = child.id();
         assert_eq!(bsd_facts(pid).expect("it runs").state, BsdState::Runs);

@@ -1,6 +1,6 @@
-//! What is asked of macOS by calls of its own, because it has no `/proc`: the facts and the words of a process, the list
-//! of processes, this boot, and the sync of a whole volume. The calls are built for macOS only. What takes their bytes
-//! apart is built and tested on every system.
+//! System calls that only macOS has. In place of `/proc`, which macOS lacks: facts about a process, its arguments and
+//! environment, the list of processes, and the id of this boot. Also the sync of a whole volume. The calls are built
+//! for macOS only. The code that takes their bytes apart is built and tested on every system.
 
 #[cfg(target_os = "macos")]
 mod calls;

@@ -1,9 +1,9 @@
-//! Takes the bytes apart with which the kernel describes how a process was started (`KERN_PROCARGS2`).
+//! Takes apart the bytes in which the kernel gives a process's arguments and environment (`KERN_PROCARGS2`).
 
-/// The most arguments, and the most variables, that are read of one process.
+/// How many arguments, and how many variables, are read of one process at most.
 const MOST_WORDS: usize = 65_536;
 
-/// With what a process was started, as bytes: the kernel keeps whatever was given.
+/// The arguments and the environment with which a process was started. They are bytes, because they need not be UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartWords<'b> {
     /// The program's name first.
@@ -12,10 +12,10 @@ pub struct StartWords<'b> {
     pub environment: Vec<&'b [u8]>,
 }
 
-/// The arguments and the environment of a process. The bytes are the number of arguments, the path of the program, zeros
-/// up to the next aligned place, the arguments, and the environment; a zero follows each of them. The process itself may
-/// have overwritten all of it but the number. `None` if the bytes are too short or the number can't be right. A last word
-/// that was cut off is left out.
+/// Reads the arguments and the environment of a process. The bytes hold the number of arguments, the path of the
+/// program, zeros up to the next aligned place, the arguments, and the environment. A zero follows the path, each
+/// argument and each variable. The process itself may have overwritten everything except the number. `None` if the
+/// bytes are too short or the number can't be right. A last word that was cut off is left out.
 #[must_use]
 pub fn start_words(bytes: &[u8]) -> Option<StartWords<'_>> {
     let (number, rest) = bytes.split_first_chunk::<4>()?;
@@ -25,7 +25,7 @@ pub fn start_words(bytes: &[u8]) -> Option<StartWords<'_>> {
     let start = padded.iter().position(|byte| *byte != 0).unwrap_or(padded.len());
     let mut words = padded[start..].split_inclusive(|byte| *byte == 0).filter_map(|word| word.strip_suffix(b"\0"));
     let arguments: Vec<&[u8]> = words.by_ref().take(number).collect();
-    // An empty word ends the environment; what may follow is the kernel's own.
+    // An empty word ends the environment. The kernel may put words of its own after it.
     let environment = words.take_while(|word| !word.is_empty()).take(MOST_WORDS).collect();
     Some(StartWords { arguments, environment })
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the kernel would say, with the padding of a path that long.
+    /// The bytes that the kernel would give, with zeros between the path and the words.
     fn said(number: i32, path: &str, words: &[&str]) -> Vec<u8> {
         let mut bytes = number.to_ne_bytes().to_vec();
         bytes.extend_from_slice(path.as_bytes());
