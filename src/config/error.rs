@@ -5,24 +5,25 @@ use std::path::PathBuf;
 /// Why the configuration can't be used. tasuki does not start on a guess.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// There is no home folder.
+    /// This user has no home folder.
     #[error("this user has no home folder; name a folder for tasuki with --home or TASUKI_HOME")]
     NoHome,
-    /// A variable that names the home counts from the present folder.
+    /// A variable that names the home holds a relative path.
     #[error("{name} is {path}, a relative path; nothing was created. Set {name} to an absolute path", path = crate::core::text::sanitise(&path.to_string_lossy()))]
     NotFromTheRoot { name: &'static str, path: PathBuf },
     #[error("could not read {path}: {source}", path = .path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    /// Others could write it, and it names commands that are run.
+    /// The file names commands that tasuki runs. It was not read, because others could write it, or because it is not a
+    /// regular file of a reasonable size.
     #[error("{path}: {what}; tasuki runs commands that this file names, so it was not read. Run: chmod go-w '{path}'", path = .path.display())]
     NotAllowed { path: PathBuf, what: String },
     /// A key or a value is wrong.
     #[error("{path}, line {line}: {key}: {message}", path = .path.display())]
     Wrong {
         path: PathBuf,
-        /// Which key, with its table: `limits.waiting`.
+        /// The key with its table, such as `limits.waiting`.
         key: String,
-        /// In which line, from 1.
+        /// The line, counted from 1.
         line: usize,
         message: String,
     },

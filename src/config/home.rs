@@ -1,9 +1,9 @@
-//! HOME: the one folder that holds all of tasuki's files. Only this file builds paths below it.
+//! HOME: the one folder that holds all of tasuki's files, and the paths of its most important files and folders.
 
 use super::ConfigError;
 use std::path::{Path, PathBuf};
 
-/// The one folder that holds everything.
+/// The one folder that holds all of tasuki's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
@@ -11,8 +11,8 @@ pub struct Home {
     config_place: Option<PathBuf>,
 }
 
-/// A variable counts in every folder alike: a path in it that counts from the present one would be another home in
-/// each.
+/// Refuses a relative path in a variable: the variable is the same in every folder, but its path would lead to another
+/// home from each folder.
 fn from_the_root(name: &'static str, path: &Path) -> Result<(), ConfigError> {
     match path.is_absolute() || path.as_os_str().is_empty() {
         true => Ok(()),
@@ -21,14 +21,15 @@ fn from_the_root(name: &'static str, path: &Path) -> Result<(), ConfigError> {
 }
 
 impl Home {
-    /// The environment variable that names it; tasuki puts it into the environment of every agent that it starts.
+    /// The environment variable that names the home. tasuki sets it for every agent that it starts.
     pub const VARIABLE: &str = "TASUKI_HOME";
 
     /// The home that a person means: `--home`, else `TASUKI_HOME`, else the user's own data place. Nothing is created
     /// or read.
     ///
     /// # Errors
-    /// The system knows no home folder of this user, or the path can't be made absolute.
+    /// The system knows no home folder of this user, `TASUKI_HOME` or `HOME` is a relative path, or the path can't be
+    /// made absolute.
     pub fn resolve(flag: Option<&Path>) -> Result<Home, ConfigError> {
         let variable = std::env::var_os(Self::VARIABLE).map(PathBuf::from);
         if flag.is_none() {
@@ -167,7 +168,7 @@ fn without_links(path: &Path) -> PathBuf {
     )
 }
 
-/// Without the slash at the end that an empty rest would leave.
+/// Joins two paths, without the slash at the end that an empty `rest` would leave.
 fn join(real: PathBuf, rest: &Path) -> PathBuf {
     if rest.as_os_str().is_empty() { real } else { real.join(rest) }
 }

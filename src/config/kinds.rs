@@ -27,11 +27,12 @@ impl<'de> Deserialize<'de> for TimeSpan {
     }
 }
 
-/// Most hosts that documents may go to.
+/// How many hosts documents may go to at most.
 const MOST_HOSTS: usize = 32;
 const MOST_EXPRESSIONS: usize = 32;
 const MOST_PAUSES: usize = 20;
 
+/// Pauses between tries, in milliseconds.
 pub(super) struct Pauses(pub(super) Vec<u64>);
 
 impl<'de> Deserialize<'de> for Pauses {
@@ -65,7 +66,7 @@ impl<'de> Deserialize<'de> for Hosts {
     }
 }
 
-/// Where documents are published unless something else is said.
+/// Where documents are published, unless a persona or a request says something else.
 pub(super) struct DefaultTarget(pub(super) PublishTarget);
 
 impl<'de> Deserialize<'de> for DefaultTarget {
@@ -95,7 +96,7 @@ impl<'de> Deserialize<'de> for Expressions {
     }
 }
 
-/// A program, by its name or by its path from the root.
+/// A program, by its name or by its absolute path.
 pub(super) struct GhProgram(pub(super) String);
 
 impl<'de> Deserialize<'de> for GhProgram {
@@ -110,7 +111,7 @@ impl<'de> Deserialize<'de> for GhProgram {
     }
 }
 
-/// A text that is typed to an agent by itself.
+/// The text that tasuki types to an agent after the end of a usage limit.
 pub(super) struct ResumeText(pub(super) String);
 
 /// The longest such text, in bytes.
@@ -197,12 +198,12 @@ impl<'de> Deserialize<'de> for Suggestion {
     }
 }
 
-/// What tells the operator beside tmux.
+/// What tells the operator of notices, in addition to tmux.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum OperatorCommand {
     #[default]
     None,
-    /// The desktop of this machine, or of the terminals that are attached to tmux.
+    /// Notices are shown on the desktop of this machine, or by the terminals that are attached to tmux.
     Desktop,
     /// A command of the operator's own (arguments, no shell), which gets the notice as JSON on standard input.
     Command(Vec<String>),
@@ -246,7 +247,8 @@ impl<'de> Deserialize<'de> for SocketName {
         if text.is_empty() || text.chars().any(char::is_control) {
             return Err(de::Error::custom("a socket must be a name, or an absolute path"));
         }
-        // The folder in which the sidecar runs is another one each time, and the service's is none of the user's.
+        // A relative path would count from the folder in which the sidecar was started: another folder each time, and
+        // not the user's if the sidecar is a service.
         if text.contains('/') && !text.starts_with('/') {
             return Err(de::Error::custom(format!("the socket {text:?} is a relative path; write an absolute one")));
         }

@@ -10,14 +10,15 @@ use std::path::Path;
 /// The most that `config.toml` may hold, in bytes.
 const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 
-/// Most characters of a key, and of what is wrong with it, that a message quotes.
+/// How many characters of a key, and of what is wrong with it, a message quotes at most.
 const MAX_QUOTED: usize = 400;
 
 impl Config {
-    /// Reads `config.toml`; without one, all is as by default.
+    /// Reads `config.toml`. If there is none, all settings have their defaults.
     ///
     /// # Errors
-    /// It can't be read, others can write it, or a key or value is wrong: then file, key and line are named.
+    /// The file can't be read, or must not be used ([`ConfigError::NotAllowed`]). Or a key or value is wrong: the error
+    /// names file, key and line.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let read = |source| ConfigError::Read { path: path.to_owned(), source };
         let mut options = std::fs::OpenOptions::new();

@@ -1,5 +1,5 @@
-//! Reads `data/rules.toml`: the user's rules for work items, on top of the built-in ones. `core::work` says what they
-//! mean.
+//! Reads `data/rules.toml`: the user's rules for work items, on top of the built-in ones. `core::work` says what the
+//! rules mean.
 
 use crate::core::rules::{Rules, RulesError, RulesFile};
 use crate::files::{self, Unfit, way};
@@ -25,7 +25,7 @@ pub fn schema() -> Schema {
     schema_for!(RulesFile)
 }
 
-/// Reads the file; without one, the built-in rules.
+/// Reads the file. If there is none, returns the built-in rules.
 ///
 /// # Errors
 /// The file can't be read or its rules are invalid; the message names file, line and column.

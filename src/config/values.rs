@@ -13,10 +13,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// How long one question to git may take, unless set.
+/// How long one question to git may take, unless the configuration says otherwise.
 const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// All that can be set, with defaults for what is not.
+/// All settings. A setting that is not in `config.toml` has its default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The limits of the steps.
@@ -31,20 +31,20 @@ pub struct Config {
     pub ack: AckTimes,
     /// What follows from a full context.
     pub context: ContextLimits,
-    /// What tells the operator beside tmux.
+    /// What tells the operator of notices, in addition to tmux.
     pub notify_command: OperatorCommand,
-    /// When the operator is told of what can wait a while.
+    /// When the operator is told of a dialog that stays open.
     pub notify: NotifyLimits,
-    /// Who is notified when an acknowledgement is missing.
+    /// Who is notified when an acknowledgement is missing, and when a successor has begun.
     pub escalation_target: Target,
-    /// Who is asked when a successor needs clarification.
+    /// Who is notified of each urgent handoff, and of what its successor says and asks.
     pub orchestrator: Target,
     pub publish: PublishLimits,
     /// What a document is held to.
     pub document: DocumentRules,
     /// How tasuki looks at an agent's work itself.
     pub facts: FactsConfig,
-    /// By which program: a name or a path.
+    /// The program that publishes, `gh`: a name or a path.
     pub gh: String,
     /// The tmux server: a name as for `tmux -L`, or a path if it has a slash; none for the user's default.
     pub tmux_socket: Option<String>,
@@ -63,7 +63,7 @@ pub struct FactsConfig {
     pub transcript: bool,
     /// How long one question to git may take.
     pub timeout: Duration,
-    /// What the command line of a test holds; empty for those that tasuki knows.
+    /// How the command lines of tests begin; empty for those of the common tools.
     pub tests: Vec<String>,
 }
 
@@ -163,8 +163,8 @@ struct RawAck {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawNotify {
-    /// Run for each notice and failure, with it as JSON on standard input: program and arguments, no shell. Or "desktop":
-    /// show it on the desktop.
+    /// A command that tasuki runs for each notice and failure: program and arguments, no shell. It gets the notice as JSON
+    /// on standard input. Or "desktop": show notices on the desktop.
     #[schemars(schema_with = "command_form")]
     command: OperatorCommand,
     /// Tell of a dialog outside a handoff that is open for this long; "2m" unless set.
@@ -191,10 +191,10 @@ struct RawPublish {
     /// `persona.toml` and in a request take precedence.
     #[schemars(with = "Option<String>")]
     to: Option<DefaultTarget>,
-    /// The program: a name that is looked up in `PATH`, or a path; "gh" unless set.
+    /// The program gh: a name that is looked up in `PATH`, or a path; "gh" unless set.
     #[schemars(with = "Option<String>")]
     gh: Option<GhProgram>,
-    /// For one call of it; "60s" unless set.
+    /// For one call of gh; "60s" unless set.
     #[schemars(with = "Option<String>")]
     timeout: Option<TimeSpan>,
     /// The pauses before further tries after failures of the network; ["10s", "30s", "2m", "10m"] unless set, none if empty.
@@ -203,7 +203,7 @@ struct RawPublish {
     /// The hosts that an issue's address may lead to; ["github.com"] unless set. An issue without a host goes where gh goes.
     #[schemars(with = "Option<Vec<String>>", length(max = 32))]
     hosts: Option<Hosts>,
-    /// Expressions for what looks like a credential and is none, so that it does not hold publishing; none unless set.
+    /// Regular expressions for text that looks like a credential but may be published; none unless set.
     #[schemars(with = "Option<Vec<String>>", length(max = 32))]
     allow: Option<Expressions>,
 }
