@@ -14,15 +14,15 @@ use tokio_util::sync::CancellationToken;
 /// The home that is served, its token, and the listeners.
 pub(super) struct ServeApp {
     pub(super) home: Home,
-    /// Where we listen: requests that name another host are not meant for us.
+    /// The address that we listen on. The guard refuses requests that name another host.
     pub(super) address: SocketAddr,
     pub(super) token: Token,
-    /// How long to wait for an answer of the sidecar.
+    /// How long to wait for the sidecar's answer to a request.
     pub(super) patience: Duration,
     pub(super) changes: ChangeNotifier,
     pub(super) submitted: SubmittedRequests,
     pub(super) broadcaster: Broadcaster,
-    /// Places for listeners to events.
+    /// One permit for each client of `/api/events`.
     pub(super) listeners: Arc<Semaphore>,
     /// The page shows the other hosts of the fleet too.
     pub(super) all_hosts: bool,

@@ -20,7 +20,7 @@ impl ServeArgs {
     /// The address to listen on.
     ///
     /// # Errors
-    /// It is not an address, or other machines could reach it: exit code 2.
+    /// Exit code 2 if it is not an address, or if other machines could reach it.
     pub(super) fn address(&self) -> Result<SocketAddr, CliError> {
         let named = sanitise(&self.listen);
         let local = self.listen.strip_prefix("localhost:").and_then(|port| port.parse().ok());

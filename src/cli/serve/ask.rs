@@ -1,5 +1,6 @@
-//! Requests over HTTP: the body is put into the spool unchanged, and its one answer is awaited. An
-//! `Idempotency-Key` becomes the request's id, so a client may repeat the request after a lost connection.
+//! Requests over HTTP: the body becomes a request file in the spool, and the server waits for its answer. The server
+//! adds the fields that the address determines, and leaves the rest of the body as it came. An `Idempotency-Key`
+//! becomes the request's id, so a client may repeat the request after a lost connection.
 
 use super::app::ServeApp;
 use super::problem::{Problem, json, status_of};
@@ -30,18 +31,18 @@ const BODY_WITHIN: Duration = Duration::from_secs(15);
 const UNKNOWN_HINT: &str = "Answers are kept for 7 days. The sidecar may still be carrying out a request that another \
                             program has sent, or that was sent before this server was started. Send it again only with \
                             the same Idempotency-Key: then nothing happens twice";
-/// How long to wait for a request of the same name to be taken.
+/// How often to try again while a request with the same id waits in the spool.
 const TAKEN_EVERY: Duration = Duration::from_millis(10);
 
 struct Asked {
     id: RequestId,
-    /// The caller has named the request, and may have sent it before.
+    /// The caller has chosen the id, and may have sent the request before.
     is_named: bool,
     bytes: Vec<u8>,
     sha256: String,
 }
 
-/// `POST /api/requests`: any kind. Answers with the whole result, and its status.
+/// `POST /api/requests`: any kind. Answers with the whole result file, and with the status in it.
 pub(super) async fn any(State(app): State<Arc<ServeApp>>, headers: HeaderMap, body: Body) -> Response<Body> {
     let asked = async {
         let bytes = read(&headers, body).await?;
@@ -151,8 +152,8 @@ fn has_broken_off(error: &axum::Error) -> bool {
     causes.any(|cause| cause.is::<hyper::Error>() || cause.is::<std::io::Error>())
 }
 
-/// Refuses a body that is not JSON: the spool would wait with such a file for a while, because it might still be
-/// incomplete.
+/// Refuses a body that is not JSON. The sidecar would wait before it refuses such a file, because the file might still
+/// be incomplete.
 fn check_json(bytes: &[u8]) -> Result<(), Problem> {
     let parsed = serde_json::from_slice::<IgnoredAny>(bytes);
     parsed.map(|_| ()).map_err(|error| Problem::bad(format!("The body is not JSON: {error}")))
@@ -240,9 +241,9 @@ async fn ask(app: &Arc<ServeApp>, asked: Asked) -> Result<ViewFile<ResultFile>, 
     }
 }
 
-/// Refuses a malformed request here, with the sidecar's own answer. The sidecar keeps every bad file, but at most a
-/// thousand, so a program that always asks wrongly must not stop all others. Only an ACK is submitted nevertheless,
-/// because the agent must be shown the right form.
+/// Refuses a malformed request here, with the answer that the sidecar would give. The sidecar keeps bad files in
+/// `rejected/`, which has room for a thousand, so a program that sends only bad requests must not fill it. A malformed
+/// ACK is submitted nevertheless, because the sidecar must then show the right form to the agent.
 fn refused_at_once(asked: &Asked) -> Option<ViewFile<ResultFile>> {
     let read = request::read(&asked.bytes);
     let refused = read.request.err().filter(|_| read.malformed.is_none())?;
@@ -258,7 +259,7 @@ fn unanswered(id: &RequestId, why: &str) -> Problem {
         .request(id)
 }
 
-/// Submits the request as soon as no other with the same name waits in the spool.
+/// Submits the request as soon as no other request with the same id waits in the spool.
 async fn submit(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> Result<(), Problem> {
     loop {
         let (home, id, bytes) = (app.home.clone(), asked.id.clone(), asked.bytes.clone());
@@ -270,7 +271,7 @@ async fn submit(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> Result<()
                 return Ok(());
             }
             Ok(Err(error)) if error.kind() == spool::ErrorKind::Taken && until > Instant::now() => {
-                // It may be the same request, sent twice at once.
+                // The other one may be the same request, sent twice at once.
                 if ours(app, asked)?.is_some() {
                     return Ok(());
                 }
@@ -287,10 +288,10 @@ async fn submit(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> Result<()
     }
 }
 
-/// The answer to exactly these bytes. If the id was used for other bytes before, it is beside the first answer.
+/// The answer to exactly these bytes, if there is one. It is a refusal if the id was used for other bytes before.
 fn ours(app: &ServeApp, asked: &Asked) -> Result<Option<ViewFile<ResultFile>>, Problem> {
     let Some(first) = answer(app, &asked.id)? else {
-        // The first answer may have been removed; the sidecar's answer about its reuse is beside it.
+        // The answer to the first request may have been removed, while the refusal of the second is still there.
         let Ok(beside) = format!("{}.reused", asked.id).parse() else { return Ok(None) };
         let is_ours = |answer: &ViewFile<ResultFile>| answer.request_sha256 == asked.sha256;
         return Ok(answer(app, &beside)?.filter(is_ours).filter(|_| asked.is_named));
@@ -298,8 +299,8 @@ fn ours(app: &ServeApp, asked: &Asked) -> Result<Option<ViewFile<ResultFile>>, P
     if !asked.is_named || first.request_sha256 == asked.sha256 {
         return Ok(Some(first));
     }
-    // There is only one file for an answer to other bytes, and others may ask for it at the same time, so the answer is
-    // made here: the submitted request is refused in any case.
+    // The sidecar has one file for all refusals of a reused id, and several such requests may come at the same time. So
+    // this server makes the refusal itself; the sidecar would refuse the request in any case.
     let refused = Refused::id_reused();
     let (request_id, request_sha256) = (asked.id.clone(), asked.sha256.clone());
     let kind = request::read(&asked.bytes).kind;
@@ -320,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_with_two_names_has_none() {
+    fn a_request_with_two_idempotency_keys_is_refused() {
         let mut headers = HeaderMap::new();
         for key in ["one", "two"] {
             headers.append("idempotency-key", key.parse().expect("a value"));
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handoff_is_what_was_sent_and_what_the_address_says() {
+    fn a_request_has_the_fields_of_the_body_and_those_of_the_address() {
         let of =
             |body: &str| HANDOFF.request("a\"b", body.as_bytes()).map(|bytes| String::from_utf8(bytes).expect("text"));
         let start = "{\"v\":1,\"kind\":\"handoff\",\"agent_id\":\"a\\\"b\"";

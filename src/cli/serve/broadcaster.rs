@@ -1,4 +1,4 @@
-//! Reads the journal once for all listeners, and tells them of views that have changed without a line.
+//! Reads the journal once for all listeners, and tells them of views that have changed without a line in the journal.
 
 use super::changed_views::ChangedViews;
 use super::journal::{Cursor, EventBatch};
@@ -18,14 +18,15 @@ const QUEUE: usize = 128;
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// How often the journal is read without a hint while there are listeners.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Changes of views within this time are told together. Meanwhile a line of the journal may tell of them. Where the system
-/// does not say which file has changed, whole lists are told, and less often.
+/// Changes of views within this time are told together. Meanwhile a line of the journal may come that names them, and
+/// then they need no event. On macOS the system does not say which file has changed: whole lists are told, and less
+/// often.
 const GATHER: Duration = Duration::from_millis(if crate::files::watcher::SEES_GROWTH { 500 } else { 3_000 });
 
 #[derive(Debug, Clone)]
 pub(super) enum Broadcast {
     Lines(Arc<EventBatch>),
-    /// The events of what has changed without a line: a host of the fleet, views, or errors.
+    /// Events for changes without a line in the journal: of a host of the fleet, of views, or of errors.
     Change(Bytes),
     Alive,
 }
@@ -48,7 +49,7 @@ impl Broadcaster {
         self.told.receiver_count() > 0
     }
 
-    /// Sends the events of what has changed without a line.
+    /// Sends events for changes without a line in the journal.
     pub(super) fn tell_change(&self, events: String) {
         self.tell(Broadcast::Change(events.into()));
     }
@@ -59,8 +60,8 @@ impl Broadcaster {
     }
 }
 
-/// Sends new lines to all listeners, until the end. It also reads without listeners, so that it is at the journal's
-/// end when the first one connects.
+/// Sends new lines to all listeners, until the server stops. It also reads the journal while nobody listens, so that it
+/// is at the journal's end when the first listener connects.
 pub(super) async fn run(
     (broadcaster, views): (Broadcaster, Arc<ChangedViews>),
     mut changes: watch::Receiver<()>,
@@ -92,7 +93,7 @@ pub(super) async fn run(
     }
 }
 
-/// Tells of views and errors that have changed without a line, until the end.
+/// Tells of views and errors that have changed without a line in the journal, until the server stops.
 pub(super) async fn run_views(broadcaster: Broadcaster, views: Arc<ChangedViews>, stop: CancellationToken) {
     let mut bell = views.bell();
     loop {

@@ -1,5 +1,6 @@
-//! Wakes tasks that wait for a new answer, a new journal line or a changed view. The system's notices are only hints, so
-//! every waiting task also looks from time to time.
+//! Wakes tasks that wait for a new answer, a new journal line or a changed view. The system's notices are only hints,
+//! so tasks that wait for answers or lines also look from time to time. Changed views are known from notices only: if
+//! the system can't watch a folder of views, all lists are reported as changed from time to time.
 
 use super::changed_views::ChangedViews;
 use crate::cli::output::eprint_quietly;
@@ -13,7 +14,7 @@ use tokio::sync::watch;
 
 /// How long to wait for a hint before looking anyway.
 const ARMED: Duration = Duration::from_millis(250);
-/// The same without hints.
+/// The same if the system gives no hints.
 const DEAF: Duration = Duration::from_millis(5);
 
 pub(super) struct ChangeNotifier {
@@ -24,7 +25,8 @@ pub(super) struct ChangeNotifier {
 }
 
 impl ChangeNotifier {
-    /// Watches the answers, the journal and the views of a home. If that is not possible, waiting tasks look more often.
+    /// Watches the answers, the journal and the views of a home. If that is not possible, waiting tasks look more
+    /// often.
     pub(super) fn arm(home: &Home) -> ChangeNotifier {
         let (results, journal) = (Arc::new(watch::Sender::new(())), Arc::new(watch::Sender::new(())));
         let (spool, answers) = (home.spool(), home.spool().join("results"));
@@ -66,7 +68,7 @@ impl ChangeNotifier {
         self.journal.subscribe()
     }
 
-    /// What has changed of the views and errors, and was not told yet.
+    /// The changes of views and error files that the listeners were not told yet.
     pub(super) fn views(&self) -> Arc<ChangedViews> {
         Arc::clone(&self.views)
     }

@@ -1,5 +1,5 @@
-//! Which views and error files have changed without a line of the journal, such as a dismissed error, or an agent's
-//! context that was measured after its turn. Listeners are told of them by events of their own.
+//! Which views and error files have changed without a line of the journal: an error was dismissed, for example, or an
+//! agent's context was measured after its turn. Listeners get events of their own for these changes.
 
 use crate::config::Home;
 use crate::files::watcher::{FolderNotice, FolderWatcher};
@@ -11,27 +11,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// How many changed files of one kind are told one by one; beyond that, the whole list is told to have changed.
+/// How many changed files of one kind get an event each. If there are more, one event says that the list has changed.
 const MOST: usize = 100;
 
 /// What has changed of one kind.
 #[derive(Debug, PartialEq, Eq)]
 enum Changed {
     Ids(BTreeSet<String>),
-    /// More than are told one by one, or nobody knows which.
+    /// More than [`MOST`], or nobody knows which.
     List,
 }
 
-/// What has changed and was not told yet, by the kind that the API's addresses name.
+/// The changes that listeners were not told yet, by kind: `agents`, `handoffs`, `work`, `errors`, as in the addresses.
 pub(super) struct ChangedViews {
     folders: [(PathBuf, &'static str); 4],
     waiting: Mutex<BTreeMap<&'static str, Changed>>,
     bell: watch::Sender<()>,
-    /// The system tells nothing of at least one folder.
+    /// The system reports no changes of at least one folder.
     is_deaf: AtomicBool,
 }
 
-/// What a line of the journal names. Who gets the line reads these views again, so their change needs no other event.
+/// The ids in a line of the journal. A client that gets the line reads these views again, so they need no other event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Named {
@@ -55,7 +55,7 @@ impl ChangedViews {
         ChangedViews { folders, waiting, bell, is_deaf: AtomicBool::new(false) }
     }
 
-    /// Has the folders watched. A folder that can't be watched keeps no other one from it.
+    /// Adds the folders to the watcher. If one can't be watched, the others are watched nevertheless.
     pub(super) fn watch(&self, watcher: &mut FolderWatcher) {
         for (folder, _) in &self.folders {
             if watcher.watch(folder).is_err() {
@@ -64,7 +64,7 @@ impl ChangedViews {
         }
     }
 
-    /// From now on, all of it must be looked at from time to time.
+    /// Notes that changes may come without a notice. From now on all lists are reported as changed from time to time.
     pub(super) fn be_deaf(&self) {
         self.is_deaf.store(true, Ordering::Relaxed);
     }
@@ -97,7 +97,7 @@ impl ChangedViews {
         true
     }
 
-    /// Any of it may have changed.
+    /// Notes that every list may have changed.
     pub(super) fn note_all(&self) {
         self.folders.iter().for_each(|(_, kind)| self.add(kind, None));
     }
@@ -115,7 +115,8 @@ impl ChangedViews {
         self.bell.send_replace(());
     }
 
-    /// Forgets what these events of the journal name: a file is written before the line that names it.
+    /// Forgets the changes of views and errors that these events of the journal name. The file is written before the
+    /// line that names it, so a client that reads it after the line sees the change.
     pub(super) fn forget_told(&self, events: &[u8]) {
         let mut waiting = self.waiting();
         if waiting.is_empty() {
@@ -140,7 +141,7 @@ impl ChangedViews {
         }
     }
 
-    /// The events of all that was not told yet; empty if there is none.
+    /// Takes all changes that were not told yet, as the text of their events; empty if there are none.
     pub(super) fn take(&self) -> String {
         let waiting = std::mem::take(&mut *self.waiting());
         let event =

@@ -15,7 +15,8 @@ use axum::http::{HeaderValue, Response, header};
 use axum::response::IntoResponse;
 use std::sync::Arc;
 
-/// `GET /api/handoffs/<id>/document`: the text of the document. Once it is recorded, only the recorded text.
+/// `GET /api/handoffs/<id>/document`: the text of the document. If the document is recorded and its file has changed
+/// since, the answer is 409.
 pub(super) async fn document(State(app): State<Arc<ServeApp>>, id: Id) -> Response<Body> {
     about(app, id, |home, seen| {
         let document = documents::read(home, seen).map_err(problem)?;
@@ -35,7 +36,7 @@ pub(super) async fn facts(State(app): State<Arc<ServeApp>>, id: Id) -> Response<
     about(app, id, |_, seen| Ok(json(200, &serde_json::json!(documents::facts(seen).map_err(problem)?)))).await
 }
 
-/// Reads the view of a handoff, and answers from it, on a thread that may wait for a disk.
+/// Reads the view of a handoff, and answers from it, on a thread where waiting for a disk blocks no other client.
 async fn about(
     app: Arc<ServeApp>,
     id: Id,

@@ -85,6 +85,7 @@ struct Listener {
     _place: OwnedSemaphorePermit,
 }
 
+/// The client has disconnected.
 struct Gone;
 
 /// Where a listener continues in a journal that was begun again.
@@ -203,7 +204,7 @@ impl Listener {
     }
 }
 
-/// Runs work that may wait for a disk on a thread for such work.
+/// Runs work that may wait for a disk on a thread where waiting blocks no other client.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }

@@ -1,7 +1,9 @@
-//! Who may ask. Loopback alone keeps nobody out: every program of every user of this machine can reach it, and so can
-//! every web page that a browser opens. So the `Host` must name this server (otherwise any page whose name resolves to
-//! loopback could ask), a page that asks must be our own, and everything except the page and the two addresses of
-//! `login` needs the token.
+//! Decides which requests pass. That the server listens on loopback keeps nobody out: every program of every user of
+//! this machine can reach it, and so can every web page that a browser opens. Therefore:
+//!
+//! - The `Host` header must name this server. Otherwise any page whose own name resolves to loopback could ask.
+//! - If `Origin` says that a page asks, it must be our own page.
+//! - Every address under `/api` needs the token, except the two of `login`. The page's files need none.
 
 use super::app::ServeApp;
 use super::login;
@@ -65,7 +67,7 @@ fn check(app: &ServeApp, request: &Request<Body>) -> Result<(), Problem> {
         .hint("The token is in state/serve.token in tasuki's home"))
 }
 
-/// The requested host must be ours, in the header and, if the address names one, in the address.
+/// The host must be ours in the `Host` header, and also in the request's address if that names a host.
 fn check_host(ours: SocketAddr, request: &Request<Body>) -> Result<(), Problem> {
     let named = one(request.headers(), &header::HOST).and_then(|value| value.to_str().ok());
     let is_ours = named.is_some_and(|host| is_our_host(ours, host));
@@ -77,7 +79,7 @@ fn check_host(ours: SocketAddr, request: &Request<Body>) -> Result<(), Problem> 
         .hint(format!("Use http://{ours}/ or http://localhost:{}/", ours.port())))
 }
 
-/// A browser says which page asks; only our own may.
+/// A browser names the page that asks in `Origin`. Only our own page may ask.
 fn check_origin(ours: SocketAddr, headers: &HeaderMap) -> Result<(), Problem> {
     if !headers.contains_key(header::ORIGIN) {
         return Ok(());
@@ -95,7 +97,8 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue>
     all.next().filter(|_| all.next().is_none())
 }
 
-/// Whether `host:port` is where we listen, by its address or as `localhost`. A browser leaves port 80 out.
+/// Whether `host:port` names the address that we listen on, by its number or as `localhost`. A browser leaves port 80
+/// out.
 fn is_our_host(ours: SocketAddr, host: &str) -> bool {
     let names = [ours.to_string(), format!("localhost:{}", ours.port())];
     names.iter().any(|name| {
@@ -104,7 +107,7 @@ fn is_our_host(ours: SocketAddr, host: &str) -> bool {
     })
 }
 
-/// What follows `Bearer` in an `Authorization` header.
+/// The token in `Authorization: Bearer <token>`; none for another scheme.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())

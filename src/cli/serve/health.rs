@@ -25,15 +25,16 @@ pub(super) struct HealthReport {
     /// `running`, or `degraded` while the sidecar can't do all of its work; null if none answers.
     #[schemars(with = "Option<Health>")]
     state: Option<Word<Health>>,
-    /// How long ago the sidecar last said that it lives, in milliseconds; null if none has ever run here.
+    /// How long ago the sidecar wrote its last heartbeat, in milliseconds; null if none has run here, or the last one
+    /// ended properly.
     heartbeat_age_ms: Option<i64>,
-    /// The sidecar's version; null if none has ever run here.
+    /// The sidecar's version; null if none has run here, or the last one ended properly.
     version: Option<String>,
-    /// How much there is.
+    /// How many agents, handoffs, errors and needs there are.
     counts: Counts,
 }
 
-/// How much there is.
+/// How many of each there are.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Counts {
     /// Agents that live.

@@ -1,5 +1,5 @@
-//! Requests to other hosts over HTTP: the body is put into a file for this host's bridge, and the other host's one answer
-//! is awaited. As for requests to this host, an `Idempotency-Key` becomes the request's id.
+//! Requests to other hosts over HTTP: the server writes the body into a file for this host's bridge, and waits for the
+//! other host's answer. As for requests to this host, an `Idempotency-Key` becomes the request's id.
 
 use super::app::ServeApp;
 use super::ask::{id_of, read};
@@ -33,21 +33,21 @@ use tokio::time::{Instant, sleep};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often the bridge is checked meanwhile.
 const BRIDGE_EVERY: Duration = Duration::from_secs(1);
-/// The largest file of a request that is read, in bytes.
+/// The largest file of a request or an answer that is read, in bytes.
 const LARGEST: u64 = 2 << 20;
 
 /// A request to another host.
 struct HostRequest {
     id: FleetId,
-    /// The caller has named the request, and may have sent it before.
+    /// The caller has chosen the id, and may have sent the request before.
     is_named: bool,
     to: HostName,
-    /// What the file for the bridge has.
+    /// The content of the file for the bridge.
     bytes: Vec<u8>,
     /// SHA-256 of the request itself, as the other host gets it.
     sha256: String,
     kind: Option<String>,
-    /// The answer to a malformed request.
+    /// The refusal, if the request is malformed.
     refused: Option<Refused>,
 }
 
@@ -111,8 +111,8 @@ impl HostRequest {
         Ok(answer.into())
     }
 
-    /// The answer to this request, if there is one. Another request of the same id may be on its way, or answered already:
-    /// the bridge refuses this one then, beside the answer to that one.
+    /// The answer to this request, if there is one. If another request has used the same id, the bridge refuses this
+    /// request, and puts the refusal beside the answer to the other one.
     fn answer(&self, home: &Home) -> Result<Option<ViewFile<FleetResultFile>>, Problem> {
         if let Some(found) = answer(home, &self.id)? {
             return self.judged(found).map(Some);
@@ -123,7 +123,8 @@ impl HostRequest {
         Ok(refused.filter(|file| file.host == self.to.as_str() && file.result.request_sha256 == self.sha256))
     }
 
-    /// The answer that lies under this request's id: its own, or the refusal of an id that was used for another request.
+    /// The answer to return if `found` is stored under this request's id: `found` itself, or a refusal if `found`
+    /// answers another request that has used the id.
     fn judged(&self, found: ViewFile<FleetResultFile>) -> Result<ViewFile<FleetResultFile>, Problem> {
         let of = said(found.result.request_sha256.as_str());
         let is_same =
@@ -166,7 +167,7 @@ async fn carry(app: &Arc<ServeApp>, asked: Arc<HostRequest>) -> Result<ViewFile<
     }
 }
 
-/// The answer to a request that need not be sent; a refusal if it can't be sent; otherwise nothing.
+/// What is known before the request is sent: its answer, if it has one already, or a refusal if it can't be sent.
 fn before(home: &Home, asked: &HostRequest) -> Result<Option<ViewFile<FleetResultFile>>, Problem> {
     let own = hosts::own_name(home).and_then(|own| own.ok_or_else(hosts::no_fleet)).map_err(problem)?;
     if own == asked.to {
@@ -228,7 +229,7 @@ fn unanswered(asked: &HostRequest, why: &str) -> Problem {
     .request(id)
 }
 
-/// Runs work that may wait for a disk on a thread for such work.
+/// Runs work that may wait for a disk on a thread where waiting blocks no other client.
 async fn off<T: Send + 'static>(work: impl FnOnce() -> Result<T, Problem> + Send + 'static) -> Result<T, Problem> {
     let stopping = |error| Problem::new(503, "stopping", format!("Nothing more was done: {error}"));
     tokio::task::spawn_blocking(work).await.map_err(stopping)?

@@ -1,4 +1,4 @@
-//! Tells all listeners of changes of the fleet's hosts, and keeps the bridge reading their rosters while anybody listens.
+//! Tells all listeners of changes to the fleet's hosts, and keeps the bridge reading the rosters while anybody listens.
 
 use super::broadcaster::Broadcaster;
 use super::hosts::HostSummary;
@@ -15,20 +15,21 @@ use tokio_util::sync::CancellationToken;
 
 /// How often the files are read while there are listeners.
 const READ_EVERY: Duration = Duration::from_secs(1);
-/// How often the bridge is told that somebody looks. It then reads the rosters for 60 s.
+/// How often the bridge is told that somebody looks. Each time, it keeps reading the rosters for 60 s.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
-/// What was last told of each host.
-type Told = BTreeMap<String, HostState>;
+/// Each host by its name, as the listeners were last told of it.
+type Told = BTreeMap<String, WatchedHost>;
 
-/// A host's state and content. What each of its rosters renews is left out, or it would be told of every 15 seconds.
+/// A host's summary and content. The fields that change with each roster are empty in `content`: otherwise every host
+/// would count as changed every 15 seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct HostState {
+struct WatchedHost {
     summary: HostSummary,
     content: HostView,
 }
 
-/// Watches the hosts until the end. Without listeners it reads nothing.
+/// Watches the hosts until the server stops. Without listeners it reads nothing.
 pub(super) async fn run(broadcaster: Broadcaster, home: Home, stop: CancellationToken) {
     let mut told: Option<Told> = None;
     let mut looked: Option<Instant> = None;
@@ -45,14 +46,14 @@ pub(super) async fn run(broadcaster: Broadcaster, home: Home, stop: Cancellation
                 }
                 read(&home)
             };
-            // Files that can't be read now are read the next time.
+            // If the files can't be read, the next round tries again.
             if let Ok(Some(now)) = tokio::task::spawn_blocking(read).await {
                 let changes = told.as_ref().map_or_else(Vec::new, |told| changes(told, &now));
                 changes.into_iter().for_each(|text| broadcaster.tell_change(text));
                 told = Some(now);
             }
         } else {
-            // A client that comes later reads the hosts itself.
+            // A client that connects later begins with GET /api/hosts, so it need not be told of earlier changes.
             (told, looked) = (None, None);
         }
         tokio::select! {
@@ -67,16 +68,16 @@ fn read(home: &Home) -> Option<Told> {
     let fleet = as_written(home).ok()?;
     let state = |host: &ViewFile<HostView>| {
         let summary = HostSummary::of(host, &fleet);
-        let renewed =
+        let content =
             HostView { n: 0, journal_seq: 0, told_at: String::new(), seen_at: String::new(), ..(**host).clone() };
-        (host.host.clone(), HostState { summary, content: renewed })
+        (host.host.clone(), WatchedHost { summary, content })
     };
     Some(fleet.hosts.iter().map(state).collect())
 }
 
-/// The events of what has changed: the host as `GET /api/hosts` lists it, or that the fleet has it no longer.
+/// An event for each host that has changed: the host as `GET /api/hosts` lists it, or a note that it left the fleet.
 fn changes(before: &Told, now: &Told) -> Vec<String> {
-    let has_changed = |host: &str, now: &HostState| {
+    let has_changed = |host: &str, now: &WatchedHost| {
         before.get(host).is_none_or(|old| old.content != now.content || old.summary.state != now.summary.state)
     };
     let changed = now.iter().filter(|(host, now)| has_changed(host, now)).map(|(_, now)| json!(now.summary));

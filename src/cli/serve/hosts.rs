@@ -1,4 +1,4 @@
-//! Answers what is known of the other hosts of the fleet: the files that the bridge writes, each with the host's state at
+//! Answers with what is known of the fleet's hosts: the files that the bridge writes, each with the host's state at
 //! this moment.
 
 use super::app::ServeApp;
@@ -29,7 +29,7 @@ pub(super) struct HostSummary {
     /// What is known of it at this moment. Unless it is `live`, everything else is as old as `seen_at` says.
     #[schemars(with = "HostState")]
     pub state: Word<HostState>,
-    /// It is this host.
+    /// Whether it is this host.
     pub own: bool,
     /// The id of its home.
     pub home_id: String,
@@ -43,13 +43,13 @@ pub(super) struct HostSummary {
     pub more: u64,
     /// When its bridge started: UTC, by that host's clock.
     pub started_at: String,
-    /// When the server stored its roster, by the server's clock; empty if it never told of itself.
+    /// When the server stored its roster, by the server's clock; empty if the host never sent one.
     pub told_at: String,
-    /// When this host's bridge last read it: UTC, by this host's clock.
+    /// When this host's bridge last read that roster: UTC, by this host's clock.
     pub seen_at: String,
-    /// Since when the host has told nothing of itself, by this host's clock; null while it is live.
+    /// Since when the host has sent no roster, by this host's clock; null while it is live.
     pub away_since: Option<String>,
-    /// False if what stands at its name is not signed by it, or older than what was seen before.
+    /// False if the roster under its name is not signed by it, or is older than a roster that was seen before.
     pub authentic: bool,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct HostErrors {
     errors: Vec<HostError>,
 }
 
-/// Whose entries these are, and how old they are.
+/// The host that the entries are of, and how old they are.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RosterAge {
     /// The host's name.
@@ -103,12 +103,12 @@ struct RosterAge {
     state: Word<HostState>,
     /// When this host's bridge last read its roster: UTC, by this host's clock.
     seen_at: String,
-    /// Since when the host has told nothing of itself; null while it is live.
+    /// Since when the host has sent no roster; null while it is live.
     away_since: Option<String>,
 }
 
 impl HostSummary {
-    /// What is told of a host that is listed among these.
+    /// The summary of a host of this fleet.
     pub(super) fn of(host: &HostView, among: &FleetHosts) -> HostSummary {
         let open = host.handoffs.iter().filter(|handoff| handoff.is_open()).count();
         let counts = HostCounts {
@@ -204,12 +204,12 @@ async fn entries(
     .await
 }
 
-/// The refusal of a name that no host of the fleet has.
+/// The error for a name that no host of the fleet has.
 pub(super) fn no_host() -> Problem {
     Problem::new(404, "no_host", "The fleet has no host of this name").hint("GET /api/hosts lists all hosts")
 }
 
-/// A refusal because this home has joined no fleet, or because of its files.
+/// The error if this home has joined no fleet, or if its files can't be read.
 pub(super) fn problem(error: CliError) -> Problem {
     if error.code != "no_fleet" {
         return error.into();
@@ -232,8 +232,8 @@ async fn from_fleet(
     .await
 }
 
-/// All hosts. If the bridge has not read their rosters for a while, because nobody has looked at them, it is asked to and
-/// waited for.
+/// All hosts. The bridge stops reading rosters while nobody looks at them. If it has not read them for a while, this
+/// asks it to, and waits for that.
 fn known(home: &Home) -> Result<FleetHosts, CliError> {
     let bridge = hosts::bridge(home)?;
     let now_ms = Clock::new().now().wall_ms;

@@ -32,7 +32,7 @@ pub(super) struct EventBatch {
     text: Bytes,
     /// The `seq` of each line, and where its event begins in the text.
     lines: Vec<(u64, usize)>,
-    /// It begins another journal than before.
+    /// These lines begin another journal than the one that was read before.
     starts_over: bool,
 }
 
@@ -42,7 +42,7 @@ impl EventBatch {
         first.map_or_else(Bytes::new, |(_, at)| self.text.slice(*at..))
     }
 
-    /// The first and last `seq`, if there is one.
+    /// The first and the last `seq`; none if there are no lines.
     pub(super) fn ends(&self) -> Option<(u64, u64)> {
         Some((self.lines.first()?.0, self.lines.last()?.0))
     }
@@ -76,12 +76,12 @@ pub(super) struct Cursor {
     /// The `seq` of the last line that was read; 0 if none was.
     last: u64,
     newest: u64,
-    /// The open file is another one than before, and nothing of it was read yet.
+    /// The open file follows another one, and nothing of it was read yet.
     is_turned: bool,
 }
 
 impl Cursor {
-    /// At the present end.
+    /// A cursor at the journal's present end.
     ///
     /// # Errors
     /// The system's.
@@ -97,7 +97,7 @@ impl Cursor {
         Ok(cursor)
     }
 
-    /// After the line with this `seq`, or at the oldest line if that line was removed.
+    /// A cursor after the line with this `seq`, or at the oldest line if that line was removed.
     ///
     /// # Errors
     /// The system's.
@@ -162,14 +162,14 @@ impl Cursor {
                 return Ok(cut);
             }
         }
-        // Lines that were written just before the rotation: no more are added to this file.
+        // Lines may have been written just before the rotation. From now on none are added to this file.
         if !whole_lines(file, *at)?.is_empty() {
             return Ok(true);
         }
         let last = self.last;
         let next = self.rotated()?.into_iter().find(|(first, _)| *first > last).map(|(_, path)| path);
         let next = next.map(|path| existing(&path)).transpose()?.flatten();
-        // While the journal is being rotated there is no file for a moment.
+        // During a rotation there is no `journal.jsonl` for a moment.
         let Some(file) = next.or(there) else { return Ok(false) };
         (self.open, self.is_turned) = (Some((file, 0)), true);
         Ok(true)
@@ -216,8 +216,8 @@ fn existing(path: &Path) -> io::Result<Option<File>> {
 struct Files {
     /// The rotated files, the oldest first, each with the `seq` of its first line. They keep their names.
     rotated: Vec<(u64, PathBuf)>,
-    /// The file that the sidecar writes to. It is kept open, because its name may belong to another file the next
-    /// moment.
+    /// The file that the sidecar writes to. It is held open, because its name may belong to another file a moment
+    /// later.
     current: Option<File>,
 }
 
@@ -236,7 +236,7 @@ impl Files {
         Ok(0)
     }
 
-    /// The file with the line of this `seq`, or where that line will be; the oldest file if that line was removed.
+    /// The file that holds the line with this `seq`, or that will hold it; the oldest file if the line was removed.
     fn with_line(self, seq: u64) -> io::Result<Option<File>> {
         let first = self.current.as_ref().map(first_seq).transpose()?.flatten();
         if first.is_some_and(|first| first <= seq) {
@@ -250,8 +250,8 @@ impl Files {
     }
 }
 
-/// Whether a file that replaced the journal ends before the last line that was read: then its lines are counted from
-/// the beginning, because the state was begun again or restored from a backup.
+/// Whether a file that follows the journal is another journal: its newest `seq` is smaller than `last`, which was read
+/// already. This happens after the state was begun again or restored from a backup. All its lines are new then.
 fn is_another(file: &mut File, last: u64) -> io::Result<bool> {
     let (_, newest) = last_whole_line(file)?;
     Ok(newest.is_some_and(|newest| newest < last))
@@ -283,7 +283,8 @@ fn first_seq(mut file: &File) -> io::Result<Option<u64>> {
     Ok(serde_json::from_slice::<Line>(&line).ok().map(|line| line.seq))
 }
 
-/// The position of the first line after a `seq`, found by bisection, because a journal may be long.
+/// The position of a line that is at most [`CHUNK`] bytes before the first line after a `seq`, or at it. It is found by
+/// bisection, because a journal may be long. The reader skips the lines up to `seq`.
 fn start_after(file: &File, seq: u64) -> io::Result<u64> {
     let (mut low, mut high) = (0, file.metadata()?.len());
     while high - low > CHUNK as u64 {

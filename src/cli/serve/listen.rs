@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 const HEAD_WITHIN: Duration = Duration::from_secs(15);
 /// How long a client may read nothing while an answer waits for it.
 const READ_WITHIN: Duration = Duration::from_secs(20);
-/// How long connected clients have for their last answers at the end.
+/// How long connected clients have to read their last answers when the server stops.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
 /// The largest head of a request, in bytes; also how much is read at once.
 const MOST_HEAD: usize = 64 * 1024;
@@ -53,7 +53,7 @@ pub(super) async fn serve(
 }
 
 async fn connection(stream: TcpStream, router: Router, stop: CancellationToken, place: Arc<ConnectionSlot>) {
-    // Without it small answers may wait for a timer; that is not a reason to refuse them.
+    // If this fails, small answers may be delayed. The connection works nevertheless.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(WriteTimeout::new(stream, READ_WITHIN));
     let mut http = http1::Builder::new();
@@ -65,7 +65,7 @@ async fn connection(stream: TcpStream, router: Router, stop: CancellationToken, 
         router.call(request)
     });
     let mut connection = pin!(http.serve_connection(io, service));
-    // The other end decides how a connection ends: the client has its answer, or knows that there was none.
+    // An error of the connection needs no report: the client sees by itself whether it got an answer.
     tokio::select! {
         _ = connection.as_mut() => return,
         () = place.lost() => return,

@@ -18,7 +18,7 @@ pub(super) const SESSION: &str = "/api/session";
 /// How long a nonce may be, in letters and digits.
 const NONCE: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// What `GET /api/proof?nonce=…&of=token|code` asks; none if the query is invalid.
+/// The nonce and the secret that `GET /api/proof?nonce=…&of=token|code` names; none if the query is invalid.
 fn question(query: &str) -> Option<(&str, Secret)> {
     let (mut nonce, mut of) = (None, None);
     for field in query.split('&') {

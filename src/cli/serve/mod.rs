@@ -1,12 +1,12 @@
 //! `serve`: the spool and the views over HTTP on loopback, for dashboards that cannot or do not want to read files. It
 //! is a client like every other command: it opens no database, and it drops each incoming request into the spool.
 //!
-//! Where to read: `listen` accepts connections, and `slots` limits their number. `guard` says who may ask at all,
-//! `routes` lists the addresses, `views`, `health`, `documents` and `ask` answer, `query` reads what a list is asked for,
-//! and `login` gives a page the token. `hosts` and `host_requests` answer for the other hosts of a fleet. `journal` reads
-//! the journal's lines, `broadcaster` sends them to all clients of `events`, `changed_views` adds the changes that no
-//! line tells, `host_watch` those of other hosts, and `change_notifier` says when to look. `submitted` remembers the
-//! requests without an answer. `openapi` describes all of it.
+//! Where to read: `listen` accepts connections, and `slots` limits their number. `guard` decides which requests pass,
+//! and `routes` lists the addresses. `views`, `health`, `documents` and `ask` answer, `query` parses the query of a
+//! list, and `login` gives the token to a page. `hosts` and `host_requests` answer for the other hosts of a fleet.
+//! `journal` reads the journal's lines, and `broadcaster` sends them to all clients of `events`. For changes without a
+//! line in the journal, `changed_views` and, for other hosts, `host_watch` add events. `change_notifier` wakes the
+//! waiting tasks. `submitted` remembers the requests without an answer. `openapi` describes the API.
 
 mod app;
 mod args;
@@ -63,23 +63,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// How many ports are tried where any will do.
+/// How many ports are tried if the system may choose the port (port 0).
 const TRIES: u32 = 16;
 
-/// Serves until it is told to end.
+/// Serves until a signal ends it.
 ///
 /// # Errors
-/// 2 for an address that is not loopback, 69 where no sidecar ever ran, 75 if the port is taken, 77 if spool or token
-/// are open to others.
+/// Exit code 2 for an address that is not loopback, 69 if no sidecar has ever run for this home, 75 if the system
+/// refuses (the port is taken, for example), 77 if others can read the spool or the token.
 pub fn command(session: &CliSession, args: &ServeArgs) -> Result<(), CliError> {
     let address = args.address()?;
     if !session.home.view().is_dir() {
         return Err(client::no_sidecar(&session.home, &SidecarPresence::None));
     }
-    // Opened for its checks alone: spool and state are this user's own, and all their folders are there.
+    // Opened only because `open` checks that no other user can read the folders of the home, and makes missing ones.
     drop(Spool::open(session.home.root())?);
     let token = Token::prepare(&session.home)?;
-    // A shell there allows 256 open files: fewer than the connections that are served.
+    // A shell on macOS allows 256 open files by default: fewer than the connections that this server accepts.
     #[cfg(target_os = "macos")]
     crate::limits::raise();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -93,7 +93,7 @@ pub fn command(session: &CliSession, args: &ServeArgs) -> Result<(), CliError> {
         |said| eprint_quietly(&format!("tasuki: {said} The sidecar and the agents keep running.")),
     );
     let served = runtime.block_on(serve(session, (address, args.all_hosts), token));
-    // What still reads a file is not waited for.
+    // Blocking tasks that still read a file are not waited for.
     runtime.shutdown_background();
     served
 }
@@ -141,14 +141,15 @@ async fn serve(session: &CliSession, (address, all_hosts): (SocketAddr, bool), t
         }
     }
     if let Some(other) = other {
-        // It ends by the same word, and within the same time.
+        // The other listener stops at the same moment, and within the same time.
         let _ = other.await;
     }
     Ok(())
 }
 
-/// Listens there, and on the same port of the other address family too: `localhost` may mean either, and a program on
-/// the other one could pretend to be us. On a machine with only one family, one is enough.
+/// Listens on the address, and on the same port of the other loopback address (`::1` beside `127.0.0.1`, or the
+/// reverse). `localhost` may mean either, and a program that listened on the other one could pretend to be this server.
+/// If the machine does not have the other address, one listener is enough.
 async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, Option<TcpListener>)> {
     let other: Option<IpAddr> = match address.ip() {
         IpAddr::V4(Ipv4Addr::LOCALHOST) => Some(Ipv6Addr::LOCALHOST.into()),
@@ -164,14 +165,15 @@ async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, Option<TcpLi
             Ok(other) => return Ok((listener, Some(other))),
             Err(error) if error.kind() != ErrorKind::AddrInUse => return Ok((listener, None)),
             Err(error) if tries == 0 => return Err(error),
-            // Any port will do, as long as it is free in both.
+            // The system chose the port, and it is taken on the other address: try another port.
             Err(_) => {}
         }
     }
 }
 
-/// Prints the address. Only on a terminal it also prints a code that lets a browser in once: anywhere else the code
-/// would be kept in a log, and the token itself in the browser's history.
+/// Prints the address. On a terminal it adds a code, which a browser exchanges for the token once. Elsewhere it prints
+/// no code, because a log would keep it. The address never holds the token, because the browser's history would keep
+/// that.
 fn announcement(session: &CliSession, app: &ServeApp) -> impl FnOnce() -> Result<(), CliError> + Send + 'static {
     let (url, out, file) =
         (format!("http://{}/", app.address), session.out.clone(), app.token.path().display().to_string());
@@ -194,7 +196,7 @@ fn announcement(session: &CliSession, app: &ServeApp) -> impl FnOnce() -> Result
     }
 }
 
-/// Ctrl-C, the end of its terminal and a service manager end it in good order.
+/// Stops the server in good order on Ctrl-C, when its terminal closes, and when a service manager ends it (SIGTERM).
 fn stop_on_signals(stop: &CancellationToken) -> Result<(), CliError> {
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut received = signal(kind).map_err(|error| {

@@ -26,8 +26,8 @@ struct Initiated {
 /// The schemas in `components/schemas` besides those of the requests.
 const WRITTEN: [&str; 9] =
     ["result", "error", "journal", "sidecar_view", "agent_view", "handoff_view", "work_view", "need", "fleet_result"];
-/// The kinds of request with an address of their own: the schema of the body, the kind, its title, and the field that the
-/// address determines.
+/// The kinds of request with an address of their own: the schema of the body, the kind, its title, and the field that
+/// the address determines.
 const ADDRESSED: [(&str, &str, &str, &str); 2] = [
     ("handoff_body", "handoff", "HandoffBody", "agent_id"),
     ("rework_body", "handoff_rework", "ReworkBody", "handoff_id"),
@@ -62,7 +62,7 @@ fn paths() -> Value {
     all
 }
 
-/// The addresses of what is on this host.
+/// The addresses that concern this host only.
 fn own_paths() -> Value {
     let id = |what: &str| json!([{"name": "id", "in": "path", "required": true, "description": what, "schema": {"type": "string", "minLength": 1}}]);
     let with = |mut path: Value, id: Value| {
@@ -127,7 +127,7 @@ fn session() -> Value {
     json!({"post": post})
 }
 
-/// The list of agents, which can be asked for those of a session or a pane.
+/// The list of agents, which a query can limit to a session or a pane.
 fn agents() -> Value {
     let mut agents = list("agents", "The running agents; with `all`, ended agents too.", "agent_view", true);
     let place = |name: &str, about: &str| json!({"name": name, "in": "query", "description": about, "schema": {"type": "string"}});

@@ -54,7 +54,7 @@ pub(super) fn one(name: &str, about: &str, of: &str) -> Value {
     json!({"get": operation(name, about, granted, &[(404, "Not found."), UNREADABLE])})
 }
 
-/// Why a body can be refused before the sidecar sees it, and what happens to a request that gets no answer.
+/// The statuses of a request that is refused before the sidecar sees it, or that gets no answer.
 pub(super) const OF_BODIES: [(u16, &str); 7] = [
     (400, "The request is malformed."),
     (408, "The body did not arrive in time."),

@@ -46,7 +46,8 @@ const LOADED: &[PageFile] = &files![
     "work.js"
 ];
 
-/// The beginning of the page, and the same with the sign that the page shows the other hosts of the fleet too.
+/// The page's `<html>` tag, and the same tag with the attribute that makes the page show the other hosts of the fleet
+/// too.
 const ROOT: [&str; 2] = ["<html lang=\"en\">", "<html lang=\"en\" data-all-hosts>"];
 
 /// The addresses of all files.
@@ -56,7 +57,7 @@ pub(super) fn routes(all_hosts: bool) -> Router<Arc<ServeApp>> {
     })
 }
 
-/// A file as it is sent.
+/// A file's text as it is sent. Only the page itself is changed, if it shows all hosts.
 fn shown(address: &str, text: &'static str, all_hosts: bool) -> Cow<'static, str> {
     let [usual, marked] = ROOT;
     if all_hosts && address == HTML.0 { text.replacen(usual, marked, 1).into() } else { text.into() }

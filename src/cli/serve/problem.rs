@@ -24,10 +24,11 @@ pub(super) struct Problem {
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Which field of the request, if it is one field's fault.
+    /// The field of the request that is wrong, if it is one field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// Under which id the request was dropped: `GET /api/requests/<id>` has its answer once there is one.
+    /// The request's id, if the request may still be carried out. Its answer will be at `GET /api/requests/<id>`, or
+    /// for another host at `GET /api/hosts/<host>/requests/<id>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -52,7 +53,7 @@ impl Problem {
         self
     }
 
-    /// Adds where to ask for the answer later.
+    /// Adds the id with which the client can ask for the answer later.
     pub(super) fn request(mut self, id: &impl ToString) -> Self {
         self.request_id = Some(id.to_string());
         self
@@ -73,7 +74,7 @@ impl Problem {
     }
 }
 
-/// The status of a result file; a number that is not an HTTP status becomes a server error.
+/// The HTTP status for a result file: its own, or 502 if that is not between 200 and 599.
 pub(super) fn status_of(answer: &ResultFile) -> u16 {
     Some(answer.status).filter(|status| (200..600).contains(status)).unwrap_or(502)
 }
@@ -102,7 +103,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// An answer in JSON. It may be printed on a terminal as it is.
+/// An answer in JSON, without characters that could control a terminal on which it is printed.
 pub(super) fn json(status: u16, value: &Value) -> Response<Body> {
     let mut response = Response::new(Body::from(plain_json(&value.to_string()).into_owned()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);

@@ -4,8 +4,9 @@ use super::problem::Problem;
 use crate::contract::AgentView;
 use std::collections::BTreeSet;
 
-/// The largest and the usual length of a list.
+/// The largest `limit`.
 pub(super) const MOST: usize = 10_000;
+/// The `limit` of a query that names none.
 pub(super) const USUAL: usize = 500;
 
 /// Which parameters a list has.
@@ -31,7 +32,7 @@ pub(super) struct ListQuery {
 }
 
 impl ListQuery {
-    /// Parses it.
+    /// Parses a query. A parameter that the list does not have, or that is there twice, is an error.
     pub(super) fn read(query: Option<&str>, parameters: Parameters) -> Result<ListQuery, Problem> {
         let mut asked = ListQuery { limit: USUAL, all: false, session: None, pane: None };
         let (with_all, of_agents) = (parameters != Parameters::Limit, parameters == Parameters::OfAgents);
@@ -83,8 +84,8 @@ fn pane(value: &str) -> Result<String, Problem> {
     }
 }
 
-/// A value as forms write it: `+` for a blank, `%` and two digits for a byte. A `%` without two digits stands for
-/// itself. None if the result is not UTF-8.
+/// Decodes a value as forms encode it: `+` is a blank, `%` and two hexadecimal digits are a byte. A `%` without two
+/// digits stands for itself. None if the result is not UTF-8.
 fn decoded(value: &str) -> Option<String> {
     let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let bytes = value.as_bytes();

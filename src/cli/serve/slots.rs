@@ -1,6 +1,6 @@
-//! Limits the number of connections. Every program of every user of this machine can connect, so connections that have
-//! not shown the token share a few places, and the one that has waited longest makes room for the next. So nobody
-//! without the token can keep out those who have it.
+//! Limits the number of connections. Every program of every user of this machine can connect. Connections that have not
+//! shown the token share a few places, and if these are taken, the oldest such connection is closed for a new one. So
+//! programs without the token can't keep out those that have it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(super) struct ConnectionSlots {
 #[derive(Default)]
 struct Unauthenticated {
     waiting: VecDeque<(u64, CancellationToken)>,
-    /// The number of the next connection: never that of a connection that still exists.
+    /// The next connection's number, which no open connection has.
     next: u64,
 }
 
@@ -30,7 +30,8 @@ impl ConnectionSlots {
         Arc::new(ConnectionSlots { known, unauthenticated: Mutex::default() })
     }
 
-    /// A place for a new connection: there always is one, if necessary that of another connection without a token.
+    /// A place for a new connection. If all are taken, the connection that has been without a token for longest loses
+    /// its place.
     pub(super) fn take(self: &Arc<Self>) -> Arc<ConnectionSlot> {
         let gone = CancellationToken::new();
         let mut unauthenticated = self.unauthenticated.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +55,7 @@ pub(super) struct ConnectionSlot {
     all: Arc<ConnectionSlots>,
     number: u64,
     gone: CancellationToken,
-    /// Held from the first request with the token on.
+    /// A permit for a connection with the token, held from its first request with the token until it closes.
     known: Mutex<Option<OwnedSemaphorePermit>>,
 }
 

@@ -1,6 +1,6 @@
-//! The requests that this server has dropped into the spool and that it knows no answer to. The sidecar removes a
-//! request's file when it takes it, and some answers come much later: meanwhile only this list says that there is such a
-//! request.
+//! The requests that this server has written into the spool, and whose answers it has not seen. The sidecar removes a
+//! request's file when it takes the request, and the answer may come much later. In between, only this list shows that
+//! the request exists.
 
 use crate::core::id::RequestId;
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How many requests are remembered; beyond that, the oldest is forgotten.
 const MOST: usize = 10_000;
-/// As long as answers are kept: a request that is older may have had an answer that is removed by now.
+/// Answers are kept this long. An older request may have been answered, and its answer removed since.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The ids, the oldest first.

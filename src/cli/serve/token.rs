@@ -3,8 +3,8 @@
 //!
 //! A browser writes every address that it opens to its history, so no address contains the token. Instead the server
 //! prints a code that works once and for a short while, and the page exchanges it for the token. Before the page sends
-//! either, it lets the server prove that it knows the token too: another program may have taken the port after the
-//! server's end, and the page would ask that program.
+//! the code or the token, it lets the server prove that it knows the same secret. Otherwise the page could give the
+//! secret to another program that has taken the port after the server's end.
 
 use crate::cli::error::CliError;
 use crate::config::Home;
@@ -23,7 +23,7 @@ const NAME: &str = "serve.token";
 const LARGEST: u64 = 4_096;
 /// How long the printed code is good.
 const CODE_LIVES: Duration = Duration::from_secs(10 * 60);
-/// How SHA-256 divides what it reads, in bytes.
+/// The block size of SHA-256, in bytes.
 const BLOCK: usize = 64;
 
 /// The token, where it is kept, and the code that is exchanged for it.
@@ -40,7 +40,8 @@ pub(super) enum Secret {
 }
 
 impl Token {
-    /// Makes a new token, and checks whether its file may be written: a start that fails later changes nothing.
+    /// Makes a new token, and checks whether its file may be replaced. It does not write the file yet, so that a start
+    /// that fails later changes nothing.
     ///
     /// # Errors
     /// Exit code 77 for a file that others could read or that is not ours; it is not replaced.
@@ -93,7 +94,7 @@ impl Token {
         code
     }
 
-    /// Whether this is the code. It can be used only once.
+    /// Whether this is the valid code. If it is, it becomes invalid.
     pub(super) fn redeem(&self, said: &[u8]) -> bool {
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
         let is_good =
@@ -123,7 +124,7 @@ fn random() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-/// Compares in a time that reveals nothing about our secret: two digests, whole.
+/// Compares two whole digests, so that the time that it takes reveals nothing about our secret.
 fn is_same(ours: &[u8], said: &[u8]) -> bool {
     let (ours, theirs) = (Sha256::digest(ours), Sha256::digest(said));
     ours.iter().zip(theirs.iter()).fold(0, |difference, (one, other)| difference | (one ^ other)) == 0
@@ -192,7 +193,7 @@ mod tests {
         let token = Token::prepare(&home).expect("made");
         assert!(!token.redeem(b"") && token.prove(Secret::Code, "h", "n").is_none());
         let (first, code) = (token.new_code(), token.new_code());
-        assert!(!token.redeem(first.as_bytes()), "the one before is good still");
+        assert!(!token.redeem(first.as_bytes()), "the earlier code is still good");
         assert!(token.prove(Secret::Code, "h", "n").is_some());
         assert!(token.redeem(code.as_bytes()) && !token.redeem(code.as_bytes()));
         let late = token.new_code();

@@ -22,8 +22,8 @@ use std::sync::Arc;
 /// The id in an address.
 pub(super) type Id = Result<Path<String>, PathRejection>;
 
-/// `GET /api/agents`: living agents, and with `all=true` also the latest ended ones; with `session` or `pane` only those
-/// that are there.
+/// `GET /api/agents`: living agents, and with `all=true` also the latest ended ones; with `session` or `pane` only
+/// those that are there.
 pub(super) async fn agents(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, Parameters::OfAgents, |home, asked| {
         let mut agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
@@ -67,7 +67,8 @@ pub(super) async fn work(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQ
     .await
 }
 
-/// `GET /api/personas`: the personas, by their slugs. What a `persona.toml` that can't be read says is left out.
+/// `GET /api/personas`: the personas, by their slugs. A persona whose `persona.toml` can't be read is listed without
+/// the fields from that file.
 pub(super) async fn personas(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, Parameters::Limit, |home, asked| {
         let mut found = persona::all(home, |_| {})?;
@@ -110,7 +111,7 @@ pub(super) async fn sidecar(State(app): State<Arc<ServeApp>>) -> Response<Body> 
     one(app, Ok(Path(String::new())), none, |home, _| Ok(view::sidecar(home)?.as_ref().map(ViewFile::json))).await
 }
 
-/// A list, read on a thread that may wait for a disk.
+/// Answers with a list. `read` runs on a thread where waiting for a disk blocks no other client.
 pub(super) async fn list(
     app: Arc<ServeApp>,
     query: Option<String>,
@@ -135,7 +136,7 @@ async fn one(
     blocking(move || Ok(read(&app.home, &id)?.map_or_else(|| missing.into_response(), |view| json(200, &view)))).await
 }
 
-/// Reads on a thread that may wait for a disk.
+/// Runs `work` on a thread where waiting for a disk blocks no other client.
 pub(super) async fn blocking(
     work: impl FnOnce() -> Result<Response<Body>, CliError> + Send + 'static,
 ) -> Response<Body> {

@@ -21,7 +21,7 @@ impl WriteTimeout {
         WriteTimeout { stream, patience, waiting: None }
     }
 
-    /// The result of a write: a waiting write is an error when its time is up.
+    /// Passes on the result of a write, or an error if the write has waited for too long.
     fn judge<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waiting = None;
