@@ -38,7 +38,7 @@ pub enum Row {
     Handoff(String),
     Failure(String),
     Work(String),
-    /// The document and the facts of a handoff: a page, in no list.
+    /// The document and the facts of a handoff. They are shown as a page; no list has such a row.
     Document(String),
 }
 
@@ -58,7 +58,7 @@ pub enum KeyMode {
     Input {
         /// The agent that is to be handed off.
         agent: String,
-        /// The reason, once it is entered: then the line is the focus.
+        /// The reason, once it is entered. From then on the input line is for the focus.
         reason: Option<String>,
         text: String,
     },
@@ -66,6 +66,7 @@ pub enum KeyMode {
         question: String,
         then: TopRequest,
     },
+    /// Nobody knows whether the handoff's last text arrived: a retry waits for the person's answer.
     Doubt {
         handoff: String,
     },

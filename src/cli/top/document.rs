@@ -1,11 +1,11 @@
-//! A document in lines for the screen, which takes no line of any length. Pure.
+//! Breaks a document into lines of limited length for the screen. Pure.
 
 /// The most lines of a document.
 pub(super) const MOST_LINES: usize = 20_000;
 /// The most characters in a line; the screen breaks it to its own width.
 const LONGEST: usize = 300;
 
-/// The lines of a text, long ones in several parts. What is left out is said in the last line.
+/// The lines of a text; long lines are broken into parts. If lines are left out, the last one says so.
 pub(super) fn lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().flat_map(parts).take(MOST_LINES).collect();
     if lines.len() == MOST_LINES {

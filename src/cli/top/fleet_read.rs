@@ -14,7 +14,7 @@ use crate::contract::fleet::HOST_STALE_MS;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often the bridge is told. It then reads the rosters for 60 s.
+/// How often the bridge is told that somebody looks. Each time, it keeps reading the rosters for 60 s.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 const MOST_HOSTS: usize = 1_000;
 
@@ -29,7 +29,7 @@ pub(super) struct FleetReader<'a> {
 
 impl<'a> FleetReader<'a> {
     /// # Errors
-    /// `no_fleet` if this home has joined none; when its file can't be read.
+    /// `no_fleet` if this home has joined no fleet; an error if the file that says so can't be read.
     pub(super) fn new(home: &'a Home) -> Result<Self, CliError> {
         let own = hosts::own_name(home)?.ok_or_else(hosts::no_fleet)?.to_string();
         let read = |path: &Path| view::read::<HostView>(path);
@@ -57,7 +57,8 @@ impl<'a> FleetReader<'a> {
         Ok(self.hosts.refresh()? || was_fresh != self.is_fresh)
     }
 
-    /// What the bridge has read long ago says nothing of the present, even if the bridge lives.
+    /// Whether the bridge lives, and has read the rosters lately. Rosters that it read long ago say nothing of the
+    /// present, even if it lives.
     fn bridge_has_read(&self) -> bool {
         let now_ms = Clock::new().now().wall_ms;
         let Ok(Some(bridge)) = hosts::bridge(self.home) else { return false };
@@ -71,7 +72,7 @@ impl<'a> FleetReader<'a> {
         self.hosts.rows().map(|host| &**host).filter(|host| host.host != self.own)
     }
 
-    /// Adds the rows of all other hosts. What is an agent or a handoff of this host is not replaced.
+    /// Adds the rows of all other hosts. An id that the model has already is not added again.
     pub(super) fn add_to(&self, model: &mut Model) {
         model.own_host = Some(self.own.clone());
         for host in self.others() {

@@ -1,4 +1,4 @@
-//! The rows of other hosts: what each has last told of itself, with its name and how old that is. Pure.
+//! The rows of other hosts: made from what each host has last told of itself, with the host's name and its age. Pure.
 
 use super::model::{AgentRow, HandoffRow};
 use super::plain::plain;
@@ -8,7 +8,7 @@ use crate::contract::fleet::{HostAgent, HostHandoff};
 use crate::contract::{AgentView, ContextView, HandoffView, HostState, HostView, StepError, StepView};
 use crate::core::time::millis;
 
-/// What is known of a host, and since when it is not live.
+/// What is known of a host, and since when nothing new is known if it is not live.
 fn mark(host: &HostView, bridge_is_fresh: bool) -> HostMark {
     let state = host.state(bridge_is_fresh);
     let since = host.away_since.as_deref().filter(|_| state == HostState::Away).unwrap_or(&host.seen_at);

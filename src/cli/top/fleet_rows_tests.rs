@@ -33,7 +33,7 @@ fn rows_of_a_live_host_have_its_name_and_no_age() {
 }
 
 #[test]
-fn rows_of_a_host_that_is_not_live_say_of_when_they_are() {
+fn rows_of_a_host_that_is_not_live_say_how_old_they_are() {
     let since = "2026-11-25T12:00:00.000Z";
     let known = |host: &HostView, is_fresh: bool| {
         let mark = agents(host, is_fresh)[0].host.clone().expect("a host");

@@ -1,5 +1,6 @@
-//! One folder of JSON files, read repeatedly. Unchanged files are not read: a folder is known by the time of its
-//! last rename, a file by its time, size and number. A large folder is not listed all the time.
+//! Reads one folder of JSON files repeatedly, and skips what has not changed. The stamp of the folder changes when a
+//! file is renamed into it or removed, and the stamp of a file when the file is replaced. A folder that takes long to
+//! list is listed less often.
 
 use crate::cli::error::CliError;
 use crate::files::{FileStamp, file_stamp};
@@ -7,9 +8,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A folder's time says nothing about renames in the same instant; after this long it does.
+/// Two renames in the same instant may leave a folder with the same time. So a stamp counts only if the folder's time
+/// is at least this long ago.
 const SETTLED: Duration = Duration::from_secs(1);
-/// After listing a folder, it is left alone for this many times the time that the listing took: at most 5 % of a core.
+/// After a listing, the folder is not listed again for this many times the time that it took: at most 5 % of a core.
 const REST: u32 = 20;
 
 fn is_settled(file_stamp: &FileStamp) -> bool {
@@ -41,11 +43,13 @@ pub(super) struct FolderKind<T> {
 #[derive(Debug)]
 pub(super) struct WatchedFolder<T> {
     path: PathBuf,
-    /// Folders whose change is a reason to read again.
+    /// The folder, and others whose change is a reason to list it again.
     marks: Vec<PathBuf>,
     kind: FolderKind<T>,
     rows: BTreeMap<String, Entry<T>>,
+    /// The stamps of the marks when the folder was last listed; none if they could still hide a change.
     seen: Option<Vec<Option<FileStamp>>>,
+    /// Until when the folder is not listed again.
     resting: Option<Instant>,
     /// How many more files there are than were read.
     pub(super) left_out: usize,
@@ -72,7 +76,7 @@ impl<T> WatchedFolder<T> {
     /// Reads changed files; returns whether there were any.
     ///
     /// # Errors
-    /// When the folder can't be read; a missing one is empty.
+    /// When the folder can't be read. A missing folder counts as empty.
     pub(super) fn refresh(&mut self) -> Result<bool, CliError> {
         let marks: Vec<Option<FileStamp>> = self.marks.iter().map(|mark| file_stamp(mark)).collect();
         if self.seen.as_ref() == Some(&marks) {
@@ -113,7 +117,7 @@ impl<T> WatchedFolder<T> {
         Ok(self.read(names) || lost)
     }
 
-    /// Reads those of these files that have changed.
+    /// Reads the files that have changed; returns whether there were any.
     fn read(&mut self, names: Vec<String>) -> bool {
         let mut changed = false;
         for name in names {

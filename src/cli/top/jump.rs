@@ -1,5 +1,5 @@
-//! Shows an agent's pane to the person at this terminal, by asking tmux, and only if it is the server that the sidecar
-//! uses.
+//! Shows an agent's pane in the tmux client of the person at this terminal. It refuses if that is a client of another
+//! tmux server than the sidecar's.
 
 use crate::child::Grouped;
 use crate::cli::error::CliError;
@@ -42,8 +42,8 @@ pub(super) fn jump(home: &Home, pane: &str) -> Result<String, CliError> {
     Ok(format!("went to {pane}"))
 }
 
-/// The terminal that shows the session in which this runs; of several, the last used one. Without this name tmux
-/// would take any client, perhaps the sidecar's own.
+/// The name of the tmux client that shows the session in which top runs; of several, the one that was used last.
+/// Without a name, tmux would take any client, perhaps the sidecar's own.
 fn client(socket: &PathBuf) -> Result<String, CliError> {
     let session = match names::variable("TMUX_PANE") {
         Some(pane) => tmux(socket, &["display-message", "-p", "-t", &pane, "#{session_id}"])?,
@@ -62,7 +62,7 @@ fn client(socket: &PathBuf) -> Result<String, CliError> {
     })
 }
 
-/// The socket of the server that this runs in.
+/// The socket of the tmux server in which top runs.
 fn socket() -> Option<PathBuf> {
     let value = names::variable("TMUX")?;
     value.split(',').next().filter(|path| !path.is_empty()).map(PathBuf::from)

@@ -1,9 +1,9 @@
-//! What each key means. Pure. The help and the guide show this table of keys.
+//! What each key means. Pure.
 
 use super::choice::{KeyMode, Tab};
 use crate::demo::keys::Key;
 
-/// The keys, and what each does. The guide has the same table, and a test compares the two.
+/// The keys, and what each does, as the help shows it. The guide has the same table, and a test compares the two.
 pub const KEYS: [(&str, &str); 15] = [
     ("1 … 5, Tab", "agents, handoffs, work, errors, lineage"),
     ("↑ ↓, j k", "previous or next row; Page Up, Page Down, Home and End go farther"),
@@ -27,9 +27,9 @@ pub const KEYS: [(&str, &str); 15] = [
 pub enum KeyAction {
     Quit,
     Show(Tab),
-    /// The list to the right, or to the left.
+    /// Shows the list to the right (true), or to the left.
     Turn(bool),
-    /// Selects another row: so many rows down, or up.
+    /// Selects another row: so many rows down, or up if the number is negative.
     Move(isize),
     Open,
     /// The document of the handoff.

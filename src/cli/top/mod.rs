@@ -4,11 +4,11 @@
 //! Pure: [`rows`] (a view → a row), [`model`] (all rows in order), [`choice`] (what can be chosen), [`keys`] (key → its
 //! meaning), [`ui`] (meaning → choice or action), `target` (row → agent, handoff and failure), [`draw`] (model and
 //! choices → cells), `document` (a long text → lines), `fleet_rows` (another host → rows), [`plain`] (texts). With side
-//! effects: `folder`, `read` and `fleet_read` (files), `wake` (signals, changes, answers), `screen` (the terminal), `ask`
-//! and `jump` (actions), and the loop here.
+//! effects: `folder`, `read` and `fleet_read` (files), `wake` (signals, changes, answers), `screen` (the terminal),
+//! `ask` and `jump` (actions), and the loop here.
 //!
-//! It ends when the person quits, when a signal says so, and when its terminal is gone. The terminal itself shows that,
-//! by a read that fails or reaches the end, or by a hang-up, so no signal is needed.
+//! It ends when the person quits, when a signal says so, and when its terminal is gone. It needs no signal to learn
+//! that the terminal is gone: a read of the terminal fails or reaches the end, or `poll` reports a hang-up.
 
 mod ask;
 pub mod choice;
@@ -50,13 +50,13 @@ use std::time::{Duration, Instant};
 use ui::{ActionResult, Ui};
 use wake::Wake;
 
-/// How often the files are checked without a notice of change, and a running clock is redrawn.
+/// How often the files are checked if no notice of a change comes.
 const TICK: Duration = Duration::from_secs(1);
 /// How long to wait for further changes, to read them together.
 const GATHER: Duration = Duration::from_millis(100);
 /// The largest window, in columns and rows.
 const MOST: (u16, u16) = (1_000, 300);
-/// An escape character with nothing behind it for this long was the Escape key.
+/// If nothing follows an escape character for this long, it was the Escape key.
 const ESCAPE_TIME: Duration = Duration::from_millis(50);
 
 /// `top`.
@@ -70,8 +70,8 @@ pub struct TopArgs {
 /// Shows the screen until the person leaves it.
 ///
 /// # Errors
-/// A usage error without a terminal, or on a terminal that can't be drawn on; `no_fleet` for `--all-hosts` where this
-/// home has joined none.
+/// A usage error with `--json`, without a terminal, or on a terminal that can't be drawn on; `no_fleet` for
+/// `--all-hosts` if this home has joined no fleet.
 pub fn command(session: &CliSession, args: &TopArgs) -> Result<(), CliError> {
     if session.out.is_json() {
         return Err(CliError::usage("top is interactive and prints no JSON.").hint(JSON_HINT));
@@ -100,8 +100,8 @@ fn window() -> (u16, u16) {
 
 const JSON_HINT: &str = "Programs read `tasuki agents --json`, `tasuki handoffs --json` and `tasuki errors --json`.";
 
-/// Runs something and reports a panic after the terminal was restored, not into the screen. A panic of another thread
-/// is not reported: its request gets no answer.
+/// Runs something, and reports its panic as an error after the terminal was restored, not into the drawn screen. Panics
+/// of other threads print nothing: `ask` turns a panic of its thread into the result of the request.
 fn told_afterwards<T>(run: impl FnOnce() -> T) -> Result<T, CliError> {
     let (own, told) = (std::thread::current().id(), Arc::new(Mutex::new(None)));
     let heard = Arc::clone(&told);
@@ -214,7 +214,7 @@ impl<'a> Top<'a> {
     fn wait(&mut self, time: Duration) -> Result<Option<Vec<u8>>, TerminalGone> {
         let wanted = if self.screen.is_behind() { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
         let mut fds = [PollFd::new(self.screen.as_fd(), wanted), PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)];
-        // Rounded up, or the last fraction of a millisecond would be a busy loop.
+        // Rounded up: rounded down to 0, the last fraction of a millisecond would be a busy loop.
         let millis = u16::try_from(time.as_micros().div_ceil(1_000)).unwrap_or(u16::MAX);
         if poll(&mut fds, PollTimeout::from(millis)).is_err() {
             return Ok(None);
@@ -248,7 +248,7 @@ impl<'a> Top<'a> {
             now_ms: self.clock.now().wall_ms,
             columns: area.width,
         };
-        // The buffer takes everything; errors of the terminal show when the buffer is written to it.
+        // Drawing into the buffer can't fail; errors of the terminal appear when the buffer is written to it.
         let _ = self.screen.draw(|frame| draw::draw(scene, area, frame.buffer_mut()));
     }
 
@@ -270,7 +270,7 @@ impl<'a> Top<'a> {
         false
     }
 
-    /// Handles a result; returns whether to end: a popup would hide the pane that it shows.
+    /// Handles a result; returns whether to end. It ends after a jump from a popup, which would hide the pane.
     fn hear(&mut self, outcome: ActionResult) -> bool {
         let leaves = outcome.leaves;
         self.ui.hear(outcome);

@@ -27,7 +27,7 @@ pub struct Model {
     pub failures: Vec<FailureRow>,
     /// Open work items, by priority.
     pub work: Vec<WorkRow>,
-    /// The agents by descent: depth, and place in `agents`.
+    /// The agents by descent: for each its depth in its lineage, and its index in `agents`.
     pub kin: Vec<(usize, usize)>,
     /// What waits for a person, the most urgent first.
     pub needs: Vec<NeedView>,
@@ -135,8 +135,8 @@ impl Model {
         self.handoffs.iter().find(|handoff| handoff.id == id)
     }
 
-    /// Whether nothing is left of a failure, because its handoff is done, cancelled or abandoned, or because what has
-    /// failed with its agent was made good.
+    /// Whether nothing is left to do about a failure: its handoff is done, cancelled or abandoned; or its agent was
+    /// started or primed after all, or has a successor that continues its work.
     #[must_use]
     pub fn is_over(&self, failure: &FailureRow) -> bool {
         let handoff = failure.handoff.as_deref().filter(|_| failure.halts).and_then(|id| self.handoff(id));
@@ -151,7 +151,7 @@ impl Model {
     }
 
     /// The agent's current handoff, else its newest handoff that runs or has failed. Views are read one after the
-    /// other, so an agent's view may have no handoff while the handoff's own view still runs.
+    /// other, so an agent's view may name no handoff while the handoff's own view still says that it runs.
     #[must_use]
     pub fn handoff_of(&self, agent: &AgentRow) -> Option<&HandoffRow> {
         let current = agent.handoff.as_deref().and_then(|id| self.handoff(id));
@@ -162,7 +162,8 @@ impl Model {
         current.or_else(|| self.handoffs.iter().find(concerns))
     }
 
-    /// How long a drawn screen is right, if no file changes: a running clock shows seconds, every age shows minutes.
+    /// How long a drawn screen stays right if no file changes: a second if it has a running clock, else a minute,
+    /// because ages are shown in minutes.
     #[must_use]
     pub fn holds_for(&self) -> Duration {
         let has_clock =

@@ -43,14 +43,14 @@ fn empty_and_nonsensical_views_make_neither_rows_nor_panics() {
 }
 
 #[test]
-fn an_id_that_would_lead_elsewhere_is_none() {
+fn a_view_whose_id_is_not_a_plain_file_name_makes_no_row() {
     for id in ["../../etc/passwd", ".hidden", "a/b"] {
         assert!(read_agent(&json!({"agent_id": id})).is_none(), "{id}");
     }
 }
 
 #[test]
-fn the_lineage_begins_with_families_that_have_a_living_agent() {
+fn lineages_with_a_living_agent_come_first() {
     let agents = vec![
         agent("dead-a", None, "ended", 1),
         agent("b", Some("a"), "idle", 3),
@@ -82,10 +82,10 @@ fn handoffs_that_run_come_first_then_failed_ones_then_the_newest() {
     assert_eq!(
         own(&model).as_deref(),
         Some("3"),
-        "its own view has let go of it before the handoff's tells of the end"
+        "the agent's view may no longer name a handoff that runs by its own view"
     );
     let model = self::model(vec![agent("a", None, "idle", 1)], &[all[0].clone(), all[1].clone()]);
-    assert_eq!(own(&model).as_deref(), Some("2"), "an agent that was let go is still connected with what failed");
+    assert_eq!(own(&model).as_deref(), Some("2"), "a failed handoff is found though the agent's view does not name it");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_failure_counts_until_its_handoff_is_over() {
         failure("e1", "1", "not_delivered", "briefing"),
         failure("e2", "2", "not_delivered", "instructing"),
         failure("e3", "3", "not_delivered", "briefing"),
-        // These stay true when the handoff is done.
+        // These failures did not stop the handoff, so they still count when it is done.
         failure("e4", "3", "message_failed", "acknowledging"),
         failure("e5", "3", "gh_auth", "publish"),
         failure("e6", "unknown", "not_delivered", "briefing"),

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 /// Most characters of one text that are kept.
 const MOST: usize = 400;
-/// Most marks over one character that are kept.
+/// Most combining marks on one character that are kept.
 const MOST_MARKS: usize = 2;
 
-/// The text in one line. Characters that join or modify pictures are removed: terminals disagree about the width of the
-/// result, and everything after it in the row would be displaced.
+/// The text in one line. Characters that join or modify emoji are removed: terminals disagree about the width of the
+/// result, and would displace everything after it in the row.
 #[must_use]
 pub fn plain(text: &str) -> String {
     calm(&normalise(&quotable(text, MOST)))
@@ -29,7 +29,7 @@ fn calm(line: &str) -> String {
     }
     let mut marks = 0;
     let mut kept = String::with_capacity(line.len());
-    for c in line.chars().filter(|c| !changes_pictures(*c)) {
+    for c in line.chars().filter(|c| !changes_emoji(*c)) {
         marks = if width(c.encode_utf8(&mut [0; 4])) == 0 { marks + 1 } else { 0 };
         if marks <= MOST_MARKS && !(marks > 0 && kept.is_empty()) {
             kept.push(c);
@@ -38,7 +38,8 @@ fn calm(line: &str) -> String {
     kept
 }
 
-fn changes_pictures(c: char) -> bool {
+/// Whether it joins or modifies emoji, or is an invisible character about whose width terminals disagree too.
+fn changes_emoji(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}'
         | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0000}'..='\u{e01ef}')
 }
@@ -61,13 +62,13 @@ pub fn clock(time: Duration) -> String {
     }
 }
 
-/// The time from one moment to another, both in milliseconds since 1970; none if the clock was set back.
+/// The time from one moment to another, both in milliseconds since 1970; zero if the clock was set back.
 #[must_use]
 pub fn between(from_ms: i64, to_ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(to_ms.saturating_sub(from_ms)).unwrap_or(0))
 }
 
-/// The columns of a text that fit, with a sign where it was cut.
+/// The beginning of a text that fits into `columns`, with `sign` at its end if the text was cut.
 #[must_use]
 pub fn cut(text: &str, columns: usize, sign: &str) -> String {
     if width(text) <= columns {
@@ -89,8 +90,8 @@ pub fn cut(text: &str, columns: usize, sign: &str) -> String {
     kept
 }
 
-/// A text in rows of at most so many columns, broken between words where that is possible; later rows begin where the
-/// first does. At most `most` rows.
+/// A text in rows of at most so many columns, and at most `most` rows. It is broken between words where that is
+/// possible, and later rows are indented as the first is.
 #[must_use]
 pub fn wrap(text: &str, columns: usize, most: usize) -> Vec<String> {
     let columns = columns.max(2);
@@ -99,7 +100,7 @@ pub fn wrap(text: &str, columns: usize, most: usize) -> Vec<String> {
     let mut rest = text.to_owned();
     while width(&rest) > columns && rows.len() < most {
         let piece = cut(&rest, columns, "");
-        // A blank counts as a place to break only behind something to read.
+        // Break at a blank only if something other than blanks comes before it.
         let space = piece.rfind(' ').filter(|at| !piece[..*at].trim().is_empty());
         // A character that is wider than a row is skipped.
         let least = rest.chars().next().map_or(0, char::len_utf8);

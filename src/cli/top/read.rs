@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         SidecarStatus {
             pid,
             is_alive,
-            // While the heartbeat is fresh, its exact time does not matter.
+            // While the heartbeat is fresh, its exact time is not shown, and must not count as a change.
             heartbeat_ms: heartbeat_ms.filter(|_| !is_alive),
             tmux: file.as_ref().and_then(|file| Some(u64::from(file.tmux.as_ref()?.pid))),
             problem: if is_alive { problem.map(plain) } else { missing().as_deref().map(plain) },

@@ -12,10 +12,10 @@ use crate::core::time::millis;
 /// The sidecar's state, for the header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SidecarStatus {
-    /// Its process id; `None` if none has ever run.
+    /// Its process id; `None` if no sidecar has run here, or the last one ended properly.
     pub pid: Option<u32>,
     pub is_alive: bool,
-    /// When the last heartbeat was written, in milliseconds since 1970.
+    /// When the last heartbeat was written, in milliseconds since 1970; `None` while the sidecar is alive.
     pub heartbeat_ms: Option<i64>,
     /// The process id of its tmux server.
     pub tmux: Option<u64>,
@@ -23,13 +23,13 @@ pub struct SidecarStatus {
     pub problem: Option<String>,
 }
 
-/// The other host that a row is of.
+/// The host of a row that is not of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostMark {
     pub name: String,
     /// What is known of the host.
     pub state: HostState,
-    /// Of when the row is, in milliseconds since 1970, unless the host is live.
+    /// Since when nothing new is known of the host, in milliseconds since 1970; `None` while it is live.
     pub since_ms: Option<i64>,
 }
 
@@ -52,7 +52,7 @@ pub struct AgentRow {
     pub cwd: String,
     pub waiting: u64,
     pub living: bool,
-    /// The host that it runs on, if it is another one.
+    /// The host that it runs on, if it is not this host.
     pub host: Option<HostMark>,
     pub(super) needs: AgentNeeds,
 }
@@ -72,24 +72,25 @@ pub struct HandoffRow {
     /// When this step began, in milliseconds since 1970.
     pub entered_ms: Option<i64>,
     pub deadline_ms: Option<i64>,
-    /// Names of the steps that are passed.
+    /// Names of the steps before this one, the latest first.
     pub passed: Vec<String>,
     /// The verdict on each text, such as `instruction delivered`.
     pub verdicts: Vec<String>,
     /// Bytes of the document so far.
     pub bytes: Option<u64>,
+    /// A dialog blocks its successor.
     pub blocked: bool,
     /// It waits for a person to accept its document.
     pub held: bool,
     pub questions: Vec<String>,
-    /// Code, step and message of its failure.
+    /// Why it failed.
     pub error: Option<HandoffFault>,
-    /// The host that it happens on, if it is another one.
+    /// The host that it happens on, if it is not this host.
     pub host: Option<HostMark>,
     pub(super) needs: HandoffNeeds,
 }
 
-/// Why a handoff failed, as its view says it.
+/// Error code and step of a failed handoff, as in its view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffFault {
     /// The name of its file in `spool/errors/`.
@@ -110,7 +111,7 @@ pub struct FailureRow {
     pub hint: String,
     pub handoff: Option<String>,
     pub agent: Option<String>,
-    /// It has halted its handoff, so that nothing is left of it once the handoff is over.
+    /// It has halted its handoff. Nothing is left to do about it once the handoff is over.
     pub halts: bool,
     pub(super) need: FailureNeed,
 }
@@ -216,7 +217,7 @@ impl HandoffRow {
         self.outcome.is_none()
     }
 
-    /// Whether only a person can know if its last text arrived: then a retry must say it.
+    /// Whether only a person can find out if its last text arrived. A retry must then say whether it did.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         let error = self.error.as_ref().map(|error| (error.code.as_str(), error.step.as_str()));
@@ -254,7 +255,7 @@ impl FailureRow {
 }
 
 impl WorkRow {
-    /// Reads a view; none for an item that is done.
+    /// Makes the row from a work item's view; none for an item that is not open.
     #[must_use]
     pub fn read(seen: &WorkBrief) -> Option<Self> {
         seen.is_open().then(|| WorkRow {

@@ -1,8 +1,8 @@
 //! The terminal: taken over, written to without ever waiting for it, and restored no matter how the program ends.
 //!
-//! It is opened a second time by its own name, so that "do not wait" applies to this program and not to the shell that
-//! shares it. Output that the terminal does not take at once waits in a buffer, and nothing more is drawn until the
-//! buffer is empty. So a stopped terminal cannot delay a signal that ends the program.
+//! The terminal is opened a second time by its name, so that `O_NONBLOCK` applies to this program, and not to the shell
+//! that shares the terminal. Output that the terminal does not take at once waits in a buffer, and nothing more is
+//! drawn until the buffer is empty. So a stopped terminal cannot delay a signal that ends the program.
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -65,7 +65,7 @@ impl Screen {
         let before = termios::tcgetattr(tty.as_fd())?;
         let outbox = Outbox::default();
         let area = Rect::new(0, 0, size.0, size.1);
-        // The caller gives the size: to ask the terminal for it may start another program.
+        // The caller gives the size, because crossterm may start `tput` to find it.
         let options = TerminalOptions { viewport: Viewport::Fixed(area) };
         let terminal = Terminal::with_options(CrosstermBackend::new(outbox.clone()), options)?;
         let mut screen = Screen { tty, before, outbox, terminal, area };
@@ -73,7 +73,8 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Raw mode and the other screen; also after having been stopped, when a shell may have changed both.
+    /// Switches to raw mode and the alternate screen. It is done again after the program was stopped and continued,
+    /// because a shell may have changed both.
     fn take_over(&mut self) -> io::Result<()> {
         let mut raw = self.before.clone();
         termios::cfmakeraw(&mut raw);
@@ -81,12 +82,11 @@ impl Screen {
         self.outbox.write_all(ENTER)
     }
 
-    /// Begins with an empty screen of this size.
+    /// Begins with an empty screen of this size. The caller makes sure that no output for the old size waits.
     ///
     /// # Errors
     /// When the terminal can't be set any more.
     pub(super) fn renew(&mut self, size: (u16, u16)) -> io::Result<()> {
-        // Output for a screen of another size is not needed, unless a part of it was written already.
         self.area = Rect::new(0, 0, size.0, size.1);
         self.take_over()?;
         self.terminal.resize(self.area)
@@ -104,10 +104,12 @@ impl Screen {
         self.area
     }
 
+    /// Whether output waits for the terminal.
     pub(super) fn is_behind(&self) -> bool {
         !self.outbox.0.borrow().is_empty()
     }
 
+    /// Writes as much of the waiting output as the terminal takes at once.
     pub(super) fn write_on(&mut self) -> Result<(), TerminalGone> {
         let mut waiting = self.outbox.0.borrow_mut();
         while !waiting.is_empty() {
@@ -135,7 +137,7 @@ impl Screen {
         }
     }
 
-    /// Restores the terminal. If the terminal is gone, that changes nothing.
+    /// Restores the terminal. If the terminal is gone, this does nothing.
     fn restore(&mut self) {
         let _ = self.outbox.write_all(LEAVE);
         let end = Instant::now() + RESTORE_WITHIN;

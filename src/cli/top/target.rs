@@ -1,4 +1,4 @@
-//! The agent, handoff and failure that a row leads to, and so what can be done with it. Pure.
+//! The agent, handoff and failure that a row leads to; the actions on the row concern these. Pure.
 
 use super::choice::Row;
 use super::keys::RowAction;
@@ -11,7 +11,7 @@ pub(super) struct ActionTarget<'a> {
     pub(super) handoff: Option<String>,
     pub(super) failure: Option<String>,
     pub(super) code: String,
-    /// The host that the agent or the handoff is on, if it is another one.
+    /// The host that the agent or the handoff is on, if it is not this host.
     pub(super) host: Option<&'a str>,
 }
 
@@ -56,7 +56,9 @@ impl<'a> ActionTarget<'a> {
             code: failure.map(|failure| failure.code.clone()).unwrap_or_default(),
         }
     }
-    /// Why an action is not possible here, if the row is of another host: the command that asks that host.
+
+    /// The refusal of an action if the row is of another host. It names the command that asks that host, if there is
+    /// one.
     pub(super) fn elsewhere(&self, action: RowAction, model: &Model) -> Option<String> {
         let host = self.host?;
         let handoff = self.handoff.as_deref().map_or("HANDOFF", |id| model.short(id));

@@ -8,20 +8,20 @@ use super::target::ActionTarget;
 use crate::cli::error::CliError;
 use crate::cli::handoff::{AssumeArg, REASON};
 
-/// Longest text that is taken in an input line, in characters.
+/// The longest text that an input line holds, in characters.
 const MOST_INPUT: usize = 300;
 
-/// The result of a request to the sidecar.
+/// The result of an action: of a request to the sidecar, or of a jump to a pane.
 #[derive(Debug)]
 pub struct ActionResult {
-    /// The request, if it went to the sidecar.
+    /// The request; none for a jump.
     pub asked: Option<TopRequest>,
     pub said: Result<String, CliError>,
-    /// The screen must close, because it would hide the result.
+    /// top must end, because its popup would hide the pane.
     pub leaves: bool,
 }
 
-/// A message, and whether it is a bad one.
+/// A message, and whether it reports a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UiMessage {
     pub text: String,
@@ -205,7 +205,7 @@ impl Ui {
         self.message = Some(match outcome.said {
             Ok(text) => UiMessage { text: plain(&text), bad: false },
             Err(error) => {
-                // The handoff's view did not show the doubt yet.
+                // When the key was pressed, the handoff's view did not show yet that its text is in doubt.
                 if let (true, Some(TopRequest::Retry { handoff, assume: None })) =
                     (error.code == "in_doubt", outcome.asked)
                 {

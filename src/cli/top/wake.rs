@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::SignalKind;
 
 /// After these signals everything is redrawn: the size has changed, or the program was stopped and continues. After the
-/// others the program ends.
+/// other signals in [`TAKEN`] the program ends.
 const DRAWING: [Signal; 2] = [Signal::SIGWINCH, Signal::SIGCONT];
 const TAKEN: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGWINCH, Signal::SIGCONT];
@@ -77,10 +77,11 @@ impl Wake {
         self.waker.clone()
     }
 
-    /// Watches these folders for changes, if they exist. Call it again from time to time.
+    /// Watches these folders for changes, if they exist. Call it again from time to time, because a folder may be made
+    /// later.
     pub(super) fn watch(&mut self, folders: &[PathBuf]) {
-        let missing = |folder: &&PathBuf| !self.watched.contains(folder) && folder.is_dir();
-        let new: Vec<&PathBuf> = folders.iter().filter(missing).collect();
+        let is_new = |folder: &&PathBuf| !self.watched.contains(folder) && folder.is_dir();
+        let new: Vec<&PathBuf> = folders.iter().filter(is_new).collect();
         for folder in new {
             if arm(self.watcher.as_mut(), folder) {
                 self.watched.push(folder.clone());
@@ -88,6 +89,7 @@ impl Wake {
         }
     }
 
+    /// Empties the pipe, so that the loop can sleep again.
     pub(super) fn calm(&mut self) {
         let mut bytes = [0; 256];
         while matches!(self.ear.read(&mut bytes), Ok(count) if count > 0) {}
@@ -102,6 +104,7 @@ impl Wake {
         self.waker.flags.redraw.swap(false, Ordering::SeqCst)
     }
 
+    /// Whether files may have changed; resets the flag.
     pub(super) fn has_changed(&self) -> bool {
         self.waker.flags.changed.swap(false, Ordering::SeqCst)
     }

@@ -34,8 +34,8 @@ impl ColumnText {
     }
 }
 
-/// The first of the shown rows when one of `len` is selected and `room` fit: the selected row is in the middle where
-/// possible.
+/// The index of the first shown row, if row `selected` of `len` rows is selected and `room` rows fit. The selected row
+/// is in the middle where possible.
 fn first(selected: usize, len: usize, room: usize) -> usize {
     selected.saturating_sub(room / 2).min(len.saturating_sub(room))
 }
@@ -68,7 +68,7 @@ pub(super) fn row(buffer: &mut Buffer, look: TerminalStyle, area: Rect, columns:
     cells(buffer, look, area, &widths(area.width.saturating_sub(1), columns), row);
 }
 
-/// A column with the sign of selection comes before all others.
+/// Draws the cells of one row. It leaves the first column of the area free for the sign of the selected row.
 fn cells(buffer: &mut Buffer, look: TerminalStyle, area: Rect, widths: &[u16], row: &[ColumnText]) {
     let mut x = area.x + 1;
     for (cell, wide) in row.iter().zip(widths) {

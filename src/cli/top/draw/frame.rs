@@ -57,7 +57,7 @@ fn counts(scene: Scene<'_>) -> String {
     format!("{}, {running}{needs}", count(agents, "agent"))
 }
 
-/// Whether texts must be short: the counts alone would fill the line.
+/// Whether texts must be short, because the counts in words would fill the line.
 fn buffer_is_narrow(scene: Scene<'_>) -> bool {
     scene.columns < 70
 }
@@ -105,7 +105,7 @@ pub(super) fn foot(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     let most = if area.height < 20 { 1 } else { MOST_LINES };
     let columns = usize::from(area.width);
     let is_input = matches!(scene.ui.mode, KeyMode::Input { .. });
-    // An input line shows its end.
+    // Of an input line that is too long, the end is shown.
     let lines = if is_input { vec![tail(&text, columns)] } else { wrap(&text, columns, most) };
     let height = u16::try_from(lines.len()).unwrap_or(1).max(1);
     let top = area.y + area.height - height - 1;

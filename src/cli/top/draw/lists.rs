@@ -86,8 +86,8 @@ fn agent(scene: Scene<'_>, agent: &AgentRow, wide: u16) -> Vec<ColumnText> {
     with_host(scene, row, agent.host.as_ref(), wide)
 }
 
-/// The row with its host after its id, if other hosts are shown. Where there is no room, the row of another host has its
-/// name in front. A row of a host that is not live is faint.
+/// Adds a cell with the host's name after the id, if other hosts are shown. In a window that is too narrow for this
+/// cell, the name of another host stands before the text of the second cell. A row of a host that is not live is faint.
 fn with_host(scene: Scene<'_>, mut row: Vec<ColumnText>, host: Option<&HostMark>, wide: u16) -> Vec<ColumnText> {
     let Some(own) = &scene.model.own_host else { return row };
     let name = host.map_or(own.as_str(), |host| host.name.as_str());
@@ -103,7 +103,7 @@ fn with_host(scene: Scene<'_>, mut row: Vec<ColumnText>, host: Option<&HostMark>
     row
 }
 
-/// What is known of another host that is not live, and of when its rows are.
+/// What is known of another host that is not live, and how old that is.
 fn age(scene: Scene<'_>, host: &HostMark) -> String {
     let known = match host.state {
         HostState::Away => "host away".to_owned(),
@@ -199,7 +199,7 @@ pub(super) fn handoff(scene: Scene<'_>, handoff: &HandoffRow, wide: u16) -> Vec<
 }
 
 fn ago(scene: Scene<'_>, at_ms: Option<i64>) -> String {
-    // Only minutes: a finished handoff has no running clock.
+    // Not in seconds: only a running clock makes top draw every second.
     let minutes = |at: i64| between(at, scene.now_ms).as_secs() / 60;
     at_ms.map_or_else(String::new, |at| match minutes(at) {
         0 => "just now".to_owned(),
@@ -216,7 +216,7 @@ fn news(scene: Scene<'_>, handoff: &HandoffRow) -> ColumnText {
     }
     if let Some(error) = &handoff.error {
         let failed = format!("{} at {}", error.code, error.step);
-        // An error of a cancelled handoff is that of a failure after which a person has closed it.
+        // If a cancelled handoff has an error, it had failed, and a person then abandoned it.
         let is_abandoned = handoff.outcome == Some(FlowEnd::Cancelled);
         return match is_abandoned {
             true => ColumnText::new(format!("abandoned after {failed}"), look.faint()),

@@ -61,7 +61,7 @@ fn lists_and_side(scene: Scene<'_>, body: Rect, buffer: &mut Buffer) {
     }
     let below = match scene.ui.tab {
         Tab::Agents => sections::below(scene, list, buffer),
-        // If they are not at the side.
+        // Only if the details are not beside the list.
         Tab::Errors if list.width == body.width => sections::fix(scene, list, buffer),
         Tab::Errors | Tab::Handoffs | Tab::Work | Tab::Lineage => 0,
     };

@@ -16,7 +16,7 @@ const MOST_PARTS: usize = 6;
 /// From this many lines on, sections have more rows, and there is a section for work.
 const TALL: u16 = 30;
 
-/// What is said below an error instead of its hint once its handoff is over, or what has failed was made good.
+/// The text below an error, instead of its hint, if nothing is left to do about it.
 const OVER: &str = "Nothing is left to do about it by now. Press d to dismiss the error.";
 
 struct Section<'a> {
