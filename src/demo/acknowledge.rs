@@ -13,12 +13,14 @@ use std::time::Duration;
 /// How long the command may take before it is killed.
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// What a prompt says of how to acknowledge.
+/// How to acknowledge, as a prompt says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AckInstructions {
     /// The command's words, up to `ack`.
     pub command: Vec<String>,
+    /// The folder for request files.
     pub requests: PathBuf,
+    /// The request to fill in, if the ACK is to be a file.
     pub form: Value,
 }
 
@@ -39,7 +41,7 @@ pub fn asked(prompt: &str) -> Option<AckInstructions> {
     Some(AckInstructions { command, requests: requests.into(), form: serde_json::from_str(form).ok()? })
 }
 
-/// A shell's words, as far as single quotes go.
+/// Splits a command line into words. Single quotes count as in a shell; a backslash outside of them is dropped.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut quoted, mut begun) = (String::new(), false, false);
@@ -60,7 +62,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What this agent does when it is asked so. `document`: the document that it has read, for the checkpoint in it.
+/// What the agent does when it is asked to acknowledge. `document`: the path of the document that it has read. The ACK
+/// names the checkpoint in it.
 #[must_use]
 pub fn actions(prompt: &str, asked: &AckInstructions, document: Option<&Path>, faults: &Faults) -> Vec<AckAction> {
     let is_reminder = prompt.contains("[REMINDER]");
@@ -112,7 +115,8 @@ fn drop_of(asked: &AckInstructions, form: Value) -> AckAction {
     AckAction::Drop(asked.requests.clone(), form)
 }
 
-/// Does it beside the turn, one after the other: a tool that hangs does not hang the terminal.
+/// Carries out the actions one after the other on a thread of their own, so that a command that hangs does not hang the
+/// terminal.
 pub fn begin(actions: Vec<AckAction>) {
     std::thread::spawn(move || actions.iter().for_each(perform));
 }

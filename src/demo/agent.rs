@@ -14,13 +14,13 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
-/// Set when the shell is already running.
+/// The option of an agent that a shell has started, for the fault `in_shell`.
 const IN_SHELL: &str = "--in-shell";
-/// Before the id of a session that is opened again.
+/// The option before the id of a session that is opened again.
 const SESSION: &str = "--session";
-/// An escape character with nothing behind it for this long was the Escape key.
+/// If nothing follows an escape character for this long, it was the Escape key.
 const ESCAPE_TIME: Duration = Duration::from_millis(50);
-/// The longest sleep: a bound, though every change wakes the loop by itself.
+/// The longest sleep. It is only a safeguard: input, signals and deadlines wake the loop by themselves.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// `tasuki demo-agent`. `args` are those after the command's name; the result is the exit code.
@@ -117,7 +117,7 @@ struct Readiness {
 fn wait(signals: &UnixStream, time: Duration) -> Readiness {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-    // Rounded up, or the last fraction of a millisecond would be a busy loop.
+    // Rounded up: rounded down to 0, the last fraction of a millisecond would be a busy loop.
     let millis = u16::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u16::MAX);
     if poll(&mut fds, PollTimeout::from(millis)).is_err() {
         return Readiness { input: false, signal: false };
@@ -133,7 +133,8 @@ fn next_notice(signals: &mut UnixStream) -> Option<SignalNotice> {
     SignalNotice::from_byte(byte[0])
 }
 
-/// What the terminal has; `None` when it is gone. It is read past Rust's own buffer, which poll would not see.
+/// The bytes that were typed; `None` if the terminal is gone. They are not read through Rust's own buffer, because
+/// `poll` does not see what waits in it.
 fn read_input() -> Option<Vec<u8>> {
     let mut bytes = vec![0; 64 * 1024];
     match nix::unistd::read(io::stdin().as_fd(), &mut bytes) {

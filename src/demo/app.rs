@@ -1,4 +1,4 @@
-//! The demo agent's state: its session, what it says and what it shows. `turns` changes it, and above that `input`.
+//! The demo agent's state: its session, what it says and what it shows. `turns` and `input` change it.
 
 use super::composer::Composer;
 use super::draw::{BlockContent, DrawnBlock, Painter, block, draft_columns};
@@ -30,7 +30,7 @@ pub struct App {
     pub(super) queue: VecDeque<String>,
     pub(super) dialog: Option<String>,
     pub(super) session_reported: bool,
-    /// What a session start that is still to be reported says of its reason.
+    /// The reason that the next report of a session start gives: `startup`, `clear` or `resume`.
     pub(super) unreported: &'static str,
     pub(super) composer: Composer,
     pub(super) starting_until: Option<Instant>,
@@ -101,13 +101,13 @@ impl App {
         }
     }
 
-    /// Whether the terminal sends bracketed pastes.
+    /// Whether the agent switches bracketed paste on.
     #[must_use]
     pub fn is_bracketed(&self) -> bool {
         !self.faults.has("no_bracket")
     }
 
-    /// Whether the program has still to start; ends that when its time has come, and says so.
+    /// Ends the phase of starting, which has no composer, when its time is over. Returns true only when it does so.
     pub fn has_just_started(&mut self, now: Instant) -> bool {
         let come = self.starting_until.is_some_and(|until| now >= until);
         if come {
@@ -116,18 +116,18 @@ impl App {
         come
     }
 
-    /// Why the program is to end; none if it is not.
+    /// Why the program is to end; none if it is to continue.
     #[must_use]
     pub fn leaving(&self) -> Option<&'static str> {
         self.leaving
     }
 
-    /// The program is to end; `reason` is what SessionEnd says.
+    /// Tells the loop to end the program; `reason` is for SessionEnd. Only the first reason counts.
     pub fn leave(&mut self, reason: &'static str) {
         self.leaving.get_or_insert(reason);
     }
 
-    /// Ends the session: the last event, and what lingers after it.
+    /// Ends the session: reports SessionEnd, and then waits if the fault `linger` says so.
     pub fn end(&mut self, reason: &str) {
         self.transcript.flush();
         self.hooks.finish();
@@ -156,7 +156,7 @@ impl App {
         self.say("(a new session)");
     }
 
-    /// SessionEnd and SessionStart with the reason `clear`, and another session id.
+    /// Reports SessionEnd and SessionStart with the reason `clear`, and changes the session's id between the two.
     pub(super) fn change_session(&mut self) {
         if self.session_reported {
             self.hooks.fire("SessionEnd", json!({"reason": "clear"}), &self.faults);
@@ -170,7 +170,7 @@ impl App {
         self.change_id(&super::hooks::new_id());
     }
 
-    /// Begins with a session that there was before, instead of a new one.
+    /// Begins with the id of an earlier session instead of a new one.
     pub(super) fn open_session(&mut self, id: &str) {
         self.unreported = "resume";
         self.change_id(id);
@@ -194,7 +194,7 @@ impl App {
         self.hooks.fire("PermissionRequest", event, &self.faults);
     }
 
-    /// Dies as a process that is killed dies: without a word.
+    /// Dies by SIGKILL, so that nothing is reported.
     pub(super) fn die(&self) -> ! {
         let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
         std::process::abort()
@@ -214,7 +214,7 @@ impl App {
         }
     }
 
-    /// What is to be written to the terminal to show the present state. `resized` paints the whole screen.
+    /// The output that makes the terminal show the present state. With `resized`, it paints the whole screen.
     pub fn paint(&mut self, (width, height): (u16, u16), resized: bool, now: Instant) -> String {
         let block = self.block(width, height, now);
         let fresh = std::mem::take(&mut self.fresh);
@@ -257,7 +257,7 @@ impl App {
         block(&scene, width, height)
     }
 
-    /// When the next thing happens by itself.
+    /// When the agent next has something to do without input.
     #[must_use]
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         let spinner = self.turn.as_ref().map(|_| now + Duration::from_millis(100));

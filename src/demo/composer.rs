@@ -26,7 +26,7 @@ pub struct Composer {
 /// The composer's lines, wrapped to the terminal's width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rows {
-    /// Each at most as wide as was asked for.
+    /// None is wider than the width that was asked for.
     pub rows: Vec<String>,
     pub row: usize,
     pub column: usize,
@@ -47,7 +47,8 @@ impl Composer {
         }
     }
 
-    /// Inserts a paste; with `collapse` one of 4 lines or more, or of more than 800 characters, as a placeholder.
+    /// Inserts a paste. With `collapse`, a paste of 4 lines or more, or of more than 800 characters, is shown as a
+    /// placeholder.
     pub fn paste(&mut self, text: &str, collapse: bool) {
         let lines = text.lines().count();
         if collapse && (lines >= 4 || text.chars().count() > 800) {
@@ -72,7 +73,8 @@ impl Composer {
         }
     }
 
-    /// Deletes from the beginning of the cursor's line to the cursor; at the beginning of a line, the newline.
+    /// Deletes from the beginning of the cursor's line to the cursor; at the beginning of a line, the newline before it
+    /// instead.
     pub fn kill_line(&mut self) {
         let start = self.line_start();
         let start = if start == self.cursor { start.saturating_sub(1) } else { start };

@@ -19,7 +19,7 @@ pub enum BlockContent<'a> {
     Composer {
         /// The draft; `None` when it is empty and ghost text is shown.
         draft: Option<Rows>,
-        /// The spinner's picture number and the seconds since the turn began.
+        /// The number of the spinner's frame, and the seconds since the turn began.
         busy: Option<(usize, u64)>,
         /// Ghost text is drawn in an odd way.
         odd_ghost: bool,
@@ -27,7 +27,7 @@ pub enum BlockContent<'a> {
     },
 }
 
-/// The block as lines, none wider than the terminal, no more than it has rows.
+/// The block as lines. None is wider than the terminal, and there are at most as many as it has rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnBlock {
     pub lines: Vec<String>,
@@ -143,7 +143,7 @@ impl Painter {
         self.finish("\u{1b}[?25l\u{1b}[H\u{1b}[2J".to_owned(), last, block)
     }
 
-    /// Output that takes the block away and leaves the cursor at the beginning of its line.
+    /// Output that removes the block and leaves the cursor where the block began.
     pub fn leave(&mut self) -> String {
         let up = if self.row > 0 { format!("\u{1b}[{}A", self.row) } else { String::new() };
         self.row = 0;
@@ -155,7 +155,7 @@ impl Painter {
             out.push_str(line);
             out.push_str("\r\n");
         }
-        // With automatic wrapping off a line that is too wide is cut, and never moves the ones below it.
+        // With automatic wrapping off, a line that is too wide is cut, and does not move the lines below it.
         out.push_str("\u{1b}[?7l");
         out.push_str(&block.lines.join("\r\n"));
         out.push_str("\u{1b}[?7h\r");

@@ -1,6 +1,7 @@
-//! How the demo agent misbehaves when it is told to, by `TASUKI_DEMO_FAULTS="a,b=value,…"` or by the file that
-//! `TASUKI_DEMO_FAULTS_FILE` names, which is read again at each Enter and then wins. A line of that file is such a
-//! list; with `who:` before it, it is meant only for the agents of that persona, or for the agent whose id begins so.
+//! How the demo agent misbehaves when it is told to: by `TASUKI_DEMO_FAULTS="a,b=value,…"`, or by the file that
+//! `TASUKI_DEMO_FAULTS_FILE` names. If the file can be read, the variable's list does not count. The agent reads the
+//! file again at each Enter and at each paste. Each line of the file is such a list. A line that begins with `who:` is
+//! only for agents of the persona `who`, and for agents whose id begins with `who` (at least 4 characters).
 //!
 //! | fault | what happens |
 //! |---|---|
@@ -9,58 +10,58 @@
 //! | `slow_paste=MS` | a paste is taken MS later, and until then nothing is drawn |
 //! | `lazy_start` | SessionStart is reported only with the first prompt |
 //! | `dialog` | a permission dialog is open at the start |
-//! | `dialog_on_write` | a permission dialog comes before the document is written, and stays till a key |
-//! | `dialog_on_read` | the same before a predecessor's document is read |
+//! | `dialog_on_write` | a permission dialog comes before the document is written, and stays until a key is pressed |
+//! | `dialog_on_read` | a permission dialog comes before a predecessor's document is read |
 //! | `draft=TEXT` | a half-typed TEXT is in the composer at the start |
 //! | `stop_before_writing` | Stop comes first, the document 100 ms later |
 //! | `write_late=MS` | the document comes MS after the Stop |
 //! | `write_half` | half of the document, Stop, 300 ms later the rest |
 //! | `write_empty`, `write_space` | the document is empty, or white space alone |
-//! | `write_link`, `write_dir` | a link to the document, or a folder, is in its place |
+//! | `write_link`, `write_dir` | in the document's place is a link to the document, or a folder |
 //! | `write_binary` | the document is not UTF-8 |
-//! | `flaw=WORD` | the document has a flaw: `headings` (nothing but those), `claims` (false ones), `missing_file`, `fence`, `secrets`, `copy`, `no_checkpoint`, `long` |
-//! | `flaw_stays` | it keeps its flaw when the agent is asked to repair it |
+//! | `flaw=WORD` | the document has a flaw: `headings` (no text below them), `claims` (false ones), `missing_file`, `fence`, `secrets`, `copy`, `no_checkpoint`, `long` |
+//! | `flaw_stays` | the document keeps its flaw when the agent is asked to repair it |
 //! | `write_never` | no document, but a normal Stop |
 //! | `never_stops` | the document is written, and the turn never ends |
 //! | `fail_turn` | each turn ends with StopFailure, and nothing is written |
-//! | `usage_limit=SECONDS` | each turn ends with StopFailure, which reports a usage limit; it ends at this time, in seconds since 1970 |
-//! | `fail_priming` | so does the turn of a typed text that asks for no document |
+//! | `usage_limit=SECONDS` | each turn ends with StopFailure, which reports a usage limit; the limit ends at this time, in seconds since 1970 |
+//! | `fail_priming` | StopFailure ends the turn of a priming, or of another typed text without document or work item |
 //! | `ignore_exit` | `/exit` says goodbye, and nothing else happens |
 //! | `linger=MS` | the process lives on for MS after SessionEnd |
 //! | `die_at=STEP` | SIGKILL to itself: `start`, `prompt` (before its receipt), `turn` (after it), `write`, `stop` (before it), `stopped` (after it), `exit` |
 //! | `merge=TEXT` | somebody types TEXT in front of a prompt at the last moment |
 //! | `drop_prompt` | a prompt is reported and then dropped: no turn follows, and the transcript does not have it |
 //! | `cut` | the hook is told only the second half of a prompt |
-//! | `in_shell` | the agent runs in a shell, which lives on when it has ended |
-//! | `collapse` | a paste of 4 lines or 800 characters shows as `[Pasted text #1 +N lines]` |
+//! | `in_shell` | the agent runs in a shell, which lives on when the agent has ended |
+//! | `collapse` | a paste of 4 lines or more, or of more than 800 characters, shows as `[Pasted text #1 +N lines]` |
 //! | `wrap` | the prompt in the hook is wrapped in `<pasted_content …>` |
-//! | `queue` | a prompt of the user's own is submitted just before ours, so that ours is queued |
+//! | `queue` | a prompt of the user's own is submitted just before another prompt, so that this one is queued |
 //! | `nested` | in each turn a second agent runs with the same environment and another session id |
 //! | `stop_twice` | each Stop comes twice |
 //! | `end_by_clear` | each turn begins with a `/clear`: SessionEnd, SessionStart, another session id |
 //! | `interrupt` | each turn ends without any event, and nothing is written |
 //! | `hooks_off` | no hooks at all |
-//! | `hooks_twice` | each hook runs twice, as where hooks are installed in two places |
+//! | `hooks_twice` | each hook runs twice, as if hooks were installed in two places |
 //! | `slow_hooks=MS` | hooks run MS later, after the turn has moved on |
 //! | `no_bracket` | bracketed paste is never switched on |
 //! | `ghost` | ghost text is drawn in an odd way: bright black, its first letter under a reversed cursor |
 //! | `slow_turn=MS` | a turn takes MS instead of 600 |
 //! | `transcript_lag=MS` | lines of the transcript are written MS late, so after the Stop |
-//! | `split_blocks` | an answer's blocks are lines of their own in the transcript, with other lines between |
+//! | `split_blocks` | in the transcript, each block of an answer is a line of its own, with other lines between |
 //! | `no_transcript` | the transcript that the hooks name is never written |
 //! | `tokens=N` | the transcript says that N tokens of the context are used |
-//! | `empty_answer` | the answer that is to be the document has no text |
+//! | `empty_answer` | an answer that should be the document has no text |
 //! | `lazy_clear` | `/clear` reports nothing until the next prompt, and then only the new session |
 //! | `ack_never` | a handoff is never acknowledged |
-//! | `ack_on_reminder` | it is acknowledged only when a reminder comes |
-//! | `ack_late=MS` | it is acknowledged MS after the Stop |
-//! | `ack_malformed` | first by a file that has not the right form |
-//! | `ack_questions` | first with a question |
-//! | `ack_reject`, `ack_environment` | the task is rejected, or the environment can't be set up |
+//! | `ack_on_reminder` | a handoff is acknowledged only when a reminder comes |
+//! | `ack_late=MS` | a handoff is acknowledged MS after the Stop |
+//! | `ack_malformed` | the first ACK is a file that does not have the right form |
+//! | `ack_questions` | the first ACK has a question |
+//! | `ack_reject`, `ack_environment` | the ACK rejects the task, or says that the environment can't be set up |
 //! | `ack_other=ID` | the ACK names another handoff |
-//! | `ack_twice` | the same ACK twice |
-//! | `ack_file` | by a file instead of the command |
-//! | `work=WORD` | a work item is not taken and handed over: `ignore`, `claim` (only that), `release`, `escalate`, `bad_output`, `partial` (three of five children are bad) |
+//! | `ack_twice` | the same ACK is sent twice |
+//! | `ack_file` | the ACK is a file; the command is not run |
+//! | `work=WORD` | a work item is not claimed and completed as usual: `ignore`, `claim` (only claimed), `release`, `escalate`, `bad_output`, `partial` (three of five children are bad) |
 //! | `background` | a Stop with background tasks comes first; then the document, then the real Stop |
 
 use std::collections::BTreeMap;
@@ -138,7 +139,8 @@ const MAX_FILE: u64 = 64 * 1024;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
     set: BTreeMap<String, String>,
-    /// Words that mean nothing; the agent says so on its screen, for a typo would make a test pass by itself.
+    /// Names that are not faults. The agent shows them on its screen, because with a typo in the name of a fault a test
+    /// might pass without testing anything.
     pub unknown: Vec<String>,
 }
 
@@ -186,13 +188,13 @@ impl Faults {
         self.set.contains_key(name)
     }
 
-    /// A fault's text, if it is in force.
+    /// A fault's value, if the fault is switched on.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.set.get(name).map(String::as_str)
     }
 
-    /// A fault's number, if it is in force; a value that is not a number counts as 0.
+    /// A fault's value as a number, if the fault is switched on; a value that is not a number counts as 0.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.text(name).map(|value| value.parse().unwrap_or(0))
@@ -227,7 +229,7 @@ impl FaultSource {
         }
     }
 
-    /// The faults in force at this moment: the file's, where it can be read, else the environment's.
+    /// The faults that are switched on at this moment: those of the file if it can be read, else those of the variable.
     #[must_use]
     pub fn read(&self) -> Faults {
         let mut text = String::new();

@@ -1,10 +1,10 @@
-//! Documents with a flaw, as agents write them: `flaw=WORD` of the demo agent's faults. Pure.
+//! Documents with a flaw such as real agents make, for the demo agent's fault `flaw=WORD`. Pure.
 
 use crate::core::check::without_front_matter;
 
 /// The longest predecessor's document that is kept to be copied, in bytes.
 pub const MAX_KEPT: usize = 64 * 1024;
-/// How long a document with the flaw `long` is, in bytes.
+/// The least size of a document with the flaw `long`, in bytes.
 const LONG: usize = 200 * 1024;
 
 /// A good document with a flaw in it; unchanged if there is no flaw of that name. `predecessor`: the document that this
@@ -34,7 +34,8 @@ pub fn with_flaw(document: &str, flaw: &str, predecessor: Option<&str>) -> Strin
     }
 }
 
-/// What looks like a credential and is none; made here, so that no file of this repository holds one.
+/// A text that looks like a credential but is not one. It is made at run time, so that no file of this repository holds
+/// such a text.
 fn credential(prefix: &str, length: usize) -> String {
     const LETTERS: &[u8] = b"q7Zx2Kd9mWc4TnR8vBp6Ls3HyJf5Gt1aXeUoQiNzMrCwVkPb";
     let letters = (0..length).map(|at| char::from(LETTERS[(at * 29 + 11) % LETTERS.len()]));

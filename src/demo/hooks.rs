@@ -26,7 +26,7 @@ pub struct DemoHooks {
 }
 
 impl DemoHooks {
-    /// A new session whose hooks are run by this very program.
+    /// A new session. Its hooks run this very program.
     #[must_use]
     pub fn new() -> Self {
         DemoHooks {
@@ -83,7 +83,7 @@ impl DemoHooks {
     /// Runs a command of tasuki's, as an agent's tool would; returns its output.
     ///
     /// # Errors
-    /// What the command said when it was refused.
+    /// The message of a command that failed.
     pub fn run_tool(&self, words: &[String]) -> Result<String, String> {
         let (said, granted) = super::work::run(&self.program, words);
         if granted { Ok(said) } else { Err(said) }
@@ -108,7 +108,7 @@ impl Default for DemoHooks {
     }
 }
 
-/// What the second agent does: one turn in a session of its own.
+/// The whole run of the second agent: one turn in a session of its own.
 pub fn nested() {
     let (mut hooks, faults, turn) = (DemoHooks::new(), Faults::default(), new_id());
     hooks.fire("SessionStart", json!({"source": "startup"}), &faults);

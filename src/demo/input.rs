@@ -69,7 +69,7 @@ impl App {
         }
     }
 
-    /// A paste is swallowed by a dialog; any key answers it, and Enter means yes.
+    /// A dialog swallows a paste. Any other key answers it: Enter, `1` or `y` means yes, every other key means no.
     fn answer_dialog(&mut self, key: &Key) {
         if matches!(key, Key::Paste(_)) {
             return;
@@ -82,7 +82,7 @@ impl App {
         }
     }
 
-    /// Escape: the turn ends without any event, as in the CLIs that were measured.
+    /// Escape: the turn ends without any event, as in real CLIs.
     fn interrupt(&mut self, now: Instant) {
         if self.turn.take().is_some() {
             self.say("Interrupted.");

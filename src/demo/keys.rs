@@ -1,11 +1,11 @@
-//! Turns what a terminal sends into keys. Pure: bytes in, keys out, wherever the reads were cut.
+//! Turns what a terminal sends into keys. Pure: bytes in, keys out. A read may end in the middle of a key or a paste.
 
 /// One key, or one bracketed paste.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     Char(char),
     Enter,
-    /// Line feed (C-j), or a carriage return in the middle of a burst: a new line in the draft.
+    /// Line feed (C-j), or a carriage return in a paste without brackets: a new line in the draft.
     Newline,
     Backspace,
     Interrupt,
@@ -25,8 +25,8 @@ pub enum Key {
     Paste(String),
 }
 
-/// A read with at least this many characters is a paste that came without brackets; carriage returns in it are new
-/// lines, as in the CLIs that were measured.
+/// A read with at least this many characters counts as a paste without brackets: carriage returns in it are new lines,
+/// as in real CLIs.
 const BURST: usize = 16;
 /// Most bytes of one paste that are kept.
 const MAX_PASTE: usize = 1 << 20;
@@ -91,7 +91,7 @@ impl KeyParser {
     fn in_paste(&mut self, keys: &mut Vec<Key>) -> Option<usize> {
         let paste = self.paste.as_mut()?;
         let found = self.pending.windows(PASTE_END.len()).position(|window| window == PASTE_END);
-        // Without an end in sight all but what could be the beginning of one is text.
+        // Until the end mark comes, all bytes are text, except the last few: they could be the beginning of the mark.
         let text = found.unwrap_or_else(|| (self.pending.len() + 1).saturating_sub(PASTE_END.len()));
         let room = MAX_PASTE.saturating_sub(paste.len()).min(text);
         paste.extend_from_slice(&self.pending[..room]);
@@ -107,11 +107,12 @@ impl KeyParser {
     fn sequence(&mut self, keys: &mut Vec<Key>) -> Option<usize> {
         match self.pending.get(1)? {
             b'[' | b'O' => {}
-            // Alt and a key: nothing here is bound to it.
+            // Another escape character follows, so this one was the Escape key.
             0x1b => {
                 keys.push(Key::Escape);
                 return Some(1);
             }
+            // Alt and a key: nothing is bound to it.
             _ => return Some(2),
         }
         let rest = &self.pending[2..];
@@ -148,7 +149,7 @@ impl KeyParser {
                 keys.extend(text.chars().filter(|c| !c.is_control()).map(Key::Char));
                 Some(length)
             }
-            // Cut off: wait. Broken: pass over its first byte.
+            // The character is cut off: wait for the rest of it. If it is invalid, skip its first byte.
             Err(why) if why.error_len().is_none() => None,
             Err(_) => Some(1),
         }

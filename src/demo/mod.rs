@@ -1,10 +1,11 @@
 //! The demo agent: a small real terminal program with a composer and hooks, so that a whole handoff can be shown and
-//! tested on any machine with tmux. It behaves like real agent CLIs, and by [`faults`] it misbehaves like them.
+//! tested on any machine with tmux. It behaves like real agent CLIs, and with [`faults`] it misbehaves like them.
 //!
-//! Pure: [`keys`] (bytes → keys), [`composer`], [`draw`] (state → ANSI), [`model`] (what a prompt asks and what to
-//! answer), [`plan`] (a turn as a list of timed acts), [`faults`], [`flaws`] (documents with a flaw). With side effects:
-//! [`acknowledge`], [`terminal`], [`hooks`], [`record`], [`transcript`], `tools` (what it does, as its transcript tells
-//! it), [`work`] (work items), [`app`] (the state and what changes it) and [`agent`] (the loop).
+//! Without side effects: [`keys`] (bytes → keys), [`composer`], [`draw`] (state → ANSI), [`model`] (what a prompt asks
+//! and what to answer), [`plan`] (a turn as a list of timed acts), [`faults`], [`flaws`] (documents with a flaw). With
+//! side effects: [`acknowledge`], [`terminal`], [`hooks`], [`record`], [`transcript`], `tools` (what the agent reads,
+//! writes and runs, and its tool calls in the transcript), [`work`] (work items), [`app`] (the state), `turns` and
+//! `input` (what changes the state), and [`agent`] (the loop).
 
 pub mod acknowledge;
 pub mod agent;

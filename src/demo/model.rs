@@ -13,7 +13,7 @@ pub enum Task {
     Write(PathBuf),
     /// To read a document and continue its work.
     Read(PathBuf),
-    /// To act on a text in a file, because it was too long to be typed.
+    /// To act on a text in a file, because the text was too long to be typed.
     Follow(PathBuf),
     /// To give the handoff document as its answer.
     Reply,
@@ -28,21 +28,23 @@ const MAX_GIST: usize = 160;
 /// What the demo agent remembers.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
-    /// Its own id, or a substitute.
+    /// The agent's id, or its session's id if tasuki did not start the agent.
     pub agent: String,
     pub persona: String,
     pub cwd: String,
     /// The gists of what it was asked, oldest first.
     pub prompts: Vec<String>,
+    /// The gist of the predecessor's document.
     pub inherited: Option<String>,
-    /// The whole document of the predecessor, if it is short.
+    /// The whole document of the predecessor without its front matter, if it is at most [`MAX_KEPT`] long.
     pub predecessor: Option<String>,
 }
 
-/// Finds out what a prompt asks: by its beginning, or else by the word `write` or `read` that is nearest before a path.
+/// Finds out what a prompt asks: by its beginning, or else by the word `write` or `read` that is nearest before the
+/// path of a document.
 #[must_use]
 pub fn understand(prompt: &str) -> Task {
-    // A line of tasuki's may go before the text.
+    // tasuki may type a line of its own before the text.
     let mut beginning = prompt.lines().filter(|line| !line.trim().is_empty()).take(2).map(str::trim_start);
     if beginning.clone().any(|line| line.starts_with("<handoff-context>")) {
         return Task::Answer;
@@ -101,7 +103,7 @@ pub fn is_rework(prompt: &str) -> bool {
     is_delivered(prompt) && prompt.lines().any(|line| line.starts_with("Write your handoff document once more"))
 }
 
-/// A prompt in one line: of a delivered text the first line of its body, else its first line.
+/// A prompt in one line: its first line, or, of a text that tasuki typed, the first line after tasuki's own.
 #[must_use]
 pub fn gist(prompt: &str) -> String {
     let skip = usize::from(is_delivered(prompt));
@@ -192,7 +194,7 @@ impl Memory {
         ]
     }
 
-    /// The answer to a document that was read, and what stays of it in memory.
+    /// Keeps in memory what a predecessor's document says, and returns the answer to it.
     pub fn inherit(&mut self, document: &str) -> String {
         let bytes = document.len();
         let document = without_front_matter(document);

@@ -1,5 +1,5 @@
-//! A turn as a list of timed acts, faults included. Pure: what is done when is decided here; [`super::app`] only
-//! carries it out.
+//! Plans a turn as a list of timed acts, faults included; `turns` carries them out. Planning changes nothing, and reads
+//! nothing but the checkpoint of a document, for an ACK.
 
 use super::acknowledge::{self, AckAction};
 use super::faults::Faults;
@@ -18,7 +18,7 @@ pub enum Act {
     /// Open a permission dialog and wait until it is answered.
     Dialog(String),
     Create(PathBuf, Vec<u8>),
-    /// Write on at the end of a file.
+    /// Write more at the end of a file.
     Append(PathBuf, Vec<u8>),
     Folder(PathBuf),
     /// Create a symbolic link: where, and to what.
@@ -32,7 +32,7 @@ pub enum Act {
     /// Run a second agent with the same environment.
     Nested,
     Clear,
-    /// Report a Stop; `background` means that something still runs, and then the turn continues.
+    /// Report a Stop. `background` means that a task still runs in the background, and that the turn continues.
     Stop {
         background: bool,
     },
@@ -46,7 +46,7 @@ pub enum Act {
 /// How long a turn takes, in milliseconds.
 const TURN_MS: u64 = 600;
 
-/// Plans the turn that answers a prompt. `memory` does not hold the prompt yet.
+/// Plans the turn that answers a prompt. `memory` already holds the prompt, unless the prompt asks for a document.
 #[must_use]
 pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<Act> {
     let length = faults.number("slow_turn").unwrap_or(TURN_MS);
@@ -94,7 +94,8 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
     end(acts, faults)
 }
 
-/// The document that it writes: with a flaw if it is told so, until it is asked to repair it.
+/// The document that the agent writes. With the fault `flaw`, it has a flaw, until the agent is asked to repair it;
+/// with `flaw_stays`, it has the flaw even then.
 fn document(prompt: &str, memory: &Memory, faults: &Faults) -> String {
     let document = memory.document(prompt);
     match faults.text("flaw").filter(|_| !is_rework(prompt) || faults.has("flaw_stays")) {
@@ -103,7 +104,7 @@ fn document(prompt: &str, memory: &Memory, faults: &Faults) -> String {
     }
 }
 
-/// Acknowledges just before the Stop, or a while after it.
+/// Adds the acknowledgement just before the Stop, or with the fault `ack_late` after it.
 fn acknowledge(acts: &mut Vec<Act>, prompt: &str, task: &Task, faults: &Faults) {
     let Some(asked) = acknowledge::asked(prompt) else { return };
     let document = if let Task::Read(path) = task { Some(path.as_path()) } else { None };
@@ -118,7 +119,7 @@ fn stop() -> Act {
     Act::Stop { background: false }
 }
 
-/// The acts of writing a document. Left alone it is written in two parts with a pause between, as a slow tool does.
+/// The acts of writing a document. Without faults, it is written in two parts with a pause between, as by a slow tool.
 fn write(path: &Path, document: &str, pause: u64, faults: &Faults) -> Vec<Act> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let done = Act::Say(format!("I have written my handoff document {name}."));
@@ -162,7 +163,7 @@ fn write(path: &Path, document: &str, pause: u64, faults: &Faults) -> Vec<Act> {
     acts
 }
 
-/// The faults that concern the Stop itself.
+/// Applies the faults that concern the Stop itself.
 fn end(acts: Vec<Act>, faults: &Faults) -> Vec<Act> {
     let waits_in_background = acts.contains(&Act::Stop { background: true });
     acts.into_iter()
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_can_come_twice_and_a_pause_before_it() {
+    fn a_stop_can_come_twice_or_after_a_stop_with_background_tasks() {
         assert_eq!(written("stop_twice").iter().filter(|act| is_stop(act)).count(), 2);
         let acts = written("background");
         assert!(

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-/// Where lines go, and whose they are.
+/// The file for the lines, and the agent that each line names.
 #[derive(Debug, Clone, Default)]
 pub struct Recorder {
     file: Option<PathBuf>,

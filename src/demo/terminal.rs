@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-/// A terminal in raw mode. It is put back as it was when this is dropped.
+/// A terminal in raw mode. Dropping this restores it.
 pub struct Terminal {
     before: Termios,
     bracketed: bool,
@@ -97,8 +97,8 @@ impl SignalNotice {
     }
 }
 
-/// Gives SIGWINCH a handler that does nothing: macOS discards a signal that is ignored by default before anybody can wait
-/// for it.
+/// Gives SIGWINCH a handler that does nothing: macOS discards a signal that is ignored by default before anybody can
+/// wait for it.
 #[cfg(target_os = "macos")]
 #[allow(unsafe_code)]
 fn hear_resizes() -> nix::Result<()> {
@@ -109,8 +109,8 @@ fn hear_resizes() -> nix::Result<()> {
     unsafe { sigaction(Signal::SIGWINCH, &action) }.map(drop)
 }
 
-/// Turns SIGWINCH, SIGHUP and SIGTERM into bytes on a pipe. To be called before other threads are started, because they
-/// inherit the signal mask.
+/// Turns SIGWINCH, SIGHUP and SIGTERM into bytes on a pipe. Call this before other threads are started, because they
+/// must inherit the signal mask.
 ///
 /// # Errors
 /// When the system refuses.

@@ -1,4 +1,4 @@
-//! The demo agent's tools: what it reads, writes and runs is in its transcript, as the tool calls of a real agent are.
+//! The demo agent's tools. What it reads, writes and runs appears in its transcript, as a real agent's tool calls do.
 
 use super::acknowledge::AckAction;
 use super::app::App;
@@ -35,7 +35,7 @@ impl App {
         self.note("Bash", &json!({"command": line}), ran.as_ref(), now);
     }
 
-    /// Lists the folder that the agent works in. The agent does itself what its transcript calls `ls`.
+    /// Lists the folder that the agent works in. The transcript says `ls`, but the agent reads the folder itself.
     pub(super) fn look(&mut self, now: Instant) {
         let names = fs::read_dir(".").map(|entries| {
             let names = entries.flatten().take(MAX_NAMES).map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -46,7 +46,7 @@ impl App {
         self.note("Bash", &json!({"command": "ls"}), names.as_ref(), now);
     }
 
-    /// A file was written, or could not be.
+    /// Notes in the transcript that a file was written, or could not be.
     pub(super) fn note_writing(&mut self, act: &Act, done: &io::Result<()>, now: Instant) {
         let (name, input) = match act {
             Act::Create(path, bytes) => {
@@ -60,7 +60,7 @@ impl App {
         self.note(name, &input, done.as_ref().map(|()| "The file was written."), now);
     }
 
-    /// Commands that run beside the turn have no result in the transcript.
+    /// Notes the commands of an acknowledgement in the transcript. It has no results, because they run beside the turn.
     pub(super) fn note_acknowledgement(&mut self, actions: &[AckAction], now: Instant) {
         for action in actions {
             if let AckAction::Run(words) = action {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 const WINDOW: u64 = 100_000;
 /// The model that the agent claims to be.
 const MODEL: &str = "demo";
-/// What an empty conversation takes of it.
+/// How many tokens of the context an empty conversation takes.
 const BASE: u64 = 1_000;
 /// How long the transcript of a session is kept after its last line.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -35,7 +35,7 @@ pub struct DemoTranscript {
 }
 
 impl DemoTranscript {
-    /// For a session that begins, in the folder that the environment names.
+    /// The transcript of a session that begins.
     #[must_use]
     pub fn new(session_id: &str) -> Self {
         let named = std::env::var_os("TASUKI_DEMO_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
@@ -51,7 +51,7 @@ impl DemoTranscript {
         }
     }
 
-    /// Continues in the file of another session.
+    /// Writes all delayed lines, and continues in the file of another session.
     pub fn change_session(&mut self, session_id: &str) {
         self.flush();
         *self = DemoTranscript {
@@ -74,8 +74,8 @@ impl DemoTranscript {
         self.line(line, faults, now);
     }
 
-    /// The agent has answered with these blocks of text; with `split_blocks` each is a line of its own, with the result
-    /// of a tool between.
+    /// The agent has answered with these blocks of text. With `split_blocks`, each block is a line of its own, and the
+    /// result of a tool follows it.
     pub fn assistant(&mut self, blocks: &[String], faults: &Faults, now: Instant) {
         blocks.iter().for_each(|block| self.count(block));
         let id = format!("msg_{}", uuid::Uuid::new_v4().simple());
@@ -96,7 +96,7 @@ impl DemoTranscript {
         }
     }
 
-    /// The agent has used a tool; `done` is what the tool said, or why it failed, or nothing if it still runs.
+    /// The agent has used a tool. `done` is the tool's result or the reason for its failure; none if it still runs.
     pub fn tool(&mut self, name: &str, input: &Value, done: Option<Result<&str, &str>>, faults: &Faults, now: Instant) {
         let id = format!("toolu_{}", uuid::Uuid::new_v4().simple());
         let call = json!([{"type": "tool_use", "id": id, "name": name, "input": input}]);

@@ -23,7 +23,7 @@ impl Turn {
         now.duration_since(self.began).as_secs()
     }
 
-    /// A dialog was answered with no: nothing is written.
+    /// Removes the acts that write, because a dialog was answered with no.
     pub(super) fn refuse(&mut self) {
         let writes = |act: &Act| matches!(act, Act::Create(..) | Act::Append(..) | Act::Folder(_) | Act::Link(..));
         self.acts.retain(|act| !writes(act));

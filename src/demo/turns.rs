@@ -158,7 +158,7 @@ impl App {
         Some(turn)
     }
 
-    /// Says something in one message; only its last block is in the Stop, as in the real CLIs.
+    /// Answers with one message of several blocks. The Stop reports only the last block, as in the real CLIs.
     fn answer(&mut self, mut blocks: Vec<String>, turn: &mut Turn, now: Instant) {
         blocks.iter().for_each(|block| self.say(block));
         self.transcript.assistant(&blocks, &self.faults, now);

@@ -7,7 +7,8 @@ pub(super) fn of_char(c: char) -> usize {
     c.width().unwrap_or_default()
 }
 
-/// Counted by characters, as [`cut`] and [`wrap`] count: a sign that makes a character an emoji adds nothing.
+/// The columns of a text, counted character by character as in [`cut`] and [`wrap`]. A variation selector, which makes
+/// the character before it an emoji, adds nothing.
 pub(super) fn of(text: &str) -> usize {
     text.chars().map(of_char).sum()
 }

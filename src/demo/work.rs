@@ -12,7 +12,7 @@ pub struct NotifiedWork {
     pub item_id: String,
     pub kind: String,
     pub title: String,
-    /// The type of what may follow from it.
+    /// The type of the children that are created when it is completed; none if it may have none.
     pub creates: Option<String>,
 }
 
@@ -29,7 +29,7 @@ pub fn notice(prompt: &str) -> Option<NotifiedWork> {
     Some(NotifiedWork { item_id: item_id.to_owned(), kind: kind.to_owned(), title: title.trim().to_owned(), creates })
 }
 
-/// What a handed over item comes to: enough for each of the built-in rules.
+/// The output of a completed item: it has all fields that the built-in rules ask for.
 fn output(work: &NotifiedWork) -> Value {
     json!({
         "requirements": [format!("what {} asks for", work.title)], "prd": { "goal": work.title },
@@ -48,7 +48,7 @@ fn children(work: &NotifiedWork, bad: bool) -> Vec<Value> {
     (1..=if work.kind == "prd" { 2 } else { 1 }).map(child).collect()
 }
 
-/// The command lines that deal with an item, each without the program's name.
+/// The command lines that the agent runs for an item, each without the program's name.
 #[must_use]
 pub fn commands(work: &NotifiedWork, faults: &Faults) -> Vec<Vec<String>> {
     let line = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
@@ -72,7 +72,7 @@ pub fn commands(work: &NotifiedWork, faults: &Faults) -> Vec<Vec<String>> {
     }
 }
 
-/// Runs one command line of `program`; what it says, and whether it was granted.
+/// Runs one command line of `program`. Returns the first line of its output, and whether it succeeded.
 pub fn run(program: &Path, words: &[String]) -> (String, bool) {
     let ran = Command::new(program).args(words).args(["--timeout", "10s"]).stdin(Stdio::null()).output();
     match ran {
