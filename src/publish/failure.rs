@@ -15,7 +15,7 @@ pub struct GhError {
     pub message: String,
     /// The document may have been stored in spite of the failure.
     pub maybe_stored: bool,
-    /// tasuki may try again by itself after a pause: the failure is that of the network or of the server.
+    /// tasuki may try again by itself after a pause, because the network or the server failed, or `gh` took too long.
     pub again: bool,
     /// The server does not accept this document at this target.
     pub refused: bool,
@@ -36,7 +36,7 @@ impl GhError {
         GhError { again: true, ..self }
     }
 
-    /// The same, where what was sent may have been stored.
+    /// The same failure, after which the document may have been stored.
     #[must_use]
     pub fn maybe_stored(self) -> GhError {
         GhError { maybe_stored: true, ..self }
@@ -153,8 +153,8 @@ fn shown(stderr: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The messages of gh 2.23, seen or from its sources: the code, and whether the upload may be stored, tried again,
-    /// refused.
+    /// Messages of gh 2.23, observed or taken from its sources. For each the error code, and whether the upload may
+    /// have been stored, may be tried again, was refused.
     const SAID: [(&str, &str, [bool; 3]); 26] = [
         ("HTTP 401: Bad credentials (u)\nTry authenticating with:  gh auth login\n", "gh_auth", [false; 3]),
         ("HTTP 403: Resource not accessible by integration (u)", "gh_forbidden", REFUSED),

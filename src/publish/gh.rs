@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-/// Most that is read of each of its outputs, in bytes.
+/// Most that is read of `gh`'s standard output, and of its standard error, in bytes.
 const MAX_SAID: u64 = 256 * 1024;
 
 /// How many calls may run at once: each is a process, and GitHub wants only a few at a time from one account.
@@ -22,11 +22,13 @@ const NOT_FOR_GH: [&str; 6] = ["GH_REPO", "GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "
 /// The user's `gh`: where it is, and how it is run.
 #[derive(Debug, Clone)]
 pub struct Gh {
-    /// Its name, looked up in `PATH`, or its path.
+    /// The program's path, or its name, which is looked up in `PATH`.
     pub program: String,
+    /// How long a call may take.
     pub limit: Duration,
     /// The host, if it is not `gh`'s own default.
     pub host: Option<String>,
+    /// The folder that it runs in.
     pub folder: PathBuf,
 }
 
@@ -40,11 +42,12 @@ pub struct GhOutput {
 }
 
 impl Gh {
-    /// Runs it with these arguments, when it is its turn and the system has room for it.
+    /// Runs `gh` with these arguments. It first waits until fewer than 4 calls run, and until the system has room for
+    /// another process.
     ///
     /// # Errors
-    /// [`GhError`] `gh_missing` if there is none, `gh_timeout` if it took too long, `gh_failed` if it could not be
-    /// started for another reason, if its output or its end could not be read, or if its output was too long.
+    /// [`GhError`] `gh_missing` if there is no such program, `gh_timeout` if it took too long, `gh_failed` if it could
+    /// not be started for another reason, if its output or its end could not be read, or if its output was too long.
     pub async fn call<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<GhOutput, GhError> {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.folder);
@@ -87,7 +90,7 @@ impl Gh {
     }
 }
 
-/// All its output, invalid UTF-8 replaced; an error if it is more than [`MAX_SAID`] bytes or can't be read.
+/// A whole output, with invalid UTF-8 replaced; an error if it has more than [`MAX_SAID`] bytes or can't be read.
 async fn listen(output: Option<impl AsyncRead + Unpin>) -> Result<String, GhError> {
     let Some(output) = output else { return Ok(String::new()) };
     let mut said = Vec::new();
@@ -153,7 +156,8 @@ mod tests {
         assert_eq!(failed.message, "could not read what gh printed: torn");
     }
 
-    /// A wrapper that is ended alone would leave behind the very upload that is tried again.
+    /// If only a wrapper around `gh` were killed, the upload that it had started would continue while tasuki tries
+    /// again.
     #[tokio::test]
     async fn processes_that_a_wrapper_has_started_end_with_it() {
         let dir = tempfile::tempdir().expect("a folder");

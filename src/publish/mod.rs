@@ -14,17 +14,17 @@ use failure::http_status;
 use std::path::Path;
 use std::time::Duration;
 
-/// Most characters that a comment may have, our mark included.
+/// Most characters that a comment on GitHub may have, our mark included.
 pub const MAX_COMMENT_CHARS: usize = 65_536;
 /// Most gists of the same file name that are read.
 const MOST_GISTS: usize = 5;
 /// Gists on a page of the list: GitHub's maximum.
 const PAGE: usize = 100;
-/// Most pages of the list that are searched: as many gists as GitHub lets an account make in ten hours.
+/// Most pages of the list that are searched. They hold as many gists as GitHub lets an account make in ten hours.
 const MOST_PAGES: usize = 50;
 /// How long GitHub may take to say whether a repository is public.
 const VISIBILITY_WITHIN: Duration = Duration::from_secs(5);
-/// Longest address that is taken, in bytes.
+/// Longest address that is accepted, in bytes.
 const MAX_URL: usize = 2_000;
 
 /// One document to upload.
@@ -46,7 +46,7 @@ pub enum UploadState {
     /// It exists, with its address if that is known.
     There(Option<String>),
     NotThere,
-    /// It was not found: the search worked, but could not cover everything.
+    /// It was not found, but it may exist: the search worked, but could not look at everything.
     Inconclusive(GhError),
 }
 
@@ -109,7 +109,7 @@ async fn search_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<Upl
 async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
     let name = upload.file.file_name().unwrap_or_default().to_string_lossy();
     let ours = format!(".[] | select(.files | has({})) | [.id, .html_url] | @tsv", quoted(&name));
-    // The first line of a page says how many it has.
+    // The first line of the output is the number of gists on the page.
     let filter = format!("length, ({ours})");
     let since = upload.since.map(|since| format!("&since={since}")).unwrap_or_default();
     let (mut looked_into, mut is_one_lost) = (0, false);
@@ -177,7 +177,8 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The address of an upload, if this is one: `https`, on the host that was asked for, of that issue.
+/// The text, if it is an address of an upload to this target: with `https`, on the target's host if it names one, and
+/// for a comment, of the target's issue.
 fn address(target: &PublishTarget, text: &str) -> Option<String> {
     let text = text.trim();
     let (host, path) = text.strip_prefix("https://")?.split_once('/')?;
