@@ -81,7 +81,7 @@ words! {
 
 words! {
     listed
-    /// What is due next.
+    /// What is due next. T is the time within which the successor must acknowledge.
     Due {
         /// After T.
         Reminder = "reminder",
@@ -94,7 +94,7 @@ words! {
 
 words! {
     listed
-    /// What a message is.
+    /// What a message tells its recipient.
     Kind {
         /// That the successor was briefed, and what it is to acknowledge.
         HandoffNotice = "handoff_notice",
@@ -162,7 +162,8 @@ pub struct AckView {
     pub final_deadline: Option<String>,
     /// What is due next.
     pub next: Option<NextView>,
-    /// How often the time has begun: at the briefing, after questions, after answers, after a retry.
+    /// How many rounds have begun: one at the briefing, and another one after questions, after answers and after a
+    /// retry.
     pub round: u32,
     /// When the last ACK was taken.
     pub at: Option<String>,
@@ -196,7 +197,7 @@ pub struct AckView {
     pub escalations: Vec<SentView>,
     /// Every message, in the form that agent teams use.
     pub messages: Vec<MessageView>,
-    /// Reminders since the time was last restarted by anything but a reminder.
+    /// How many reminders of the present round may have been read.
     pub reminders_sent: u64,
 }
 

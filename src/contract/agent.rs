@@ -62,7 +62,7 @@ words! {
 }
 
 impl LimitKind {
-    /// What a CLI is that it stops, after the CLI's name.
+    /// What the limit does to a CLI, as the rest of a sentence that begins with the CLI's name.
     #[must_use]
     pub fn in_words(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl LimitKind {
 #[serde(default)]
 #[schemars(transform = without_defaults)]
 pub struct LimitedView {
-    /// Which.
+    /// Which limit.
     pub kind: Word<LimitKind>,
     /// When tasuki saw it: UTC, milliseconds, `Z`.
     pub since: String,
@@ -121,7 +121,8 @@ pub struct AgentView {
     pub transcript_path: Option<String>,
     /// What it does. `lost` means that its pane is gone and tasuki did not see the agent end.
     pub state: Word<AgentState>,
-    /// Since when it has been in this state: UTC, milliseconds, `Z`; null if an earlier version has recorded it.
+    /// Since when it has been in this state: UTC, milliseconds, `Z`; null if an earlier version of tasuki set the
+    /// state.
     pub state_since: Option<String>,
     /// The agent whose work it continues.
     pub previous_agent_id: Option<String>,
@@ -137,14 +138,15 @@ pub struct AgentView {
     pub registered_at: Option<String>,
     /// When it ended or was lost.
     pub ended_at: Option<String>,
-    /// tasuki started it, so tasuki may close its pane when it is told to.
+    /// tasuki started it, so tasuki may close its pane when the agent is to end.
     pub started_by_tasuki: bool,
     /// Whether any of its hooks has reported: without hooks no delivery can be confirmed.
     pub hooks: Word<Hooks>,
-    /// `tasuki reopen` has opened the session of an agent that had ended: tasuki shows this agent and never types to it.
+    /// `tasuki reopen` has opened the session of an agent that had ended: tasuki shows this agent and never types to
+    /// it.
     #[serde(default)]
     pub reopened: bool,
-    /// The agent whose session it is, if it is reopened.
+    /// The agent that had this session before, if it is reopened.
     pub reopened_from: Option<String>,
     /// It was given its persona's skill.
     #[serde(default = "yes")]
@@ -159,7 +161,7 @@ pub struct AgentView {
     pub context: Option<ContextView>,
 }
 
-/// The value for a view that does not have the field: nothing then waits for the priming.
+/// `primed` in a view that lacks the field: the version that wrote it typed only into primed agents.
 fn yes() -> bool {
     true
 }

@@ -16,7 +16,7 @@ pub struct ResultFile {
     pub request_id: String,
     /// The request's kind; null where it could not be read.
     pub kind: Option<String>,
-    /// The outcome, with HTTP's meaning.
+    /// The outcome, as a status code of HTTP.
     pub status: u16,
     /// True for every status from 200 to 299.
     pub ok: bool,

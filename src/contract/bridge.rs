@@ -10,7 +10,7 @@ words! {
     LeaseWord {
         /// It does.
         Held = "held",
-        /// It waits until it is certain that no other bridge does.
+        /// It waits until it is certain that no other bridge serves.
         Waiting = "waiting",
         /// It does not.
         None = "none",
@@ -21,13 +21,14 @@ words! {
     listed
     /// What a problem of a bridge is about, the worst first.
     BridgeConcern {
-        /// Another bridge serves as this host, or this home is a copy or was put back: this bridge has ended.
+        /// Another bridge serves as this host, or this home is a copy or was set back to an older state: this bridge
+        /// has ended.
         Lease = "lease",
         /// The server does not let this host in.
         Login = "login",
         /// The server is not reached.
         Server = "server",
-        /// The list of members: this host is not in it, or it is not believed.
+        /// The list of members: this host is not in it, or the list is not believed.
         Members = "members",
         /// The stream of letters at the server.
         Letters = "letters",

@@ -34,7 +34,7 @@ words! {
         Copy = "copy",
         /// It names a file that does not exist.
         Paths = "paths",
-        /// It says of the repository what git denies.
+        /// It says something about the repository that git contradicts.
         Repository = "repository",
         /// Changed files that it does not name.
         DirtyFiles = "dirty_files",
@@ -73,7 +73,7 @@ pub struct DocumentFault {
     pub line: Option<u64>,
     /// What the document says, or lacks, in a few words. Of a credential only its kind and its last four characters.
     pub said: String,
-    /// What is so.
+    /// What tasuki has found instead.
     pub is: String,
 }
 

@@ -25,7 +25,7 @@ pub struct Facts {
     pub repository: Option<RepositoryFacts>,
     /// The agent's session; null if the profile has no transcript, or it can't be read.
     pub conversation: Option<ConversationFacts>,
-    /// What the person asked for; null as `conversation` is.
+    /// What the person asked for; null if `conversation` is null.
     pub user: Option<UserFacts>,
     /// What the agent did, by the tool calls in its transcript; null if the profile has no rules for them.
     pub actions: Option<ActionFacts>,
@@ -44,7 +44,8 @@ pub struct RepositoryFacts {
     pub root: String,
     /// It is a bare repository, without a work tree.
     pub bare: bool,
-    /// The work tree is a linked one (`git worktree`); then the folder of the main repository's git directory.
+    /// The folder of the main repository's git directory, if the work tree is a linked one (`git worktree`); otherwise
+    /// null.
     pub main: Option<String>,
     /// The branch; null where HEAD is detached.
     pub branch: Option<String>,
@@ -64,7 +65,7 @@ pub struct RepositoryFacts {
     pub remote: Option<String>,
     /// How many files differ from HEAD or are not in git; null if that is not known.
     pub changed: Option<u64>,
-    /// The first 200 of them.
+    /// The first 200 of these files.
     pub status: Vec<ChangedFile>,
     /// The last line of `git diff --stat HEAD`, such as `3 files changed, 20 insertions(+)`.
     pub diff_stat: Option<String>,
@@ -128,7 +129,7 @@ pub struct ConversationFacts {
 pub struct UserFacts {
     /// The first request, at most 4 KiB of it.
     pub first: Option<String>,
-    /// The last five, oldest first, at most 4 KiB of each.
+    /// The last five requests, oldest first, at most 4 KiB of each.
     pub last: Vec<String>,
 }
 

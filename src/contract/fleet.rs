@@ -9,23 +9,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How old the files of the bridge and the roster of a host may be before they say nothing of the present, in
-/// milliseconds.
+/// The age, in milliseconds, at which the bridge's files and a host's roster no longer say anything about the present.
 pub const HOST_STALE_MS: i64 = 45_000;
-/// The most handoffs that have ended in a roster, beside those that are open.
+/// The most ended handoffs in a roster. All open handoffs come on top of them.
 pub const MOST_ENDED: usize = 20;
-/// The most lines of a journal in a roster.
+/// The most journal lines in a roster.
 pub const MOST_EVENTS: usize = 20;
 
 words! {
     listed
     /// What is known of a host at this moment.
     HostState {
-        /// It has told of itself within 45 s.
+        /// It has published a roster within the last 45 s.
         Live = "live",
         /// It has not.
         Away = "away",
-        /// What stands at its name in the fleet is not signed by it, or older than what was seen before.
+        /// The roster at its name in the fleet is not signed by it, or is older than a roster seen before.
         NotAuthentic = "not authentic",
         /// This host's own bridge does not run or reaches no server, so nobody here knows.
         Unknown = "unknown",
@@ -52,7 +51,7 @@ pub struct HostView {
     pub host: String,
     /// The id of its home.
     pub home_id: String,
-    /// The start of its bridge: a random UUID.
+    /// A random UUID for each start of its bridge.
     pub instance: String,
     /// The roster's number; it rises with each roster of this home.
     pub n: u64,
@@ -68,9 +67,9 @@ pub struct HostView {
     pub started_at: String,
     /// Its sidecar.
     pub sidecar: HostSidecar,
-    /// Its agents that live.
+    /// Its live agents.
     pub agents: Vec<HostAgent>,
-    /// Its handoffs that are open, and the last that have ended.
+    /// Its open handoffs, and the last ended handoffs.
     pub handoffs: Vec<HostHandoff>,
     /// Its errors that nobody has dismissed.
     pub errors: Vec<HostError>,
@@ -80,13 +79,13 @@ pub struct HostView {
     pub journal: Vec<HostEvent>,
     /// How many entries were left out because the roster would be too large.
     pub more: u64,
-    /// When the server stored the roster, by the server's clock; empty if this host never told of itself.
+    /// When the server stored the roster, by the server's clock; empty if the host has never published one.
     pub told_at: String,
     /// When this host's bridge last read it: UTC, milliseconds, `Z`, by this host's clock.
     pub seen_at: String,
     /// Since when the host has told nothing of itself, by this host's clock; null while it is live.
     pub away_since: Option<String>,
-    /// False if what stands at its name is not signed by it, or older than what was seen before. The other fields are
+    /// False if the roster at its name is not signed by it, or is older than a roster seen before. The other fields are
     /// then those of its last authentic roster.
     pub authentic: bool,
 }
@@ -159,7 +158,7 @@ pub struct HostError {
     pub at: String,
 }
 
-/// A persona, so that it is seen where two hosts have different ones of one name.
+/// A persona. Its hash shows whether two hosts have different personas of the same name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]
@@ -170,7 +169,7 @@ pub struct HostPersona {
     pub sha256: String,
 }
 
-/// A line of a host's journal, without what it is about.
+/// A line of a host's journal: only its number, time and type.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]
@@ -193,8 +192,8 @@ pub struct FleetRequestFile {
     pub to: String,
     /// The request, as it would stand in that host's spool.
     pub request: Value,
-    /// How old it may become before it is carried out, such as `10m`; at most 7 days. Without it, `ttl.default` of
-    /// `fleet.toml`.
+    /// How old it may become before it is carried out, such as `10m`; at most 7 days. If this field is missing,
+    /// `ttl.default` of `fleet.toml` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<String>,
     /// Files that go with it, at most 15.
@@ -218,12 +217,12 @@ pub struct FleetPart {
 pub struct FleetResultFile {
     /// The host that was asked.
     pub host: String,
-    /// What a result file has.
+    /// The fields of a result file.
     #[serde(flatten)]
     pub result: ResultFile,
 }
 
-/// As its host tells of it, if nothing is hidden.
+/// The agent's entry in the roster if its host hides nothing.
 impl From<&AgentView> for HostAgent {
     fn from(agent: &AgentView) -> HostAgent {
         let percent = agent.context.as_ref().and_then(|context| context.percent);
@@ -239,7 +238,7 @@ impl From<&AgentView> for HostAgent {
     }
 }
 
-/// As its host tells of it, if nothing is hidden.
+/// The handoff's entry in the roster if its host hides nothing.
 impl From<&HandoffView> for HostHandoff {
     fn from(handoff: &HandoffView) -> HostHandoff {
         HostHandoff {
@@ -255,7 +254,7 @@ impl From<&HandoffView> for HostHandoff {
     }
 }
 
-/// As its host tells of it.
+/// The error's entry in the roster.
 impl From<&ErrorFile> for HostError {
     fn from(error: &ErrorFile) -> HostError {
         HostError { error_id: error.error_id.clone(), code: error.code.clone(), at: error.at.clone() }

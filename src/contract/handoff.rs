@@ -43,7 +43,8 @@ words! {
 }
 
 impl Step {
-    /// The record is committed: nothing is lost if the agent ends, and it is too late to cancel.
+    /// Whether this is one of the steps between the record and the end of the handoff: nothing is lost if the agent
+    /// ends, and it is too late to cancel.
     #[must_use]
     pub fn is_after_record(self) -> bool {
         match self {
@@ -55,7 +56,7 @@ impl Step {
         }
     }
 
-    /// What it waits for, in a few words.
+    /// What it waits for, in a few words; empty if it waits for nothing.
     #[must_use]
     pub fn waits_for(self) -> &'static str {
         match self {
@@ -149,8 +150,8 @@ pub struct HandoffView {
     pub handoff_id: String,
     /// The outgoing agent.
     pub agent_id: String,
-    /// The command with which a person opens the outgoing agent's session again, quoted for a shell; null if its profile
-    /// has none, or the session's id is not known.
+    /// The command with which a person opens the outgoing agent's session again, quoted for a shell; null if its
+    /// profile has none, or the session's id is not known.
     pub resume_command: Option<String>,
     /// Its persona, and the successor's.
     pub persona_slug: String,
@@ -206,7 +207,7 @@ pub struct HandoffView {
     pub reworks: u64,
     /// Since when the handoff waits for a person to accept the document; null if it does not.
     pub held_since: Option<String>,
-    /// What tasuki has seen of the agent's work itself; null before the document is checked.
+    /// What tasuki itself has seen of the agent's work; null before the document is checked.
     pub facts: Option<Facts>,
     /// The absolute path of the file with these facts; null before the document is checked.
     pub facts_path: Option<String>,
@@ -285,7 +286,8 @@ impl Verdicts {
 pub struct DeliveryView {
     /// The id in the text's last line.
     pub delivery_id: String,
-    /// `delivered` needs a receipt; `unconfirmed` means that it can't be known; `not_delivered` that nothing was typed.
+    /// `delivered` needs a receipt; `unconfirmed` means that nobody knows whether the text arrived; `not_delivered`
+    /// that nothing was typed.
     pub verdict: Word<Verdict>,
     /// Why, unless it is simply delivered.
     pub reason: Option<String>,
@@ -326,7 +328,7 @@ pub struct PointView {
 }
 
 impl HandoffView {
-    /// Whether an agent has written the document, so that it can be asked to repair it.
+    /// Whether an agent writes the document, so that it can be asked to repair it.
     #[must_use]
     pub fn has_writer(&self) -> bool {
         !matches!(self.author.known(), Some(Author::Salvage | Author::Provided))

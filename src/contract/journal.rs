@@ -46,11 +46,11 @@ pub struct JournalLine {
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
     /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
-    /// `auto`, that its context has reached a limit of `config.toml`), `agent.limited` (a limit stops its CLI), `delivery` (the verdict on a typed text),
-    /// `ack` (an acknowledgement was taken or overridden, its questions were answered, or a message about it was sent),
-    /// `reminder` and `escalation` (what became of each), `publish` (the state of a publishing has changed), `work`
-    /// (something was done to a work item), `error` (a failure that halts no handoff) or `notice` (the operator was told
-    /// of something that is not a failure).
+    /// `auto`, that its context has reached a limit of `config.toml`), `agent.limited` (a limit stops its CLI),
+    /// `delivery` (the verdict on a typed text), `ack` (an acknowledgement was taken or overridden, its questions were
+    /// answered, or a message about it was sent), `reminder` and `escalation` (what became of each), `publish` (the
+    /// state of a publishing has changed), `work` (something was done to a work item), `error` (a failure that halts no
+    /// handoff) or `notice` (the operator was told of something that is not a failure).
     pub r#type: Word<LineType>,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]

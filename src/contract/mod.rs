@@ -46,7 +46,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use serde_path_to_error::{Path, Segment};
 
-/// How many values of the wrong type are left out of one file.
+/// The most values of the wrong type that are left out of one file. A file with more of them is not understood.
 const MOST_ODD: usize = 100;
 
 /// A file's text, with its fields in alphabetical order, whatever their order in the type.

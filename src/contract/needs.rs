@@ -29,8 +29,8 @@ words! {
     }
 }
 
-/// One thing that waits for a person. It is about an agent, a handoff or a work item, and has the id of that one alone;
-/// a failure that concerns none of them has only its own id.
+/// One thing that waits for a person. It is about one agent, handoff or work item, and only the id of that one is set.
+/// A failure also has its `error_id`; if it is about none of the three, it has nothing else.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]

@@ -72,7 +72,7 @@ pub struct NoticeRecord {
     pub agent_id: Option<String>,
     /// The handoff that it is about.
     pub handoff_id: Option<String>,
-    /// What else is known, by the code: such as `persona_slug`, `percent`, `item_id` or `content`.
+    /// Further fields, which depend on the code, such as `persona_slug`, `percent`, `item_id` or `content`.
     #[serde(flatten)]
     pub details: Map<String, Value>,
 }

@@ -48,8 +48,8 @@ pub struct PublishView {
     /// `gist`, if the document goes into a gist when the comment can't be made.
     #[schemars(with = "Option<String>")]
     pub fallback: Option<Word<Destination>>,
-    /// `waiting` for the record, `running`, `retrying` at `next_try_at`, `published`, `failed`, `held` because the document
-    /// seems to hold a credential, or `in_doubt`: it is not known whether the document was stored.
+    /// `waiting` for the record, `running`, `retrying` at `next_try_at`, `published`, `failed`, `held` because the
+    /// document seems to hold a credential, or `in_doubt`: it is not known whether the document was stored.
     pub state: Word<PublishState>,
     /// The number of this publication of the handoff, from 1; 0 before the record. The upload's mark contains it.
     pub number: u32,

@@ -16,19 +16,20 @@ pub struct HandoffReply {
     /// For a retry: the step at which it continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Word<Step>>,
-    /// The document's path, of a handoff that begins; or of answers, where it was brought up to date with them.
+    /// The document's path. For a handoff that begins; and for answers to a successor's questions, if they came with a
+    /// new version of the document.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
     pub file_path: MaybeNull,
-    /// Of a document that is published: its address, where it is known.
+    /// For a document that is published: its address, if it is known.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
     pub url: MaybeNull,
-    /// Of an ACK: it came after the time was up.
+    /// For an ACK: whether it came after the deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<bool>,
-    /// Of a session that was opened again: the agent that it runs as.
+    /// For a session that was opened again: the agent that it runs as.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// And its pane.
+    /// For a session that was opened again: its pane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pane: Option<String>,
 }
@@ -61,7 +62,7 @@ pub struct AgentReply {
     pub ended_at: MaybeNull,
 }
 
-/// Of a request about a work item.
+/// The answer to a request about a work item.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkReply {
@@ -69,15 +70,15 @@ pub struct WorkReply {
     pub status: Word<Status>,
 }
 
-/// Of a completion, and of children that were made later.
+/// The answer to a completion, and to a request that makes failed children again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChildrenReply {
     pub item_id: String,
     pub children: Vec<ChildReply>,
-    /// Those that could not be made.
+    /// The children that could not be made.
     pub failed: Vec<FailedChildView>,
-    /// Of a completion that was only checked: true. Nothing was made or changed.
+    /// For a completion that was only checked: true. Nothing was made or changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<bool>,
 }
@@ -92,24 +93,24 @@ pub struct ChildReply {
     pub title: Option<String>,
 }
 
-/// Of a comment.
+/// The answer to a comment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CommentReply {
     pub comment_id: String,
 }
 
-/// Of an import.
+/// The answer to an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportReply {
     /// `imported`.
     pub status: String,
-    /// The items, in the order in which they were put.
+    /// The items, in the order in which they were made: parents before their children.
     pub item_ids: Vec<String>,
 }
 
-/// Of an error that was dismissed.
+/// The answer to the dismissal of an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DismissReply {

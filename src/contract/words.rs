@@ -152,7 +152,7 @@ macro_rules! words {
 }
 pub(super) use words;
 
-/// A text that may be null, or not be there at all.
+/// A text field that may be null or missing: `None` if it is missing, `Some(None)` if it is null.
 pub type MaybeNull = Option<Option<String>>;
 
 /// A field whose text is known, so that it is never written as null. For a text that may be missing: [`maybe`].

@@ -64,7 +64,7 @@ words! {
         CarriedOver = "carried_over",
         /// It was given back, or its owner has ended.
         Released = "released",
-        /// Its output was accepted and handed on.
+        /// Its output was accepted.
         Completed = "completed",
         /// Children that could not be made before were made.
         ChildrenCreated = "children_created",
@@ -118,7 +118,7 @@ pub struct WorkView {
     pub failed_children: Vec<FailedChildView>,
     /// Comments on it.
     pub comments: Vec<CommentView>,
-    /// What was done to it, for ever.
+    /// Everything that was ever done to it.
     pub history: Vec<EntryView>,
     /// Agents that were notified of it since it became ready.
     pub told: Vec<ToldView>,
@@ -252,7 +252,7 @@ impl From<WorkView> for WorkBrief {
     }
 }
 
-/// What figures need of an item: another part of its view.
+/// The part of an item's view from which statistics are computed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct WorkPast {
     /// Its type.
