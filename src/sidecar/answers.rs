@@ -1,7 +1,7 @@
 //! Checks that requests are answered. A running loop does not prove that, so each tick sends a probe through the stages
-//! of a request: it enters when the lane of requests was scanned, is decided with the requests, and returns when the
-//! decision is durable and visible. The files in that lane are also listed independently of the scan that should take
-//! them.
+//! of a request: the probe begins when the lane of requests was scanned, is decided with the requests, and returns when
+//! the decision is durable and visible. The files in that lane are also listed independently of the scan that should
+//! take them.
 
 use crate::core::text::sanitise;
 use crate::core::time::Now;
@@ -9,22 +9,23 @@ use crate::files::FileStamp;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// Requests are not being answered if a probe does not return for this long, or if a request waits this long and no
-/// other is taken, in milliseconds.
+/// How long, in milliseconds, until requests count as not being answered: no probe has returned for this long, or a
+/// request has waited this long while no other was taken.
 const SILENT_MS: u64 = 15_000;
 /// How long a request may wait while others are taken, in milliseconds.
 const FORGOTTEN_MS: u64 = 60_000;
 
-/// Whether requests are answered, by the clock that keeps running while the machine sleeps.
+/// Measures whether requests are answered. Times are in milliseconds of the clock that keeps running while the machine
+/// sleeps.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     /// When a probe last came back.
     probed_ms: u64,
     /// When files of requests were last taken.
     took_ms: u64,
-    /// The files in the lane at the last tick, each with the time since when it has been there unchanged.
+    /// The files in the lane at the last tick. Each has its stamp, and the time when it was first seen with this stamp.
     waiting: BTreeMap<OsString, (FileStamp, u64)>,
-    /// When a cycle last took the waiting requests, and made its decision durable and visible.
+    /// When a cycle last took requests or a probe, and made its decision durable and visible.
     pub(super) taken_at: Option<String>,
     pub(super) judged: AnswerHealth,
 }
@@ -54,8 +55,9 @@ impl Answers {
         }
     }
 
-    /// The cycle's input is decided, durable and visible. While the events of a long absence are taken, requests must
-    /// wait, and those events prove that the loop works: how long requests wait is measured only after that.
+    /// The cycle's input is decided, durable and visible. After a long absence, requests wait until the files from that
+    /// time are taken (`drained`). Taking those files proves that the loop works, so how long requests wait is measured
+    /// only after that.
     pub(super) fn answered(&mut self, now: &Now, probed: bool, took_requests: bool, drained: bool) {
         if probed || took_requests {
             self.taken_at = Some(now.rfc3339());

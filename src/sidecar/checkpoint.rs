@@ -1,6 +1,5 @@
-//! Syncs the files that were written for others to the disk, in parallel with the loop, because on a busy disk a sync
-//! takes long and delays everybody's files. What a finished sync covers, the next start need not compare with the
-//! store.
+//! Syncs the files that were written for others to the disk, on a thread beside the loop, because a sync takes long on
+//! a busy disk. The next start need not compare files with the store if a finished sync covers them.
 
 use super::projection::Projection;
 use crate::spool::{Error, Spool};
@@ -9,7 +8,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A checkpoint on its way to the disk, if one is.
+/// The checkpoint that is being synced, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints(Option<Syncing>);
 
@@ -24,7 +23,7 @@ impl Checkpoints {
     /// waits for the next.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread could not be started.
     pub(super) fn begin(&mut self, projection: &mut Projection, spool: &Spool, ledger_below: u64) -> io::Result<()> {
         if self.0.is_some() || !projection.wants_checkpoint(true) {
             return Ok(());
@@ -38,8 +37,8 @@ impl Checkpoints {
         };
         let checkpoint = projection.take_checkpoint(ledger_below);
         let (tell, done) = channel();
-        // No task of the runtime: that would wait for the disk at the end of the program. The receiver may be gone by
-        // then.
+        // A thread, not a task of the runtime: at the end of the program the runtime would wait for the task, and so
+        // for the disk. The receiver may be gone when the sync is done.
         let begun = std::thread::Builder::new().name("sync".to_owned()).spawn(move || drop(tell.send(syncer.sync())));
         if let Err(error) = begun {
             tracing::warn!(%error, "could not start a thread to sync results, views and the journal to the disk");
@@ -50,7 +49,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// A checkpoint that is on the disk; it is waited for at most for `wait`.
+    /// Returns the checkpoint if its sync has succeeded. Waits at most `wait` for a sync that still runs.
     pub(super) fn confirmed(&mut self, projection: &mut Projection, wait: Duration) -> Option<Checkpoint> {
         let syncing = self.0.take()?;
         match syncing.done.recv_timeout(wait) {

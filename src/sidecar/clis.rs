@@ -1,4 +1,4 @@
-//! Finds the agent CLIs among the processes above a hook, for events whose agent must be known.
+//! Finds the agent CLIs among the processes above a hook, for events whose agent can't be known without them.
 
 use crate::agents::profile::Profiles;
 use crate::core;
@@ -12,11 +12,11 @@ use std::io;
 /// How much later than its event a process may seem to have started, in milliseconds: two clocks are compared.
 const SLACK_MS: i64 = 1_000;
 
-/// Looks up the processes above a hook. Ids are used again, so a process that started after the event's file was
-/// written is ignored.
+/// Looks up the processes above a hook. The system reuses process ids, so a process that started after the event's file
+/// was written is ignored.
 ///
 /// # Errors
-/// The system is short of something, so it is not known which agent the event belongs to. A later look may tell.
+/// The system is short of something, so it is not known which agent the event belongs to. A later attempt may succeed.
 pub(super) fn look_up(
     event: &mut HookEvent,
     written_ns: i64,
@@ -32,8 +32,8 @@ pub(super) fn look_up(
     Ok(())
 }
 
-/// The CLIs among these processes that had started by then. A CLI that first starts itself again, such as a script that
-/// runs its binary, counts once.
+/// The CLIs among these processes that had started by `latest_ms`. A CLI that first starts itself again, such as a
+/// script that runs its binary, counts once.
 fn clis(ancestors: &[u32], profiles: &Profiles, (booted_ms, latest_ms): (i64, i64)) -> io::Result<Vec<AgentCli>> {
     let mut found: Vec<AgentCli> = Vec::new();
     let mut below: Option<String> = None;

@@ -10,7 +10,7 @@ use crate::core::time::Now;
 use crate::spool::{IncomingFile, OutputFile, Spool, Why};
 use crate::store::{Error, SeenEvent, Store};
 
-/// What is answered where a row is damaged.
+/// The error code of a refusal because of a damaged row.
 const CODE: &str = "state_damaged";
 
 fn refused(error: &Error, hint: &str) -> Refused {
@@ -21,15 +21,15 @@ fn refused(error: &Error, hint: &str) -> Refused {
 pub(super) enum Ledger {
     New,
     Known(LedgerEntry),
-    /// Its row is damaged: this is done with the file.
+    /// The request's row is damaged. The item says what happens to the file.
     Corrupt(Box<IntakeItem>),
 }
 
-/// What the ledger says of a request, or what is done with its file where the row is damaged: whether it was carried
-/// out is not known, so it is not carried out now.
+/// Looks a request up in the ledger. If its row is damaged, nobody knows whether the request was carried out, so it is
+/// refused and not carried out now.
 ///
 /// # Errors
-/// What the disk refused.
+/// The store can't be read.
 pub(super) fn known(
     (store, spool): (&Store, &Spool),
     id: &RequestId,
@@ -46,7 +46,7 @@ pub(super) fn known(
                         views, then ask again under another id";
             let refused = refused(&error, hint);
             let (why, place) = (Some(why_of(&refused)), OutputFile::Result(id.clone()));
-            // The one answer stays, where it is still there.
+            // If the answer is still in `results/`, it stays.
             let is_answered = !matches!(spool.get(&place), Ok(None));
             let result = (!is_answered).then(|| (place, refusal(found, id, sha256, refused, now)));
             Ok(Ledger::Corrupt(Box::new(IntakeItem::undecided(found.clone(), why, result))))
@@ -55,11 +55,11 @@ pub(super) fn known(
     }
 }
 
-/// Whether an event file was taken before, or why it is put aside: a file of that name was, and whether it is this one
-/// can't be known.
+/// Whether an event file was taken before. If the row of this file name is damaged, that can't be known, and the reason
+/// is returned with which the file goes to `rejected/`.
 ///
 /// # Errors
-/// What the disk refused.
+/// The store can't be read.
 pub(super) fn was_seen(store: &Store, seen: &SeenEvent) -> Result<Result<bool, Why>, Error> {
     match store.was_seen(seen) {
         Ok(was_seen) => Ok(Ok(was_seen)),
@@ -72,11 +72,11 @@ pub(super) fn was_seen(store: &Store, seen: &SeenEvent) -> Result<Result<bool, W
     }
 }
 
-/// An event names a damaged row of history. A request that names one is refused. Any other event is decided without the
-/// row, because it has happened.
+/// Handles an event that names a damaged row of history. A request is refused. Any other event is decided without the
+/// row, because it has already happened.
 ///
 /// # Errors
-/// What the disk refused.
+/// The store can't be read.
 pub(super) fn without_corrupt(event: Event, error: Error) -> Result<Event, Error> {
     if !matches!(error, Error::Row { .. }) {
         return Err(error);
@@ -97,7 +97,7 @@ fn corrupt(error: &Error) -> Refused {
     refused(error, "nothing was done; restore an undamaged copy of the state file, or continue without that row")
 }
 
-/// Reads what a request depends on; a request that depends on a corrupt row is refused.
+/// Returns what was read for a request. If a row was damaged, refuses the request.
 pub(super) fn or_refuse<T: Default>(
     read: Result<T, Error>,
     request: &mut Result<request::Request, Refused>,

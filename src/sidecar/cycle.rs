@@ -15,8 +15,8 @@ use crate::store::{Batch, Error, SeenEvent};
 use std::time::Duration;
 
 impl Sidecar {
-    /// How long the loop may sleep. Zero only where the next turn gets on with something: what can't be judged now must
-    /// not keep the loop awake.
+    /// How long the loop may sleep. It is zero only if the next cycle can do something: a death or a deadline that
+    /// can't be judged yet must not keep the loop awake.
     pub(super) fn sleep(&self) -> Duration {
         let now = self.clock.now();
         let sleep = Duration::from_millis(self.rests_ms(&now));
@@ -38,10 +38,10 @@ impl Sidecar {
         own.into_iter().flatten().chain(judged).min().unwrap_or(TICK_MS)
     }
 
-    /// One turn. Everything in it sees the same clock, which was read when the loop woke.
+    /// Runs one cycle. Everything in it sees the same clock, which was read when the loop woke.
     pub(super) fn cycle(&mut self, now: &Now) {
         if self.timers.mind_the_gap(now) {
-            // The tick is due by now as well, and looks into the lanes.
+            // After such a gap the tick is due too, and it scans the lanes.
             self.answers.begin(now);
         }
         self.tick_if_due(now);
@@ -75,12 +75,13 @@ impl Sidecar {
         self.watches.ask_for_panes(&self.tools.tmux, &self.state);
     }
 
-    /// At the end: what was told by then is not to be told again by the next start. Nothing is begun any more.
+    /// At the end: records which notices were sent (`told`), so that the next start does not send them again. No effect
+    /// is started any more.
     pub(super) fn last_word(&mut self, now: &Now, told: Vec<Event>) {
         if told.is_empty() || self.health.is_down() {
             return;
         }
-        // No effect begins before what lay there is decided, nor after this.
+        // `after_commit` starts effects only while this is true.
         self.intake.drained = false;
         let committed = self.decide(now, told, &mut []).and_then(|(decision, seen)| {
             self.store.commit(&Batch { decision: &decision, now: *now, seen: &seen }).map(|()| decision)
@@ -94,8 +95,8 @@ impl Sidecar {
         }
     }
 
-    /// Decides one after the other, each on the state that the one before it left: what agents reported, then what was
-    /// seen here, then what is asked for.
+    /// Decides the events one after the other, each on the state that the one before it left: first what agents
+    /// reported, then the sidecar's own events, then requests.
     fn decide(
         &mut self,
         now: &Now,
@@ -119,7 +120,8 @@ impl Sidecar {
             self.state.apply(&decision);
             whole.absorb(decision);
             if judged && self.state.next_deadline_ms(now) == Some(0) {
-                // A deadline that nobody takes away must not keep the loop awake, whatever else it writes.
+                // A deadline that no decision removes must not keep the loop awake, even if the decision has changed
+                // something else.
                 tracing::error!("a deadline has passed and nothing handled it");
                 self.timers.give_grace(now, GAP_GRACE_MS);
             }
@@ -127,7 +129,7 @@ impl Sidecar {
         Ok((whole, seen))
     }
 
-    /// What was decided is durable: the files go, others may see it, effects begin.
+    /// The decision is durable: shows it to others, moves its files out of the spool, and starts its effects.
     fn after_commit(&mut self, now: &Now, decision: Decision, files: Vec<IntakeItem>) {
         super::log::decided(&decision);
         self.projection.show(&self.spool, now, &decision, &self.state.settings);
@@ -160,9 +162,10 @@ impl Sidecar {
         }
     }
 
-    /// The result of the batch is unknown: its events come again, and the ledger and the outbox know what was committed
-    /// after all. The files come again too, in their order: what was found is listed again, because the scan had taken
-    /// these from its list. Deadlines are judged again, after another scan that finds nothing.
+    /// After a failure, when nobody knows whether the batch was committed. Its events are decided again, and the ledger
+    /// and the outbox tell what was committed after all. Its files are listed again, in their order, because the scan
+    /// has already taken them from its list. Deadlines are not kept: they are judged again after another listing of
+    /// `events/`.
     fn undecided(&mut self, now: &Now, error: &Error, mut events: Vec<Event>) {
         events.retain(|event| !matches!(event, Event::Deadlines | Event::Probe));
         (self.intake.took_events, self.intake.took_requests) = (false, false);
@@ -183,7 +186,7 @@ impl Sidecar {
                 self.intake.files = true;
                 return true;
             }
-            Ok(false) => self.health.is_checked(now),
+            Ok(false) => self.health.wait_for_check(now),
             Err(error) => self.store_failed(now, &error),
         }
         false

@@ -8,7 +8,7 @@ pub(super) struct StartFailure {
     pub(super) error: anyhow::Error,
 }
 
-/// What the system said alone says neither what is short nor what to do about it.
+/// Adds what is short, and what to do about it: the system's own error says neither.
 fn in_words(error: anyhow::Error) -> anyhow::Error {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     match causes.find_map(limits::in_words) {

@@ -1,5 +1,6 @@
-//! Collects the input of one cycle: files of both lanes, with what the ledger and the disk say of them, events of the
-//! sidecar's own, and what waited until a listing of the events that began later was taken whole.
+//! Collects the input of one cycle: files of both lanes, with what the ledger and the disk say of them; the sidecar's
+//! own events; and deaths and deadlines. A death or a deadline comes only after a listing of `events/` that began later
+//! has been taken whole, so that earlier events come first.
 
 use super::clis;
 use super::corrupt::{Ledger, known, or_refuse, was_seen};
@@ -25,7 +26,7 @@ impl Sidecar {
     /// Collects the input of one cycle.
     ///
     /// # Errors
-    /// The ledger can't be read. Then nothing was taken: every file lies where it lay, and must be listed again.
+    /// The store can't be read. No file was taken: all of them are still in their lanes, and must be listed again.
     pub(super) fn gather(&mut self, now: &Now) -> Result<CycleInput, Error> {
         let mut files = Vec::new();
         if self.intake.took_events && self.intake.took_requests && !self.intake.drained {
@@ -46,7 +47,7 @@ impl Sidecar {
         Ok(CycleInput { files, events })
     }
 
-    /// Reads the files of the lanes. Returns the number of the listing of events that was taken whole, if this one was.
+    /// Reads the files of the lanes. Returns the number of the listing of `events/` if this scan has completed it.
     fn look_into_lanes(&mut self, now: &Now, files: &mut Vec<IntakeItem>) -> Result<Option<u64>, Error> {
         let knows_tmux = self.timers.knows_tmux(now);
         let (intake, folders, spool) = (&mut self.intake, &mut self.watches.folders, &mut self.spool);
@@ -58,8 +59,8 @@ impl Sidecar {
             completed_listing = events.is_listing_done.then_some(events.listing);
             intake.took_events |= events.is_listing_done;
         }
-        // At the start the waiting events come before requests, however many more arrive meanwhile; and requests come
-        // only when tmux is known.
+        // At the start, requests wait for the events that were there, however many more arrive meanwhile. They also
+        // wait until it is known whether tmux answers.
         let takes_requests = knows_tmux && intake.took_events;
         let requests = takes_requests.then(|| intake.scan(folders, spool, Lane::Requests, now)).flatten();
         intake.took_requests |= requests.as_ref().is_some_and(|scan| scan.is_listing_done);
@@ -77,8 +78,8 @@ impl Sidecar {
         Ok(completed_listing)
     }
 
-    /// Reads the files that were found. Returns whether all that they depend on could be looked up: if not, that file
-    /// stays in its lane, and so do the files behind it.
+    /// Reads the files that were found. Returns false if something that a file depends on could not be looked up: that
+    /// file and the files behind it stay in their lane.
     pub(super) fn read_files(
         &mut self,
         found: Vec<IncomingFile>,
@@ -111,7 +112,8 @@ impl Sidecar {
             ctime_ns: found.file_stamp.ctime_ns,
             sha256: hex(sha256),
         };
-        // What is bad goes to `rejected/` also when it comes again: the sidecar may have ended before it was moved.
+        // A bad file goes to `rejected/` even if it was seen before: the sidecar may have ended before it moved the
+        // file.
         let profiles = &self.tools.profiles;
         let (event, why) = match read_event(bytes, profiles) {
             Ok(mut event) => {
@@ -159,14 +161,14 @@ impl Sidecar {
         Ok(before.iter().any(is_twin) || self.store.has_case_twin(id)?)
     }
 
-    /// `a.reused` is a request id too, so an answer about the reuse of `a` must not replace that request's own answer.
-    /// The file goes to `rejected/` all the same.
+    /// The answer about a reused id `a` is written as that of a request `a.reused`. If there was a request with this
+    /// id, its own answer stays, and nothing is written about `a`. The file goes to `rejected/` all the same.
     fn spare_answers(&self, item: &mut IntakeItem) -> Result<(), Error> {
         let Some((OutputFile::Reused(id), _)) = &item.result else { return Ok(()) };
         let Ok(twin) = format!("{id}.reused").parse() else { return Ok(()) };
         match self.store.ledger_entry(&twin) {
             Ok(None) => {}
-            // A row that can't be understood is a request that was answered, too.
+            // A damaged row, too, means that such a request was answered.
             Ok(Some(_)) | Err(Error::Row { .. }) => item.result = None,
             Err(error) => return Err(error),
         }
@@ -193,7 +195,7 @@ impl Sidecar {
         Ok(IntakeItem { found, event: Some(event), seen: None, why, result: None })
     }
 
-    /// What a request's answer depends on outside the state, looked up as late as possible.
+    /// Looks up what a request's answer depends on outside the state, as late as possible.
     fn facts(&mut self, request: &Request, now: &Now) -> Result<RequestFacts, Error> {
         let needs = request.needs();
         self.look_before_work(&needs, now);
@@ -206,7 +208,7 @@ impl Sidecar {
         facts
     }
 
-    /// Reads again what a request about work is decided by, before it is decided.
+    /// Before a request about work is decided: reads the rules again, and the role of the agent that it names.
     fn look_before_work(&mut self, needs: &Needs<'_>, now: &Now) {
         if needs.rules {
             self.look_at_rules(now);

@@ -12,11 +12,11 @@ use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The most that a template may hold, in bytes.
+/// The most bytes of a template.
 const MAX_TEMPLATE: u64 = 256 * 1024;
 
-/// A home's path is typed to agents between backticks, and appears in the log and in commands. A path that can't be
-/// written there unchanged would fail each handoff.
+/// Checks the home's path. It is typed to agents between backticks, and appears in the log and in commands: a path that
+/// can't be written there unchanged would fail each handoff.
 pub(super) fn check_name(home: &Home) -> Result<(), StartFailure> {
     let named = home.root().to_str().filter(|path| sanitise(path) == *path && !path.contains(['`', '\n', '\t']));
     if named.is_some() {
@@ -42,7 +42,7 @@ pub(super) fn make_home(home: &Home) -> Result<(), StartFailure> {
     [data, home.personas(), home.profiles(), home.prompts()].iter().try_for_each(|folder| trust(folder).map(drop))
 }
 
-/// A file that names programs or is typed must be writable for this user alone. Returns whether it exists.
+/// Checks that only this user can write a file that names programs, or whose text is typed. Returns whether it exists.
 fn trust(path: &Path) -> Result<bool, StartFailure> {
     way::trust_if_there(path).map_err(|error| {
         let code = if matches!(error, way::Unsafe::Exposed { .. }) { exit::NOT_ALLOWED } else { exit::CONFIG };

@@ -6,19 +6,19 @@ use crate::store::Error;
 
 /// The first pause after a failure of the store, and the longest, in milliseconds.
 const PAUSE_MS: (u64, u64) = (200, 5_000);
-/// How often it is looked whether all of the state file is read, in milliseconds.
+/// While the whole state file is checked: how often the loop asks whether that is done, in milliseconds.
 const CHECKING_MS: u64 = 100;
 
 #[derive(Debug, Default)]
 pub(super) struct StoreHealth {
     pub(super) failures: u32,
-    /// It has failed: it is opened and read again then, and until that works nothing is decided.
+    /// After a failure: when the store is opened and read again. Until that works nothing is decided.
     pub(super) again: Option<Deadline>,
     pub(super) problem: Option<String>,
 }
 
 impl StoreHealth {
-    /// It can't be read or written: after a pause it is tried again.
+    /// The store can't be read or written: it is tried again after a pause.
     pub(super) fn failed(&mut self, now: &Now, error: &Error) {
         tracing::error!(%error, "the state file failed; requests and events wait until the state file can be read \
                                  again");
@@ -29,17 +29,17 @@ impl StoreHealth {
         self.problem = Some(error.to_string());
     }
 
-    /// The whole file is being read first: the loop asks again soon whether that is done.
-    pub(super) fn is_checked(&mut self, now: &Now) {
+    /// The whole state file is checked before it is used again: the loop asks soon whether that is done.
+    pub(super) fn wait_for_check(&mut self, now: &Now) {
         self.again = Some(Deadline::after(now, CHECKING_MS));
     }
 
-    /// Whether it has failed, and was not read again.
+    /// Whether the store has failed and has not been read again.
     pub(super) fn is_down(&self) -> bool {
         self.again.is_some()
     }
 
-    /// A cycle has succeeded: nothing of it was lost.
+    /// A cycle has succeeded.
     pub(super) fn well(&mut self) {
         self.failures = 0;
         self.problem = None;

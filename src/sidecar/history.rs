@@ -28,7 +28,7 @@ impl History {
         HistoryLoader { loaded: self, store, state }
     }
 
-    /// Forgets rows of history again that did not come back to life.
+    /// Removes the loaded rows from the working set again, unless they are no longer history.
     pub(super) fn evict(&mut self, state: &mut State) {
         for id in std::mem::take(&mut self.agents) {
             if state.agents.get(&id).is_some_and(Agent::is_past) {
@@ -44,7 +44,7 @@ impl History {
     }
 }
 
-/// History while rows of it are looked up.
+/// What a lookup needs: the store that it reads, and the working set that it fills.
 pub(super) struct HistoryLoader<'a> {
     loaded: &'a mut History,
     store: &'a Store,
@@ -67,12 +67,12 @@ impl HistoryLoader<'_> {
     /// Puts rows of history that an event names into the working set.
     ///
     /// # Errors
-    /// The store can't be read. What is not known must not be decided as if it were not there.
+    /// The store can't be read. Then the event must not be decided as if the row did not exist.
     pub(super) fn load_history(&mut self, event: &Event) -> Result<(), Error> {
         match event {
             Event::Request(arrived) => match &arrived.read.request {
                 Ok(request) => self.load_request(request),
-                // An ACK that has not the right form is answered in its handoff, too.
+                // An ACK of the wrong form is answered within its handoff, too.
                 Err(_) => match arrived.read.malformed.as_ref().and_then(|ack| ack.handoff_id.as_ref()) {
                     Some(id) => self.load_handoff(id),
                     None => Ok(()),
@@ -114,15 +114,16 @@ impl HistoryLoader<'_> {
         items.into_iter().try_for_each(|id| self.load_item(id))
     }
 
-    /// What happens in the turn that answers a briefing is shown in the view of the handoff, whose row may be history
-    /// by then.
+    /// Loads the handoffs whose briefing these agents are answering. The view of the handoff shows what happens in that
+    /// turn, and its row may be history by then.
     fn load_briefed(&mut self, is_it: impl Fn(&Agent) -> bool) -> Result<(), Error> {
         let of = self.state.agents.values().filter(|agent| is_it(agent));
         let ids: Vec<HandoffId> = of.filter_map(|agent| agent.answering).collect();
         ids.into_iter().try_for_each(|id| self.load_handoff(&id.to_string()))
     }
 
-    /// An agent that registers is written into its predecessor's row, which may be history.
+    /// Loads the predecessors of agents that are starting: when an agent registers, it is written into its
+    /// predecessor's row, which may be history.
     fn load_predecessors(&mut self) -> Result<(), Error> {
         let starting = self.state.agents.values().filter(|agent| agent.start.is_some());
         let wanted: Vec<AgentId> = starting.filter_map(|agent| agent.previous_agent_id).collect();

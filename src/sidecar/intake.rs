@@ -7,9 +7,9 @@ use crate::limits;
 use crate::spool::watch::Checked;
 use crate::spool::{Error, Finished, HoldReason, IncomingFile, Lane, RejectOutcome, Scan, Spool, SpoolWatch, Why};
 
-/// Most files of one lane, and most other events, in one commit.
+/// The most files of one lane, and the most other inputs, in one commit.
 pub(super) const BATCH: usize = 256;
-/// Most bytes of one lane's files in one commit.
+/// The most bytes of one lane's files in one commit.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// The pause before a spool that can't be read is tried again, in milliseconds.
 const UNREADABLE_MS: u64 = 1_000;
@@ -24,23 +24,23 @@ pub(super) struct Intake {
     pub(super) events_listing: u64,
     /// Why something that a file depends on could not be looked up just now.
     pub(super) unavailable: Option<String>,
-    /// The next look at the requests takes a probe with it.
+    /// The next scan of `requests/` also makes a probe.
     pub(super) probe: bool,
-    /// All events that lay there at the start were taken.
+    /// All events that lay in `events/` at the start were taken.
     pub(super) took_events: bool,
-    /// All requests that lay there when tmux was known were taken.
+    /// All requests were taken that lay in `requests/` when it became known whether tmux answers.
     pub(super) took_requests: bool,
     /// What lay in both lanes at the start is decided.
     pub(super) drained: bool,
     /// A lane can't be read: deaths and deadlines that wait do not wake the loop, which looks again after a pause.
     unreadable: bool,
-    /// Why the spool can't be read, while it can't.
+    /// Why files can't be taken from the spool at the moment.
     pub(super) problem: Option<String>,
-    /// What is wrong with the folders, while it is.
+    /// What is wrong with the spool's folders at the moment.
     pub(super) folder_problem: Option<String>,
     /// The number of the next file that goes to `rejected/`.
     rejected: u64,
-    /// Why bad files stay in the spool, while they do.
+    /// Why bad files stay in the spool at the moment.
     pub(super) hold_reason: Option<HoldReason>,
 }
 
@@ -55,13 +55,13 @@ impl Intake {
         self.drained && !self.unreadable
     }
 
-    /// Whether a lane of the start is still to be read, and can be.
+    /// Whether files that lay in the lanes at the start are still to be taken, and the lanes can be read.
     pub(super) fn is_draining(&self) -> bool {
         !self.drained && !self.unreadable
     }
 
-    /// Looks whether the folders are those that are held, and nobody else can get at them; while not, nothing is taken
-    /// in.
+    /// Checks that the folders which are held open are still those of the spool, and that no other user can open them.
+    /// If not, nothing is taken in.
     pub(super) fn check_folders(&mut self, folders: &mut SpoolWatch, spool: &mut Spool) {
         match folders.check(spool) {
             Ok(checked) => {
@@ -81,11 +81,11 @@ impl Intake {
         self.unreadable = false;
     }
 
-    /// The files of a lane; none if it can't be read, which is not the same as empty: no listing of it counts as taken
-    /// whole then.
+    /// Scans a lane. Returns `None` if it can't be read. That is not the same as an empty lane: no listing of it then
+    /// counts as taken whole.
     pub(super) fn scan(&mut self, folders: &mut SpoolWatch, spool: &mut Spool, lane: Lane, now: &Now) -> Option<Scan> {
-        // Answers would be written where nobody looks, and the files in the folders that are held open may not be meant
-        // for us.
+        // While the folders are wrong, answers would be written where nobody looks, and the files in the folders that
+        // are held open may not be meant for us.
         if self.folder_problem.is_some() {
             self.check_folders(folders, spool);
             if self.folder_problem.is_some() {
@@ -95,7 +95,7 @@ impl Intake {
                 return None;
             }
         }
-        // What a request needs to know could not be looked up either, and would be taken for not there.
+        // In a shortage, what a request depends on could not be looked up either, and would be taken for missing.
         let scan = match limits::shortage() {
             Some(why) => Err(why),
             None => spool.scan(lane, BATCH, BATCH_BYTES, now).map_err(|error| error.to_string()),
@@ -117,13 +117,13 @@ impl Intake {
         }
     }
 
-    /// Something that a file depends on can't be looked up: the file stays in its lane, and so do those behind it.
+    /// Something that a file depends on can't be looked up: the file stays in its lane, and so do the files behind it.
     pub(super) fn defer(&mut self, spool: &mut Spool, lane: Lane, why: String, now: &Now) {
         tracing::warn!(why, "could not look up what an event or a request depends on; its file waits in the spool");
         self.problem = Some(why);
         self.took_events &= lane != Lane::Events;
         self.took_requests = false;
-        // Requests that the same look has found come after the events that wait.
+        // Requests that the same scan has found come after the events that wait.
         spool.list_again(lane);
         spool.list_again(Lane::Requests);
         self.look_again_in(now, UNREADABLE_MS);
@@ -135,7 +135,8 @@ impl Intake {
         }
     }
 
-    /// Removes a file whose content is durable; a file that could not be taken goes to `rejected/` whole.
+    /// Removes a file from the spool once its content is durable. A file that could not be taken goes to `rejected/`
+    /// unchanged.
     pub(super) fn finish_file(&mut self, spool: &mut Spool, item: &IntakeItem, now: &Now) {
         let moved = match &item.why {
             None => spool.finish(&item.found).map(|disposed| disposed != Finished::Changed),

@@ -11,7 +11,7 @@ use crate::store::SeenEvent;
 /// A file that was read, what it is decided as, and where it goes.
 pub(super) struct IntakeItem {
     pub(super) found: IncomingFile,
-    /// The event to decide; none for a file that the ledger already knows, or that is not an input.
+    /// The event to decide; none for a file that the ledger already knows, or that holds no event and no request.
     pub(super) event: Option<Event>,
     pub(super) seen: Option<SeenEvent>,
     /// Why it goes to `rejected/`; none if it is taken.
@@ -44,9 +44,9 @@ pub(super) fn read_request(found: &IncomingFile) -> request::ParsedRequest {
     }
 }
 
-/// The ledger knows the request's id. If the bytes are the same, the same answer is written again, if there is one; a
-/// bad file goes to `rejected/`, as it would have if the sidecar had not ended. If the bytes differ, the file is
-/// refused, in a result of its own.
+/// The ledger knows the request's id. If the bytes are the same, the same answer is written again, if there is one; and
+/// a bad file goes to `rejected/`, because the sidecar may have ended before it moved the file. If the bytes differ,
+/// the file is refused, in a result of its own.
 pub(super) fn known_request(
     found: IncomingFile,
     id: RequestId,
@@ -65,7 +65,7 @@ pub(super) fn known_request(
     IntakeItem::undecided(found, why, Some((OutputFile::Reused(id), answer)))
 }
 
-/// A new request whose id differs from a known one by case alone: refused, in its own place.
+/// Refuses a new request whose id differs from a known one by case alone, in a result of its own.
 pub(super) fn case_twin(found: IncomingFile, id: RequestId, sha256: &str, spool: &mut Spool, now: &Now) -> IntakeItem {
     let refused = Refused::id_differs_by_case();
     let why = Some(why_of(&refused));

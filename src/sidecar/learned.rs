@@ -18,14 +18,15 @@ const FRESH_MS: i64 = 2_000;
 #[derive(Default)]
 pub(super) struct Learned {
     rules: Option<FileStamp>,
-    /// Personas whose role was looked for, and what their files were then.
+    /// Personas whose role was read, each with the stamp of its file at that time.
     known: BTreeMap<Slug, Option<FileStamp>>,
-    /// The roles that were found: several may be found before the first of them is decided.
+    /// All roles that were found. They are kept here and not only in the state, because several may be found before the
+    /// first `Event::Roles` is decided.
     roles: BTreeMap<Slug, String>,
 }
 
 impl Learned {
-    /// Reads the rules with which a start begins.
+    /// Reads the rules at the start.
     ///
     /// # Errors
     /// They can't be used.
@@ -38,7 +39,7 @@ impl Learned {
     /// Reads the rules again if their file has changed. Each unusable state of the file is reported once.
     ///
     /// # Errors
-    /// The file may not be whole yet: it is to be looked at again in this many milliseconds.
+    /// The file may not be whole yet. The value says in how many milliseconds to look at it again.
     pub(super) fn look_at_rules(&mut self, home: &Home, now: &Now) -> Result<Option<Event>, u64> {
         let path = home.rules();
         let file_stamp = files::file_stamp(&path);
@@ -69,14 +70,14 @@ impl Learned {
         self.learn(home, slugs)
     }
 
-    /// The same for the personas of changed agents that were not known before.
+    /// Looks for the roles of the personas of changed agents, if these personas were not looked at before.
     pub(super) fn new_roles(&mut self, home: &Home, decision: &Decision) -> Option<Event> {
         let mut slugs = live_personas(decision.agents.values());
         slugs.retain(|slug| !self.known.contains_key(slug));
         self.learn(home, slugs)
     }
 
-    /// Reads the roles of those whose files have changed.
+    /// Reads the roles of these personas where a file has changed. Returns an event if a role has changed.
     pub(super) fn learn(&mut self, home: &Home, slugs: impl IntoIterator<Item = Slug>) -> Option<Event> {
         let folder = home.personas();
         let before = self.roles.clone();
@@ -88,7 +89,8 @@ impl Learned {
             match personas::role(&folder, &slug) {
                 Ok(Some(role)) => drop(self.roles.insert(slug.clone(), role)),
                 Ok(None) => drop(self.roles.remove(&slug)),
-                // The role that was known still counts; a start of the persona reports the error.
+                // The role that was known still counts. The error is reported when an agent with this persona is
+                // started.
                 Err(error) => tracing::debug!(%error, "could not read a persona's role"),
             }
             self.known.insert(slug, file_stamp);

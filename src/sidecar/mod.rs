@@ -1,18 +1,24 @@
-//! The loop: the only caller of `decide` and of `commit`. Each cycle is given one reading of the clock, made when the
-//! loop wakes.
+//! The sidecar's loop: the only caller of `decide` and of `Store::commit`. Everything in one cycle uses the same
+//! reading of the clock, which the loop takes when it wakes.
 //!
 //! `parts` holds everything that the loop owns. The parts do not know the loop, and only `checkpoint` knows another
-//! part, `projection`. `intake` knows the
-//! lanes, `history` loads rows of ended agents and handoffs, `watches` follows processes, panes and documents,
-//! `learned` watches the rules file and holds roles, `projection` writes for others,
-//! `checkpoint` syncs that to the disk, `answers`
-//! checks that requests are answered, `health` knows the state of the store, `liveness` and `status_line` show all this in the
-//! view and in tmux, `timers` are the loop's own times, and `tidy` removes old files and rows.
+//! part, `projection`:
 //!
-//! Above them, in the order in which they use each other: `reproject` (what the last run left unwritten), `gather` (files
-//! become events, with `intake_item`, `preload`, `clis`, and `corrupt` for corrupt rows), `tick` and `cycle` (what one cycle
-//! does), `settings` (the configuration), `wait` (what wakes and ends the loop), `start` (on `ground`). `signals` end
-//! the loop; `log` is its log.
+//! - `intake`: the two lanes of the spool.
+//! - `history`: loads rows of ended agents, finished handoffs and finished work items.
+//! - `watches`: follows processes, panes and documents.
+//! - `learned`: watches the rules file, and knows the roles of personas.
+//! - `projection`: writes the files for others; `checkpoint` syncs them to the disk.
+//! - `answers`: checks that requests are answered.
+//! - `health`: whether the store works.
+//! - `liveness`: the heartbeat; `status_line`: the line in tmux.
+//! - `timers`: the loop's own deadlines.
+//! - `tidy`: removes old files and rows.
+//!
+//! Above the parts, in the order in which they use each other: `reproject` (writes what the last run left unwritten,
+//! with `unknown`), `gather` (turns files into events, with `intake_item`, `request_words`, `preload`, `clis`, and
+//! `corrupt` for corrupt rows), `tick` and `cycle` (what one cycle does), `settings` (the configuration), `wait` (what
+//! wakes and ends the loop), `start` (on `ground`; `failed` reports). `signals` end the loop; `log` is its log.
 
 mod answers;
 mod checkpoint;

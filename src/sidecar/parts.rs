@@ -1,5 +1,5 @@
-//! The sidecar: everything that one loop needs, part by part. The parts do not know the loop, and
-//! only `checkpoint` knows another part, `projection`.
+//! Everything that one loop owns, part by part. The parts do not know the loop, and only `checkpoint` knows another
+//! part, `projection`.
 
 use super::answers::Answers;
 use super::checkpoint::Checkpoints;
@@ -64,7 +64,7 @@ pub(super) struct Leftovers {
 }
 
 impl Sidecar {
-    /// The known reason why no requests are taken. It is shown, and it is temporary.
+    /// The known reason why no requests are taken. The view shows it, and it is temporary.
     fn obstacle(&self) -> Option<&String> {
         let Intake { problem, folder_problem, .. } = &self.intake;
         self.health.problem.as_ref().or(problem.as_ref()).or(folder_problem.as_ref())
@@ -81,7 +81,8 @@ impl Sidecar {
         let heartbeat = self.liveness.heartbeat(now, self.is_silent());
         let short = limits::shortage().or_else(|| self.liveness.no_thread.clone());
         let (late, tmux) = (self.tools.late.for_view(), self.tools.tmux.problem());
-        // Nothing that is unwritten is lost: the store has it, and it is written when the disk lets us.
+        // Unwritten files are not lost: the store has their content, and they are written as soon as the disk allows
+        // it.
         let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(short.as_ref());
         let problem = problem.or(self.answers.judged.problem.as_ref()).or(tmux.as_ref()).or(late.as_ref());
         let held = self.intake.hold_reason.map(|reason| held_files(reason).to_owned());

@@ -15,18 +15,18 @@ use crate::spool::documents;
 use crate::store::{Error, Store};
 use std::path::Path;
 
-/// What must be looked up for a request.
+/// Looks up what a request depends on.
 pub(super) struct Preload<'a> {
     pub(super) home: &'a Home,
     pub(super) store: &'a Store,
     pub(super) state: &'a State,
     pub(super) profiles: &'a Profiles,
-    /// What a shortage kept us from looking up: then the request must wait.
+    /// What could not be looked up because the system is short of something. Then the request must wait.
     pub(super) unavailable: Option<String>,
 }
 
 impl Preload<'_> {
-    /// What the disk says that a request's answer depends on.
+    /// Looks up the facts that the request's answer depends on.
     ///
     /// # Errors
     /// The store can't be read.
@@ -63,12 +63,12 @@ impl Preload<'_> {
         }
     }
 
-    /// What a look has told, or nothing, and a note of what it was short of.
+    /// Returns the result of a lookup. If it failed because the system is short of something, notes why.
     fn told<T>(&mut self, look: Result<T, String>) -> Option<T> {
         look.map_err(|why| self.unavailable = Some(why)).ok()
     }
 
-    /// The document that a request brings, read at that moment: what the file holds later is not what was meant.
+    /// The document that a request provides. It is read now, because the file may hold something else later.
     fn provided_document(&mut self, document: Option<&DocumentRequest>) -> Option<Result<String, String>> {
         let document = document?;
         if let Some(text) = &document.text {
@@ -85,7 +85,7 @@ impl Preload<'_> {
         Some(text.map(|reading| String::from_utf8_lossy(&reading.bytes).into_owned()))
     }
 
-    /// How many messages the transcript of an agent holds that is to answer with its document.
+    /// How many messages the transcript of an agent holds, if the agent is to answer with its document.
     fn messages(&mut self, agent_id: &str) -> Option<u64> {
         let agent = agent_named(self.state, agent_id)?;
         let profile = self.profiles.get(&agent.profile)?;

@@ -1,6 +1,6 @@
-//! Writes what others read: results, views, error files and the journal. All of it is a projection of the store. What
-//! could not be written is kept and tried again, and what was written since the last checkpoint is checked at the next
-//! start.
+//! Writes what others read: results, views, error files and the journal. All of it is a projection of the store. If
+//! something could not be written, it is kept and tried again. The next start checks what was written since the last
+//! checkpoint.
 
 use crate::contract;
 use crate::core::decision::{Decision, ErrorRow};
@@ -16,20 +16,25 @@ use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-/// So many files may be written before a checkpoint is due at once.
+/// After this many writes a checkpoint is due at once. Otherwise it waits for the next tick.
 const CHECKPOINT_AFTER: usize = 4_000;
 
 pub(super) struct Projection {
     journal: Journal,
+    /// Journal lines that are not written yet.
     lines: Vec<(u64, String)>,
+    /// Files that could not be written, with their text.
     waiting: VecDeque<(OutputFile, String)>,
+    /// Error files that are not written yet.
     errors: Vec<ErrorRow>,
+    /// Views that were written since the last checkpoint.
     views: Vec<String>,
+    /// Error files that were written since the last checkpoint.
     written: Vec<ErrorId>,
-    /// Items that have a name in `view/work/open`.
+    /// Items that have a mark in `view/work/open`.
     open_items: BTreeSet<ItemId>,
     since_checkpoint: usize,
-    /// Why something that others read can't be written, while it can't.
+    /// Why something that others read can't be written at the moment.
     pub(super) unwritten: Option<String>,
 }
 
@@ -91,7 +96,8 @@ impl Projection {
         self.put(spool, place, text);
     }
 
-    /// Puts or removes the empty file by which an item that is not done is found without looking at all.
+    /// Writes or removes the mark of an item that is not done: an empty file, so that nobody has to read all views to
+    /// find such items.
     pub(super) fn mark_open(&mut self, spool: &Spool, id: ItemId, open: bool) {
         let place = OutputFile::OpenWork(id.0);
         if open && self.open_items.insert(id) {
@@ -120,7 +126,7 @@ impl Projection {
 
     pub(super) fn journal_lines(&mut self, spool: &Spool, lines: Vec<(u64, String)>) {
         self.lines.extend(lines);
-        // Lines that were kept because they could not be written come again from the store.
+        // If lines could not be written, they were kept, and now come again from the store.
         self.lines.sort_by_key(|(seq, _)| *seq);
         self.lines.dedup_by_key(|(seq, _)| *seq);
         self.append(spool);
@@ -197,23 +203,24 @@ impl Projection {
         }
     }
 
-    /// Nothing of it is known to be on the disk: the next checkpoint has it again.
+    /// Takes back a checkpoint that is not known to be on the disk: the next one covers the same files.
     pub(super) fn give_back(&mut self, numbers: Checkpoint) {
         self.written.extend(numbers.errors);
         self.views.extend(numbers.views);
         self.since_checkpoint = self.since_checkpoint.max(1);
     }
 
-    /// What was written again meanwhile is not on the disk as it is in the store.
+    /// Leaves out the views that were written again since: their newer content may not be on the disk.
     pub(super) fn without_newer(&self, mut numbers: Checkpoint) -> Checkpoint {
         let newer: BTreeSet<&String> = self.views.iter().collect();
         numbers.views.retain(|view| !newer.contains(view));
         numbers
     }
 
-    /// Writes error files that may be missing, and brings both sides to agree on what was dismissed: a file that the
-    /// store does not know was to be removed when the sidecar ended, and a file that was written and is gone was
-    /// deleted by hand. Returns the latter. `is_own`: the files were written from this state file.
+    /// Writes error files that may be missing, and finds out which errors were dismissed. If the store does not know a
+    /// file, its error was dismissed and the sidecar ended before it removed the file, so it is removed now. If a file
+    /// was written and is gone, a person has deleted it, and its id is returned. `is_own`: the files were written from
+    /// this state file; otherwise no file is removed.
     pub(super) fn reproject_errors(
         &mut self,
         spool: &Spool,

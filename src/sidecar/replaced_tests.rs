@@ -122,7 +122,7 @@ async fn the_view_of_an_agent_stays_while_an_error_names_it() {
     ground.settle();
     let (agent, error) = ground.failed_agent();
     ground.sidecar.state.agents.remove(&agent);
-    // Ages are counted by what the clock has shown for a while.
+    // Ages are counted by a clock that believes a jump only after a while.
     let mut far = crate::core::time::Now { wall_ms: 4_000_000_000_000, ..ground.sidecar.clock.now() };
     let mut clean = |ground: &mut Ground| {
         for _ in 0..240 {

@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 const START_GRACE_MS: u64 = 5_000;
 
 impl Sidecar {
-    /// All files that lay in both lanes at the start are decided: first the unsettled effects run again, then panes are
-    /// looked at, then deadlines are handed to `decide`.
+    /// Called when all files that lay in both lanes at the start are decided. First the unsettled effects run again,
+    /// then panes are looked at, then deadlines are handed to `decide`.
     pub(super) fn drained(&mut self, now: &Now) {
         self.intake.drained = true;
         if self.left.has_work {
@@ -66,10 +66,10 @@ impl Sidecar {
         Ok(true)
     }
 
-    /// Shows what may not have been shown, and follows the processes of all agents.
+    /// Writes what others may not have seen yet, and follows the processes of all agents.
     ///
     /// # Errors
-    /// The store refuses to forget what was dismissed, or to note what it did not know.
+    /// The store can't forget dismissed errors, or can't take errors that it does not know.
     pub(super) fn reproject_all(&mut self, loaded: Loaded, now: &Now) -> Result<(), Error> {
         let is_own = self.files_are_of_this_state(self.state.next_seq);
         // Journal lines with numbers that the file has already would be skipped.
@@ -90,7 +90,8 @@ impl Sidecar {
         Ok(())
     }
 
-    /// Writes views that may be older than the store; all of them where the folder is not of this state.
+    /// Writes the views that may be older than the store. Writes all views if the folder was not written from this
+    /// state file.
     fn reproject_views(&mut self, dirty: Vec<String>, is_own: bool, now: &Now) {
         let mut views = dirty;
         let mut history = Vec::new();
@@ -107,7 +108,7 @@ impl Sidecar {
         for view in views {
             self.reproject_view(&view, None);
         }
-        // Of history only views that the clean-up would keep.
+        // Of history, only the views that the clean-up would keep.
         let kept_ms = now.wall_ms.saturating_sub(KEPT_MS);
         for view in history {
             self.reproject_view(&view, Some(&rfc3339(kept_ms)));

@@ -1,6 +1,6 @@
-//! Takes credentials out of what a request says about a handoff or a work item: why, what matters, titles, questions and
-//! answers. These words go into briefings, views, notices and the journal, so they are cleaned before the core sees
-//! them. A text that `agent_send` types stays as it is: somebody wants exactly that text typed.
+//! Takes credentials out of what a request says about a handoff or a work item: reasons, focus, tasks, titles,
+//! questions and answers. These texts go into briefings, views, notices and the journal, so they are cleaned before the
+//! core sees them. A text that `agent_send` types stays as it is: somebody wants exactly that text typed.
 
 use crate::core::request::Request;
 use crate::runner;
@@ -22,7 +22,7 @@ pub(super) fn without_credentials(request: &mut Request, allow: &[String]) {
     }
 }
 
-/// The words of a request that others will read. None for kinds that carry no such words, or whose words a person asked
+/// The texts of a request that others will read. None for kinds without such texts, and for texts that a person asked
 /// to have typed.
 fn words(request: &mut Request) -> Vec<&mut String> {
     match request {
@@ -60,7 +60,7 @@ fn member<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut String> {
     }
 }
 
-/// The title of an imported item, and the reasons in it.
+/// The title of an imported item, and the reasons in its history.
 fn imported(item: &mut Value) -> Vec<&mut String> {
     let mut found = Vec::new();
     for (name, value) in item.as_object_mut().into_iter().flatten() {

@@ -10,7 +10,7 @@ fn is_alone() -> bool {
     std::env::var("NEXTEST_EXECUTION_MODE").as_deref() == Ok("process-per-test")
 }
 
-/// Does it while this process may open no file. None where other tests run in the same process.
+/// Does `work` while this process may open no file. `None` if other tests run in the same process.
 fn without_descriptors<T>(work: impl FnOnce() -> T) -> Option<T> {
     if !is_alone() {
         return None;
@@ -22,7 +22,7 @@ fn without_descriptors<T>(work: impl FnOnce() -> T) -> Option<T> {
     Some(done)
 }
 
-/// As the C library says it.
+/// The system's own text for `EMFILE`.
 fn too_many_open_files() -> String {
     std::io::Error::from_raw_os_error(nix::errno::Errno::EMFILE as i32).to_string()
 }
@@ -70,8 +70,8 @@ async fn a_request_whose_persona_can_not_be_read_for_want_of_files_waits() {
     assert!(answer.contains("no_tmux"), "it is known by now that there is such a persona: {answer}");
 }
 
-/// The agent of an event depends on the programs above its hook, and a program that could not be looked at still
-/// counts.
+/// Which agent an event belongs to depends on the programs above its hook. A program that can't be looked at now must
+/// not be ignored.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn an_event_whose_program_can_not_be_looked_at_for_want_of_files_waits() {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-/// How long an end in good order may take: effects, tmux and files have limits of their own, which are shorter
-/// together. A service manager waits longer than this.
+/// How long an end in good order may take. The time limits of effects, tmux and files add up to less. A service manager
+/// waits longer than this.
 const END_WITHIN: Duration = Duration::from_secs(12);
 
 pub(super) struct Signals {
@@ -73,7 +73,7 @@ fn is_in_terminal() -> bool {
 #[allow(unsafe_code)]
 fn ignores_hang_ups() -> bool {
     let mut before = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: without a new action nothing is set, and the one that is in force is written to memory of ours, whole.
+    // SAFETY: without a new action the call sets nothing. It only writes the present action to our memory, whole.
     let asked = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), before.as_mut_ptr()) };
     // SAFETY: the call has filled it.
     asked == 0 && unsafe { before.assume_init() }.sa_sigaction == libc::SIG_IGN

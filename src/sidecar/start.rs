@@ -42,7 +42,7 @@ use tokio::sync::mpsc;
 #[derive(Debug, Clone)]
 pub struct SidecarOptions {
     pub home: Home,
-    /// The tmux server, over what environment and configuration say.
+    /// The tmux server that `--tmux` names. It takes precedence over environment and configuration.
     pub tmux: Option<String>,
     pub json: bool,
 }
@@ -51,7 +51,7 @@ pub struct SidecarOptions {
 #[must_use]
 pub fn run(options: &SidecarOptions) -> u8 {
     if let Err(error) = super::log::start(options.json) {
-        // Nothing can be reported without it, and the reader of standard error may be the reason.
+        // Without that thread nothing can be logged, and even this line may find no reader.
         let _ = writeln!(std::io::stderr(), "tasuki: could not start the thread that writes the log: {error}");
         return exit::TRY_AGAIN;
     }
@@ -65,7 +65,7 @@ fn run_to_the_end(options: &SidecarOptions) -> u8 {
     crate::limits::raise();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        // A thread that was needed once is not kept waiting beside an idle sidecar.
+        // A thread that was needed once does not stay for long beside an idle sidecar.
         .thread_keep_alive(std::time::Duration::from_secs(1))
         .enable_all()
         .build()
@@ -87,8 +87,8 @@ fn run_to_the_end(options: &SidecarOptions) -> u8 {
     code
 }
 
-/// A panic ends the whole program, because nobody would notice one missing part: no signal would end it, or no request
-/// be answered, while it seems to run. An effect's panic becomes that effect's outcome instead.
+/// A panic ends the whole program. Otherwise the sidecar would seem to run while a part of it is missing: no signal
+/// would end it, or no request would be answered. An effect's panic becomes that effect's outcome instead.
 fn end_on_fault() {
     exit::end_on_fault(crate::runner::catches_panics, |said| {
         super::log::say(&format!("tasuki: {said} Nothing is lost, and the next start continues."));
@@ -158,7 +158,8 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     Ok((sidecar, sources))
 }
 
-/// Opens the store. A large file that was not closed properly takes a while, so the service manager is notified.
+/// Opens the store. A large file that was not closed properly takes a while, so the service manager is told meanwhile
+/// that the start continues.
 fn open_store(home: &Home) -> Result<Store, StartFailure> {
     let _said = StartReporter::begin();
     Store::open(&home.state()).map_err(store_failed)
@@ -213,7 +214,8 @@ fn store_failed(error: crate::store::Error) -> StartFailure {
     StartFailure { code, error: error.into() }
 }
 
-/// A sidecar that is started in a pane without a named server most likely should use the server around that pane.
+/// Warns if the sidecar is started in a pane of another server and no server is named: most likely it should use the
+/// pane's.
 fn warn_of_another_server(socket: &Socket) {
     let around = std::env::var("TMUX").unwrap_or_default();
     let Some(around) = around.split(',').next().filter(|path| !path.is_empty()) else { return };

@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// Between two changes of the line.
+/// The pause between two changes of the line.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How many failures are read; nobody deals with more.
@@ -29,7 +29,7 @@ const MOST_FAILURES: usize = 1_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Wanted {
     line: String,
-    /// Counts connections: after a reconnection the server may not have the line any more.
+    /// Counts connections to tmux: after a reconnection the server may not have the line any more.
     life: u64,
 }
 
@@ -43,12 +43,13 @@ pub(super) struct StatusLine {
     count: usize,
 }
 
-/// What waits for a person, judged from the same views that commands read, each when it changes.
+/// What waits for a person. It is judged from the same views that commands read, and again whenever one of them
+/// changes.
 #[derive(Default)]
 struct WaitingList {
-    /// Those that live, and those that a failure is about.
+    /// Live agents, and agents that a failure is about.
     agents: BTreeMap<AgentId, AgentNeeds>,
-    /// Those that need somebody, and those in which something has failed.
+    /// Handoffs that need somebody, and handoffs in which something has failed.
     handoffs: BTreeMap<HandoffId, HandoffNeeds>,
     items: BTreeMap<ItemId, NeedView>,
     failures: BTreeMap<Uuid, FailureNeed>,
@@ -68,7 +69,7 @@ impl WaitingList {
         put(&mut self.items, item.item_id, brief.and_then(|brief| needs::item(&brief)))
     }
 
-    /// Reads the failures that are new. A failed listing changes nothing.
+    /// Reads the new failures. A failed listing changes nothing.
     fn read_failures(&mut self, spool: &Spool) {
         let Ok(ids) = spool.ids(ProjectionFolder::Errors) else { return };
         let ids: BTreeSet<Uuid> = ids.into_iter().collect();
@@ -86,7 +87,7 @@ impl WaitingList {
         }
     }
 
-    /// Reads the views of agents that are history and that a failure is about, and forgets the agents that matter no more.
+    /// Reads the views of agents that are history and that a failure is about. Forgets agents that matter no more.
     fn read_agents(&mut self, spool: &Spool) {
         let of_failure = |failure: &FailureNeed| failure.agent_id.as_deref()?.parse().ok();
         let failed: BTreeSet<AgentId> = self.failures.values().filter_map(of_failure).collect();
@@ -97,8 +98,8 @@ impl WaitingList {
         });
     }
 
-    /// Reads the views of handoffs that are history and in which something has failed, and forgets the handoffs that
-    /// matter no more.
+    /// Reads the views of handoffs that are history and in which something has failed. Forgets handoffs that matter no
+    /// more.
     fn read_handoffs(&mut self, spool: &Spool) {
         let of_failure = |failure: &FailureNeed| failure.handoff_id.as_deref()?.parse().ok();
         let failed: BTreeSet<HandoffId> = self.failures.values().filter_map(of_failure).collect();
@@ -131,7 +132,7 @@ fn view_in<V: DeserializeOwned>(spool: &Spool, file: &OutputFile) -> Option<V> {
     contract::read(&spool.get(file).ok()??).ok()?
 }
 
-/// Keeps what was judged; returns whether that is a change.
+/// Keeps what was judged. Returns whether that changes anything.
 fn put<K: Ord, V: PartialEq>(known: &mut BTreeMap<K, V>, id: K, judged: Option<V>) -> bool {
     match judged {
         None => known.remove(&id).is_some(),
@@ -156,9 +157,9 @@ impl StatusLine {
         }
     }
 
-    /// Judges everything: at the start, and in case files have changed without a decision.
+    /// Judges everything: at each tick, because files may have changed without a decision.
     pub(super) fn judge_all(&mut self, spool: &Spool, state: &State) {
-        // Of history nothing changes without a decision, so what was read of it stays.
+        // Handoffs stay: the view of a handoff that is history does not change without a decision.
         (self.needs.agents, self.needs.items) = (BTreeMap::new(), BTreeMap::new());
         for agent in state.agents.values() {
             self.needs.agent(agent, &state.settings);
@@ -208,7 +209,7 @@ impl StatusLine {
     }
 }
 
-/// Writes what is wanted for as long as somebody may want something.
+/// Writes each new line, until its `StatusLine` is dropped.
 async fn keep(tmux: Tmux, mut receiver: watch::Receiver<Wanted>) {
     while receiver.changed().await.is_ok() {
         let line = receiver.borrow_and_update().line.clone();

@@ -1,4 +1,4 @@
-//! What is counted follows decisions, and the files of what is history.
+//! The count of what waits for a person follows decisions and, for history, the files.
 
 use super::*;
 use crate::core::decision::ErrorRow;

@@ -26,7 +26,7 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// A sidecar on a new home, with no tmux server; it is not waited for that one answers.
+    /// A sidecar on a new home, without a tmux server. Requests do not wait for one.
     pub(super) async fn new() -> Ground {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let (sidecar, sources) = open(&dir).await;
@@ -64,7 +64,7 @@ impl Ground {
         self.settle();
     }
 
-    /// One turn, as when the loop wakes now.
+    /// One cycle, as if the loop woke now.
     pub(super) fn cycle(&mut self) {
         let now = self.sidecar.clock.now();
         self.sidecar.cycle(&now);
@@ -76,7 +76,7 @@ impl Ground {
         self.sidecar.confirm_checkpoint(&now, Duration::from_secs(60));
     }
 
-    /// Takes turns until nothing is left to do at once. Fails if that never happens.
+    /// Runs cycles until nothing is left to do at once. Fails if that never happens.
     pub(super) fn settle(&mut self) {
         for _ in 0..50 {
             self.cycle();
@@ -152,7 +152,7 @@ pub(super) fn view(ground: &Ground) -> serde_json::Value {
     serde_json::from_str(&view).expect("JSON")
 }
 
-/// Nothing reports why the requests are not taken.
+/// Nothing but the missing answers shows why the requests are not taken.
 #[tokio::test]
 async fn a_loop_that_answers_no_requests_reports_it_and_stops_the_heartbeat() {
     let mut ground = Ground::new().await;
@@ -211,7 +211,7 @@ async fn a_deadline_that_can_not_be_settled_does_not_keep_the_loop_awake() {
     ground.settle();
     let now = ground.sidecar.clock.now();
     let mut agent = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
-    // No pane could be looked at for it.
+    // The agent has no pane to look at, so nothing settles this deadline.
     agent.idle_watch.silence = WatchState::Due(Deadline::after(&now, 0));
     let mut other = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
     other.pending_exit =
@@ -306,7 +306,7 @@ async fn a_bad_file_that_was_answered_before_it_was_moved_is_still_kept() {
     ground.ask("r1.json", bad);
     ground.settle();
     assert_eq!(ground.count("spool/rejected"), 2, "the file and the reason");
-    // The commit was made, and the file lies there still.
+    // As if the sidecar had ended after the commit, before it moved the file.
     ground.ask("r1.json", bad);
     let mut ground = ground.restarted().await;
     ground.settle();

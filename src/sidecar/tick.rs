@@ -7,8 +7,8 @@ use crate::core::time::{Deadline, Now};
 use std::time::Duration;
 
 impl Sidecar {
-    /// Looks whether the folders are still the same, writes what could not be written, confirms what was, says that the
-    /// sidecar lives, and tidies up.
+    /// Confirms and begins checkpoints. If a tick is due, also checks the folders, writes what could not be written,
+    /// writes the heartbeat, and tidies up.
     pub(super) fn tick_if_due(&mut self, now: &Now) {
         let is_tick = self.timers.is_tick(now);
         self.confirm_checkpoint(now, Duration::ZERO);
@@ -62,7 +62,7 @@ impl Sidecar {
         }
     }
 
-    /// Writes the views again that somebody has asked for: history is kept in the store.
+    /// Writes the views of history again that somebody has asked for, from the store.
     fn write_wanted_views(&mut self) {
         for (name, id) in self.spool.wanted_views() {
             self.reproject_view(&format!("agents/{id}"), None);
@@ -79,7 +79,7 @@ impl Sidecar {
         }
     }
 
-    /// Confirms a checkpoint that is on the disk; waits for it at most for `wait`.
+    /// Notes in the store that a checkpoint is on the disk. Waits at most `wait` for its sync.
     pub(super) fn confirm_checkpoint(&mut self, now: &Now, wait: Duration) {
         let Some(checkpoint) = self.checkpoints.confirmed(&mut self.projection, wait) else { return };
         if self.health.is_down() {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::thread::JoinHandle;
 
-/// Files that are removed from the trash between two ticks.
+/// The most files that are removed from the trash between two ticks.
 const TRASH_AT_TICK: usize = 20_000;
 /// How many files of the spool are checked for their age in one tick: 34 million a day.
 const SWEEP_AT_TICK: usize = 2_000;
@@ -25,7 +25,7 @@ pub(super) struct Tidy {
     pub(super) has_trash: bool,
     /// Something was decided since the last tick.
     pub(super) has_decided: bool,
-    /// Memory of past decisions may be held that nobody uses.
+    /// Earlier decisions may have left memory that nobody uses.
     holds_memory: bool,
     emptying: Option<JoinHandle<()>>,
     /// Whether old files of the spool are being removed.
@@ -42,7 +42,7 @@ impl Tidy {
         Tidy { has_trash: true, ..Tidy::default() }
     }
 
-    /// Counts a tick. Returns true at every sixth tick, when more is checked.
+    /// Counts a tick. Returns true at every sixth one, when more is checked.
     pub(super) fn ticked(&mut self) -> bool {
         self.ticks += 1;
         if self.ticks % CLEAN_EVERY == 1 {
@@ -51,7 +51,7 @@ impl Tidy {
         self.ticks.is_multiple_of(6)
     }
 
-    /// Gives memory back to the system at the first tick after which nothing was decided for a while.
+    /// Gives memory back to the system at the first tick before which nothing was decided.
     pub(super) fn give_back_memory(&mut self) {
         if std::mem::take(&mut self.has_decided) {
             self.holds_memory = true;
@@ -84,8 +84,8 @@ impl Tidy {
         Ok(())
     }
 
-    /// One bounded step of the clean-up of the spool, if it has not finished. A view stays while an error names what it
-    /// shows: the hint of the error asks for commands about it.
+    /// One bounded step of the clean-up of the spool, if it has not finished. The view of an agent or a handoff stays
+    /// while an error names it: the error's hint may ask for commands that need the view.
     pub(super) fn clean_spool(&mut self, spool: &mut Spool, (state, store): (&State, &Store), now: &Now) {
         if self.sweep {
             let _ = spool.sweep(SWEEP_AT_TICK, now);

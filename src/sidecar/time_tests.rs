@@ -90,8 +90,8 @@ async fn after_a_sleep_events_are_decided_before_deadlines() {
     assert_eq!(ground.count("spool/errors"), 1, "but it is judged");
 }
 
-/// A gap counts from five seconds on, but not if the loop meant to sleep that long: an idle one wakes every five
-/// seconds.
+/// A pause of the loop counts as a gap from five seconds on, but not if the loop meant to sleep that long: an idle loop
+/// wakes every five seconds.
 #[tokio::test]
 async fn a_gap_of_five_seconds_gives_deadlines_a_grace_and_a_tick_does_not() {
     let mut ground = Ground::new().await;

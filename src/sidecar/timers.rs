@@ -1,18 +1,18 @@
-//! The loop's own deadlines, and since when a deadline has been waiting for the events that lie in the spool.
+//! The loop's own deadlines, and since when a due deadline has been waiting for the events that lie in the spool.
 
 use crate::core::event::Event;
 use crate::core::time::{Deadline, Now};
 
-/// Pause between two heartbeats, in milliseconds; a client gives a sidecar up after three of them.
+/// Pause between two heartbeats, in milliseconds; a client gives up on a sidecar after three of them.
 pub(super) const TICK_MS: u64 = 5_000;
-/// A gap of the loop of this length, in milliseconds, means that the machine or the process was stopped; but not if the
-/// loop meant to sleep that long, and woke no later than on a loaded machine.
+/// If the loop pauses for longer than this, in milliseconds, the machine or the process was stopped. Exception: the
+/// loop meant to sleep that long, and woke at most [`LATE_MS`] late.
 const GAP_MS: u64 = 5_000;
-/// How much later than it meant to a loop may wake, in milliseconds.
+/// How late the loop may wake on a loaded machine, in milliseconds.
 const LATE_MS: u64 = 500;
 /// How long after such a gap no deadline is handed to `decide`, in milliseconds: events from before the gap come first.
 pub(super) const GAP_GRACE_MS: u64 = 2_000;
-/// How long the first word from tmux is waited for, in milliseconds.
+/// How long the first report from tmux is waited for, in milliseconds.
 const TMUX_WITHIN_MS: u64 = 3_000;
 /// How long a lost tmux server may take to come back before requests are refused because there is none, in
 /// milliseconds.
@@ -21,8 +21,8 @@ const TMUX_GRACE_MS: u64 = 1_500;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     pub(super) tick: Option<Deadline>,
-    /// Until tmux has said whether it answers, at the latest until then, no request is taken: what needs tmux would be
-    /// refused for no reason.
+    /// Until tmux has reported whether it answers, no request is taken, because requests that need tmux would be
+    /// refused for no reason. At this time requests are taken anyway.
     pub(super) tmux_unknown: Option<Deadline>,
     /// When a tmux server that has gone is given up.
     tmux_lost: Option<Deadline>,
@@ -31,7 +31,7 @@ pub(super) struct Timers {
     /// The number of the latest listing of `events/` when a deadline was first seen to be due. The deadline is handed
     /// to `decide` after a later listing.
     deadline_due_at_listing: Option<u64>,
-    /// The same of a tmux server that is to be given up.
+    /// The same for a tmux server that is to be given up.
     lost_at_listing: Option<u64>,
     /// How long the loop meant to sleep before this cycle, in milliseconds.
     pub(super) meant_to_sleep_ms: u64,
@@ -43,7 +43,7 @@ fn is_due(deadline: Option<Deadline>, now: &Now) -> bool {
 }
 
 impl Timers {
-    /// At the start the first word from tmux is waited for.
+    /// At the start, the loop waits for the first report from tmux.
     pub(super) fn new(now: &Now) -> Timers {
         Timers { tmux_unknown: Some(Deadline::after(now, TMUX_WITHIN_MS)), ..Timers::default() }
     }
@@ -80,7 +80,7 @@ impl Timers {
         gap
     }
 
-    /// tmux has said whether it answers. Says whether that was waited for.
+    /// tmux has reported whether it answers. Returns whether the loop was waiting for that.
     pub(super) fn tmux_said(&mut self) -> bool {
         self.tmux_unknown.take().is_some()
     }
@@ -94,14 +94,15 @@ impl Timers {
         self.tmux_lost = None;
     }
 
-    /// Whether it is known by now whether tmux answers: its first word is waited for at most until the deadline.
+    /// Whether requests need not wait for tmux any more: it has reported, or the deadline for its report has passed.
     pub(super) fn knows_tmux(&mut self, now: &Now) -> bool {
         self.tmux_unknown = self.tmux_unknown.filter(|deadline| !deadline.is_due(now));
         self.tmux_unknown.is_none()
     }
 
-    /// Remembers at which listing of `events/` something was first seen to be due. Events that lay there by then come
-    /// before it, and no later ones, or a flood of events would defer it for ever. Says whether anything is due.
+    /// Remembers at which listing of `events/` something was first seen to be due. Only events that lay there by then
+    /// come before it: if later ones did too, a flood of events would defer it for ever. Returns whether anything is
+    /// due.
     pub(super) fn note_what_is_due(&mut self, events_listing: u64, now: &Now, next_ms: Option<u64>) -> bool {
         let (deadline, lost) = (self.deadline_is_due(now, next_ms), is_due(self.tmux_lost, now));
         let seen_at = |is_due: bool, known: Option<u64>| is_due.then(|| known.unwrap_or(events_listing));
@@ -115,7 +116,8 @@ impl Timers {
         !in_grace && next_ms == Some(0)
     }
 
-    /// What is handed to `decide` after this listing of `events/`. `has_server`: a server is known that may be lost.
+    /// What is handed to `decide` after this listing of `events/`. `has_server`: a tmux server is known, so it can be
+    /// lost.
     pub(super) fn release(
         &mut self,
         events_listing: u64,

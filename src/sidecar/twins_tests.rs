@@ -12,7 +12,8 @@ fn names(ground: &Ground, below: &str) -> Vec<String> {
     names
 }
 
-/// Whether the temporary folder keeps names apart that differ by case alone. Else two such files can't wait there.
+/// Whether names that differ by case alone are different files in the temporary folder. If not, two such files can't
+/// wait there.
 fn keeps_case(ground: &Ground) -> bool {
     !ground.path("SPOOL").exists()
 }
@@ -64,7 +65,8 @@ async fn of_two_such_requests_that_wait_at_once_the_first_is_accepted() {
     assert_refused(&ground.answer("Deploy-1"), "Deploy-1");
 }
 
-/// As on macOS: the refusal lies beside the first answer, for `results/deploy-1.json` would be its file.
+/// As on macOS: there `results/deploy-1.json` would be the file of the first answer, so the refusal gets another name
+/// beside it.
 #[tokio::test]
 async fn where_both_names_are_one_file_the_first_answer_is_neither_replaced_nor_taken_for_the_other_ones() {
     let mut ground = Ground::new().await;
@@ -75,7 +77,7 @@ async fn where_both_names_are_one_file_the_first_answer_is_neither_replaced_nor_
     assert_eq!(names(&ground, "spool/results"), ["Deploy-1.json", "deploy-1.reused.json"]);
     assert_eq!(ground.answer("Deploy-1"), first);
     assert_refused(&ground.answer("deploy-1.reused"), "deploy-1");
-    // A client that looks for its answer there finds the file of the first under its own name.
+    // On such a system a client that looks for its own answer finds the file of the first one under that name.
     if keeps_case(&ground) {
         std::fs::copy(ground.path("spool/results/Deploy-1.json"), ground.path("spool/results/deploy-1.json"))
             .expect("copied");

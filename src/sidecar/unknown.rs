@@ -1,6 +1,6 @@
-//! Files of views and errors that the state file does not know, because it was replaced: by a new one, or by an older
-//! copy of itself. An error file of such a home is a failure that nobody has dismissed, so it stays and is known from now
-//! on. A view shows something that tasuki does not know any more, so it goes.
+//! Deals with views and error files that the state file does not know because it was replaced, by a new file or by an
+//! older copy of itself. Such an error file is a failure that nobody has dismissed, so it stays, and its error is taken
+//! into the store. Such a view shows something that tasuki does not know any more, so it is removed.
 
 use super::parts::Sidecar;
 use crate::contract::ErrorFile;
@@ -12,8 +12,9 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 impl Sidecar {
-    /// Whether the views, errors and journal of this home were written from this state file as it is now, or as it was
-    /// earlier. `next_seq`: the number of its next journal line. A journal that is ahead of it is that of a later state.
+    /// Whether the views, errors and journal of this home were written from this state file, as it is now or as it was
+    /// earlier. `next_seq`: the number of its next journal line. If the journal already has this number, it was written
+    /// from a later state.
     pub(super) fn files_are_of_this_state(&self, next_seq: u64) -> bool {
         let tag = self.store.home_tag().unwrap_or_default();
         self.spool.holds(&OutputFile::ViewsTag, tag.as_bytes()) && self.projection.last_seq() < next_seq
@@ -22,7 +23,7 @@ impl Sidecar {
     /// Takes the errors that lie in `errors/` into the store, if it does not know them.
     ///
     /// # Errors
-    /// What the disk refused.
+    /// The store can't be read or written.
     pub(super) fn adopt_errors(&mut self) -> Result<(), Error> {
         let there = match self.spool.ids(ProjectionFolder::Errors) {
             Ok(there) => there,

@@ -1,4 +1,4 @@
-//! The loop itself: the only place that reads the clock, once each time it wakes. It waits for inputs, and ends.
+//! The loop itself: it waits for inputs, reads the clock each time it wakes, runs a cycle, and ends.
 
 use super::intake::BATCH;
 use super::parts::Sidecar;
@@ -42,7 +42,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Waits for the next input, at most for `sleep`. Only builds it; what it means is decided elsewhere.
+    /// Waits at most `sleep` for the next input. What the input means is decided elsewhere.
     async fn next(&mut self, sleep: Duration) -> Input {
         tokio::select! {
             biased;
@@ -57,7 +57,7 @@ impl Sources {
         }
     }
 
-    /// What else has come by now, without waiting: it goes into the same commit.
+    /// Other effects and processes that have ended by now, without waiting: they go into the same commit.
     fn rest(&mut self) -> Vec<Input> {
         let mut rest = Vec::new();
         while rest.len() < BATCH {
@@ -100,7 +100,7 @@ impl Sidecar {
         self.store.close();
     }
 
-    /// Notes one input. Says whether the loop is to end.
+    /// Notes one input. Returns whether the loop is to end.
     fn take(&mut self, input: Input, now: &Now) -> bool {
         match input {
             Input::Hint => self.intake.files = true,
@@ -126,7 +126,7 @@ impl Sidecar {
             TmuxNotice::Connected(info) => {
                 tracing::debug!(server_pid = info.id.pid, "tmux answers");
                 self.timers.tmux_back();
-                // Only the last word counts, also where an earlier one could not be decided yet.
+                // Only the latest report counts, even if an earlier one could not be decided yet.
                 self.events.retain(|event| !matches!(event, Event::Server(_)));
                 if self.state.server != Some(info.id) {
                     self.events.push(Event::Server(Some(info.id)));

@@ -19,7 +19,8 @@ use tokio::sync::mpsc;
 
 /// The panes of the tmux server, as they were when tmux was asked for them.
 pub(super) struct PaneList {
-    /// Agents that were known to be in a pane before tmux was asked: a pane that was made later proves nothing.
+    /// Agents that had a pane before tmux was asked. A pane that was made later may be missing from the list, which
+    /// proves nothing.
     asked: Vec<(AgentId, PaneRef)>,
     rows: Option<Vec<PaneRow>>,
 }
@@ -32,7 +33,7 @@ pub(super) struct SeenGone {
     pub(super) events_listing: u64,
 }
 
-/// What an agent's life hangs on, while it is watched.
+/// Watches what the sidecar must know of agents: their processes, their panes, and the documents that they write.
 pub(super) struct Watches {
     /// The folders of the spool, and those in which documents are awaited.
     pub(super) folders: SpoolWatch,
@@ -40,19 +41,19 @@ pub(super) struct Watches {
     pub(super) panes_wanted: bool,
     asking: bool,
     pane_lists: mpsc::Sender<PaneList>,
-    /// Agents that are gone: decided only after all events of a listing of `events/` that began later.
+    /// Agents that are gone. This is decided only after all events of a listing of `events/` that began later.
     pub(super) gone: Vec<SeenGone>,
 }
 
 impl Watches {
-    /// Watches, and where ended processes and lists of panes come out.
+    /// Returns the watches, and the channels on which ended processes and lists of panes arrive.
     pub(super) fn new(folders: SpoolWatch) -> (Watches, mpsc::Receiver<Process>, mpsc::Receiver<PaneList>) {
         let ((exits, ended), (pane_lists, listed)) = (ExitWatch::new(), mpsc::channel(4));
         let watches = Watches { folders, exits, panes_wanted: false, asking: false, pane_lists, gone: Vec::new() };
         (watches, ended, listed)
     }
 
-    /// Asks tmux for its panes, if that is wanted and there is anybody in them. The loop does not wait for the answer.
+    /// Asks tmux for its panes, if that is wanted and a live agent has a pane. The loop does not wait for the answer.
     pub(super) fn ask_for_panes(&mut self, tmux: &Tmux, state: &State) {
         if !self.panes_wanted || self.asking || state.server.is_none() {
             return;
@@ -89,7 +90,7 @@ impl Watches {
         }
     }
 
-    /// A process has ended: whose was it?
+    /// Notes that the live agents of a process that has ended are gone.
     pub(super) fn process_ended(&mut self, process: &Process, state: &State, events_listing: u64) {
         let of = |agent: &&Agent| agent.process == Some(*process) && agent.state.is_live();
         let agents: Vec<AgentId> = state.agents.values().filter(of).map(|agent| agent.agent_id).collect();
@@ -108,8 +109,8 @@ impl Watches {
         }
     }
 
-    /// Agents that were seen to be gone before this listing of `events/` began: whatever they had told lay there, and
-    /// is taken.
+    /// The ends of agents that were seen before this listing of `events/` began. Everything that these agents had
+    /// reported lay there, and has been taken.
     pub(super) fn gone_before(&mut self, events_listing: u64) -> impl Iterator<Item = Event> + use<> {
         let (released, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.gone).into_iter().partition(|gone| gone.events_listing < events_listing);

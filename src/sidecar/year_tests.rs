@@ -1,9 +1,9 @@
 //! A year in minutes: what a home holds, and what it costs, does not grow with the time that it has run.
 //!
-//! Real are the loop's own cycles, the store with its commits, packs and starts, the spool with its requests, events,
-//! results, journal and views, and every file. Simulated are the clocks, which each cycle is given, with the times of
-//! files, which only the kernel could set otherwise; and agents and their handoffs, which are inserted as the rows that
-//! a handoff leaves behind. No tmux server runs.
+//! These are real: the loop's own cycles; the store with its commits, packs and starts; the spool with its requests,
+//! events, results, journal and views; and every file. These are simulated: the clocks, which each cycle is given; the
+//! times of files, which only the kernel could set otherwise; and agents with their handoffs, which are inserted as the
+//! rows that a handoff leaves behind. No tmux server runs.
 
 use super::tests::{Ground, NOTHING};
 use crate::core::decision::Decision;
@@ -21,24 +21,24 @@ use uuid::Uuid;
 
 const TICK_MS: u64 = super::timers::TICK_MS;
 const DAY_MS: u64 = 24 * 3_600_000;
-/// How many files of one kind may be there beside those of the last 8 days: what is kept for 7 goes within the next
-/// one.
+/// For how many days files of one kind may be there: a file is kept for 7 days and removed within the next one, and the
+/// present day comes on top.
 const KEPT_DAYS: usize = 9;
 /// What the guide promises of a year (chapter "storage"): how much more memory, in MiB, the loop holds at its end than
-/// after its first weeks; how many bytes of the state file each handoff takes; how long the last start takes; how long
-/// an answer takes.
+/// after half of it; how many bytes of the state file each handoff takes; how long the last start takes; how long an
+/// answer takes.
 const MEMORY_MIB: u64 = 64;
 const BYTES_EACH: u64 = 2_048;
 const START: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_millis(250);
 
-/// What the state file may grow by once, in bytes.
+/// The state file grows in steps. It may grow by this much more than the handoffs explain, in bytes.
 const STATE_STEPS: u64 = 8 << 20;
 
-/// When the days began, by the kernel's clock and by the played one, in nanoseconds.
+/// When each day began, by the kernel's clock and by the simulated one, in nanoseconds.
 static DAYS: Mutex<Vec<(i64, i64)>> = Mutex::new(Vec::new());
 
-/// When a file was changed, by the played clock.
+/// When a file was changed, by the simulated clock.
 fn played(changed_ns: i64) -> i64 {
     let days = DAYS.lock().expect("nobody panics with it");
     let day = days.partition_point(|(real, _)| *real <= changed_ns).saturating_sub(1);
@@ -112,7 +112,7 @@ impl Year {
         took
     }
 
-    /// Takes turns until the spool is empty.
+    /// Runs cycles until the spool is empty.
     fn take_all(&mut self) {
         for _ in 0..10_000 {
             self.ground.sidecar.intake.files = true;

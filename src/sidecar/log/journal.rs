@@ -28,7 +28,7 @@ impl<S: Subscriber> Layer<S> for ToJournal {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
         let about = event.metadata();
         let mut message = Message(Vec::with_capacity(512));
-        // The numbers of syslog, in which an ordinary line is a notice.
+        // Syslog's numbers; an ordinary line is a notice (5) there.
         let priority = match *about.level() {
             Level::ERROR => "3",
             Level::WARN => "4",

@@ -23,7 +23,7 @@ pub(super) fn start(json: bool) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if !json
         && stderr_is_journal()
-        // A journal without a socket reads standard error.
+        // If the journal's socket does not answer, lines go to standard error, which the journal reads too.
         && let Ok(send) = journal::sender()
     {
         use tracing_subscriber::layer::SubscriberExt;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// The most bytes that wait for a slow reader.
 const ROOM: usize = 1024 * 1024;
-/// What a line costs beside its own bytes.
+/// What a line counts in the queue beside its own bytes.
 const COST: usize = 64;
 /// How long the last lines may take at the end.
 const LAST_WITHIN: Duration = Duration::from_secs(1);
@@ -78,11 +78,13 @@ impl Lines {
                         if write(to, &line).is_err() {
                             count.dropped.fetch_add(1, Ordering::Relaxed);
                         } else if left <= ROOM / 2 {
-                            // Not while the queue is nearly full, or this line would follow each of them.
+                            // Not while the queue is more than half full: otherwise such a report would follow each
+                            // line.
                             report_dropped(&count);
                         }
                     }
-                    // A line that is logged at this moment is queued behind this word.
+                    // The report is a line itself, and is queued behind `Last`. So `Last` is queued once more, behind
+                    // the report.
                     Word::Last(done) if report_dropped(&count) => drop(words.send(Word::Last(done))),
                     Word::Last(done) => drop(done.try_send(())),
                 }
