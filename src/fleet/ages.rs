@@ -1,10 +1,10 @@
-//! How old a request is, at both ends. At the host that asks: since it was taken, by that machine's clock since its boot. At
-//! the host that is asked: that age, and the time that the letter lay in the stream, by the server's clock alone. So no two
-//! hosts' clocks are ever compared.
+//! How old a request is, at both ends. At the host that asks: the time since the request was taken, by the clock of
+//! that machine since its boot. At the host that is asked: that age, plus the time that the letter lay in the stream,
+//! by the server's clock alone. So no two hosts' clocks are ever compared.
 
 use serde::{Deserialize, Serialize};
 
-/// After so long a newer look at the server's clock counts even if it is less exact, for clocks drift apart.
+/// After so long a newer look at the server's clock counts even if it is less exact, because clocks drift apart.
 const DRIFTS_AFTER_MS: u64 = 600_000;
 
 /// The clocks of this machine at one moment.
@@ -19,7 +19,8 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// How long ago that was. Within one boot the wall clock says nothing; across a boot there is nothing else.
+    /// How long ago that was. Within one boot the time since the boot counts; across a boot there is only the wall
+    /// clock.
     #[must_use]
     pub fn age_ms(&self, now: &Moment) -> u64 {
         if self.boot == now.boot {
@@ -30,11 +31,11 @@ impl Moment {
     }
 }
 
-/// What is known of the server's clock, by the times at which it has stored this host's own rosters.
+/// What is known of the server's clock, from the times at which it has stored this host's own rosters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CourierTime(Option<Look>);
 
-/// The server's time was this at some moment between the asking and the answer.
+/// One look at the server's clock: it showed this time at some moment between the question and the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Look {
     server_ms: i64,
@@ -55,7 +56,8 @@ impl Look {
 }
 
 impl CourierTime {
-    /// The server has stored a roster of ours at this time of its own; it was sent and confirmed at these times since boot.
+    /// The server has stored a roster of this host. `server_ms`: when, by the server's clock. `asked_ms` and
+    /// `answered_ms`: when the roster was sent and confirmed, in milliseconds since boot.
     pub fn learn(&mut self, server_ms: i64, asked_ms: u64, answered_ms: u64) {
         let new = Look { server_ms, asked_ms, answered_ms };
         let is_kept = self.0.is_some_and(|old| {
@@ -70,15 +72,16 @@ impl CourierTime {
         }
     }
 
-    /// The server's clock at this moment, at least; none if nothing is known of it yet. A letter that is made now was not
-    /// made earlier.
+    /// The earliest time that the server's clock can show at this moment; none if nothing is known of it yet. A letter
+    /// that is made now was not made before it.
     #[must_use]
     pub fn server_ms(&self, now_ms: u64) -> Option<i64> {
         Some(self.0?.ahead().0.saturating_add_unsigned(now_ms))
     }
 
-    /// How long a letter lies in the stream that the server has stored at this time of its own; none if nothing is known of
-    /// the server's clock yet. What is uncertain counts as time that has passed: a request is never carried out late.
+    /// How long a letter has been in the stream. `stored_ms`: when the server stored it, by its own clock. None if
+    /// nothing is known of that clock yet. What is uncertain counts as time that has passed, so that no request is
+    /// carried out late.
     #[must_use]
     pub fn in_stream_ms(&self, stored_ms: i64, now_ms: u64) -> Option<u64> {
         let (_, ahead) = self.0?.ahead();

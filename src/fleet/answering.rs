@@ -1,6 +1,6 @@
-//! Requests from other hosts, at the host that is asked: what each letter is worth. The checks come in one order, and a
-//! refusal is written down before it is told: a change of rights between two deliveries of one letter must not make
-//! "refused" and "done" of one request.
+//! Requests from other hosts, at the host that is asked: what is done with each letter. The checks come in one order. A
+//! refusal is written down before it is told: otherwise a change of rights between two deliveries of one letter could
+//! make one request both "refused" and "done".
 
 use super::letter::{Header, What};
 use super::members::{Member, MemberList};
@@ -8,8 +8,8 @@ use super::rights::{Accepts, may_be_asked};
 use crate::core::host::{FleetId, FleetName, HomeId, HostName};
 use crate::core::id::RequestId;
 
-/// By how much the sender's wall clock and ours may differ, in milliseconds. A letter that is older could be one whose
-/// answer is forgotten already.
+/// By how much the sender's wall clock and ours may differ, in milliseconds. The answer to an older letter may be
+/// forgotten already.
 const MOST_APART_MS: u64 = 8 * 24 * 3_600_000;
 
 /// This host, as letters must name it.
@@ -32,13 +32,13 @@ pub struct LetterContext<'a> {
     pub kind: Option<&'a str>,
     /// The field `host` of the request, if it has one.
     pub host_field: Option<&'a str>,
-    /// A path in the request leads out of what came with it.
+    /// A path in the request leads outside the files that came with it.
     pub leads_outside: bool,
     /// The request was answered or refused before.
     pub is_answered: bool,
     /// The request was, or may have been, given to the sidecar before; its answer is not there yet.
     pub was_dropped: bool,
-    /// What was given to the sidecar under this id before was another request.
+    /// Another request was given to the sidecar under this id before.
     pub was_another: bool,
     /// When the sender took it, by its own wall clock; none if that can't be read.
     pub sent_wall_ms: Option<i64>,
@@ -59,11 +59,11 @@ pub enum Judged {
     AnswerAgain,
     /// It is refused; the refusal is written down, then told.
     Refuse(FleetRefusal),
-    /// Another request of the same id was carried out: 409 `id_reused`. This is told and not written down, for what is
-    /// written down under the id is about the other one.
+    /// Another request of the same id was carried out: 409 `id_reused`. This is told and not written down, because the
+    /// record under this id is about the other request.
     IdReused,
-    /// It would be refused, but the sidecar may have it: it is taken out of the spool if it is still there, and nothing is
-    /// told until its answer is there. Else "refused" and "done" could both be said of it.
+    /// It would be refused, but the sidecar may have it. It is taken out of the spool if it is still there, and nothing
+    /// is told until its answer is there. Otherwise both "refused" and "done" could be said of it.
     TakeBack,
     /// It stays in the queue for a while.
     Later,
@@ -112,8 +112,8 @@ pub fn sender<'a>(members: &'a MemberList, from: &str) -> Option<&'a Member> {
     members.find(&from.parse().ok()?)
 }
 
-/// Whether what an opened letter says of itself agrees with its subject, the member list and this host; if not, in what.
-/// The home that is meant is judged later, for a home that was here before is answered.
+/// The field in which an opened letter disagrees with its subject, the member list or this host; none if it agrees. The
+/// home that is meant is judged later, because a letter to an earlier home of this host is answered.
 #[must_use]
 pub fn disagrees(header: &Header, what: What, from: &Member, here: &Here) -> Option<&'static str> {
     if header.fleet != here.fleet {
@@ -131,15 +131,15 @@ pub fn disagrees(header: &Header, what: What, from: &Member, here: &Here) -> Opt
     }
 }
 
-/// Since when a letter is on its way, by the server's clock: since the server has stored it, or since it was made if the
-/// sender says that it was made earlier.
+/// Since when a letter is on its way, by the server's clock: since the server has stored it, or since it was made if
+/// the sender says that this was earlier.
 #[must_use]
 pub fn on_its_way_since(header: &Header, stored_ms: i64) -> i64 {
     header.server_ms.map_or(stored_ms, |made_ms| made_ms.min(stored_ms))
 }
 
-/// Whether an opened letter is a result for this very home; if not, in what it disagrees. Under its name another home may
-/// have been here before, and may have asked under the same id.
+/// The field in which an opened letter disagrees with a result for this very home; none if it is one. Another home may
+/// have had this host's name before, and may have asked under the same id.
 #[must_use]
 pub fn disagrees_as_result(header: &Header, from: &Member, here: &Here) -> Option<&'static str> {
     let elsewhere = (header.to_home != here.home_id).then_some("to_home");
@@ -175,7 +175,7 @@ pub fn judge(header: &Header, from: &Member, here: &Here, known: &LetterContext<
     }
 }
 
-/// Why this host may not ask for that.
+/// Why the sender may not ask for this kind; none if it may.
 fn not_allowed(from: &Member, known: &LetterContext<'_>) -> Option<FleetRefusal> {
     let Some(kind) = known.kind else { return Some(FleetRefusal::NotFromElsewhere) };
     let names_another = known.host_field.is_some_and(|host| host != from.name.as_str());

@@ -1,4 +1,4 @@
-//! What letters are worth, check by check.
+//! What is done with letters, check by check.
 
 use super::super::keys::HostKeys;
 use super::super::letter::{Age, Ends};
@@ -69,7 +69,7 @@ fn what_is_authentic_allowed_and_in_time_is_carried_out() {
     assert_eq!(request_id(&name("a"), &"r-1".parse().expect("an id")).as_str(), "fleet.a.r-1");
 }
 
-/// A member reflects, relabels and replays letters of others: each is seen by what the letter says of itself.
+/// A member reflects, relabels and replays letters of others: the header of such a letter shows it.
 #[test]
 fn a_letter_that_disagrees_with_its_place_is_not_authentic_and_nobody_is_answered() {
     type Change = fn(&mut Setting);
@@ -131,8 +131,8 @@ fn a_letter_to_a_home_that_was_here_before_is_answered_and_not_carried_out() {
     assert_eq!(setting.judged(&setting.known()), Judged::Refuse(FleetRefusal::HostReborn));
 }
 
-/// The bridge has dropped the request, and was killed. Meanwhile its time is over, or the right is gone; but the sidecar has
-/// it, and may carry it out at any moment.
+/// The bridge has given the request to the sidecar, and was killed. Meanwhile the request's time is over, or the right
+/// is gone; but the sidecar has the request, and may carry it out at any moment.
 #[test]
 fn what_the_sidecar_may_have_is_never_said_to_be_refused() {
     let setting = setting();

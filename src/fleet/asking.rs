@@ -1,8 +1,8 @@
 //! Requests to other hosts, at the host that asks: when each is published, published again, and given up. The courier
-//! may lose, repeat or delay anything, so a request is published until its answer has come or its time is over. At the
-//! other host its id makes one request of all repetitions.
+//! may lose, repeat or delay anything, so a request is published until its answer has come or its time is over. The
+//! other host recognises repetitions by the request's id.
 //!
-//! The machine decides; it publishes nothing itself. Time is that of this machine since its boot, in milliseconds.
+//! [`Asking`] only decides; its caller publishes. Times are in milliseconds since this machine's boot.
 
 use crate::core::host::{FleetId, HomeId, HostName};
 use std::collections::BTreeMap;
@@ -11,20 +11,21 @@ use std::collections::BTreeMap;
 pub const MOST_OPEN: usize = 1_000;
 /// How long the server may take to confirm a publishing.
 const CONFIRMED_WITHIN_MS: u64 = 5_000;
-/// After a publishing without a confirmation, the same again after so long, and then twice as long each time.
+/// The pause before the same message is published again without a confirmation: the first, and the longest. It doubles
+/// each time.
 const FIRST_PAUSE_MS: u64 = 300;
 const LONGEST_PAUSE_MS: u64 = 30_000;
-/// When the receiver's box is full.
+/// The pause if the receiver's box is full.
 const FULL_PAUSE_MS: u64 = 5_000;
-/// After a confirmed publishing without an answer: another one.
+/// The pauses before a request is published again that was confirmed and not answered.
 const AGAIN_AFTER_MS: [u64; 4] = [30_000, 300_000, 3_600_000, 6 * 3_600_000];
-/// How long after its time is over a request is answered by this host itself.
+/// How long after its time is over a request is given up: this host then answers it itself.
 const GIVEN_UP_AFTER_MS: u64 = 60_000;
-/// How long nothing is given up after the lease has come back: an answer may lie ready at the server.
+/// How long nothing is given up after the lease has come back: an answer may wait at the server.
 const FETCHED_WITHIN_MS: u64 = 10_000;
 /// How long nothing is given up without a lease: after a sleep, or a new start, the lease is about to come back.
 const LEASE_BACK_WITHIN_MS: u64 = 120_000;
-/// A bridge without a lease that has not looked for so long has slept.
+/// If a bridge without a lease was not polled for this long, the machine has slept.
 const ASLEEP_MS: u64 = 30_000;
 
 /// A request that was taken from its file.
@@ -71,7 +72,7 @@ pub enum AskingStep {
         id: FleetId,
         /// The request, as old as it is now.
         asked: TakenRequest,
-        /// As what.
+        /// As not sent, or as without an answer.
         why: GivenUp,
     },
 }
@@ -87,7 +88,7 @@ pub enum Published {
     Unreachable,
 }
 
-/// Where a request is on its way.
+/// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// The message is to be published at this time, for the n-th time under the same number.
@@ -109,17 +110,17 @@ struct OpenRequest {
 #[derive(Debug, Clone, Default)]
 pub struct Asking {
     open: BTreeMap<FleetId, OpenRequest>,
-    /// Numbers of messages, from a random beginning.
+    /// The number of the last message. The first number is random.
     next_message: u64,
     chance: u64,
-    /// The last look: whether the bridge had its lease, and when that was.
+    /// At the last `poll`: whether the bridge had its lease, and when that was.
     looked: Option<(bool, u64)>,
-    /// Nothing is given up before.
+    /// Nothing is given up before this time.
     give_up_from_ms: u64,
 }
 
 impl Asking {
-    /// None are open. `random`: any number that no other start of this bridge had.
+    /// Without open requests. `random`: any number that no other start of this bridge had.
     #[must_use]
     pub fn new(random: u64) -> Asking {
         Asking { next_message: random, chance: random, ..Asking::default() }
@@ -145,8 +146,8 @@ impl Asking {
         self.open.get(id).is_some_and(|open| open.asked.to == *from && open.asked.to_home == from_home)
     }
 
-    /// Whether an open request was meant for an earlier home of this host. Then the home that is there now can answer one
-    /// thing: that it is another one (410 `host_reborn`).
+    /// Whether an open request was meant for an earlier home of this host. The home that is there now can give one
+    /// answer: that it is another home (410 `host_reborn`).
     #[must_use]
     pub fn awaits_earlier_home(&self, id: &FleetId, from: &HostName, from_home: HomeId) -> bool {
         self.open.get(id).is_some_and(|open| open.asked.to == *from && open.asked.to_home != from_home)
@@ -158,12 +159,13 @@ impl Asking {
         self.open.len()
     }
 
-    /// The answer is written.
+    /// The answer is written: the request is no longer open.
     pub fn answered(&mut self, id: &FleetId) {
         self.open.remove(id);
     }
 
-    /// The stream of letters is another one than before: what it held may be lost.
+    /// The stream of letters is a new one, and what the old one held may be lost: all open requests are published
+    /// again.
     pub fn stream_replaced(&mut self, now_ms: u64) {
         let ids: Vec<FleetId> = self.open.keys().cloned().collect();
         for id in ids {
@@ -192,14 +194,14 @@ impl Asking {
         };
     }
 
-    /// When `poll` has something to do at the latest.
+    /// When `poll` must be called next, at the latest.
     #[must_use]
     pub fn wake_at_ms(&self) -> Option<u64> {
         self.open.values().map(|open| open.wake_at_ms(self.give_up_from_ms)).min()
     }
 
-    /// The next thing to do; called again until there is nothing. Without a valid lease nothing is published, and what is
-    /// over is given up later.
+    /// The next thing to do; to be called again until there is nothing. Without a valid lease nothing is published, and
+    /// requests whose time is over are given up later.
     pub fn poll(&mut self, now_ms: u64, has_lease: bool) -> Option<AskingStep> {
         self.look(now_ms, has_lease);
         let (spread, give_up_from_ms) = (self.spread(), self.give_up_from_ms);
@@ -232,7 +234,8 @@ impl Asking {
         }
     }
 
-    /// Sees whether the lease is there. An answer that lies ready at the server is fetched only with one.
+    /// Notes whether the lease is there. An answer that waits at the server is fetched only with a lease, so after a
+    /// change nothing is given up for a while.
     fn look(&mut self, now_ms: u64, has_lease: bool) {
         let is_as_before = self.looked.is_some_and(|(had_lease, at_ms)| {
             had_lease == has_lease && (has_lease || now_ms.saturating_sub(at_ms) < ASLEEP_MS)
@@ -249,7 +252,8 @@ impl Asking {
         self.next_message
     }
 
-    /// Spreads pauses by a fifth to both sides, so that hosts that were cut off together do not come back together.
+    /// Spreads pauses by up to a fifth to both sides, so that hosts that were cut off together do not come back
+    /// together.
     fn spread(&mut self) -> impl Fn(u64) -> u64 + use<> {
         self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let permille = 800 + (self.chance >> 33) % 401;
@@ -257,7 +261,7 @@ impl Asking {
     }
 }
 
-/// The same message again, later each time.
+/// The same message is published again, after a longer pause each time.
 fn unconfirmed(tries: u32, now_ms: u64, spread: &impl Fn(u64) -> u64) -> Way {
     let pause = FIRST_PAUSE_MS.saturating_mul(1 << tries.saturating_sub(1).min(10)).min(LONGEST_PAUSE_MS);
     Way::Due { at_ms: now_ms + spread(pause), tries }
@@ -268,7 +272,7 @@ impl OpenRequest {
         self.asked.age_ms.saturating_add(now_ms.saturating_sub(self.taken_ms))
     }
 
-    /// When it reaches an age.
+    /// When it reaches this age.
     fn reaches_ms(&self, age_ms: u64) -> u64 {
         self.taken_ms.saturating_add(age_ms.saturating_sub(self.asked.age_ms))
     }

@@ -1,5 +1,5 @@
-//! Requests over a courier that loses, repeats, delays and forgets, and lies about what it has stored; with bridges that
-//! are killed at any time.
+//! Requests over a courier that loses, repeats, delays and forgets, and lies about what it has stored; with bridges
+//! that are killed at any time.
 
 use super::*;
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ fn without_a_confirmation_the_same_message_comes_again_ever_later() {
     assert!(pauses[0] < 400 && pauses[11] > 20_000 && pauses.iter().all(|pause| *pause <= 36_000), "{pauses:?}");
 }
 
-/// Whether this request is given up, and as what, at each of these times.
+/// At which of these times the request is given up, and as what; none if it is not.
 fn given_up(asking: &mut Asking, has_lease: bool, times_ms: impl IntoIterator<Item = u64>) -> Option<(u64, GivenUp)> {
     times_ms.into_iter().find_map(|now_ms| match asking.poll(now_ms, has_lease) {
         Some(AskingStep::GiveUp { why, .. }) => Some((now_ms, why)),
@@ -72,7 +72,7 @@ fn without_a_lease_nothing_is_published_and_what_is_over_is_given_up() {
         let looks = (0..10 * TTL_MS).step_by(5_000);
         assert_eq!(given_up(&mut asking, false, looks), Some((TTL_MS + GIVEN_UP_AFTER_MS, why)));
     }
-    // It slept: the lease is about to come back.
+    // The machine has slept: the lease is about to come back.
     let mut asking = Asking::new(7);
     asking.take(id(1), asked(0, true), 0);
     let looks = (0..10_000).chain(2 * TTL_MS..3 * TTL_MS).step_by(5_000);
@@ -139,7 +139,7 @@ struct World {
     now_ms: u64,
     starts: u64,
     asking: Asking,
-    /// Files: what is open with its time, and what is answered.
+    /// Files: open requests, each with the time when it was taken and whether its publishing has begun; and results.
     out: BTreeMap<FleetId, (u64, bool)>,
     results: BTreeMap<FleetId, Vec<Answer>>,
     flying: Vec<Flying>,

@@ -1,8 +1,8 @@
-//! What the server believes: signed claims, as NATS servers read them. The operator's key vouches for the fleet's account,
-//! and the account's key, or a signing key of it, for each member. A member's claims list all that it may publish and read;
-//! everything else is refused by the server.
+//! What the server believes: signed claims, as NATS servers read them. The operator's key vouches for the fleet's
+//! account. The account's key, or a signing key of it, vouches for each member. A member's claims list all that it may
+//! publish and read; the server refuses everything else.
 //!
-//! They bound what a member can do to others. They do not prove who sent what: only seal and signature do.
+//! The claims limit what a member can do to others. They do not prove who sent what: only seal and signature do.
 
 use super::keys::{AccountKey, LoginKey, ServerKeys, UserKey};
 use crate::core::host::{FleetName, HostName};
@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 /// The most that all streams of a fleet may hold on the server's disks, in bytes: 1.25 GiB for each of three replicas,
 /// and a little. A server that may keep less serves the fleet no streams at all.
 const MOST_ON_DISKS: u64 = 4 << 30;
-/// What the server must be allowed to keep, in bytes. While it starts, two hosts that connect at the same moment make it
-/// reserve the account's room twice, and where it has no room for that the fleet gets no streams until the next start
+/// What the server must be allowed to store, in bytes. If two hosts connect at the same moment while the server starts,
+/// it reserves the account's room twice. If it has no room for that, the fleet gets no streams until the next start
 /// (seen with 2.9.10 in a third of the starts).
 pub const SERVER_MAY_KEEP: u64 = 2 * MOST_ON_DISKS;
 /// No limit.
@@ -32,7 +32,7 @@ fn signed(mut claims: Value, sign: impl Fn(&[u8]) -> Vec<u8>) -> String {
     format!("{text}.{signature}")
 }
 
-/// The operator's own claims, and which account tells of the server itself.
+/// The operator's own claims. They name the system account.
 #[must_use]
 pub fn operator(keys: &ServerKeys, fleet: &FleetName, at_s: i64) -> String {
     let key = keys.operator_key();
@@ -41,13 +41,14 @@ pub fn operator(keys: &ServerKeys, fleet: &FleetName, at_s: i64) -> String {
     signed(claims, |bytes| keys.sign_as_operator(bytes))
 }
 
-/// The claims of the account that tells of the server itself, and that takes new claims of the fleet's account.
+/// The claims of the system account, which reports on the server itself and takes new claims of the fleet's account.
 #[must_use]
 pub fn system_account(keys: &ServerKeys, at_s: i64) -> String {
     account(keys, &keys.system_key(), "system", (0, &BTreeMap::new()), at_s)
 }
 
-/// The claims of the fleet's account. `expelled`: the keys that may no longer log in, with the second since when.
+/// The claims of the fleet's account. `expelled`: the keys that may no longer log in, each with the time since when, in
+/// seconds since 1970.
 #[must_use]
 pub fn fleet_account(
     keys: &ServerKeys,
@@ -58,8 +59,8 @@ pub fn fleet_account(
     account(keys, fleet.1.as_str(), fleet.0.as_str(), (MOST_ON_DISKS, expelled), at_s)
 }
 
-/// The keys that may no longer log in by these claims of an account, with the second since when. What is not understood
-/// says nothing.
+/// The keys that may no longer log in by these claims of an account, each with the time since when, in seconds since
+/// 1970. Claims that can't be read name no keys.
 #[must_use]
 pub fn expelled_in(claims: &str) -> BTreeMap<UserKey, i64> {
     // As much as the server takes in one message.
@@ -97,7 +98,7 @@ fn user(issuer: &str, key: &UserKey, name: &str, may: &Value, at_s: i64) -> Valu
 }
 
 /// What a member may do at the server: send letters in its own name, tell of itself, and read what is sent to it.
-/// `domain`: that of the server's streams; empty if they have none.
+/// `domain`: the domain of the server's streams; empty if they have none.
 #[must_use]
 pub fn member(login: &LoginKey, fleet: &FleetName, domain: &str, name: &HostName, key: &UserKey, at_s: i64) -> String {
     let mut publish = vec![format!("tk.{fleet}.box.*.{name}.*"), format!("tk.{fleet}.host.{name}")];
@@ -114,7 +115,7 @@ pub fn member(login: &LoginKey, fleet: &FleetName, domain: &str, name: &HostName
     }
     for what in ["req", "res"] {
         publish.push(format!("$JS.ACK.tk_{fleet}_box.{name}-{what}.>"));
-        // Newer servers name domain and account in it, and `_` where there is no domain.
+        // Newer servers name domain and account in this subject, and `_` if there is no domain.
         let domain = of_domain.unwrap_or("_");
         publish.push(format!("$JS.ACK.{domain}.*.tk_{fleet}_box.{name}-{what}.>"));
     }
@@ -131,7 +132,7 @@ pub fn owner(login: &LoginKey, key: &UserKey, at_s: i64) -> String {
     signed(claims, |bytes| login.sign(bytes))
 }
 
-/// Claims that a signing key signs say for which account it does.
+/// Names the account in claims that a signing key signs for it.
 fn of_account(login: &LoginKey, mut claims: Value) -> Value {
     if let Some(account) = login.signs_for() {
         claims["nats"]["issuer_account"] = account.as_str().into();
@@ -147,14 +148,14 @@ pub fn system_user(keys: &ServerKeys, key: &UserKey, at_s: i64) -> String {
     signed(claims, |bytes| keys.sign_as_system(bytes))
 }
 
-/// What claims of at most so many bytes say.
+/// The content of claims of at most `most` bytes.
 fn read(jwt: &str, most: usize) -> Option<Value> {
     let body = jwt.split('.').nth(1).filter(|_| jwt.len() <= most)?;
     serde_json::from_slice(&BASE64URL_NOPAD.decode(body.as_bytes()).ok()?).ok()
 }
 
-/// The key that claims are about, and when they end, in seconds since 1970; none where they can't be read. Nothing is
-/// believed of them: the server does that.
+/// The key that claims are about, and when they end, in seconds since 1970; none if they can't be read. Their signature
+/// is not checked: the server does that.
 #[must_use]
 pub fn subject_and_end(jwt: &str) -> Option<(String, Option<i64>)> {
     let claims = read(jwt, 64 << 10)?;
@@ -206,7 +207,7 @@ mod tests {
         let claims = body_of(&owner(&login, &host.user_key(), 1));
         assert_eq!(claims["iss"], json!(signing.account_key()));
         assert_eq!(claims["nats"]["issuer_account"], json!(account.account_key()));
-        // A server refuses that where the account's own key signs.
+        // A server refuses this field if the account's own key signs.
         let own = LoginKey::from_seed(&account.seed(), account.account_key()).expect("a seed");
         assert_eq!(body_of(&owner(&own, &host.user_key(), 1))["nats"]["issuer_account"], Value::Null);
     }

@@ -1,6 +1,7 @@
-//! Keys. A host has two: the user key signs (Ed25519, also its login at the server), and the box key seals (X25519). The
-//! fleet has a key too: the person who holds its seed says who is a member. It is the key of the fleet's account at the
-//! server, unless another party owns that account; then a key that this party has given signs the logins, and no more.
+//! Keys. A host has two: the user key signs (Ed25519, also its login at the server), and the box key seals (X25519).
+//! The fleet has a key too: the person who holds its seed says who is a member. It is also the key of the fleet's
+//! account at the server, unless another party owns that account. Then a signing key from this party signs the logins,
+//! and nothing else.
 
 use crate::core::id::{InvalidId, text_id};
 use nkeys::{KeyPair, KeyPairType, XKey};
@@ -210,8 +211,8 @@ impl LoginKey {
     }
 }
 
-/// The two keys of the server's operator, with their secret halves: the first vouches for accounts, and the second is the key of the
-/// account that tells of the server itself.
+/// The two keys of the server's operator, with their secret halves: one vouches for accounts, the other is the key of
+/// the system account, which reports on the server itself.
 pub struct ServerKeys {
     operator: KeyPair,
     system: KeyPair,

@@ -1,36 +1,36 @@
-//! Being one host. The roster at a host's name is its lease: the bridge that has put it there last, not longer ago than 40
-//! seconds, serves as that host, and no other bridge does. Copies of a home, a home that was put back to yesterday, and a server
-//! that forgets are told apart from a bridge that has merely started again.
+//! One bridge at a time serves as a host. A roster at the host's name is the lease of the bridge that has put it there
+//! last, for 40 seconds. A bridge that has merely started again is told apart from a copy of its home, from a home that
+//! was set back to yesterday, and from a server that forgets.
 //!
-//! One thing it can't see: a copy of the home has taken the name, while this home was off or saw nothing, and then the
-//! server goes back to before that. Then both may serve until the copy's next put, 15 seconds later at most.
+//! One case goes unseen: a copy of the home takes the name while this home is off or cut off, and then the server goes
+//! back to before that. Both may then serve until the copy's next put, 15 seconds later at most.
 //!
-//! The machine decides; it puts nothing itself. Time is that of the machine since its boot, sleep included, in
-//! milliseconds: no two hosts' clocks are ever compared.
+//! [`Lease`] only decides; its caller puts and looks. Times are in milliseconds since the machine's boot, sleep
+//! included: no two hosts' clocks are ever compared.
 
 use std::collections::VecDeque;
 use uuid::Uuid;
 
-/// How long a lease is valid, counted from before the put that has succeeded.
+/// How long a lease is valid, counted from the moment when the put that succeeded was sent.
 pub const VALID_MS: u64 = 40_000;
 /// How often the roster is put when nothing changes.
 pub const PUT_EVERY_MS: u64 = 15_000;
-/// How often it is put at most.
+/// How soon after a change, or after a failure, the next put or look comes.
 pub const PUT_SOONEST_MS: u64 = 2_000;
-/// How long a roster of another boot must stand unchanged until it is taken to be that of a bridge that is gone. It is
-/// longer than a lease, so that for a while nobody serves, and two never do.
+/// How long a roster of another boot must stay unchanged until its bridge counts as gone. This is longer than a lease,
+/// so that nobody serves for a while, and two never do.
 pub const UNCHANGED_MS: u64 = 60_000;
-/// How often it is looked at meanwhile.
+/// How often that roster is looked at meanwhile.
 const LOOK_EVERY_MS: u64 = 5_000;
 /// How long a put or a look may take.
 const ANSWER_WITHIN_MS: u64 = 10_000;
-/// How many puts whose answers were lost are remembered.
+/// The most puts without an answer that are remembered.
 const MOST_SENT: usize = 16;
 
 /// A digest of a published roster.
 pub type Digest = [u8; 32];
 
-/// What makes this bridge another one than a copy of its home, or than itself before a restart of the machine.
+/// What distinguishes this bridge from one on a copy of its home, and from itself before a reboot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
     /// A hash of machine and home.
@@ -43,7 +43,7 @@ pub struct Own {
     pub journal_seq: u64,
     /// The highest number of a roster that this home has put or seen at its name; 0 if there never was one.
     pub last_n: u64,
-    /// The highest of them that the server is known to have stored: the last put before a death may never have got there.
+    /// The highest of them that the server is known to have stored. The last put before a crash may not have arrived.
     pub stored_n: u64,
     /// The operator has said that the home was moved here (`fleet moved`).
     pub was_moved: bool,
@@ -60,7 +60,7 @@ pub enum RosterStanding {
     NotAuthentic,
 }
 
-/// What a roster says that this host's key has signed.
+/// What a roster says, if this host's key has signed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OursSeen {
     /// The machine and home that have put it.
@@ -77,18 +77,18 @@ pub struct OursSeen {
     pub journal_seq: u64,
     /// When that bridge has started.
     pub started_at: String,
-    /// All of it.
+    /// The digest of the whole roster.
     pub digest: Digest,
 }
 
 /// Why a bridge must not serve. It ends, and its operator is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseProblem {
-    /// Another bridge serves as this host. When it has started: UTC, by its own clock.
+    /// Another bridge serves as this host. Each variant tells when the bridge of the roster started: UTC, by its clock.
     HostTaken(String),
     /// The roster is that of another machine, so this home is a copy, or was moved.
     HomeCopied(String),
-    /// The home was further already than it is.
+    /// The roster shows a later state of the home than the present one.
     HomeRolledBack(String),
 }
 
@@ -97,12 +97,12 @@ pub enum LeaseProblem {
 pub enum LeaseAct {
     /// Look at what stands at the host's name; then call `looked`.
     Look,
-    /// Put a roster of this number if what stands there is still of this sequence; say with `sent` what was put, and then
-    /// how that ended.
+    /// Put a roster of this number, if the present one still has this sequence. Then call `sent` with what was put, and
+    /// `stored`, `looked` or `failed` when it has ended.
     Put {
         /// The roster's number.
         n: u64,
-        /// The sequence of what stands there; 0 for nothing.
+        /// The sequence of the present roster; 0 if there is none.
         expected: u64,
         /// Whether the bridge serves, or only claims the name so far.
         serves: bool,
@@ -117,7 +117,7 @@ pub enum LeaseAct {
 enum Phase {
     /// What stands there is not known yet.
     Unknown,
-    /// A roster of another boot stands there; it has not changed since then.
+    /// A roster of another boot stands there, and has not changed since this time.
     Waiting { since_ms: u64, digest: Digest },
     /// The host's name is this bridge's.
     Held,
@@ -138,10 +138,10 @@ struct SentPut {
 pub struct Lease {
     own: Own,
     phase: Phase,
-    /// The sequence of what stands there, as far as is known.
+    /// The last known sequence of what stands there.
     sequence: u64,
-    /// The highest number that was given, the highest that the server is known to have stored, and the highest of this
-    /// bridge's own that was acknowledged.
+    /// The highest number that was put or seen, the highest that the server is known to have stored, and the highest of
+    /// this bridge's own puts that was confirmed.
     n: u64,
     stored_n: u64,
     acknowledged: u64,
@@ -160,7 +160,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// A bridge that starts at this time. The home's lock is held: no other bridge runs on this very home.
+    /// For a bridge that starts now. Its caller holds the home's lock, so no other bridge runs on this very home.
     #[must_use]
     pub fn new(own: Own, now_ms: u64) -> Lease {
         let (n, stored_n) = (own.last_n, own.stored_n);
@@ -182,14 +182,14 @@ impl Lease {
         }
     }
 
-    /// Whether this bridge serves now, and for so much longer. Without that it sends, drops, answers and settles nothing.
+    /// Whether this bridge serves now, and for `more_ms` longer. If not, it sends, drops, answers and settles nothing.
     #[must_use]
     pub fn is_valid_for(&self, more_ms: u64, now_ms: u64) -> bool {
         let is_in_time = self.valid_until_ms.is_some_and(|until| now_ms.saturating_add(more_ms) < until);
         self.phase == Phase::Held && now_ms >= self.valid_from_ms && is_in_time
     }
 
-    /// When `poll` has something to do at the latest; none once it has ended.
+    /// When `poll` must be called next, at the latest; none once the lease has ended.
     #[must_use]
     pub fn wake_at_ms(&self) -> Option<u64> {
         match (&self.phase, self.asked_ms) {
@@ -199,19 +199,19 @@ impl Lease {
         }
     }
 
-    /// The highest number that was put or seen. It is kept before a roster is put, and for the next start.
+    /// The highest number that was put or seen. The caller stores it before it puts a roster, for the next start.
     #[must_use]
     pub fn last_n(&self) -> u64 {
         self.n
     }
 
-    /// The highest number that the server is known to have stored; kept beside `last_n`.
+    /// The highest number that the server is known to have stored. The caller stores it beside `last_n`.
     #[must_use]
     pub fn stored_n(&self) -> u64 {
         self.stored_n
     }
 
-    /// How far the home's journal was before this boot, as it shows by now; said before `looked`.
+    /// A line of the journal from before this boot has this number. To be called before `looked`.
     pub fn journal_was_at(&mut self, seq: u64) {
         self.own.journal_seq = self.own.journal_seq.max(seq);
     }
@@ -236,8 +236,8 @@ impl Lease {
             return None;
         }
         self.asked_ms = Some(now_ms);
-        // The number of what stands there is no proof: a store that was deleted counts from the beginning again. So a bridge
-        // whose lease is over sees what stands there before it writes over it.
+        // The sequence proves nothing: a store that was deleted counts from the beginning again. So a bridge whose
+        // lease is over looks at what stands there before it writes over it.
         let is_over = self.valid_until_ms.is_some_and(|until| now_ms >= until);
         let has_looked = std::mem::take(&mut self.has_looked);
         Some(match self.phase {
@@ -276,7 +276,7 @@ impl Lease {
         self.due_ms = now_ms.saturating_add(PUT_SOONEST_MS);
     }
 
-    /// What stands at the host's name, as a look or a put that was refused has shown.
+    /// What stands at the host's name, as a look, or a put that was refused, has shown.
     pub fn looked(&mut self, standing: &RosterStanding, sequence: u64, now_ms: u64) {
         self.asked_ms = None;
         self.has_looked = true;
@@ -291,8 +291,8 @@ impl Lease {
         }
     }
 
-    /// Somebody has scribbled there. Nobody can see which roster stood there before, so a bridge that has just started
-    /// waits as long as it would for another one.
+    /// Somebody has written over the roster. Nobody can see which one stood there before, so a bridge that has just
+    /// started waits as long as it would for another bridge.
     fn write_over(&mut self, now_ms: u64) {
         self.scribbled = true;
         match self.phase {
@@ -310,8 +310,8 @@ impl Lease {
         self.due_ms = now_ms.saturating_add(LOOK_EVERY_MS);
     }
 
-    /// Takes the name where nobody can see who had it last. A home that has had it before may have been copied since, and
-    /// the other one may serve: it sees this roster before its lease is over.
+    /// Takes the name although nobody can see who had it last. If this home has had it before, a copy of it may serve
+    /// now. This bridge serves only when that copy must have seen its roster.
     fn take_blindly(&mut self, now_ms: u64) {
         if self.own.last_n > 0 {
             self.valid_from_ms = now_ms.saturating_add(UNCHANGED_MS);
@@ -339,16 +339,16 @@ impl Lease {
         if seen.machine != self.own.machine && !self.own.was_moved {
             return self.end(LeaseProblem::HomeCopied(seen.started_at.clone()));
         }
-        // A power cut may have taken lines of the journal that the roster tells of. The sidecar writes them again while this
-        // bridge waits for the roster of another boot.
+        // A power cut may have removed journal lines that the roster counts. The sidecar writes them again while this
+        // bridge waits because of the other boot.
         let is_behind = seen.journal_seq > self.own.journal_seq;
         let may_catch_up = seen.machine == self.own.machine && seen.boot != self.own.boot;
         let rolled_back = LeaseProblem::HomeRolledBack(seen.started_at.clone());
         if is_behind && !may_catch_up {
             return self.end(rolled_back);
         }
-        // The home's lock proves that the bridge of the same boot is gone. But what it had only claimed must be claimed for
-        // as long again; and if the server has gone back, something newer stood there.
+        // The home's lock proves that the bridge of the same boot is gone. But if it had only claimed the name, the
+        // claim must last as long again; and if the server has gone back, a newer roster stood there.
         if seen.machine == self.own.machine && seen.boot == self.own.boot {
             return if seen.serves && is_newest { self.take(now_ms) } else { self.take_blindly(now_ms) };
         }
@@ -366,7 +366,7 @@ impl Lease {
         }
     }
 
-    /// While the lease was held, something that this host's key has signed stands in the way.
+    /// While the lease is held, another roster that this host's key has signed stands there.
     fn met(&mut self, seen: &OursSeen, now_ms: u64) {
         if let Some(put) = self.sent.iter().find(|put| put.digest == seen.digest).copied() {
             // The answer to that put was lost.
@@ -376,10 +376,10 @@ impl Lease {
             // The server has gone back to an older state.
             self.due_ms = now_ms;
         } else if seen.n <= self.acknowledged || self.acknowledged == 0 {
-            // It may have gone back further, to a roster of an earlier bridge; or a copy of this home has begun while the
-            // server had lost everything. Or no put of this bridge was stored yet, and what it saw first was not the last:
-            // that of the bridge before was still on its way, or one of several servers was behind the others. So this
-            // bridge begins again, and serves nothing meanwhile.
+            // It may have gone back further, to a roster of an earlier bridge; or a copy of this home has begun while
+            // the server had lost everything. Or no put of this bridge is stored yet, and its first look was outdated:
+            // the bridge before had a put on its way, or one of several servers was behind. So this bridge begins
+            // again, and serves nothing meanwhile.
             self.valid_until_ms = None;
             self.phase = Phase::Unknown;
             self.found(seen, now_ms);

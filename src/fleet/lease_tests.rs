@@ -1,5 +1,5 @@
-//! Leases over a server that loses answers, forgets, goes back and is scribbled on, with restarts, reboots and copies of
-//! the home.
+//! Leases over a server that loses answers, forgets, goes back and is scribbled on, with restarts, reboots and copies
+//! of the home.
 
 use super::*;
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ impl Server {
         self.entry = entry;
     }
 
-    /// Goes back by so many changes; but not beyond a change of the machine that serves, which nobody could see then.
+    /// Goes back by so many changes, but not beyond a change of the machine that serves: nobody could see that.
     fn go_back(&mut self, by: usize) {
         let machine = |entry: &Entry| match entry {
             Entry::Roster(seen) => Some(seen.machine.clone()),
@@ -72,7 +72,7 @@ impl Bridge {
         Bridge { lease: Lease::new(own.clone(), now_ms), own, number, ended: None }
     }
 
-    /// All that it has to do now. `loses`: the answers of the server are lost.
+    /// Does all that the bridge has to do now. `loses`: the answers of the server are lost.
     fn run(&mut self, server: &mut Server, now_ms: u64, is_reached: bool, loses: bool) {
         for _ in 0..8 {
             let act = self.lease.poll(now_ms);
@@ -179,8 +179,8 @@ fn a_bridge_that_starts_again_over_a_server_that_has_gone_back_waits() {
     assert!(again.lease.is_valid_for(0, end));
 }
 
-/// The last put of a bridge that was killed may still be on its way when the next one looks; and one of three servers may
-/// show the roster before it.
+/// The last put of a bridge that was killed may still be on its way when the next one looks; and one of three servers
+/// may show the roster before it.
 #[test]
 fn a_late_put_of_the_bridge_before_is_not_another_host() {
     let mut server = server();
@@ -251,8 +251,8 @@ fn a_home_that_was_moved_serves_once_the_old_one_is_silent() {
     assert!(matches!(first.ended, Some(LeaseProblem::HostTaken(_))), "{:?}", first.ended);
 }
 
-/// A store that was deleted counts from the beginning again, so what stands there may come to have the number that a bridge
-/// which sees no answers still expects.
+/// A store that was deleted counts from the beginning again. So what stands there may reach the sequence that a bridge
+/// without answers still expects.
 #[test]
 fn after_its_lease_a_bridge_looks_before_it_puts() {
     let mut server = server();
@@ -325,7 +325,7 @@ fn live(story: &[Happens]) -> Result<(), TestCaseError> {
         let mut steps = 4;
         number = number.wrapping_add(1);
         let first = bridges[0].own.clone();
-        // Before a home has served, a copy of it can't be told from it.
+        // As long as a home has never served, a copy of it can't be told from it.
         let can_be_copied = first.last_n > 0;
         match happens {
             Happens::Copy | Happens::Old if !can_be_copied => {}

@@ -63,8 +63,8 @@ pub struct Header {
     pub age_ms: u64,
     /// How old the request may become, in milliseconds.
     pub ttl_ms: u64,
-    /// When the letter was made, by the server's clock as far as the sender knows it, in milliseconds since 1970. With it the
-    /// receiver also counts the time before the server had the letter, in which it may have lain in a connection that was cut.
+    /// When the letter was made, by the server's clock as far as the sender knows it, in milliseconds since 1970. With
+    /// it the receiver also counts the time before the server had the letter: a broken connection may have held it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_ms: Option<i64>,
     parts: Vec<PartHead>,
@@ -89,7 +89,7 @@ struct PartHead {
 /// A letter that was opened: it is from the host whose key opened it, and whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// Its header, whose names are yet to be held against the member list.
+    /// Its header. Its names are not yet compared with the member list.
     pub header: Header,
     /// Its parts; there is at least one.
     pub parts: Vec<LetterPart>,
@@ -106,13 +106,13 @@ pub enum LetterError {
         /// What it may hold, in bytes.
         most: usize,
     },
-    /// It would have none, or too many parts, or a part whose name can't be a file name.
+    /// It would have no parts, or too many, or a part whose name can't be a file name.
     #[error("its parts can't be sent: {0}")]
     BadParts(&'static str),
     /// It was sealed by others, or for others, or altered.
     #[error("it is not sealed from that host to this one")]
     NotAuthentic,
-    /// It is sealed rightly, and is still no letter.
+    /// It is sealed correctly, but can't be read as a letter.
     #[error("it is sealed rightly, but can't be read as a letter: {0}")]
     NoLetter(&'static str),
 }
@@ -222,7 +222,7 @@ fn head(part: &LetterPart) -> PartHead {
     PartHead { name: part.name.clone(), bytes: part.bytes.len() as u64, sha256: sha256(&part.bytes) }
 }
 
-/// What is wrong with the names of the parts: each is a plain file name, which the first does not need.
+/// What is wrong with the names of the parts. Each must be a plain file name, also that of the first part.
 fn fault_of<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'static str> {
     let names: Vec<&str> = names.collect();
     if names.is_empty() || names.len() > MOST_PARTS {

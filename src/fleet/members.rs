@@ -1,5 +1,5 @@
-//! Who is in the fleet. The list is signed by the fleet's key, and its version only rises: a server that shows an old
-//! list again brings nobody back.
+//! Who is in the fleet. The list is signed by the fleet's key, and its version only rises: if a server shows an old
+//! list again, no expelled host comes back by that.
 
 use super::keys::{AccountKey, BoxKey, FleetKeys, UserKey};
 use super::signed::{self, SignedError};
@@ -27,7 +27,7 @@ pub struct Member {
     pub admitted_at: String,
 }
 
-/// All members, as the fleet's key has said it at one time.
+/// All members, by one version of the fleet's list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberList {
     v: u8,
@@ -55,8 +55,8 @@ impl MemberList {
     /// Reads a published list.
     ///
     /// # Errors
-    /// The fleet's key has not signed it, or it can't be right: of another form or fleet, too long, or with one name, home or
-    /// key twice.
+    /// The fleet's key has not signed it, or it can't be right: of another form or fleet, too long, or with one name,
+    /// home or key twice.
     pub fn open(whole: &[u8], key: &AccountKey, fleet: &FleetName) -> Result<MemberList, SignedError> {
         let list: MemberList = signed::of_fleet(whole, key, fleet)?;
         match list.fault(fleet) {

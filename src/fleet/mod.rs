@@ -1,23 +1,24 @@
 //! The fleet: several hosts that ask each other for things, through a courier that is trusted with nothing.
 //!
-//! All of it but `nats` is pure: keys and bytes come in with the call, and nothing is read from a clock, a file or a
-//! network. It knows what a letter is and who may send it. The bridge is in `bridge`.
+//! Everything except `nats` is pure: keys and bytes come in with the call, and nothing is read from a clock, a file or
+//! a network. This folder knows what a letter is and who may send it. The program that carries the letters is in
+//! `bridge`.
 //!
 //! 1. `keys`: a host's two keys, and the fleet's own.
-//! 2. `signed`: what one member says to all: its signature, and the bytes under it.
-//! 3. `members`: who is in the fleet, by the word of the fleet's key alone.
+//! 2. `signed`: what one member says to all, with its signature.
+//! 3. `members`: who is in the fleet. Only the fleet's key can say that.
 //! 4. `roster`: what a host tells all members of itself.
-//! 5. `lease`: by its roster, one bridge at a time serves as a host.
-//! 6. `letter`: what one host says to another: sealed, and told apart from what was altered, cut or relabelled.
+//! 5. `lease`: which bridge serves as a host. The host's roster shows it, and there is one at a time.
+//! 6. `letter`: what one host says to another: sealed, so that alteration, cuts and wrong names are noticed.
 //! 7. `rights`: which host may ask this one for what. Nobody may ask for anything until its operator says so.
 //! 8. `asking`: when a request is published, published again, and given up.
-//! 9. `answering`: what a letter from another host is worth.
+//! 9. `answering`: what is done with a letter from another host.
 //! 10. `ages`: how old a request is, at both ends.
 //! 11. `jwt`: what the server lets a member do.
 //! 12. `nats`: the server, the only part that knows of a network.
 //!
-//! The courier may lose, repeat, delay, reorder and forge. What it does to a letter is seen when the letter is opened,
-//! and what it does to a list or a roster when the signature is checked.
+//! The courier may lose, repeat, delay, reorder and forge. A forged letter is recognised when it is opened, and a
+//! forged list or roster when its signature is checked.
 
 pub mod ages;
 pub mod answering;

@@ -68,7 +68,7 @@ impl Right {
         }
     }
 
-    /// Whether that host can have code run here by it.
+    /// Whether a host with this right can make this host run code.
     #[must_use]
     pub fn runs_code(self) -> bool {
         match self {
@@ -78,7 +78,7 @@ impl Right {
     }
 }
 
-/// Whether any right allows it: a request of another kind is refused by the host that asks already.
+/// Whether any right allows this kind. The host that asks already refuses to send a request of another kind.
 #[must_use]
 pub fn may_be_asked(kind: &str) -> bool {
     RIGHTS.iter().any(|right| right.kinds().contains(&kind))
@@ -99,7 +99,7 @@ impl Accepts {
         self.0.get(host.as_str()).or_else(|| self.0.get(Self::EVERYBODY)).cloned().unwrap_or_default()
     }
 
-    /// The rights of this very entry; none if there is no such entry.
+    /// The rights of the entry with this name; none if there is no such entry.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<BTreeSet<Right>> {
         self.0.get(name).cloned()

@@ -1,5 +1,5 @@
-//! A host's roster: what it tells all members of itself, signed and replaced whole. It has ids, states and times, and no
-//! text that anybody has typed. It is also the host's lease (see `lease`).
+//! A host's roster: what it tells all members of itself, signed and replaced whole. It has ids, states and times, and
+//! no text that anybody has typed. It is also the host's lease (see `lease`).
 
 use super::keys::{HostKeys, UserKey};
 use super::members::MemberList;
@@ -33,7 +33,7 @@ pub struct Roster {
     pub n: u64,
     /// Whether its bridge serves, or only claims the host's name so far (see `lease`).
     pub serves: bool,
-    /// A hash of what makes this machine and this copy of the home another one.
+    /// A hash of what distinguishes this machine and this copy of the home from others.
     pub machine: String,
     /// A hash of this boot's id.
     pub boot: String,
@@ -45,10 +45,10 @@ pub struct Roster {
     pub started_at: String,
     /// Its sidecar.
     pub sidecar: HostSidecar,
-    /// Its agents that live.
+    /// Its live agents.
     #[serde(deserialize_with = "at_most")]
     pub agents: Vec<HostAgent>,
-    /// Its handoffs that are open, and the last that have ended.
+    /// Its open handoffs, and the last ended handoffs.
     #[serde(deserialize_with = "at_most")]
     pub handoffs: Vec<HostHandoff>,
     /// Its errors that nobody has dismissed.
@@ -64,7 +64,8 @@ pub struct Roster {
     pub more: u64,
 }
 
-/// Reads a list of at most [`MOST_ENTRIES`]: in a few bytes another host could else name millions of empty entries.
+/// Reads a list of at most [`MOST_ENTRIES`]. Otherwise another host could name millions of empty entries in a few
+/// bytes.
 fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     struct Entries<T>(PhantomData<T>);
 
@@ -90,7 +91,7 @@ fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Ve
     from.deserialize_seq(Entries(PhantomData))
 }
 
-/// Who tells, and in which order.
+/// The host that a roster is about, and its bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Teller {
     /// The host's name.
@@ -135,8 +136,8 @@ impl Roster {
         }
     }
 
-    /// The roster as it is published, with at most [`MOST_ENTRIES`] of a kind. If it would be too large, more entries are
-    /// left out and counted: handoffs first, from the end of the list, where those stand that have ended; then errors,
+    /// The roster as it is published, with at most [`MOST_ENTRIES`] of a kind. If it would be too large, more entries
+    /// are left out and counted: handoffs first, from the end of the list, where the ended handoffs are; then errors,
     /// personas and agents.
     #[must_use]
     pub fn sign(mut self, keys: &HostKeys, fleet: &FleetName) -> Vec<u8> {
@@ -149,7 +150,7 @@ impl Roster {
         }
     }
 
-    /// Leaves out what is more than a reader takes.
+    /// Leaves out the entries that are more than a reader accepts.
     fn keep_most(&mut self) {
         fn cut<T>(list: &mut Vec<T>) -> usize {
             let more = list.len().saturating_sub(MOST_ENTRIES);
@@ -160,7 +161,7 @@ impl Roster {
         self.more += gone.iter().sum::<usize>() as u64;
     }
 
-    /// Leaves out a tenth of the first list that has something; false if all are empty.
+    /// Leaves out a tenth of the first list that has entries; false if all are empty.
     fn leave_out(&mut self) -> bool {
         fn cut<T>(list: &mut Vec<T>) -> usize {
             let gone = list.len().div_ceil(10);
@@ -196,12 +197,13 @@ impl Roster {
     }
 }
 
-/// What a published roster is to a reader.
+/// What a published roster means to a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// It tells of the host as it is, as far as that is known.
     Roster(Box<Roster>),
-    /// It changes nothing: it is not signed by this host, or older than a roster that was seen, or the host is not a member.
+    /// It changes nothing: it is not signed by this host, it is older than a roster that was seen, or the host is not a
+    /// member.
     NotAuthentic,
 }
 

@@ -105,7 +105,7 @@ fn noise() -> String {
 fn what_is_too_much_is_left_out_and_counted() {
     let a = HostKeys::generate();
     let alpha = member("a", &a);
-    // Of the first 1,000 there is no room for all, for they have long words that can't be compressed.
+    // Not even the first 1,000 all have room, because they hold long texts that can't be compressed.
     let long = |number| HostHandoff { error: Some(noise()), ..handoff(number) };
     let full = Roster { handoffs: (0..20_000).map(long).collect(), ..roster(&alpha, 1) };
     let whole = full.sign(&a, &fleet());

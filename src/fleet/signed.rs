@@ -1,5 +1,5 @@
-//! What one says to all members: the signature (64 bytes), then the compressed JSON. The signature covers the fleet and
-//! the topic too, so that nothing that was said in one place counts in another.
+//! What a host, or the fleet's owner, says to all members: the signature (64 bytes), then the compressed JSON. The
+//! signature covers the fleet and the topic too, so that nothing that was said in one place counts in another.
 
 use super::keys::{AccountKey, FleetKeys, HostKeys, UserKey, is_signed_by};
 use crate::core::host::{FleetName, HostName};
@@ -11,7 +11,7 @@ const SIGNATURE: usize = 64;
 /// The most that is decompressed, in bytes.
 const MAX_JSON: usize = 4 << 20;
 
-/// Of whom something tells: a host, or the fleet.
+/// What a signed message is about: a host, or the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Topic<'a> {
     /// The list of members.
@@ -20,7 +20,7 @@ pub enum Topic<'a> {
     Host(&'a HostName),
 }
 
-/// Why it is not believed.
+/// Why a signed message is not believed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignedError {
     /// It is shorter than a signature.
@@ -63,19 +63,19 @@ fn joined(signature: Vec<u8>, bytes: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// Signed by a host, of itself.
+/// Packs what a host says of itself, and signs it with the host's key.
 pub(super) fn by_host(keys: &HostKeys, fleet: &FleetName, name: &HostName, value: &impl Serialize) -> Vec<u8> {
     let bytes = packed(value);
     joined(keys.sign(&Topic::Host(name).covered(fleet, &bytes)), &bytes)
 }
 
-/// Signed by the fleet's key.
+/// Packs a value, and signs it with the fleet's key.
 pub(super) fn by_fleet(keys: &FleetKeys, fleet: &FleetName, value: &impl Serialize) -> Vec<u8> {
     let bytes = packed(value);
     joined(keys.sign(&Topic::Fleet.covered(fleet, &bytes)), &bytes)
 }
 
-/// What a host has said of itself.
+/// Reads what a host has said of itself, if the host's key has signed it.
 pub(super) fn of_host<T: DeserializeOwned>(
     whole: &[u8],
     key: &UserKey,
@@ -85,7 +85,7 @@ pub(super) fn of_host<T: DeserializeOwned>(
     open(whole, key.as_str(), fleet, &Topic::Host(name))
 }
 
-/// What the fleet's key has said.
+/// Reads a value, if the fleet's key has signed it.
 pub(super) fn of_fleet<T: DeserializeOwned>(
     whole: &[u8],
     key: &AccountKey,

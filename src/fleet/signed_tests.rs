@@ -1,5 +1,5 @@
-//! What anybody may have signed or sealed, and what stands in settings: whatever it is, it is read without a panic, and
-//! without more memory than its limit.
+//! Anything may be signed, sealed or written into settings. Whatever it is, it is read without a panic, and without
+//! more memory than its limit.
 
 use super::super::keys::{FleetKeys, HostKeys};
 use super::super::letter::Letter;
@@ -62,7 +62,7 @@ const LIST: &[&str] = &["v", "fleet", "version", "members"];
 const HEADER: &[&str] =
     &["v", "fleet", "what", "id", "from", "to", "from_home", "to_home", "sent_at", "age_ms", "ttl_ms", "parts"];
 
-/// It says that it is as long as can be said, or decompresses to much more than it is.
+/// Bytes that claim to be as long as can be written, or that decompress to much more than they are.
 fn bombs() -> [Vec<u8>; 3] {
     let zeros = lz4_flex::block::compress_prepend_size(&vec![b' '; MAX_JSON + 1]);
     let nested = lz4_flex::block::compress_prepend_size("[".repeat(1 << 20).as_bytes());

@@ -67,7 +67,7 @@ impl FleetAdmin {
         Ok(())
     }
 
-    /// Makes what keeps a host's letters for it. What is there already stays.
+    /// Makes the consumers that keep a host's letters for it. A consumer that is there already stays.
     ///
     /// # Errors
     /// The server was not reached, or refuses.
@@ -79,7 +79,7 @@ impl FleetAdmin {
         Ok(())
     }
 
-    /// Removes what keeps a host's letters, the letters from and to it, and its roster.
+    /// Removes a host's consumers, the letters from and to it, and its roster.
     ///
     /// # Errors
     /// The server was not reached, or refuses.
@@ -101,7 +101,7 @@ impl FleetAdmin {
         Ok(())
     }
 
-    /// Puts the member list, if what stands there has this sequence.
+    /// Puts the member list, if the present one has this sequence.
     pub async fn put_members(&self, bytes: Vec<u8>, expected: u64) -> PutOutcome {
         self.courier.put(&Topic::Fleet, bytes, expected).await
     }
@@ -111,14 +111,14 @@ impl FleetAdmin {
     }
 }
 
-/// A connection to the server's own account, which shows the claims of the fleet's account and takes others.
+/// A connection to the server's system account, which shows the claims of the fleet's account and takes new ones.
 #[derive(Debug)]
 pub struct SystemAdmin {
     client: async_nats::Client,
 }
 
 impl SystemAdmin {
-    /// Logs in with a key of the server's own account.
+    /// Logs in with a key of the system account.
     ///
     /// # Errors
     /// The server was not reached, or refuses.

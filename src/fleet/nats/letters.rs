@@ -15,16 +15,17 @@ use tokio::sync::{mpsc, watch};
 const AT_ONCE: usize = 64;
 /// How many bytes of them the client may hold before they are taken, of requests and of results.
 const BYTES_AT_ONCE: usize = 8 << 20;
-/// How long one question for letters stays with the server.
+/// How long one question for letters stays at the server.
 const PULL_FOR: Duration = Duration::from_secs(60);
-/// How often a server says that a question for letters stays with it. After twice that time of silence it is asked again.
+/// How often a server says that it still has a question for letters. After twice this time of silence the bridge asks
+/// again.
 const HEARTBEAT: Duration = Duration::from_secs(25);
-/// The same of several servers: the question lies with one of them, and dies with it, while the connection to another one
-/// stands.
+/// The same for several servers. One of them has the question, and the question is lost when that server dies, although
+/// the connection to another one stands.
 const HEARTBEAT_OF_SEVERAL: Duration = Duration::from_secs(4);
-/// How long it takes until letters are asked for again where that has failed.
+/// The pause before letters are asked for again, if asking for them has failed.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
-/// The same where letters could be asked for, and something has ended that.
+/// The same, if letters could be asked for and their delivery has ended.
 const SOON: Duration = Duration::from_secs(1);
 
 /// A letter that has arrived and is not settled.
@@ -38,11 +39,11 @@ pub struct ArrivedLetter {
     pub sealed: Vec<u8>,
     /// When the server has stored it, by the server's clock, in milliseconds since 1970.
     pub stored_ms: i64,
-    /// By which it is settled.
+    /// Settles it.
     pub settling: Settling,
 }
 
-/// By which a letter is settled.
+/// Settles one letter.
 #[derive(Clone)]
 pub struct Settling(Arc<Acker>);
 
@@ -59,13 +60,13 @@ pub enum Settle {
     Done,
     /// It comes again after so long.
     Later(Duration),
-    /// It is never to come again, for it is not authentic.
+    /// It is never to come again, because it is not authentic.
     Never,
     /// It is being worked at: it does not come again yet.
     Working,
 }
 
-/// Brings letters as long as `serves` says so. It waits while the channel is full.
+/// Brings letters while `serves` is true. It waits while the channel is full.
 pub(super) async fn bring(
     streams: &Context,
     place: &FleetPlace,
@@ -96,7 +97,7 @@ async fn ask(streams: &Context, place: &FleetPlace, what: What) -> Result<pull::
     Ok(letters.messages().await?)
 }
 
-/// Passes letters on until nobody takes them, or something ends that.
+/// Passes letters to the channel until nobody takes them, or their delivery ends.
 async fn pass_on(
     mut letters: pull::Stream,
     what: What,

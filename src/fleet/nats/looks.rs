@@ -1,4 +1,4 @@
-//! What the doctor reads at the server, as the member that this host is. It changes nothing there.
+//! What the doctor reads at the server, with this host's own login. It changes nothing there.
 
 use super::connect::{connect, options};
 use super::{CourierError, FleetPlace, NatsCourier, ServerAccess};
@@ -8,7 +8,7 @@ use crate::fleet::letter::What;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The error of a stream that is not there, and of a consumer that is not.
+/// The error codes of a missing stream and of a missing consumer.
 const NOT_FOUND: [u64; 2] = [10_059, 10_014];
 
 /// What a server says of itself.
@@ -18,7 +18,7 @@ pub struct ServerFacts {
     pub version: String,
     /// The largest message that it takes, in bytes.
     pub max_payload: usize,
-    /// It speaks with nobody without encryption.
+    /// It refuses connections without encryption.
     pub needs_tls: bool,
 }
 
@@ -50,7 +50,7 @@ impl NatsCourier {
         Ok(NatsCourier::of(client, place, &access.domain))
     }
 
-    /// What the server says of itself; none without a connection.
+    /// What the server last said of itself; none before the first connection.
     #[must_use]
     pub fn facts(&self) -> Option<ServerFacts> {
         let info = self.client.try_server_info()?;
@@ -65,7 +65,7 @@ impl NatsCourier {
         self.object(format!("STREAM.INFO.tk_{}_{which}", self.place.fleet)).await
     }
 
-    /// What keeps this host's letters of one kind for it; none if it is not there.
+    /// The consumer that keeps this host's letters of one kind for it; none if it is not there.
     ///
     /// # Errors
     /// The server was not reached, or refuses.

@@ -1,9 +1,8 @@
 //! The courier: a NATS server with JetStream. Only this folder knows of it. It carries sealed letters and signed
-//! rosters, and decides nothing; what it says of itself (which member wrote, in which order, how often) proves
-//! nothing.
+//! rosters, and decides nothing. What it says of itself (which member wrote, in which order, how often) proves nothing.
 //!
-//! `connect`: how a host logs in. `letters`: letters that arrive. `streams`: what the fleet needs there. `admin`: what only
-//! the fleet's owner does. `looks`: what the doctor reads. `version`: which servers are safe.
+//! `connect`: how a host logs in. `letters`: letters that arrive. `streams`: what the fleet needs there. `admin`: what
+//! only the fleet's owner does. `looks`: what the doctor reads. `version`: which servers are safe.
 
 pub mod admin;
 mod connect;
@@ -30,9 +29,9 @@ use server::ANSWER_WITHIN;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// The error of a stream that refuses a message, for its subject is full.
+/// The error code of a stream that refuses a message because its subject is full.
 const STORE_FAILED: u64 = 10_077;
-/// The error of a put where something else stands than was expected.
+/// The error codes of a put if another sequence was expected.
 const WRONG_SEQUENCE: [u64; 2] = [10_071, 10_164];
 
 /// What stands at a name among the rosters.
@@ -51,9 +50,9 @@ pub struct StoredRoster {
 pub enum PutOutcome {
     /// It stands there now, under this number.
     Stored(u64),
-    /// Something else stands there than was expected.
+    /// The present roster is another one than was expected.
     Other,
-    /// Nobody knows.
+    /// It was not sent, not confirmed, or refused for another reason.
     Unreachable,
 }
 
@@ -83,7 +82,7 @@ pub struct NatsCourier {
 }
 
 impl NatsCourier {
-    /// Begins to connect, and keeps trying: what is heard of it comes through the channel.
+    /// Begins to connect, and keeps trying. Events of the connection come through the channel.
     ///
     /// # Errors
     /// An address can't be read, or the certificate can't.
@@ -129,7 +128,7 @@ impl NatsCourier {
         Some(format!("nats-server {} at {}", info.version, info.connect_urls.first().unwrap_or(&info.server_name)))
     }
 
-    /// The server's version, if it is connected.
+    /// The version of the server that it was connected to last; none before the first connection.
     #[must_use]
     pub fn version(&self) -> Option<String> {
         Some(self.client.try_server_info()?.version)
@@ -152,7 +151,7 @@ impl NatsCourier {
         }
     }
 
-    /// Puts a roster at this host's name, or the member list at the fleet's, if what stands there has this sequence.
+    /// Puts a roster at this host's name, or the member list at the fleet's, if the present one has this sequence.
     pub async fn put(&self, topic: &Topic<'_>, bytes: Vec<u8>, expected: u64) -> PutOutcome {
         let mut headers = HeaderMap::new();
         headers.insert("Nats-Expected-Last-Subject-Sequence", expected.to_string().as_str());
@@ -169,7 +168,7 @@ impl NatsCourier {
     }
 
     async fn put_bytes(&self, subject: String, headers: HeaderMap, bytes: Vec<u8>) -> Option<PubAck> {
-        // What is given to the client while it is cut off would be sent whenever it is back: too late for a letter.
+        // While the client is cut off, it would keep the bytes and send them when it is back: too late for a letter.
         if !self.is_connected() {
             return None;
         }
@@ -200,8 +199,8 @@ impl NatsCourier {
         }
     }
 
-    /// When the stream of letters was made. Another time than before means that it is another one, and that the letters in
-    /// the former are lost.
+    /// When the stream of letters was made. If this has changed, the stream is another one, and the letters in the
+    /// former one are lost.
     ///
     /// # Errors
     /// The server was not reached, or has no such stream.
@@ -218,13 +217,13 @@ impl NatsCourier {
         tokio::time::timeout(ANSWER_WITHIN, asked).await.map_err(|_| silent())?.map_err(|error| unreachable(&error))
     }
 
-    /// Brings letters as long as `serves` says so. It waits while the channel is full.
+    /// Brings letters while `serves` is true. It waits while the channel is full.
     pub async fn bring_letters(&self, what: What, serves: watch::Receiver<bool>, to: mpsc::Sender<ArrivedLetter>) {
         letters::bring(&self.streams, &self.place, what, serves, to).await;
     }
 
-    /// Tells of each roster (`*`) or of the member list (`_fleet`) as it changes, until nobody listens: its name, and its
-    /// bytes.
+    /// Sends the name and the bytes of each roster (`*`), or of the member list (`_fleet`), whenever it changes, until
+    /// nobody listens.
     pub async fn bring_changes(&self, name: &str, to: mpsc::Sender<(String, Vec<u8>)>) {
         let subject = format!("tk.{}.roster.{name}", self.place.fleet);
         let Ok(mut changes) = self.client.subscribe(subject).await else { return };
@@ -241,7 +240,7 @@ impl NatsCourier {
         }
     }
 
-    /// Sends what is on its way, and closes the connection.
+    /// Waits until everything that was given to the connection is sent.
     pub async fn close(&self) {
         if !self.is_connected() {
             return;

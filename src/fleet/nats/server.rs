@@ -1,4 +1,4 @@
-//! Which server, as whom, and what is heard of it.
+//! Where the server is, as whom this host logs in, and what it hears of the connection.
 
 use crate::core::host::{FleetName, HostName};
 use std::path::PathBuf;

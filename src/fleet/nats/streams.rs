@@ -1,5 +1,5 @@
-//! What the fleet needs at the server: two streams, and two consumers for each host. And how something found there differs
-//! from that.
+//! What the fleet needs at the server: two streams, and two consumers for each host. Also tells how those that are
+//! found there differ from that.
 
 use crate::core::host::{FleetName, HostName};
 use async_nats::jetstream::consumer::{AckPolicy, IntoConsumerConfig, pull};
@@ -26,7 +26,7 @@ const FREE: [&str; 11] = [
     "deliver_policy",
 ];
 
-/// Fields that must be as they are without any setting, where the fleet does not set them. Beside them all `allow_…`.
+/// Fields that must not be set unless the fleet sets them. The same holds for all `allow_…`.
 const UNSET: [&str; 27] = [
     "sealed",
     "no_ack",
@@ -127,7 +127,7 @@ pub fn stream_differences(fleet: &FleetName, [found_letters, found_rosters]: [&V
     pairs.into_iter().flat_map(of_one).collect()
 }
 
-/// The same of a host's two consumers.
+/// The same for a host's two consumers.
 #[must_use]
 pub fn consumer_differences(fleet: &FleetName, host: &HostName, found: [&Value; 2]) -> Vec<String> {
     let of_one = |(wanted, found): (pull::Config, &Value)| {
@@ -138,8 +138,8 @@ pub fn consumer_differences(fleet: &FleetName, host: &HostName, found: [&Value; 
     consumers(fleet, host).into_iter().zip(found).flat_map(of_one).collect()
 }
 
-/// What is wanted is compared as the server writes it, and what only a server of a later version knows is seen too: all
-/// `allow_…` are off unless they are wanted.
+/// Compares what is wanted with what the server has. Fields that only a later version of the server knows count too:
+/// all `allow_…` must be off unless they are wanted.
 fn differences(wanted: &Value, found: &Value) -> Vec<String> {
     let (Some(fields), Some(found_fields)) = (wanted.as_object(), found.as_object()) else {
         return vec!["it has no configuration".to_owned()];
@@ -156,7 +156,7 @@ fn differences(wanted: &Value, found: &Value) -> Vec<String> {
     other.chain(more).collect()
 }
 
-/// Whether all that is wanted is so; an object may have fields that say nothing.
+/// Whether both values say the same. In an object, unset fields do not count.
 fn is_alike(wanted: &Value, seen: &Value) -> bool {
     match (wanted.as_object(), seen.as_object()) {
         (Some(wanted), Some(seen)) => {

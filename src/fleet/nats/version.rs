@@ -1,6 +1,6 @@
 //! Which versions of the server are known to be safe where others can reach them.
 
-/// The versions with which the known holes were closed, for a person.
+/// The versions that closed the known holes, as text for a person.
 pub const SOUND_VERSIONS: &str = "2.11.16, 2.12.7 or 2.14.0";
 
 /// Whether the known holes are closed in this version; none if it is not a version.

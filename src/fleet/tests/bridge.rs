@@ -1,4 +1,4 @@
-//! A bridge at the host that asks, and its lease. It may be killed between any two durable steps: `point`.
+//! A bridge at the host that asks, and its lease. It may be killed at each `point`, between any two durable steps.
 
 use super::super::answering::{Here, disagrees_as_result, sender};
 use super::super::asking::{Asking, AskingStep, GivenUp, Published, TakenRequest};
@@ -17,7 +17,7 @@ pub(super) struct Killed;
 
 pub(super) type Step = Result<(), Killed>;
 
-/// What is sealed: about which request, to whom, and the bytes.
+/// A letter before it is sealed.
 pub(super) struct Draft {
     pub(super) what: What,
     pub(super) id: FleetId,
@@ -81,7 +81,7 @@ impl World {
         self.read_list(at);
     }
 
-    /// All that the bridge has to do now.
+    /// Does all that the bridge has to do now.
     pub(super) fn run_bridge(&mut self, at: usize) {
         let ran = self.renew(at).and_then(|()| self.take_requests(at)).and_then(|()| self.publish_due(at));
         let ran = ran.and_then(|()| self.read_results(at)).and_then(|()| self.serve(at));
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// The stream may be another one than before.
+    /// Publishes all open requests again if the stream is another one than before.
     fn connected(&mut self, at: usize) {
         let (created, now_ms) = (self.server.created, self.now_ms);
         let home = &mut self.homes[at];
@@ -275,7 +275,7 @@ impl World {
         }
     }
 
-    /// What is given up here is answered without a lease too.
+    /// Writes a result. A request that was given up gets one even without a lease.
     fn write_result(&mut self, at: usize, id: &FleetId, answer: String) -> Step {
         self.point(at)?;
         self.trace(at, &format!("{id} has the result {answer}"));

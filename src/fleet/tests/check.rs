@@ -7,12 +7,12 @@ use super::seal::{HOSTILE, NAMES, cast};
 use super::world::{HONEST, World};
 use crate::core::host::FleetId;
 
-/// By how much something may be carried out after its time.
+/// How long after its time something may still be carried out.
 const LATE_MS: u64 = 2_000;
 /// How long the sidecar takes to read a file from the spool.
 const SPOOL_MS: u64 = 3_000;
 
-/// A request, as the one who asked knows it.
+/// A request, as the host that asked knows it.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) from: usize,
@@ -22,7 +22,7 @@ pub(super) struct Asked {
     pub(super) ttl_ms: u64,
     /// When it was taken by the bridge.
     pub(super) taken_ms: Option<u64>,
-    /// The home that asked is gone, or was put back to before it asked.
+    /// The home that asked is gone, or was set back to before it asked.
     pub(super) is_lost: bool,
 }
 
@@ -63,8 +63,8 @@ impl World {
         }
     }
 
-    /// At no time do two bridges of one host serve. What the lease can't see is left out: a copy has served while the home
-    /// saw nothing, and the server forgets that. Then both serve until the lease of one of them is over.
+    /// At no time do two bridges of one host serve. One case, which the lease can't see, is left out: a copy has served
+    /// while the home was cut off, and the server forgets that. Then both serve until one of the leases is over.
     pub(super) fn promise_one_serves(&mut self) {
         let is_forgotten = self.forgot_ms.is_some_and(|at| self.now_ms.saturating_sub(at) < VALID_MS);
         if is_forgotten && self.homes.len() > HONEST {
@@ -78,7 +78,8 @@ impl World {
         }
     }
 
-    /// What is given to the sidecar was really asked for by a member that may ask for it, is for this very home, and in time.
+    /// Checks what is given to the sidecar: a member that may ask for it has really asked for it, it is for this very
+    /// home, and it is in time.
     pub(super) fn check_drop(&mut self, at: usize, waiting: &Waiting, bytes: &str) {
         let home = &self.homes[at];
         let header = waiting.header();
@@ -91,7 +92,7 @@ impl World {
         let kind = bytes.split(' ').next().unwrap_or_default();
         let late_ms = genuine.and_then(|asked| Some(asked.taken_ms? + asked.ttl_ms + LATE_MS));
         let clock_was_set = self.homes.iter().any(|home| home.host == from && home.wall_was_set);
-        // Played again, a letter begins to lie in the stream again: nothing but its answer or eight days stops it.
+        // If a letter is played again, its time in the stream begins again: only its answer or eight days stop it.
         let may_be_late = clock_was_set || !waiting.is_first_hand;
         let wrong = if genuine.is_none() {
             Some("that nobody has asked for")
@@ -133,7 +134,7 @@ impl World {
         self.done.push(Done { host, rid, bytes });
     }
 
-    /// Everything is at rest: each request has one result, and it is true.
+    /// Checks at rest: each request has one result, and it is true.
     pub(super) fn check_at_rest(&mut self) {
         let mut wrong = Vec::new();
         for asked in self.asked.iter().filter(|asked| asked.from != HOSTILE && !asked.is_lost) {

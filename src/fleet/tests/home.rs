@@ -38,7 +38,7 @@ struct SpoolFile {
     due_ms: u64,
 }
 
-/// What a sidecar has accepted, and when it has written the answer.
+/// A request that a sidecar has accepted, and when its answer is written.
 #[derive(Debug, Clone)]
 struct Accepted {
     bytes: String,
@@ -146,7 +146,7 @@ pub(super) enum Link {
 
 #[derive(Debug)]
 pub(super) struct Home {
-    /// The place of its host's name, which is also the number of its keys.
+    /// The index of its host in `NAMES`, which is also the index of its keys.
     pub(super) host: usize,
     pub(super) home_id: HomeId,
     pub(super) machine: String,
@@ -154,7 +154,7 @@ pub(super) struct Home {
     pub(super) was_moved: bool,
     pub(super) disk: Disk,
     pub(super) accepts: Accepts,
-    /// Its clocks against the world's time: since its boot, and on the wall.
+    /// How far its clocks are ahead of the world's time: since its boot, and on the wall.
     pub(super) boot_ahead_ms: i64,
     pub(super) wall_ahead_ms: i64,
     pub(super) wall_was_set: bool,
@@ -183,7 +183,7 @@ impl Home {
         self.wall_ahead_ms.saturating_add_unsigned(now_ms)
     }
 
-    /// The world's time of a time since boot.
+    /// Converts a time since boot into the world's time.
     pub(super) fn world_ms(&self, boot_ms: u64) -> u64 {
         boot_ms.saturating_add_signed(self.boot_ahead_ms.saturating_neg())
     }
@@ -205,8 +205,8 @@ impl Home {
         self.sidecar_runs || now_ms.saturating_sub(self.sidecar_died_ms) < HEARTBEAT_COUNTS_MS
     }
 
-    /// What the sidecar does now: the spool's promise is that the same id and the same bytes get the same answer. Returns what
-    /// it has carried out: request id and bytes.
+    /// What the sidecar does now. The spool's promise is that the same id and the same bytes get the same answer.
+    /// Returns what it has carried out: request id and bytes.
     pub(super) fn run_sidecar(&mut self, rng: &mut Rng, now_ms: u64) -> Vec<(String, String)> {
         let mut done = Vec::new();
         if !self.sidecar_runs {

@@ -51,7 +51,8 @@ impl World {
         self.forge(What::Req, HOSTILE, HOSTILE, to, id, &bytes);
     }
 
-    /// A letter that was seen comes again: on its own subject, back to its sender, to another host, or as the other kind.
+    /// A letter that was seen comes again: on its own subject, back to its sender, to another host, or as the other
+    /// kind.
     fn play_again(&mut self, to: usize) {
         if self.letters_seen.is_empty() {
             return;

@@ -18,7 +18,7 @@ pub(super) struct Yesterday {
     disk: Disk,
 }
 
-/// A life of this seed; what is broken in it, with its last steps.
+/// Lives the life of this seed. Returns the first promise that it breaks, with its last steps.
 pub(super) fn live(seed: u64, is_real: bool) -> Result<(), String> {
     let mut world = World::new(seed, is_real);
     world.faults = if world.rng.chance(30) {
@@ -83,7 +83,7 @@ impl World {
                 18 => 10 * MINUTE_MS,
                 _ => [HOUR_MS, 3 * HOUR_MS][self.rng.at(2)],
             };
-            // Nobody answers for the hostile member, so that its time is always waited for.
+            // Nobody answers for the hostile member, so a request to it always lasts until its time is over.
             self.ask(at, to, kind, if to == HOSTILE { 10_000 } else { ttl_ms });
         }
     }
@@ -131,7 +131,7 @@ impl World {
             }
             1 if !self.snapshots.is_empty() => {
                 let before = self.snapshots[self.rng.at(self.snapshots.len())].clone();
-                // A copy may have taken the name meanwhile, which nobody could see then.
+                // Not if there are copies: one may have taken the name meanwhile, and nobody could see that.
                 if self.homes.len() == HONEST {
                     self.server.go_back(&before, self.now_ms);
                     self.trace(usize::MAX, "the server goes back");
@@ -193,7 +193,7 @@ impl World {
         }
     }
 
-    /// The home is put back to what it was; its bridge and sidecar have told of what came after.
+    /// Sets the home back to what it was, although its bridge and sidecar have already told of a later state.
     fn puts_back(&mut self, yesterday: &mut Option<Yesterday>) {
         let Some(Yesterday { at, home_id, disk }) = yesterday.take() else { return };
         let home = &mut self.homes[at];
@@ -245,7 +245,7 @@ impl World {
         self.trace(at, "is another home now");
     }
 
-    /// Nothing is broken any more, and there is time for everything.
+    /// Stops all faults, and gives everything the time that it needs.
     pub(super) fn come_to_rest(&mut self) {
         self.faults = Faults::default();
         self.is_resting = true;
@@ -278,7 +278,8 @@ impl World {
         self.until_all_is_answered();
     }
 
-    /// Who was taken for another one is started again by its operator, as that home or as a new one.
+    /// If a bridge ended because its home was taken for another one, its operator starts it again, as that home or as a
+    /// new one.
     fn operator_helps(&mut self, at: usize) {
         let ended = self.homes[at].bridge.as_ref().and_then(|bridge| bridge.ended.clone());
         let Some(problem) = ended else { return };

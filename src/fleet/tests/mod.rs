@@ -1,8 +1,8 @@
-//! A simulation of a fleet, from seeds, over the real machines of this folder: three honest hosts, a hostile member, copies of
-//! homes, and a courier that loses, repeats, delays, reorders, forges and forgets, and lies about what it has stored. Each
-//! life is checked for every promise in `check`.
+//! A simulation of a fleet, from seeds, over the real state machines of this folder: three honest hosts, a hostile
+//! member, copies of homes, and a courier that loses, repeats, delays, reorders, forges and forgets, and lies about
+//! what it has stored. Each life is checked for every promise in `check`.
 //!
-//! `TASUKI_SEED=<seed>` lives one life again, and prints it.
+//! `TASUKI_SEED=<seed>` lives one life again, and prints it if it breaks a promise.
 
 mod bridge;
 mod check;
@@ -16,7 +16,7 @@ mod server;
 mod serving;
 mod world;
 
-/// Lives all seeds of a range; the first three that break a promise are told.
+/// Lives all seeds of a range. Reports the first three that break a promise.
 fn live_all(seeds: std::ops::Range<u64>, is_real: bool) {
     let only = std::env::var("TASUKI_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     let seeds = only.map_or(seeds, |seed| seed..seed + 1);

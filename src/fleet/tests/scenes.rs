@@ -1,4 +1,4 @@
-//! Scenes that are too rare for lives that go by chance.
+//! Scenes that are too rare to happen in random lives.
 
 use super::super::letter::What;
 use super::super::rights::{Accepts, RIGHTS, may_be_asked};
@@ -179,7 +179,8 @@ fn a_copy_does_nothing_and_the_home_works_on() {
     }
 }
 
-/// Stopped for longer than its lease, while a copy that its operator has called the moved home is started.
+/// The bridge is stopped for longer than its lease. Meanwhile a copy is started whose operator has said that the home
+/// was moved.
 #[test]
 fn a_stopped_bridge_ends_when_its_moved_home_serves() {
     let mut world = world();
@@ -269,7 +270,7 @@ fn each_right_lets_its_own_kinds_through_and_no_others() {
         world.homes[B].accepts = serde_json::from_str(&format!(r#"{{"a": ["{}"]}}"#, right.as_str())).expect("rights");
         for kind in all.iter().copied().chain(["publish", "ack", "work_import", "agent_register"]) {
             let id = world.ask(A, B, kind, HOUR_MS);
-            // The field `host` of this kind is that of another host in this world, and its path leads out.
+            // The field `host` of this kind names another host in this world, and its path leads outside.
             let is_right = right.kinds().contains(&kind) && kind != "handoff_offer";
             world.advance(100_000);
             let expected = match kind {

@@ -1,5 +1,5 @@
-//! Names, keys and seals of the simulated fleet. Most lives use a seal that costs nothing and opens for the same two keys as
-//! the real one; some use the real one.
+//! Names, keys and seals of the simulated fleet. Most lives use a seal that costs nothing and opens for the same two
+//! keys as the real one; some use the real one.
 
 use super::super::keys::{BoxKey, FleetKeys, HostKeys, UserKey};
 use super::super::letter::Letter;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// Three honest hosts and a hostile member; the last name is nobody's.
 pub(super) const NAMES: [&str; 5] = ["a", "b", "c", "m", "nobody"];
-/// The place of the hostile member, which is also the number of its key.
+/// The index of the hostile member, and of its key.
 pub(super) const HOSTILE: usize = 3;
 /// How many keys there are: one for each host.
 const KEYS: usize = 4;
@@ -40,7 +40,7 @@ pub(super) fn cast() -> &'static Cast {
     })
 }
 
-/// The place of a host's name.
+/// The index of a host's name.
 pub(super) fn place(name: &HostName) -> usize {
     NAMES.iter().position(|known| *known == name.as_str()).unwrap_or(NAMES.len() - 1)
 }

@@ -11,7 +11,7 @@ use crate::core::host::HomeId;
 const REPEATS_MS: u64 = 120_000;
 /// How long a letter that was fetched may stay unsettled.
 const ACK_WAIT_MS: u64 = 60_000;
-/// How long a letter that is left for later rests.
+/// After how long a letter comes again that was left for later.
 const LATER_MS: u64 = 10_000;
 /// How long the stream keeps a letter.
 const KEPT_MS: u64 = 8 * 24 * 3_600_000;
@@ -30,7 +30,7 @@ pub(super) struct Stored {
     /// When it is delivered, or delivered again.
     pub(super) due_ms: u64,
     stored_ms: u64,
-    /// Its sender has published it, and nobody else has played it again.
+    /// Its sender has published it; it was not played again by somebody else.
     pub(super) is_first_hand: bool,
 }
 
@@ -103,7 +103,7 @@ impl Server {
         self.ahead_ms.saturating_add_unsigned(now_ms)
     }
 
-    /// Publishes for somebody who reaches the server; the answer is what that one would be told.
+    /// Publishes for somebody who reaches the server. Returns what the publisher is told.
     pub(super) fn publish(&mut self, message: Message, faults: &Faults, rng: &mut Rng, now_ms: u64) -> Published {
         let told = if rng.chance(faults.loses_acks) { Published::Unreachable } else { Published::Stored };
         self.recent.retain(|(_, at)| now_ms.saturating_sub(*at) < REPEATS_MS);
@@ -189,7 +189,7 @@ impl Server {
         self.created = created;
     }
 
-    /// Goes back to how it was; but not beyond a change of the machine that serves as a host, which nobody could see then.
+    /// Goes back to how it was, but not beyond a change of the machine that serves as a host: nobody could see that.
     pub(super) fn go_back(&mut self, before: &Server, now_ms: u64) {
         let machine = |entry: &Entry| match entry {
             Entry::Roster(_, seen) => Some((seen.machine.clone(), seen.boot.clone())),

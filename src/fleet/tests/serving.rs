@@ -13,7 +13,7 @@ use super::world::World;
 const WORKING_MS: u64 = 20_000;
 /// For how long the lease must still be valid when something is given to the sidecar.
 const DROPS_WITHIN_MS: u64 = 5_000;
-/// So long after its time nobody waits for an answer any more.
+/// How long after a request's time nobody waits for its answer any more.
 const GIVEN_UP_MS: u64 = 120_000;
 /// How many requests are worked on at once.
 const AT_ONCE: usize = 64;
@@ -90,8 +90,8 @@ impl World {
         let list = self.homes[at].disk.members.list();
         let is_member = sender(list, cast().names[waiting.from].as_str()).is_some();
         let is_disowned = !is_member || matches!(judged, Some(Judged::NotAuthentic(_)));
-        // Its sender may have been expelled since it was given to the sidecar, or be another home now. To take something back
-        // needs no lease: it is this home's own spool.
+        // The sender may have been expelled since the request was given to the sidecar, or be another home now. Taking
+        // something back needs no lease: it is this home's own spool.
         if judged == Some(Judged::TakeBack) || (waiting.is_dropped && is_disowned) {
             self.homes[at].disk.take_back(&rid);
         }
@@ -123,7 +123,7 @@ impl World {
                 self.point(at)?;
                 self.keep(at, waiting);
             }
-            // The host that has asked has answered itself long ago.
+            // The host that asked has answered the request itself long ago.
             Some(Judged::TakeBack) if self.is_given_up(at, &waiting) => self.settle(at, waiting.seq, Settle::Done),
             None | Some(Judged::NotAuthentic(_) | Judged::Later | Judged::TakeBack | Judged::CarryOut) => {
                 self.keep(at, waiting)
@@ -148,7 +148,8 @@ impl World {
         self.homes[at].disk.drop_request(rid, bytes, due_ms);
     }
 
-    /// It is looked at again when its time is over, and the server is told meanwhile that it is being worked on.
+    /// Keeps a letter that is being worked on. It is judged again when its time is over, and meanwhile the server is
+    /// told that it is being worked on.
     fn keep(&mut self, at: usize, mut waiting: Waiting) {
         if waiting.working_at_ms <= self.now_ms {
             self.settle(at, waiting.seq, Settle::Working);
@@ -166,7 +167,7 @@ impl World {
         }
     }
 
-    /// Publishes an answer: what is written down of the request, or else `told`.
+    /// Publishes an answer: `told`, or else what is written down of the request.
     fn answer(&mut self, at: usize, waiting: &Waiting, told: Option<String>) -> Step {
         self.point(at)?;
         let header: &Header = waiting.header();

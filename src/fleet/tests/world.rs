@@ -30,7 +30,7 @@ pub(super) struct World {
     pub(super) homes: Vec<Home>,
     pub(super) list: MemberList,
     pub(super) old_lists: Vec<SignedList>,
-    /// One in a thousand points kills as often as this.
+    /// How many of 1,000 points kill the bridge.
     pub(super) kill_permille: u64,
     /// Kill this home's bridge at the n-th point from now.
     pub(super) kill_at: Option<(usize, u64)>,
@@ -46,7 +46,7 @@ pub(super) struct World {
     pub(super) is_resting: bool,
     /// When the server's store was deleted last.
     pub(super) forgot_ms: Option<u64>,
-    /// Hosts as which a copy of their home has served: what the two homes have done is known to neither of them.
+    /// Hosts for which a copy of the home has served: neither home knows all that both have done.
     pub(super) split: std::collections::BTreeSet<usize>,
     /// What was given to a sidecar because of a letter that somebody has played again.
     pub(super) played_again: std::collections::BTreeSet<String>,
@@ -120,7 +120,8 @@ impl World {
         self.homes[at].start_at_ms = Some(self.now_ms + pause);
     }
 
-    /// A member sees all that goes over the server: it can name any subject as the place for an answer.
+    /// The hostile member remembers the letter. A member sees all that goes over the server, because it can name any
+    /// subject as the place for an answer.
     pub(super) fn kept_letters(&mut self, message: &Message) {
         if self.letters_seen.len() >= MOST_KEPT {
             self.letters_seen.pop_front();
@@ -146,7 +147,7 @@ impl World {
         self.trace(at, &format!("asks {} {id}: {bytes} within {ttl_ms}", NAMES[to]));
     }
 
-    /// Everything that is due until then is done.
+    /// Lets this time pass, and does everything that is due until then.
     pub(super) fn advance(&mut self, by_ms: u64) {
         let until = self.now_ms + by_ms;
         self.run_due();
@@ -209,7 +210,7 @@ impl World {
         }
     }
 
-    /// The fleet's owner publishes another list.
+    /// The fleet's owner publishes a changed list.
     pub(super) fn change_members(&mut self, change: impl FnOnce(&mut Vec<Member>)) {
         let mut members = self.list.members.clone();
         change(&mut members);
@@ -220,13 +221,13 @@ impl World {
         (0..self.homes.len()).for_each(|at| self.read_list(at));
     }
 
-    /// The home of this place gets a new identity, and is admitted again.
+    /// The home at this index gets a new identity, and is admitted again.
     pub(super) fn new_identity(&mut self, at: usize) {
         self.homes_made += 1;
         let home_id = HomeId(Uuid::from_u128(self.homes_made.into()));
         let host = self.homes[at].host;
         self.homes[at].home_id = home_id;
-        // It may be a home that was put back: what is open in it may have been sent in the life that it has lost.
+        // If the home was set back, what is open in it may have been sent in the time that it has lost.
         self.homes[at].disk.out.values_mut().for_each(|out| out.was_begun = true);
         (self.homes[at].disk.last_n, self.homes[at].disk.stored_n, self.homes[at].highest_n) = (0, 0, 0);
         self.change_members(|members| {
@@ -242,7 +243,7 @@ impl World {
     }
 }
 
-/// Each host lets the others send texts, and nobody else anything.
+/// Each host lets the others send texts, and allows nothing else.
 pub(super) fn accepts(host: usize) -> Accepts {
     let others = (0..HONEST).filter(|other| *other != host);
     let entries: Vec<String> = others.map(|other| format!(r#""{}": ["send"]"#, NAMES[other])).collect();
