@@ -1,18 +1,18 @@
-//! The sections that an instruction asks for, and the words by which their headings are known, in the languages in which
-//! agents write most.
+//! The sections that an instruction asks for, and the words by which their headings are recognised, in the languages
+//! that agents write most.
 
 use crate::contract::handoff::Author;
 
 /// A section that an instruction asks for.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// What it is about.
+    /// Its topic, as faults name it.
     pub(super) about: &'static str,
-    /// Its heading as the instruction has it, in lower case.
+    /// The beginning of its heading in the instruction, in lower case.
     pub(super) heading: &'static str,
     /// A heading belongs to the section if a word in it begins with one of these; see [`has_stem`].
     pub(super) stems: &'static str,
-    /// That there is nothing to say may be the truth, so "N/A" says something.
+    /// There may really be nothing to say, so "N/A" is accepted as its text.
     pub(super) may_be_none: bool,
 }
 
@@ -53,7 +53,7 @@ const CRITICAL: &str = "\
     penting,上下文,背景,关键,重要,コンテキスト,文脈,컨텍스트,맥락,배경,중요,background";
 
 pub(super) const NEXT: Asked = Asked { about: "next steps", heading: "next steps", stems: AHEAD, may_be_none: false };
-/// Under such headings the next steps may stand too.
+/// Other headings under which the next steps may stand; see [`super::sections::next_steps`].
 pub(super) const STEPS: Asked = Asked {
     about: "next steps",
     heading: "next steps",
@@ -62,7 +62,7 @@ pub(super) const STEPS: Asked = Asked {
 };
 const DECISIONS: Asked = Asked { about: "key decisions", heading: "key decisions", stems: DECIDED, may_be_none: true };
 
-/// What `instruction.md` asks for.
+/// The sections that `data/prompts/instruction.md` asks for.
 pub(super) const OF_FILE: [Asked; 6] = [
     Asked { about: "what was being worked on", heading: "what i was working on", stems: GOAL, may_be_none: false },
     Asked { about: "current progress", heading: "current progress", stems: PROGRESS, may_be_none: false },
@@ -72,7 +72,7 @@ pub(super) const OF_FILE: [Asked; 6] = [
     NEXT,
 ];
 
-/// What `reply.md` asks for.
+/// The sections that `data/prompts/reply.md` asks for.
 pub(super) const OF_REPLY: [Asked; 6] = [
     Asked { about: "the goal", heading: "goal", stems: GOAL, may_be_none: false },
     Asked {
@@ -87,7 +87,7 @@ pub(super) const OF_REPLY: [Asked; 6] = [
     NEXT,
 ];
 
-/// The sections that were asked of such an author. Salvaged and provided documents have no required sections.
+/// The sections that a document of this author must have. Salvaged and provided documents have no required sections.
 pub(super) fn asked(author: Author) -> &'static [Asked] {
     match author {
         Author::AgentFile => &OF_FILE,
@@ -96,8 +96,8 @@ pub(super) fn asked(author: Author) -> &'static [Asked] {
     }
 }
 
-/// Whether a word begins with one of the stems, between which there are commas. A stem before `$` is a whole word.
-/// Scripts without blanks have a stem anywhere.
+/// Whether a word of the text begins with one of the stems, which are separated by commas. A stem with `$` after it
+/// must be the whole word. A Chinese, Japanese or Korean stem may be anywhere in the text.
 pub(super) fn has_stem(lower: &str, stems: &str) -> bool {
     stems.split(',').any(|stem| {
         let (word, is_whole) = stem.strip_suffix('$').map_or((stem, false), |word| (word, true));

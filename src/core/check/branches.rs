@@ -1,4 +1,4 @@
-//! Names of branches in a document. Only what is called a branch in so many words counts.
+//! Finds names of branches in a document. A name counts only where the text calls it a branch.
 
 use super::lines::LineKind;
 use super::places::{Place, has_phrase, has_word, is_about_elsewhere, names_other_repository};
@@ -10,10 +10,10 @@ const MAX_NAME: usize = 100;
 const MOST_IN_LINE: usize = 50;
 /// Longest label before a name, in bytes, such as `Branch / commit:`.
 const MAX_LABEL: usize = 40;
-/// Branch, in the languages in which agents write most.
+/// The word "branch" in the languages that agents write most.
 const BRANCH: [&str; 6] = ["branch", "ブランチ", "分支", "브랜치", "ветка", "Ветка"];
 
-/// Words in a line that say that a branch is gone, is not there yet, or is only an example.
+/// Words in a line that say that a branch is gone, does not exist yet, is elsewhere, or is only an example.
 const NOT_THERE: [&str; 50] = [
     "delete",
     "deleted",
@@ -66,7 +66,7 @@ const NOT_THERE: [&str; 50] = [
     "else",
     "closed",
 ];
-/// What is written in the place of a name, and conditions of a program.
+/// Words that stand in the place of a name, such as "none", and conditions of a program, as in "the `else` branch".
 const NO_NAMES: [&str; 37] = [
     "head", "detached", "none", "n/a", "na", "tbd", "unknown", "yes", "new", "current", "feature", "remote", "local",
     "default", "this", "same", "name", "branch", "if", "else", "true", "false", "null", "some", "ok", "err", "match",
@@ -79,7 +79,7 @@ pub(super) fn may_name(place: &Place<'_>) -> bool {
         && has_phrase(place.lower, &BRANCH)
 }
 
-/// The names in a line that are called branches, with where they begin.
+/// The names of branches in a line, each with the byte at which it, or the backtick before it, begins.
 pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<(usize, &'a str)> {
     let (text, lower) = (place.text, place.lower);
     let is_example = has_phrase(lower, &["git checkout -b", "git switch -c", "e.g.", "pull request", "gelöscht"]);
@@ -99,7 +99,8 @@ pub(super) fn is_current(place: &Place<'_>) -> bool {
     has_phrase(place.lower, &["current branch", "on branch", "working branch", "active branch"])
 }
 
-/// Whether the word before a name in backticks is "branch", or the word after it if the name looks like one.
+/// Whether the word before a name in backticks is "branch", or the word after it. In the second case the name must also
+/// look like that of a branch, unlike `else` in "the `else` branch".
 fn is_called_branch(lower: &str, span: &InlineCode<'_>) -> bool {
     let before = lower[..span.start].trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '('));
     let before = [" is", " named", " called"].iter().find_map(|word| before.strip_suffix(word)).unwrap_or(before);
@@ -122,7 +123,7 @@ fn labelled<'a>(text: &'a str, lower: &str) -> Option<(usize, &'a str)> {
     }
     let rest = &text[at + mark.len_utf8()..];
     let value = rest.trim_start_matches(['*', ' ', '\t', '`', '"', '\'']);
-    // Another word of the line may be in backticks.
+    // Only backticks around the value count, not those around a later word.
     let is_code = rest[..rest.len() - value.len()].ends_with('`');
     let is_end =
         |c: char| c.is_whitespace() || matches!(c, '`' | ',' | '(' | '|' | '*' | '@' | '"' | '\'' | '（' | '，');
@@ -133,7 +134,7 @@ fn labelled<'a>(text: &'a str, lower: &str) -> Option<(usize, &'a str)> {
     (is_whole && is_name(name) && (is_code || looks_like_a_branch(name))).then(|| (text.len() - value.len(), name))
 }
 
-/// Whether git allows the name, and nothing else is meant by it.
+/// Whether a name can be that of a branch: git allows it, and it does not look like a version, a hash or a placeholder.
 fn is_name(name: &str) -> bool {
     let is_allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | '+' | '#');
     let is_odd = name.contains("..") || name.contains("//") || has_phrase(name, &["xxx", "yyyy", "nnn"]);

@@ -7,22 +7,22 @@ use crate::contract::document::{FaultCheck, FaultGrade};
 use crate::contract::facts::RepositoryFacts;
 use std::collections::BTreeMap;
 
-/// From as many unnamed files on, the agent is asked to name them.
+/// With so many unnamed files or more, tasuki asks the agent to name them. Fewer are only a warning.
 const MANY: usize = 3;
-/// Most names of folders by which one file can be named.
+/// Most names of folders that count as naming one file.
 const MOST_FOLDERS: usize = 50;
 /// Most patterns and absolute paths of a document that are looked at.
 const MOST_PATTERNS: usize = 200;
-/// Names in one fault.
+/// Most names in one fault.
 const MOST_NAMES: usize = 6;
 /// Longest name in a fault, in characters.
 const MAX_NAME: usize = 60;
-/// All names in one fault with the commas between them, in characters.
+/// Longest list of names in one fault, with its commas, in characters.
 const MAX_NAMES: usize = 170;
 
-/// More folders that tools make. Files in made folders count only if git follows them.
+/// Folders that tools make, beside those in `made.rs`. A file in such a folder counts only if git tracks it.
 const TOOLS: [&str; 5] = [".idea", ".vscode", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
-/// Files that a tool writes beside others that a document names.
+/// Files that tools write as a by-product, so that no document needs to name them.
 const BY_TOOLS: [&str; 12] = [
     "Cargo.lock",
     "package-lock.json",
@@ -41,13 +41,13 @@ const BY_TOOLS: [&str; 12] = [
 /// The changed files that a reader would want to know of.
 #[derive(Debug, Default)]
 pub(super) struct Changed<'a> {
-    /// From the root of the repository.
+    /// Relative to the root of the repository.
     pub(super) paths: Vec<&'a str>,
-    /// The root without the slashes around it.
+    /// The absolute path of the root, without the slashes at its beginning and end.
     root: &'a str,
 }
 
-/// The changed files without those that tools make, and without the folder of the document.
+/// The changed files, without those that tools make and those in the folder of the document.
 pub(super) fn changed<'a>(repository: &'a RepositoryFacts, document_path: Option<&str>) -> Changed<'a> {
     let own =
         document_path.and_then(|path| path.strip_prefix(repository.root.trim_end_matches('/'))?.strip_prefix('/'));
@@ -95,12 +95,12 @@ pub(super) fn check(document: &Document<'_>, changed: &Changed<'_>, report: &mut
     report.add(FaultCheck::DirtyFiles, grade, None, &said, &format!("git status lists {}{more}", names.join(", ")));
 }
 
-/// The paths that no word of the document names: by the path, its base name, that name without its extension, a folder in
-/// which it is, or a pattern with such a folder.
+/// The paths that the document does not name. It names a path by any of these: the whole path, the base name with or
+/// without its extension, a folder that contains it, or a pattern with such a folder.
 fn unnamed<'p>(document: &Document<'_>, changed: &Changed<'p>) -> Vec<&'p str> {
     let paths = &changed.paths;
     let mut wanted: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    // Most words are not a name, and most of them do not even share a hash with one.
+    // This spares a search in the map for most words: they do not even share the short hash of a name.
     let mut may_be_wanted = [false; 1 << 16];
     for (at, path) in paths.iter().enumerate() {
         for name in names(path) {
@@ -126,7 +126,8 @@ fn unnamed<'p>(document: &Document<'_>, changed: &Changed<'p>) -> Vec<&'p str> {
     paths.iter().zip(named).filter(is_unnamed).map(|(path, _)| *path).collect()
 }
 
-/// A pattern such as `src/commands/*.md`: only its folder and the end of the name count. Or the absolute path of a folder.
+/// A pattern such as `src/commands/*.md`. Only its folder, `src/commands`, and its end, `.md`, are compared. The
+/// absolute path of a folder counts as a pattern with an empty end.
 #[derive(Debug)]
 struct FilePattern<'a> {
     folder: &'a str,
@@ -134,7 +135,7 @@ struct FilePattern<'a> {
 }
 
 impl FilePattern<'_> {
-    /// Whether a path is in the folder, or in a folder whose path ends so, and ends as the pattern does.
+    /// Whether a path ends as the pattern does and has the pattern's folder in it, at any depth.
     fn fits(&self, path: &str) -> bool {
         let starts_there = |(at, _): (usize, &str)| {
             let is_first = at == 0 || path.as_bytes()[at - 1] == b'/';
@@ -165,15 +166,16 @@ fn patterns<'a>(text: &'a str, root: &'a str) -> impl Iterator<Item = FilePatter
     })
 }
 
-/// A number below 65,536, made of a word's length, first byte and last byte. Many words share one: it only spares a
-/// search for most words that are none of the names.
+/// A number below 65,536, made of a word's length, first byte and last byte. Different words may share a number, so it
+/// can only rule words out.
 fn short_hash(word: &str) -> usize {
     let bytes = word.as_bytes();
     let (first, last) = (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
     (bytes.len() % 64) << 10 | usize::from(first % 32) << 5 | usize::from(last % 32)
 }
 
-/// Whether the name of a file is one word. A name with blanks or accents counts only where the whole name is.
+/// Whether the base name of a path is one word for [`words`]. A base name with blanks or accents is several words, and
+/// counts as named only in a line that has all of it.
 fn is_one_word(path: &str) -> bool {
     base_name(path).bytes().all(is_in_a_word)
 }
@@ -201,7 +203,7 @@ fn names(path: &str) -> Vec<&str> {
         return words(base).max_by_key(|word| word.len()).into_iter().collect();
     }
     let stem = base.trim_start_matches('.').split('.').next().unwrap_or_default();
-    // A folder by its path, or by the end of it.
+    // The folders that contain the file, each by its path or by an end of its path. A single name could mean anything.
     let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
     let ends = folders.flat_map(|folder| {
         let ends = folder.match_indices('/').map(|(at, _)| &folder[at + 1..]);

@@ -1,4 +1,4 @@
-//! What the front matter of a document says: where to begin, and what was verified last.
+//! Checks two lines in the front matter of a document: where to begin, and what was verified last.
 
 use super::claims::{CommitLookup, Lookups};
 use super::front_matter::stated;
@@ -7,7 +7,7 @@ use super::report::FaultReport;
 use crate::contract::document::FaultCheck;
 use crate::contract::facts::RepositoryFacts;
 
-/// Reports what an urgent document lacks.
+/// Reports an urgent document without a checkpoint, or without what was verified last.
 pub(super) fn check_urgent(text: &str, report: &mut FaultReport) {
     if stated(text, "checkpoint").or_else(|| stated(text, "starting_from")).is_none() {
         let is = "the successor must acknowledge where it begins: put `checkpoint: …` between `---` lines at the top";
@@ -19,7 +19,7 @@ pub(super) fn check_urgent(text: &str, report: &mut FaultReport) {
     }
 }
 
-/// Reports a last check that was at another commit than HEAD, if files differ since.
+/// Reports a verification that was done at another commit than HEAD, if files differ between the two commits.
 pub(super) fn check_stale(
     document: &Document<'_>,
     lookups: &Lookups,

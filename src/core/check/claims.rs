@@ -1,27 +1,28 @@
-//! What a document says of its repository, as far as git can be asked about it, and what git has answered.
+//! What a document says of its repository, as far as that can be looked up, and the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a document names that can be looked up. Each list is bounded.
+/// The names in a document that can be looked up. Each list is bounded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Claims {
-    /// What looks like the hash of a commit, as it was written.
+    /// Hashes of commits, as the document writes them.
     pub commits: BTreeSet<String>,
-    /// What is called a branch, without the name of a remote before it.
+    /// Names of branches, without `origin/` before them.
     pub branches: BTreeSet<String>,
-    /// Paths of files, relative to the working directory or to the top of its repository, and the folders in which they
-    /// begin. In a document that speaks of several repositories, a path whose folder is not there is meant in another one.
+    /// Paths of files, relative to the working directory or to the top of its repository, and the first folder of each
+    /// path. The folders help with a document that speaks of several repositories: a path whose first folder does not
+    /// exist here belongs to another repository.
     pub paths: BTreeSet<String>,
 }
 
-/// What was found out about the claims. A claim without an answer is not known, and not a fault.
+/// The answers to the claims. A claim without an answer is not known, which is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lookups {
-    /// By the hash as it was written.
+    /// The key is the hash as the document writes it.
     pub commits: BTreeMap<String, CommitLookup>,
     /// Whether there is a local or remote branch of that name.
     pub branches: BTreeMap<String, bool>,
-    /// By the relative path.
+    /// The key is the path as in [`Claims::paths`].
     pub paths: BTreeMap<String, PathLookup>,
 }
 
@@ -40,18 +41,18 @@ pub enum CommitLookup {
     },
 }
 
-/// Where a path is. Documents shorten paths: the end of a file's path counts as that file.
+/// Where a path exists. Documents shorten paths, so the end of a file's path counts as that file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathLookup {
     /// In the working directory, or below the top of the work tree.
     Exists,
-    /// In HEAD or in an earlier commit; or it is the end of the path of a file there, or in the work tree.
+    /// In HEAD or in another commit; or the path is the end of a file's path there or in the work tree.
     InGit,
-    /// Nowhere. A path that leads into a submodule has no answer instead.
+    /// Nowhere. If a path may lead into a submodule, or if git ignores it, it has no answer instead.
     Missing,
 }
 
-/// A credential in the document, by nothing but what may be shown.
+/// A credential in the document, with only those facts about it that may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSecret {
     pub kind: String,

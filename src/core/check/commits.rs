@@ -8,7 +8,8 @@ use super::places::{Place, has_phrase, has_word, is_about_elsewhere, names_other
 const LENGTHS: std::ops::RangeInclusive<usize> = 7..=40;
 /// A whole hash of the format `sha256`, in digits.
 const LONG: usize = 64;
-/// Lengths of other things: an id of a container, half an MD5, an MD5, a checksum. They must be called a commit.
+/// Lengths that other things have too: an id of a container, half an MD5, an MD5, a checksum. A hash of such a length
+/// must be called a commit, or have the subject of a commit after it.
 const OTHER_LENGTHS: [usize; 4] = [12, 16, 32, LONG];
 /// Most words of one line that are looked at.
 const MOST_IN_LINE: usize = 50;
@@ -36,7 +37,8 @@ const NAMES: [&str; 16] = [
 ];
 /// Words before a hash that say that the work stands there.
 const HEADS: [&str; 3] = ["head", "committed", "tip"];
-/// Words in a line, above a list or in the head of a table that say that it is about commits.
+/// Words that say that a line is about commits: in the line, in a heading or an introduction above it, or in the first
+/// row of its table.
 const TOPICS: [&str; 14] = [
     "commit",
     "commits",
@@ -90,7 +92,7 @@ const OTHERS: [&str; 34] = [
     "ids",
     "bytes",
 ];
-/// What a subject of a commit begins with.
+/// Words with which the subject of a commit begins, as in `fix(store): …`.
 const SUBJECTS: [&str; 14] = [
     "feat", "fix", "docs", "chore", "refactor", "test", "tests", "perf", "build", "ci", "style", "revert", "merge",
     "release",
@@ -102,7 +104,7 @@ pub(super) struct Hash<'a> {
     /// Where it begins in the line, in bytes.
     pub(super) at: usize,
     pub(super) hash: &'a str,
-    /// It is said to be where the work stands.
+    /// The text says that the work stands there, as in "HEAD is at …".
     pub(super) is_head: bool,
 }
 
@@ -151,7 +153,7 @@ fn candidates(text: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Whether nothing is attached to the word that makes it a part of something longer.
+/// Whether a word stands alone, and is not a part of something longer, such as a path, an address or a version.
 fn is_alone(before: &str, after: &str) -> bool {
     let ends_well = match before.as_bytes() {
         [.., b'.', b'.'] => !before.ends_with("...") && before.len() > 2,
@@ -172,7 +174,7 @@ fn has_suffix(text: &str, suffixes: &[&str]) -> bool {
     suffixes.iter().any(|suffix| text.ends_with(suffix))
 }
 
-/// What a line and what is above it say of all hashes in it.
+/// What a line, and the text above it, say of all hashes in the line.
 struct LineContext<'a> {
     kind: LineKind,
     code_before: &'a str,
@@ -190,7 +192,7 @@ impl LineContext<'_> {
         let is_number = hash.bytes().all(|byte| byte.is_ascii_digit());
         let is_word = hash.bytes().all(|byte| byte.is_ascii_alphabetic());
         if is_number || is_word {
-            // A word of letters, such as "defaced".
+            // A number never counts. Letters alone may be a word, such as "defaced", so they must be called a commit.
             return is_word && is_named(before, after);
         }
         match self.kind {
@@ -213,7 +215,7 @@ impl LineContext<'_> {
         }
     }
 
-    /// In a block of code: the argument of a git command, or a line of `git log --oneline`.
+    /// Whether a hash in a block of code is the argument of a git command, or begins a line of `git log --oneline`.
     fn has_in_code(&self, before: &str, after: &str) -> bool {
         let command = before.trim_start_matches(['$', '>', ' ']);
         if command.starts_with("git ") {
@@ -228,7 +230,8 @@ impl LineContext<'_> {
     }
 }
 
-/// Whether one of the last words before a hash calls it a commit, or the next word after it.
+/// Whether one of the last words before a hash, or the next word after it, calls it a commit. Words before one of
+/// [`OTHERS`] do not count, as in "commit 7 has the checksum …".
 fn is_named(before: &str, after: &str) -> bool {
     let is_other = |word: &str| OTHERS.contains(&word);
     let next = after.trim_start_matches(['`', '*', ')', ' ']);

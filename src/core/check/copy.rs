@@ -1,17 +1,17 @@
-//! Whether a document is a copy: of the document of the agent's predecessor, or of the instruction. Texts are compared by
-//! their runs of a few words, so that lines may move and white space and marks may change.
+//! Finds out whether a document is a copy of the predecessor's document or of the instruction. Texts are compared by
+//! runs of a few words. So a copy is found even if lines have moved, or white space and marks have changed.
 
 use super::lines::{Document, read};
 use super::report::FaultReport;
 use crate::contract::document::FaultCheck;
 
-/// How many words make a run.
+/// Words in a run.
 const RUN: usize = 5;
 /// A document with fewer runs is too short to compare.
 const FEWEST_RUNS: usize = 30;
-/// From this share on, in percent, a document is a copy.
+/// A document is a copy if it shares at least so many percent of its runs.
 const COPY_PERCENT: usize = 90;
-/// Of a longer text about this many runs are compared.
+/// If a text has more runs, only a sample of about this size is compared.
 const MOST_RUNS: usize = 16_384;
 
 pub(super) fn check(document: &Document<'_>, predecessor: Option<&str>, instruction: &str, report: &mut FaultReport) {
@@ -47,7 +47,8 @@ fn shared_percent(all: &[u64], other: &str) -> Option<usize> {
     (count >= FEWEST_RUNS).then(|| 100 * shared / count)
 }
 
-/// A number for each run of words in the text. No run goes across a heading, which two documents of one form share.
+/// A hash of each run of words in the text. Headings are left out, and no run crosses one, because two documents of the
+/// same form share their headings.
 fn runs(document: &Document<'_>) -> Vec<u64> {
     let (mut runs, mut last, mut count) = (Vec::new(), [0_u64; RUN], 0_usize);
     for line in &document.lines {
@@ -67,7 +68,7 @@ fn runs(document: &Document<'_>) -> Vec<u64> {
     runs
 }
 
-/// A number for each word of a line.
+/// Calls `take` with a hash of each word of a line.
 fn words(line: &str, mut take: impl FnMut(u64)) {
     let mut word = EMPTY;
     for c in line.chars() {
@@ -86,7 +87,7 @@ fn words(line: &str, mut take: impl FnMut(u64)) {
     }
 }
 
-/// A word without letters.
+/// The hash of a word before its first letter.
 const EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// Whether a letter is a word of its own: Chinese and Japanese are written without blanks.
@@ -94,7 +95,7 @@ fn is_a_word(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// A number whose bits depend on all bits of another one.
+/// Mixes the bits of a number, so that similar numbers give very different ones.
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     number ^ (number >> 29)
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_of_the_new_document() {
+    fn the_share_is_a_percentage_of_the_new_document() {
         let old = words(0, 1000);
         for (new, low, high) in [
             (old.clone(), 100, 100),
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn of_long_texts_a_part_is_compared() {
+    fn only_a_part_of_long_texts_is_compared() {
         let old = words(0, 60_000);
         assert_eq!(percent(&old, &old), Some(100));
         let half = percent(&words(30_000, 90_000), &old).expect("long enough");

@@ -1,4 +1,4 @@
-//! How a repository differs from the facts that were taken of it earlier.
+//! Says how a repository differs from facts that were taken of it earlier.
 
 use crate::contract::facts::RepositoryFacts;
 use std::collections::BTreeSet;
@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 /// Digits of a hash that are shown.
 const SHORT: usize = 7;
 
-/// Sentences that say what has changed in the repository, the most important first. What tasuki did not know at one of
-/// the two times is left out. `now` is none if the repository is gone. A caller that can't tell whether it is gone has
-/// nothing to compare.
+/// Sentences that say what has changed in the repository, the most important first. A fact that tasuki knew at only one
+/// of the two times is left out. `now` is none if the repository is gone; a caller that can't tell whether it is gone
+/// must not ask.
 #[must_use]
 pub fn drift(before: &RepositoryFacts, now: Option<&RepositoryFacts>) -> Vec<String> {
     let Some(now) = now else { return vec!["the repository is gone".to_owned()] };
@@ -58,7 +58,8 @@ fn in_progress(before: &RepositoryFacts, now: &RepositoryFacts) -> Option<String
     }
 }
 
-/// The files are compared by their state; the same files may differ more or less than before.
+/// Compares the changed files by path and state. Their content may change without a change of state; the size of the
+/// changes (`diff_stat`) shows that.
 fn files(before: &RepositoryFacts, now: &RepositoryFacts, said: &mut Vec<String>) {
     let (Some(old_count), Some(new_count)) = (before.changed, now.changed) else { return };
     let listed = |facts: &RepositoryFacts| -> BTreeSet<(String, String)> {
@@ -68,7 +69,7 @@ fn files(before: &RepositoryFacts, now: &RepositoryFacts, said: &mut Vec<String>
     let paths: BTreeSet<&String> = old.symmetric_difference(&new).map(|(path, _)| path).collect();
     let is_cut = |count: u64, list: &BTreeSet<_>| count > list.len() as u64;
     if is_cut(old_count, &old) || is_cut(new_count, &new) {
-        // What is beyond the end of a list can't be compared.
+        // A list is cut, so only the counts can be compared.
         said.extend(instead(Some(old_count), Some(new_count), |count| counted(count, "changed file", "changed files")));
     } else if !paths.is_empty() {
         said.push(format!("{} changed since", counted(paths.len() as u64, "file", "files")));
@@ -98,7 +99,7 @@ fn upstream(before: &RepositoryFacts, now: &RepositoryFacts, said: &mut Vec<Stri
     said.extend(instead(before.behind, now.behind, behind));
 }
 
-/// The new count, and the old one; none if they are the same, or one is not known.
+/// A text such as "1 stash instead of 0"; none if the counts are the same, or one is not known.
 fn instead(old: Option<u64>, new: Option<u64>, words: impl Fn(u64) -> String) -> Option<String> {
     let (old, new) = (old?, new?);
     (old != new).then(|| format!("{} instead of {old}", words(new)))
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_that_is_the_same_gone_or_another_one() {
+    fn a_repository_may_be_the_same_or_gone_or_another_one() {
         assert_eq!(drift(&facts(), Some(&facts())), [""; 0]);
         assert_eq!(drift(&facts(), None), ["the repository is gone"]);
         let other = RepositoryFacts { root: "/other".to_owned(), ..facts() };
@@ -175,7 +176,7 @@ mod tests {
         let (one, two) = (with_files(&[(" M", "a"), ("??", "b")], 2), with_files(&[("M ", "a"), ("??", "c")], 2));
         assert_eq!(drift(&one, Some(&two)), ["3 files changed since"]);
         assert_eq!(drift(&with_files(&[], 0), Some(&with_files(&[(" M", "a")], 1))), ["1 file changed since"]);
-        // Of lists that were cut only the counts are compared.
+        // If the lists were cut, only the counts are compared.
         let (long, longer) = (with_files(&[(" M", "a")], 300), with_files(&[(" M", "b")], 301));
         assert_eq!(drift(&long, Some(&longer)), ["301 changed files instead of 300"]);
         let unknown = RepositoryFacts { changed: None, ..facts() };

@@ -1,4 +1,4 @@
-//! What a document names that can be looked up, with the places where it names it.
+//! Finds the commits, branches and paths that a document names, and the lines in which it names them.
 
 use super::claims::Claims;
 use super::lines::{Document, read};
@@ -10,18 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_COMMITS: usize = 50;
 const MOST_BRANCHES: usize = 20;
 const MOST_PATHS: usize = 200;
-/// Most lines that are looked at for each of them.
+/// Most lines that are searched for commits, for branches and for paths.
 const MOST_LINES: usize = 2_000;
 
-/// Where a document names something first.
+/// The first place where a document names a commit, a branch or a path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mention<'a> {
     pub(super) line: usize,
     /// The line, or the beginning of a long one.
     pub(super) text: &'a str,
-    /// Where in the line, in bytes.
+    /// Where the name, or the backtick before it, begins in the line, in bytes.
     pub(super) at: usize,
-    /// It says where the work stands; so may a later mention of the same name.
+    /// This mention, or a later one of the same name, says where the work stands now. Always true for a path.
     pub(super) is_current: bool,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Mention<'a> {
     }
 }
 
-/// What a document names.
+/// The commits, branches and paths that a document names, by name.
 #[derive(Debug, Default)]
 pub(super) struct Mentions<'a> {
     pub(super) commits: BTreeMap<&'a str, Mention<'a>>,
@@ -41,7 +41,7 @@ pub(super) struct Mentions<'a> {
     pub(super) names_several_repositories: bool,
 }
 
-/// What the document names that git can be asked about. `cwd`: the agent's working directory.
+/// The claims of the document that git can check. `cwd`: the agent's working directory.
 #[must_use]
 pub fn claims(text: &str, cwd: Option<&str>) -> Claims {
     let lower = text.to_ascii_lowercase();
@@ -72,7 +72,7 @@ pub(super) fn mentions<'a>(document: &Document<'a>, cwd: Option<&str>) -> Mentio
             lines_with_paths += usize::from(add_paths(&place, cwd, &mut found.paths, &mut elsewhere));
         }
     }
-    // A file that is deleted in one line may be named in others.
+    // If one line says that a file is deleted or not made yet, it may be missing, although other lines name it too.
     found.paths.retain(|path, _| !elsewhere.contains(path));
     found
 }
@@ -85,7 +85,7 @@ fn add_commits<'a>(place: &Place<'a>, cwd: Option<&str>, named: &mut BTreeMap<&'
 
 fn add_branches<'a>(place: &Place<'a>, cwd: Option<&str>, named: &mut BTreeMap<&'a str, Mention<'a>>) {
     for (at, name) in branches::in_line(place, cwd) {
-        // The first branch that a document names counts as the present one.
+        // The first branch that a document names counts as the current one.
         let is_current = named.is_empty() || branches::is_current(place);
         add(named, MOST_BRANCHES, name, Mention::new(place, at, is_current));
     }

@@ -112,7 +112,7 @@ fn a_branch_is_what_is_called_one() {
 }
 
 #[test]
-fn what_is_not_meant_as_a_branch_of_now_does_not_count() {
+fn what_is_not_meant_as_an_existing_branch_does_not_count() {
     for text in [
         "the `else` branch of `if x`",
         "the `Some(x)` branch, the `true` branch",
@@ -244,9 +244,9 @@ fn a_document_may_speak_of_several_repositories() {
     world.unknown_commit("4d5e6f7");
     assert_eq!(judged(&text, &world).len(), 2, "git does not know half of them");
     let several = text.replace("# Handoff", "# Handoff of two repos");
-    assert_eq!(judged(&several, &world), Vec::<String>::new(), "they may be of the other one");
+    assert_eq!(judged(&several, &world), Vec::<String>::new(), "they may be of the other repository");
     let head = several.replace("Commits", "HEAD is at");
-    assert_eq!(judged(&head, &world).len(), 2, "but it is said where the work stands");
+    assert_eq!(judged(&head, &world).len(), 2, "but the document says that the work stands there");
 }
 
 #[test]
@@ -259,5 +259,5 @@ fn a_branch_that_does_not_exist_is_a_fault_where_the_work_is_said_to_be() {
         remote";
     assert_eq!(judged(&text, &world), [fault]);
     let text = good_with("None.", "None; see branch `gone`.");
-    assert_eq!(judged(&text, &world), Vec::<String>::new(), "an earlier one may be gone");
+    assert_eq!(judged(&text, &world), Vec::<String>::new(), "an earlier branch may be gone");
 }

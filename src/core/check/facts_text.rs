@@ -1,12 +1,12 @@
-//! Facts as Markdown, for the successor and for the operator. Whatever comes from outside is quoted, so that no text in it can
-//! pass for a heading or an instruction of tasuki's.
+//! Facts as Markdown, for the successor and for the operator. Each text from outside is quoted or marked as code, so
+//! that it can't pass for a heading or an instruction of tasuki's.
 
 use crate::contract::Facts;
 use crate::contract::facts::{ActionFacts, CommandFacts, RepositoryFacts};
 use crate::core::text::sanitise;
 use std::fmt::Write as _;
 
-/// How many changed files are named.
+/// Most changed files, and most written files, that are listed.
 const MOST_FILES: usize = 60;
 
 /// The text of the file `<document>.facts.md`.
@@ -110,7 +110,7 @@ fn about_actions(page: &mut String, actions: &ActionFacts) {
         sent.iter().for_each(|sent| line(page, &command(sent)));
     }
     if !failed.is_empty() {
-        // In `git push && make deploy` the push may have succeeded.
+        // If `git push && make deploy` has failed, the push may have succeeded.
         page.push_str("\n## Tried to send, but the command failed: see whether it was sent before you repeat it\n\n");
         failed.iter().for_each(|failed| line(page, &command(failed)));
     }
@@ -179,7 +179,7 @@ fn line(page: &mut String, text: &str) {
     let _ = writeln!(page, "- {text}");
 }
 
-/// A text as code in one line, which it can't leave.
+/// A text as code in one line. More backticks surround the text than it holds, so it can't end the code.
 fn code(text: &str) -> String {
     let text = sanitise(text).replace(['\n', '\r'], " ");
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
@@ -188,7 +188,7 @@ fn code(text: &str) -> String {
     format!("{ticks}{blank}{text}{blank}{ticks}")
 }
 
-/// A text as a quotation, each line of it.
+/// A text as a quotation, with `> ` before each line.
 fn quoted(text: &str) -> String {
     let text = sanitise(text);
     let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();

@@ -2,13 +2,13 @@
 
 use crate::core::text::{normalise, sanitise};
 
-/// Longer values are cut, in characters.
+/// Longest value, in characters. The rest is cut off.
 const MAX_VALUE: usize = 600;
 /// Most lines of front matter, with the lines of dashes around it.
 const MAX_LINES: usize = 200;
 
-/// The front matter with the lines of dashes around it, and what follows it. None if the document does not begin with a
-/// line of dashes, or if no other such line follows. A byte order mark before it is left out.
+/// The front matter with the lines of dashes around it, and the text after it. None if the document does not begin with
+/// a line of dashes, or if no other such line follows within [`MAX_LINES`]. A byte order mark before it is left out.
 fn split(document: &str) -> Option<(&str, &str)> {
     let text = document.strip_prefix('\u{feff}').unwrap_or(document);
     let mut end = 0;
@@ -30,7 +30,7 @@ pub(super) fn front_matter_lines(document: &str) -> usize {
     split(document).map_or(0, |(front, _)| front.lines().count())
 }
 
-/// The value of a key, on one line. Other YAML is not read.
+/// The value of a key in the front matter. It must be on the line of the key; other YAML is not read.
 #[must_use]
 pub fn stated(text: &str, key: &str) -> Option<String> {
     let mut front = split(text)?.0.lines();
@@ -50,7 +50,7 @@ fn scalar(text: &str) -> String {
     text.split_once(" #").map_or(text, |(before, _)| before).trim_end().to_owned()
 }
 
-/// What follows the front matter of a document; the whole of it if it has none.
+/// The document without its front matter and the empty lines after that.
 #[must_use]
 pub fn without_front_matter(document: &str) -> &str {
     split(document).map_or(document, |(_, body)| body.trim_start_matches(['\r', '\n']))

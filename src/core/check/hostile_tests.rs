@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const MIB: usize = 1 << 20;
 
-/// A text, again and again, to one mebibyte.
+/// A text, repeated until it has one mebibyte.
 fn much(text: &str) -> String {
     text.repeat(MIB / text.len() + 1)
 }

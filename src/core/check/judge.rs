@@ -1,4 +1,4 @@
-//! Runs the checks that a document of this author is to pass.
+//! Runs the checks that apply to a document. They depend on its author.
 
 use super::claims::{FoundSecret, Lookups};
 use super::extract::mentions;
@@ -16,25 +16,25 @@ pub struct CheckInput<'a> {
     pub author: Author,
     /// An acknowledgement is wanted, so the document must say where to begin.
     pub is_urgent: bool,
-    /// The agent's working directory, as [`super::claims()`] had it.
+    /// The agent's working directory, the same as for [`super::claims()`].
     pub cwd: Option<&'a str>,
-    /// The document's absolute path: what is in its folder is not the agent's work.
+    /// The document's absolute path. Changed files in its folder do not count as the agent's work.
     pub document_path: Option<&'a str>,
     pub facts: &'a Facts,
     pub lookups: &'a Lookups,
-    /// The document of the agent's predecessor; none if it has none.
+    /// The document of the agent's predecessor, if there is one.
     pub predecessor: Option<&'a str>,
-    /// What the agent was asked to write.
+    /// The text that asked the agent for the document.
     pub instruction: &'a str,
     pub secrets: &'a [FoundSecret],
-    /// Fewest characters of the body.
+    /// Fewest characters of text that the document must have; `size.rs` says how they are counted.
     pub min_chars: usize,
-    /// Most bytes of the document.
+    /// Most bytes that the document may have.
     pub max_bytes: usize,
 }
 
-/// The faults of a document, in the order of its lines. tasuki only searches a salvaged document for credentials,
-/// because no agent wrote it. A document that the caller provides need not have the form that tasuki asks of agents.
+/// The faults of a document, in the order of its lines. In a salvaged document only credentials are faults, because no
+/// agent wrote it. A document that the caller provides need not have the form that tasuki asks of agents.
 #[must_use]
 pub fn faults(input: &CheckInput<'_>) -> Vec<DocumentFault> {
     let lower = input.text.to_ascii_lowercase();

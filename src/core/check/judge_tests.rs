@@ -40,7 +40,7 @@ fn six_headings_without_text_are_six_faults_and_a_short_document() {
 }
 
 #[test]
-fn what_is_said_of_the_repository_is_held_against_git() {
+fn claims_about_the_repository_are_compared_with_git() {
     let text = good_with(
         "Committed on branch `exponents` as 1a2b3c4.",
         "All committed at deadbee, tree clean, 412 tests pass, branch pushed.",
@@ -213,7 +213,7 @@ fn a_verification_at_another_commit_is_stale_if_files_differ_since() {
 }
 
 #[test]
-fn a_long_document_is_told_or_refused() {
+fn a_long_document_is_a_warning_and_a_very_long_one_a_fault() {
     let long = format!("{GOOD}{}", "One more line of text.\n".repeat(300));
     let fault = "size warn: the document has 327 lines; what is after the first 300 may not be read";
     assert_eq!(faults_in_default_world(&long), [fault]);
@@ -243,7 +243,7 @@ fn changed_files_are_to_be_named() {
     assert!(found.starts_with("dirty_files fix: the document does not name 153 changed files; git status lists"));
     assert!(found.ends_with(" more"), "{found}");
     world.author = Author::Provided;
-    assert_eq!(judged(GOOD, &world), nothing(), "only an agent is asked for them");
+    assert_eq!(judged(GOOD, &world), nothing(), "only an agent is asked to name them");
 }
 
 #[test]

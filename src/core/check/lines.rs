@@ -1,8 +1,8 @@
-//! A document, taken apart line by line: front matter, headings, fences and what is between them.
+//! Reads a document line by line, and says what each line is: front matter, heading, fence, code, text.
 
 use super::front_matter::front_matter_lines;
 
-/// More lines are not read: no document has so many, and the work is bounded.
+/// Most lines that are read, so that the work is bounded. No real document has so many.
 const MOST_LINES: usize = 20_000;
 /// Longest heading that is only bold or underlined, in bytes. A longer one is a sentence.
 const MAX_HEADING: usize = 100;
@@ -13,13 +13,13 @@ pub(super) const BOLD: u8 = 7;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
     FrontMatter,
-    /// With its level: 1 to 6, or 7 for a line in bold letters.
+    /// With its level: 1 to 6, or [`BOLD`] for a line that is only bold.
     Heading(u8),
     /// The first or the last line of a fenced block.
     Fence,
     /// Inside a fenced or an indented block.
     Code,
-    /// Inside an HTML comment, or the line under a heading that is underlined.
+    /// Not shown to a reader: inside an HTML comment, or the line of `===` or `---` under a heading.
     Unseen,
     Blank,
     Text,
@@ -41,7 +41,7 @@ impl DocumentLine<'_> {
         if let LineKind::Heading(level) = self.kind { Some(level) } else { None }
     }
 
-    /// What a reader sees as text, not as structure.
+    /// Whether the line is content, not structure.
     pub(super) fn is_body(&self) -> bool {
         matches!(self.kind, LineKind::Text | LineKind::Code)
     }
@@ -53,11 +53,11 @@ pub(super) struct Document<'a> {
     pub(super) lines: Vec<DocumentLine<'a>>,
     /// The line with a fence that never closes.
     pub(super) open_fence: Option<usize>,
-    /// The document has more lines.
+    /// The document has more lines than were read.
     pub(super) is_cut: bool,
 }
 
-/// Takes a document apart. `lower` is the same text with ASCII letters in lower case.
+/// Reads a document. `lower` is the same text with ASCII letters in lower case.
 pub(super) fn read<'a>(text: &'a str, lower: &'a str) -> Document<'a> {
     let (text, lower) = match (text.strip_prefix('\u{feff}'), lower.strip_prefix('\u{feff}')) {
         (Some(text), Some(lower)) => (text, lower),
@@ -129,7 +129,7 @@ fn is_bold(trimmed: &str) -> bool {
     inside("**").or_else(|| inside("__")).is_some()
 }
 
-/// The level of the heading that such a line underlines.
+/// If a line can underline a heading, with `===` or `---`: the level of that heading.
 fn underline_level(text: &str) -> Option<u8> {
     let trimmed = text.trim();
     let is_line_of = |mark: u8| trimmed.len() >= 3 && trimmed.bytes().all(|byte| byte == mark);
@@ -146,17 +146,17 @@ fn is_setext(line: &DocumentLine<'_>) -> bool {
     line.kind == LineKind::Text && text.len() < MAX_HEADING && !is_sentence && !is_list_item(line.text, false)
 }
 
-/// HTML comments.
+/// Finds HTML comments.
 #[derive(Debug, Default)]
 struct Comments {
     /// The index after the last line of the last comment.
     end: usize,
-    /// The index of the next line with the end of a comment; all lines before it have none.
+    /// The index of the line at which the last search for `-->` ended, so that no line is searched twice.
     next: usize,
 }
 
 impl Comments {
-    /// Whether a comment begins in this line that has an end, and no text before it or after it.
+    /// Whether a comment begins in this line. The comment must have an end, and no text before or after it.
     fn begin(&mut self, lines: &[DocumentLine<'_>], at: usize) -> bool {
         if !lines[at].text.trim_start().starts_with("<!--") {
             return false;
@@ -197,7 +197,7 @@ pub(super) fn list_marker(trimmed: &str) -> Option<&str> {
 struct Fence<'a> {
     mark: u8,
     length: usize,
-    /// After the marks, such as `rust`.
+    /// The text after the marks, such as `rust`.
     info: &'a str,
     indent: usize,
     is_quoted: bool,
@@ -206,7 +206,7 @@ struct Fence<'a> {
 
 fn fence(text: &str) -> Option<Fence<'_>> {
     let mut rest = text.trim_start();
-    // Almost no line holds a fence.
+    // This quick look spares the rest for almost all lines.
     if !rest.starts_with(['`', '~', '>', '-', '*', '+']) && !rest.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
@@ -225,13 +225,13 @@ fn fence(text: &str) -> Option<Fence<'_>> {
     is_fence.then(|| Fence { mark, length, info, indent: indent(text), is_quoted, is_in_item })
 }
 
-/// The fences of a document, by two readings: each block ends at the first fence that can end it, as Markdown has it, or
-/// blocks are nested, as authors mean it who show a document inside a document.
+/// The fences of a document, read in two ways. In Markdown, each block ends at the first fence that can end it: `open`.
+/// Authors who show a document inside a document often mean blocks that are nested: `nested`.
 #[derive(Debug, Default)]
 struct Fences {
     open: Option<OpenFence>,
     nested: Vec<OpenFence>,
-    /// The last line that was taken began or ended a block.
+    /// The last line given to [`Fences::takes`] began or ended a block.
     is_at_edge: bool,
 }
 
@@ -250,10 +250,10 @@ impl OpenFence {
 }
 
 impl Fences {
-    /// Whether a line belongs to a fenced block.
+    /// Takes the next line. Returns whether it belongs to a fenced block.
     fn takes(&mut self, number: usize, text: &str, found: Option<&Fence<'_>>) -> bool {
         self.is_at_edge = false;
-        // The end of a quotation ends what is fenced in it.
+        // The end of a quotation also ends a fenced block in it.
         if self.open.is_some_and(|open| open.is_quoted) && !text.trim_start().starts_with('>') {
             self.open = None;
             self.nested.retain(|open| !open.is_quoted);
@@ -273,7 +273,7 @@ impl Fences {
         true
     }
 
-    /// The line with a fence that is open at the end by both readings.
+    /// The line of the fence that is still open at the end, if one is open in both readings.
     fn never_closed(&self) -> Option<usize> {
         self.open.filter(|_| !self.nested.is_empty()).map(|open| open.line)
     }

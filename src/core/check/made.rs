@@ -25,7 +25,7 @@ const MADE: [&str; 21] = [
     "obj",
 ];
 
-/// Whether a part of a path is such a folder, or one of `others`.
+/// Whether a part of a path is the name of such a folder, or one of `others`.
 pub(super) fn is_tool_folder(part: &str, others: &[&str]) -> bool {
     MADE.contains(&part) || others.contains(&part)
 }

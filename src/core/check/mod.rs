@@ -1,7 +1,9 @@
-//! Checks a document against the repository and the other facts: pure functions over its text, what it was asked for,
-//! and what was found out. [`claims()`] says what can be looked up, and [`faults`] judges. Each check has a file of its
-//! own. [`drift()`] compares a repository with its earlier facts. [`handed_down_rules`] are what a chain of documents
-//! passes on. [`markdown`] shows facts to people and to the successor.
+//! Checks a document against its instruction, the repository and the other facts. [`claims()`] lists the commits,
+//! branches and paths that the document names; the git adapter looks them up. [`faults`] runs the checks and returns
+//! what is wrong. Each check has a file of its own.
+//!
+//! Also here: [`drift()`] compares a repository with its earlier facts, [`handed_down_rules`] collects the rules that a
+//! chain of documents passes on, and [`markdown`] shows facts to people and to the successor. All functions are pure.
 
 mod asked;
 mod branches;

@@ -6,15 +6,15 @@ use super::sections::next_steps;
 use super::{lines::Document, spans::spans};
 use crate::contract::document::FaultCheck;
 
-/// Words after "no" with which a sentence says that nothing is left to do.
+/// Words after "no" that say that nothing is left to do, as in "no further steps".
 const NO_MORE: [&str; 5] = ["next", "further", "more", "remaining", "open"];
-/// Words that say so after one of [`ALL`].
+/// Words that say so if they stand alone or after one of [`ALL`].
 const DONE: [&str; 4] = ["done", "complete", "completed", "finished"];
-/// Words that make "done" a report, not an order.
+/// Words before "done" that make it a report, as in "all done". "Get the parser done" is an order.
 const ALL: [&str; 8] = ["all", "everything", "is", "are", "task", "tasks", "work", "now"];
-/// Words that make it a condition.
+/// Words before "done" that make it a condition, as in "once that is done".
 const IF: [&str; 8] = ["when", "once", "until", "if", "after", "before", "not", "make"];
-/// Longest section that may say only that, in bytes.
+/// A section of so many bytes or more does not only say that nothing is left.
 const MAX_SHORT: usize = 200;
 
 pub(super) fn check(document: &Document<'_>, report: &mut FaultReport) {
@@ -39,7 +39,7 @@ fn names_a_place(line: &DocumentLine<'_>) -> bool {
     }
 }
 
-/// Whether a section is as good as empty because the work is done. An empty one is another check's fault.
+/// Whether a section says that nothing is left to do, or is empty. Another check reports an empty section.
 fn says_nothing_is_left(lines: &&[DocumentLine<'_>]) -> bool {
     let length: usize = lines.iter().map(|line| line.text.len()).sum();
     let is_empty = lines.iter().all(|line| line.text.trim().is_empty());

@@ -12,7 +12,7 @@ const MAX_PATH: usize = 250;
 /// Most words in backticks of one line that are looked at.
 const MOST_IN_LINE: usize = 50;
 
-/// Extensions of files. Others may be the end of a version, of a domain or of a method.
+/// Extensions of files. Any other extension may be the end of a version, of a domain or of a method.
 const EXTENSIONS: [&str; 91] = [
     "adoc", "astro", "bash", "bat", "c", "cc", "cfg", "cjs", "clj", "cmake", "conf", "cpp", "cs", "css", "csv", "cu",
     "cxx", "dart", "ejs", "elm", "erb", "erl", "ex", "exs", "fish", "fs", "gd", "go", "gql", "gradle", "graphql", "h",
@@ -21,11 +21,11 @@ const EXTENSIONS: [&str; 91] = [
     "proto", "ps1", "py", "pyi", "r", "rb", "rs", "rst", "sass", "scala", "scss", "sh", "sol", "sql", "svelte", "svg",
     "swift", "tf", "toml", "ts", "tsx", "txt", "vue", "xml", "yaml", "yml", "zig", "zsh",
 ];
-/// More folders whose files are made by a build, or are not in git.
+/// Folders, beside those in `made.rs`, whose files are made by a build or are not in git.
 const NOT_IN_GIT: [&str; 9] =
     ["outputs", ".git", "bin", "vendor", "generated", "site-packages", "scratch", "scratchpad", "memory"];
 
-/// Words in a line that say that a file is not there: any more, yet, or at all.
+/// Words in a line that say that a file does not exist: not any more, not yet, or not at all.
 const NOT_THERE: [&str; 86] = [
     "created",
     "creates",
@@ -114,12 +114,12 @@ const NOT_THERE: [&str; 86] = [
     "wants",
     "wanted",
 ];
-/// Words in a heading, in the head of a table or above a list that say so of everything below.
+/// Words that say so of everything below them: in a heading, in the first row of a table, or above a list.
 const NOT_THERE_ABOVE: [&str; 17] = [
     "deleted", "delete", "removed", "remove", "renamed", "moved", "planned", "plan", "proposed", "proposal", "future",
     "create", "creating", "creation", "missing", "example", "template",
 ];
-/// Phrases in a line that say the same, and parts of words in other languages.
+/// Phrases, and parts of words in other languages, that say in a line that a file does not exist.
 const NOT_THERE_PHRASES: [&str; 39] = [
     "to be ",
     "calls for",
@@ -161,7 +161,7 @@ const NOT_THERE_PHRASES: [&str; 39] = [
     "созда",
     "http",
 ];
-/// Verbs that in a list of next steps announce a file.
+/// Words in a line about work ahead that announce a new file.
 const ANNOUNCES: [&str; 24] = [
     "add",
     "adds",
@@ -188,7 +188,7 @@ const ANNOUNCES: [&str; 24] = [
     "save",
     "design",
 ];
-/// Those that in a heading or above a list announce the files below it.
+/// Words in a heading or above a list that announce new files in the lines below.
 const ANNOUNCES_ABOVE: [&str; 16] = [
     "add",
     "adding",
@@ -207,10 +207,10 @@ const ANNOUNCES_ABOVE: [&str; 16] = [
     "save",
     "design",
 ];
-/// Words in a heading of work that is not done yet.
+/// Words in a heading that is about work ahead.
 const AHEAD: [&str; 10] =
     ["task", "tasks", "backlog", "roadmap", "phase", "pending", "upcoming", "deferred", "spec", "criteria"];
-/// Parts of a path that are only an example of a name.
+/// Words in a path that are only examples of names, as in `path/to/your/file.rs`.
 const EXAMPLE_NAMES: [&str; 20] = [
     "path",
     "your",
@@ -237,6 +237,7 @@ const EXAMPLE_NAMES: [&str; 20] = [
 /// A path in a line, relative to the working directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Path<'a> {
+    /// Where the backtick before it is in the line, in bytes.
     pub(super) at: usize,
     pub(super) path: &'a str,
 }
@@ -251,9 +252,9 @@ pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<Path<'a>>
     spans(text).take(MOST_IN_LINE).filter_map(|span| Some(Path { at: span.start, path: below(span.code)? })).collect()
 }
 
-/// Whether the words around the paths of a line say that they need not be there.
+/// Whether the text around a line's paths says that these files need not exist.
 pub(super) fn are_elsewhere(place: &Place<'_>) -> bool {
-    // The words of a name such as `old/missing.rs` say nothing.
+    // Words inside a name, such as `old/missing.rs`, say nothing about the file.
     let lower = &without_code(place.lower);
     let says_so = |text: &str| has_word(&without_code(text), &NOT_THERE) || has_phrase(text, &NOT_THERE_PHRASES);
     let is_table_of_repositories = has_word(place.table, &["repo", "repos", "repository"]);
@@ -265,13 +266,13 @@ pub(super) fn are_elsewhere(place: &Place<'_>) -> bool {
         || is_announced(place, lower)
 }
 
-/// Whether a line is about work that is not done yet, and it, or what is above it, says that files are made there.
+/// Whether a line is about work ahead that will make files: the line or the text above it says so.
 fn is_announced(place: &Place<'_>, lower: &str) -> bool {
     place.headings_below_title().any(is_ahead)
         && (has_word(lower, &ANNOUNCES) || place.above().any(|text| has_word(text, &ANNOUNCES_ABOVE)))
 }
 
-/// Whether a heading is about work that is not done yet.
+/// Whether a heading is about work ahead.
 fn is_ahead(heading: &str) -> bool {
     is_about_next_steps(heading) || has_word(heading, &AHEAD)
 }
@@ -326,8 +327,8 @@ fn has_extension(path: &str) -> bool {
     extension.is_some_and(|extension| EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str()))
 }
 
-/// Whether a part of a path says that the path leads out of the working directory, to a file that a build makes, or
-/// nowhere, because the part is only an example of a name.
+/// Whether a part of a path shows that the path need not exist: it leads out of the working directory, to a file that a
+/// build or a tool makes, or it is only an example of a name.
 fn is_not_of_a_file(part: &str) -> bool {
     let lower = part.to_ascii_lowercase();
     let has_letters_for_digits = ["XX", "NN", "YYYY"].iter().any(|letters| part.contains(letters));
@@ -335,8 +336,8 @@ fn is_not_of_a_file(part: &str) -> bool {
     part.is_empty() || part == ".." || is_tool_folder(part, &NOT_IN_GIT) || is_example || is_built(part)
 }
 
-/// Whether a build has given such a name to a part of a page: it ends with eight characters of a hash, as in
-/// `index-BbMHCdJ9.js` and `main.8f3a2b1c.css`.
+/// Whether a name looks like that of a script or style sheet from a build: it ends with eight characters of a hash, as
+/// in `index-BbMHCdJ9.js` and `main.8f3a2b1c.css`.
 fn is_built(name: &str) -> bool {
     const HASH: usize = 8;
     let stem = [".js", ".mjs", ".css"].iter().find_map(|extension| name.strip_suffix(extension));
@@ -346,7 +347,7 @@ fn is_built(name: &str) -> bool {
     };
     let has = |of: fn(&u8) -> bool| hash.bytes().any(|byte| of(&byte));
     let is_hash = hash.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    // A word may begin with a capital letter and have a number after it.
+    // An ordinary word may also begin with a capital letter or end with a number, such as `Settings` or `handler1`.
     let word = hash.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_word = word.bytes().skip(1).all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-'));
     let is_mixed = has(u8::is_ascii_digit) || has(u8::is_ascii_uppercase);

@@ -4,12 +4,12 @@ use super::lines::{Document, DocumentLine, LineKind, list_marker};
 use super::spans::head;
 use std::path::Path;
 
-/// Levels of headings, and none.
+/// Levels of headings: 1 to 7. Index 0 is unused.
 const LEVELS: usize = 8;
-/// Most list items above a line, each less indented than the next one.
+/// Most list items around a line, from the outermost to the innermost.
 const MOST_ITEMS: usize = 4;
 
-/// A line, and what stands above it. What stands above has its ASCII letters in lower case.
+/// A line and the texts around it. Those texts have their ASCII letters in lower case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     /// From 1.
@@ -25,13 +25,13 @@ pub(super) struct Place<'a> {
     pub(super) table: &'a str,
     /// The line that introduces a list or a block, such as `Commits:`.
     pub(super) intro: &'a str,
-    /// The list items in which the line is, without itself; empty where there is none.
+    /// The list items that contain the line, without the line itself; empty where there is none.
     items: [&'a str; MOST_ITEMS],
-    /// The beginning of the sentence that the line continues.
+    /// If the line continues a sentence of the line before: the beginning of that sentence.
     pub(super) begun: &'a str,
-    /// The end of the sentence that the line begins, as far as the next line has it.
+    /// If the next line continues a sentence of this line: the part of the sentence in the next line.
     pub(super) continued: &'a str,
-    /// The line before, if both are code of one block.
+    /// The line before, if both lines are code of one block.
     pub(super) code_before: &'a str,
 }
 
@@ -46,21 +46,22 @@ impl<'a> Place<'a> {
         self.headings.into_iter().skip(2).filter(|heading| !heading.is_empty())
     }
 
-    /// What announces the line: the head of its table, the line before its list, the list items in which it is, and the
-    /// headings above it.
+    /// The texts that announce the line: the first row of its table, the line before its list, the list items that
+    /// contain it, and the headings above it.
     pub(super) fn above(&self) -> impl Iterator<Item = &'a str> {
         [self.table, self.intro].into_iter().chain(self.items).chain(self.headings_below_title())
     }
 }
 
-/// The list items above a line.
+/// The list items that can contain the next line.
 #[derive(Debug, Default)]
 struct Items<'a> {
+    /// Indentation and text of each.
     open: Vec<(usize, &'a str)>,
 }
 
 impl<'a> Items<'a> {
-    /// Takes a line; the items in which it is.
+    /// Takes the next line. Returns the items that contain it.
     fn take(&mut self, line: &'a str) -> [&'a str; MOST_ITEMS] {
         let text = line.trim_start();
         let indent = line.len() - text.len();
@@ -74,7 +75,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// The lines of a document that can say something, with what is above them.
+/// The lines of a document that can say something, each with the texts around it.
 pub(super) fn places<'d, 'a>(document: &'d Document<'a>) -> impl Iterator<Item = Place<'a>> + use<'d, 'a> {
     let mut headings = [""; LEVELS];
     let (mut table, mut intro, mut code_before) = ("", "", "");
@@ -123,7 +124,7 @@ pub(super) fn places<'d, 'a>(document: &'d Document<'a>) -> impl Iterator<Item =
     })
 }
 
-/// The beginning of a sentence that the line continues.
+/// If the line continues a sentence of the line before: the beginning of that sentence.
 pub(super) fn begun<'a>(document: &Document<'a>, at: usize) -> &'a str {
     let before = at.checked_sub(1).and_then(|before| document.lines.get(before));
     let Some(before) = before.filter(|before| are_one_text(before, &document.lines[at])) else { return "" };
@@ -132,7 +133,7 @@ pub(super) fn begun<'a>(document: &Document<'a>, at: usize) -> &'a str {
     if is_ended(last) { "" } else { last }
 }
 
-/// The end of a sentence that the line begins.
+/// If the next line continues a sentence of this line: the part of the sentence in the next line.
 fn continued<'a>(document: &Document<'a>, at: usize) -> &'a str {
     let (line, next) = (&document.lines[at], document.lines.get(at + 1));
     let Some(next) = next.filter(|next| are_one_text(line, next) && !is_ended(head(line.lower))) else { return "" };
@@ -180,8 +181,8 @@ pub(super) fn has_phrase(lower: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| lower.contains(phrase))
 }
 
-/// Whether a line has an absolute path that has nothing to do with the working directory: then it speaks of another
-/// repository, or of none.
+/// Whether a line has an absolute path that is neither below nor above the working directory. Such a line speaks of
+/// another repository, or of none.
 pub(super) fn is_about_elsewhere(text: &str, cwd: Option<&str>) -> bool {
     let is_mark = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | '（' | '）' | '=' | ',');
     text.split(is_mark).any(|word| {
@@ -195,7 +196,7 @@ pub(super) fn is_about_elsewhere(text: &str, cwd: Option<&str>) -> bool {
     })
 }
 
-/// Whether a line speaks of another repository by a word.
+/// Whether a word or phrase in a line says that the line is about another repository.
 pub(super) fn names_other_repository(lower: &str) -> bool {
     const WORDS: [&str; 9] =
         ["repos", "repositories", "submodule", "submodules", "upstream", "fork", "vendored", "vendor", "pinned"];

@@ -1,5 +1,5 @@
-//! The faults while they are collected: what is said of a document is plain and short, and nothing is quoted from a line
-//! that holds a credential.
+//! Collects the faults of a document. Their texts are short and have no control characters, and quote nothing from a
+//! line that holds a credential.
 
 use super::claims::FoundSecret;
 use super::lines::Document;
@@ -12,19 +12,20 @@ use std::collections::BTreeSet;
 pub(super) const MOST_FAULTS: usize = 50;
 /// Most faults of one kind that are named one by one, such as files that do not exist.
 pub(super) const MOST_ALIKE: usize = 10;
-/// Longest text of a fault, in characters.
+/// Longest statement or finding of a fault, in characters.
 const MAX_TEXT: usize = 200;
 /// Longest quotation from the document, in characters.
 const MAX_QUOTE: usize = 90;
-/// Most lines of a private key.
+/// Most lines that are hidden for one private key.
 const MAX_KEY: usize = 200;
 
 /// The faults that were found so far.
 #[derive(Debug)]
 pub(super) struct FaultReport {
     faults: Vec<DocumentFault>,
+    /// The numbers of the lines that hold a credential.
     hidden: BTreeSet<usize>,
-    /// All hidden lines.
+    /// The text of these lines.
     hidden_text: String,
 }
 
@@ -41,7 +42,7 @@ impl FaultReport {
         self.hidden.contains(&line)
     }
 
-    /// Whether a line that holds a credential has the name in it: the name may be the credential.
+    /// Whether the name is part of a line that holds a credential: the name itself may be the credential.
     pub(super) fn hides_name(&self, name: &str) -> bool {
         self.hidden_text.contains(name)
     }
@@ -74,8 +75,9 @@ impl FaultReport {
         });
     }
 
-    /// Adds faults of one kind in the order of their lines, each as line, statement and finding. The first ones are
-    /// named, the others only counted. `others` is their kind, such as "files that do not exist".
+    /// Adds faults of one kind. `found` holds line, statement and finding of each, in the order of their lines. The
+    /// first [`MOST_ALIKE`] are named one by one, and the rest is only counted. `others` is the noun for the rest, such
+    /// as "files that do not exist".
     pub(super) fn alike(&mut self, check: FaultCheck, others: &'static str, found: Vec<(usize, String, String)>) {
         let more = found.len().saturating_sub(MOST_ALIKE);
         for (number, (line, statement, finding)) in found.into_iter().enumerate() {
@@ -87,8 +89,8 @@ impl FaultReport {
         }
     }
 
-    /// The faults in the order of their lines, those of the whole document first. If there are too many, those that
-    /// matter least are counted.
+    /// The faults in the order of their lines, those of the whole document first. If there are more than
+    /// [`MOST_FAULTS`], the least important ones are only counted, in a fault at the end.
     pub(super) fn finish(self) -> Vec<DocumentFault> {
         let mut faults = self.faults;
         let left_out = faults.len().saturating_sub(MOST_FAULTS);
@@ -109,7 +111,7 @@ impl FaultReport {
     }
 }
 
-/// The lines that hold a credential. A private key is on all lines to its end.
+/// The numbers of the lines that hold a credential. For a private key, all lines to its `-----END` count.
 fn hidden(document: &Document<'_>, secrets: &[FoundSecret]) -> BTreeSet<usize> {
     let mut hidden: BTreeSet<usize> = secrets.iter().map(|secret| secret.line).collect();
     for first in secrets.iter().map(|secret| secret.line) {
@@ -127,14 +129,14 @@ fn hidden(document: &Document<'_>, secrets: &[FoundSecret]) -> BTreeSet<usize> {
     hidden
 }
 
-/// What is quoted of a document: in quotation marks, on one line.
+/// A short quotation from a document, in quotation marks and on one line.
 pub(super) fn quote(text: &str) -> String {
     format!("\"{}\"", short(text, MAX_QUOTE).replace('"', "'"))
 }
 
 /// A text on one line, without control characters, at most `max` characters long.
 pub(super) fn short(text: &str, max: usize) -> String {
-    // Nothing after this can be among the first characters.
+    // This bounds the work on a long line. Characters that are removed below count too, so less than `max` may be left.
     let enough = text.char_indices().nth(4 * max).map_or(text, |(end, _)| &text[..end]);
     let plain = normalise(&sanitise(enough));
     match plain.char_indices().nth(max.saturating_sub(1)) {

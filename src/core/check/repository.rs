@@ -7,7 +7,7 @@ use super::report::{FaultReport, quote};
 use crate::contract::document::FaultCheck;
 use std::collections::BTreeMap;
 
-/// Text before and after a name in a quotation, in bytes.
+/// Most text before a name in a quotation, in bytes.
 const AROUND: usize = 40;
 
 /// Reports what the document names and git does not have.
@@ -27,9 +27,9 @@ pub(super) fn check(mentions: &Mentions<'_>, lookups: &Lookups, report: &mut Fau
     report.alike(FaultCheck::Paths, "files that do not exist", found);
 }
 
-/// Which commits are a fault. A document may speak of several repositories, and of commits that were rebased since. So
-/// a hash that git does not know is a fault if the document says that the work stands there. All of them are faults if
-/// they are at least half of the hashes in a document that speaks of one repository.
+/// Which unknown commits are faults. A document may name commits of another repository, or commits that were rebased
+/// since, so not every unknown hash is a fault. It is a fault if the document says that the work stands there. If the
+/// document speaks of only one repository, and at least half of its hashes are unknown, all of these are faults.
 fn unknown_commits(mentions: &Mentions<'_>, lookups: &Lookups) -> impl Fn(&str, &Mention<'_>) -> bool {
     let is_unknown = |hash: &str| lookups.commits.get(hash) == Some(&CommitLookup::Missing);
     let unknown = mentions.commits.keys().filter(|hash| is_unknown(hash)).count();
@@ -37,14 +37,15 @@ fn unknown_commits(mentions: &Mentions<'_>, lookups: &Lookups) -> impl Fn(&str, 
     move |hash, mention| is_unknown(hash) && (are_most || mention.is_current)
 }
 
-/// Whether a file is missing. If the document speaks of several repositories, a path that begins in no folder of this one
-/// is meant in another one.
+/// Whether a file is missing. If the document speaks of several repositories, a path whose first folder is missing too
+/// belongs to another repository.
 fn is_missing(path: &str, mentions: &Mentions<'_>, lookups: &Lookups) -> bool {
     let is = |path: &str| lookups.paths.get(path) == Some(&PathLookup::Missing);
     is(path) && !(mentions.names_several_repositories && first_folder(path).is_some_and(is))
 }
 
-/// The names that are wrong, in the order of their lines. What is in a line with a credential is named nowhere.
+/// The wrong names, each with line, quotation and finding, in the order of their lines. A name that is in a line with a
+/// credential is left out.
 fn wrong(
     mentions: &BTreeMap<&str, Mention<'_>>,
     report: &FaultReport,
@@ -60,7 +61,7 @@ fn wrong(
     found.into_iter().map(|(name, mention)| (mention.line, quote(around(mention)), is(name))).collect()
 }
 
-/// The words around a name.
+/// The line, from a few words before the name on.
 fn around<'a>(mention: &Mention<'a>) -> &'a str {
     let text = mention.text;
     let is_blank = |at: &usize| text.as_bytes()[*at].is_ascii_whitespace();

@@ -1,4 +1,5 @@
-//! The rules that a document passes on, for the documents after it: what is left out once in a chain of agents is lost.
+//! Collects the rules that a document passes on to the documents after it. Otherwise a rule that one agent of a chain
+//! leaves out would be lost.
 
 use super::lines::{LineKind, read};
 use crate::core::cut::quotable;
@@ -8,20 +9,20 @@ use std::sync::LazyLock;
 
 /// The most rules that are passed on.
 const MOST_RULES: usize = 30;
-/// Longer rules are cut, in characters with the `…`.
+/// Longest rule, in characters. A longer rule is cut; its `…` is counted.
 const LONGEST: usize = 400;
 
 /// Headings under which rules are written.
 static HEADING: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)\b(?:rules?|constraints?|working on|goal|task)\b").expect("an expression"));
-/// What makes a line a rule.
+/// Words that make a line a rule.
 static RULE: LazyLock<Regex> = LazyLock::new(|| {
     let words = r"must|never|always|do not|don't|may not|not allowed|forbidden|only (?:if|when|after|with)|rule";
     Regex::new(&format!(r"(?i)\b(?:{words})\b")).expect("an expression")
 });
 
-/// The rules that a document hands down: those of the documents before it, which are `earlier`, and its own. Its own
-/// are the lines that say what must or must not be, word for word, under headings such as "Constraints" or "Goal".
+/// The rules that a document hands down: first those of the documents before it (`earlier`), then its own. Its own are,
+/// word for word, the lines under headings such as "Constraints" or "Goal" that say what must or must not be.
 #[must_use]
 pub fn handed_down_rules(earlier: &[String], document: &str) -> Vec<String> {
     let mut found: Vec<String> = earlier.iter().take(MOST_RULES).cloned().collect();
@@ -32,7 +33,7 @@ pub fn handed_down_rules(earlier: &[String], document: &str) -> Vec<String> {
             LineKind::Text | LineKind::Heading(_) => true,
             LineKind::FrontMatter | LineKind::Fence | LineKind::Code | LineKind::Unseen | LineKind::Blank => false,
         };
-        // A rule may be a line in bold letters.
+        // Only `#` begins a heading here: a line that is only bold may be a rule.
         if is_text && text.starts_with('#') {
             is_under = HEADING.is_match(text);
         } else if is_text && is_under && RULE.is_match(text) && found.len() < MOST_RULES {
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fenced_gives_no_rule_and_ends_no_block() {
+    fn fenced_lines_give_no_rule_and_end_no_section() {
         let document = "## Rules\n```\n~~~\nnever mind\n```\n- Always sign commits.\n````\n```\n# never\n````\n\
                         **Never** push.\n**You must ask.**\n## Blockers\n- It must be Tuesday.\n";
         assert_eq!(handed_down_rules(&[], document), ["Always sign commits.", "Never** push.", "You must ask.**"]);

@@ -9,11 +9,11 @@ use crate::contract::handoff::Author;
 
 /// Most headings of one section.
 const MOST_HEADINGS: usize = 100;
-/// Longest label before a text in the same line, in bytes, and its most words.
+/// Longest label before a text in the same line: in bytes, and in words.
 const MAX_LABEL: usize = 60;
 const MOST_WORDS: usize = 5;
 
-/// Reports missing sections, and those in which nothing is said.
+/// Reports missing sections, and sections that say nothing.
 pub(super) fn check(document: &Document<'_>, author: Author, report: &mut FaultReport) {
     for section in missing(document, author) {
         report.fix(FaultCheck::Sections, None, &section.missing(), "");
@@ -27,8 +27,9 @@ pub(super) fn check(document: &Document<'_>, author: Author, report: &mut FaultR
     }
 }
 
-/// The sections without a heading. A line may also stand for one: `**Blockers:** none`, `Files modified:` or
-/// `6. Next steps`. Good documents use other words, and a missing section is told to the agent.
+/// The sections for which the document has no heading. A line such as `**Blockers:** none`, `Files modified:` or
+/// `6. Next steps` counts as a heading too, and so do other words: good documents use them, and the agent must repair
+/// its document for each section that is reported as missing.
 fn missing(document: &Document<'_>, author: Author) -> impl Iterator<Item = &'static Asked> {
     let mut missing: Vec<&'static Asked> = asked(author).iter().collect();
     for line in &document.lines {
@@ -50,8 +51,8 @@ fn missing(document: &Document<'_>, author: Author) -> impl Iterator<Item = &'st
     missing.into_iter()
 }
 
-/// The lines of the section about the next steps, without its heading; of each one if there are several. If none has the
-/// heading that was asked for, the steps may stand under another one, such as "Tasks".
+/// The lines of each section about the next steps, without the heading. If there are such sections, but none has the
+/// heading that was asked for, sections such as "Tasks" are added.
 pub(super) fn next_steps<'d, 'a>(document: &'d Document<'a>) -> Vec<&'d [DocumentLine<'a>]> {
     let mut headings = NEXT.headings(document);
     let is_asked = |at: &usize| bare(document.lines[*at].lower).starts_with(NEXT.heading);
@@ -71,7 +72,8 @@ impl Asked {
         format!("the document has no section about {}", self.about)
     }
 
-    /// Whether a heading may be that of this section. A heading that was asked for belongs to its own section.
+    /// Whether a heading may begin this section. If it begins with the heading of another section that was asked for,
+    /// only the words after that count.
     fn is_headed_by(&self, lower: &str) -> bool {
         let bare = bare(lower);
         let is_of_file = OF_FILE.iter().any(|it| it.heading == self.heading);
@@ -83,8 +85,8 @@ impl Asked {
         }
     }
 
-    /// The indices of its headings: those that were asked for, or else those with one of the stems, except the title of
-    /// the whole document and what is only bold.
+    /// The indices of this section's headings: the headings as they were asked for. If the document has none of these,
+    /// then the headings with one of the stems, except the document's title and lines that are only bold.
     fn headings(&self, document: &Document<'_>) -> Vec<usize> {
         let headings = || document.lines.iter().enumerate().filter(|(_, line)| line.level().is_some());
         let asked = headings().filter(|(_, line)| bare(line.lower).starts_with(self.heading));
@@ -99,7 +101,7 @@ impl Asked {
         headings().filter(is_like_it).map(|(at, _)| at).take(MOST_HEADINGS).collect()
     }
 
-    /// Whether nothing is said under a heading, nor in it.
+    /// Whether neither a heading nor the text under it says anything.
     fn is_empty(&self, document: &Document<'_>, at: usize) -> bool {
         let heading = document.lines[at].lower;
         let after_colon = heading.split_once([':', '—', '–']).is_some_and(|(_, rest)| !self.says_nothing(rest));
@@ -107,8 +109,8 @@ impl Asked {
         !after_colon && !says_none && below(document, at).iter().all(|line| self.is_nothing(line))
     }
 
-    /// Whether a line in the section says nothing. A heading below its heading says something, unless another section
-    /// begins with it.
+    /// Whether a line in the section says nothing. A subheading says something, unless it is exactly the heading of a
+    /// section that an instruction asks for.
     fn is_nothing(&self, line: &DocumentLine<'_>) -> bool {
         match line.kind {
             LineKind::FrontMatter | LineKind::Fence | LineKind::Unseen | LineKind::Blank => true,
@@ -118,7 +120,7 @@ impl Asked {
         }
     }
 
-    /// Whether a text is a placeholder.
+    /// Whether a text is a placeholder, or has only punctuation.
     fn says_nothing(&self, lower: &str) -> bool {
         let text = bare(lower);
         let text = text.strip_prefix("todo:").or_else(|| text.strip_prefix("tbd:")).unwrap_or(text).trim();
@@ -135,7 +137,7 @@ impl Asked {
     }
 }
 
-/// What stands where nobody has written anything yet.
+/// Placeholders for a text that is not written yet.
 const UNFILLED: [&str; 26] = [
     "todo",
     "tbd",
@@ -165,7 +167,7 @@ const UNFILLED: [&str; 26] = [
     "lorem ipsum",
 ];
 
-/// What says in some sections that there is nothing to say.
+/// Texts that count as a placeholder in a section that always has something to say.
 const NOT_APPLICABLE: [&str; 3] = ["n/a", "na", "not applicable"];
 
 /// The index of the document's title: its first heading, if that is the only one of the first level.
@@ -176,7 +178,7 @@ fn title(document: &Document<'_>) -> Option<usize> {
     (first == Some(title)).then_some(title)
 }
 
-/// The lines below a heading, to the next one of its level or above.
+/// The lines below a heading, up to the next heading of the same or a higher level.
 fn below<'d, 'a>(document: &'d Document<'a>, at: usize) -> &'d [DocumentLine<'a>] {
     let level = document.lines[at].level().unwrap_or_default();
     let rest = &document.lines[at + 1..];
@@ -184,7 +186,7 @@ fn below<'d, 'a>(document: &'d Document<'a>, at: usize) -> &'d [DocumentLine<'a>
     &rest[..end.unwrap_or(rest.len())]
 }
 
-/// Whether a line names what follows: it begins with bold letters or ends with a colon.
+/// Whether a line names the text after it: it begins with bold letters or `#`, or ends with a colon.
 fn is_label(lower: &str) -> bool {
     let lower = lower.trim();
     let lower = list_marker(lower).map_or(lower, str::trim_start);

@@ -47,7 +47,7 @@ fn a_heading_has_many_forms() {
 }
 
 #[test]
-fn a_label_with_its_text_and_other_words_stand_for_a_section() {
+fn a_label_with_a_text_and_headings_in_other_words_stand_for_a_section() {
     for (heading, others) in [
         (
             "## Current progress",
@@ -111,7 +111,7 @@ fn what_looks_like_a_heading_is_not_always_one() {
 }
 
 #[test]
-fn a_placeholder_is_not_a_text_but_none_is() {
+fn a_placeholder_says_nothing_but_none_says_something() {
     let upper = |word: &str| word.to_uppercase();
     let empty =
         |about: &str, line: usize| vec![format!("sections fix: line {line}: the section about {about} is empty")];
@@ -169,7 +169,7 @@ fn a_placeholder_is_not_a_text_but_none_is() {
 }
 
 #[test]
-fn a_heading_may_say_it_all_and_headings_below_it_too() {
+fn a_heading_or_its_subheading_may_say_it_all() {
     for text in
         ["## Blockers: none", "## Blockers — nothing", "## Blockers (none)", "## Blockers\n### The network is slow"]
     {
@@ -179,7 +179,7 @@ fn a_heading_may_say_it_all_and_headings_below_it_too() {
 }
 
 #[test]
-fn the_title_is_not_a_section_and_another_heading_may_have_the_text() {
+fn the_title_is_not_a_section_and_one_of_two_like_headings_may_be_empty() {
     let text = GOOD.replace("# Handoff", "# Work on the next steps of the blocked task\n\nIt goes well.");
     let text = text.replace("None.", "");
     assert_eq!(
@@ -196,6 +196,6 @@ fn the_title_is_not_a_section_and_another_heading_may_have_the_text() {
     assert_eq!(
         only_check("sections", &faults_in_default_world(&text)),
         Vec::<String>::new(),
-        "one of two that are like it"
+        "of two headings like the one asked for, one has a text"
     );
 }

@@ -1,4 +1,4 @@
-//! How long a document is: a short one says too little, and what is last in a long one may not be read.
+//! Checks the length of a document: a short one says too little, and the end of a long one may not be read.
 
 use super::lines::Document;
 use super::report::FaultReport;
@@ -28,8 +28,8 @@ pub(super) fn check(
     }
 }
 
-/// How much a text says, in letters of an alphabet: white space says nothing, a Chinese character about as much as three
-/// letters, a Japanese or Korean syllable as two.
+/// How much a text says, in letters of an alphabet: white space says nothing, a Chinese character about as much as
+/// three letters, a Japanese or Korean syllable as two.
 fn weight(text: &str) -> usize {
     if text.is_ascii() {
         return text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();

@@ -1,8 +1,8 @@
 //! Code within a line: what is between backticks.
 
-/// Lines are looked at up to here, in bytes. No sentence is longer.
+/// Of each line, only so many bytes are searched. No sentence is longer.
 const MAX_LINE: usize = 8 * 1024;
-/// Longest run of backticks around a text.
+/// Most backticks that can begin a text between backticks.
 const MAX_BACKTICKS: usize = 3;
 
 /// A text between backticks.
@@ -10,12 +10,12 @@ const MAX_BACKTICKS: usize = 3;
 pub(super) struct InlineCode<'a> {
     /// Where the first backtick is, in bytes from the line's beginning.
     pub(super) start: usize,
-    /// After the last backtick.
+    /// The byte after the last backtick.
     pub(super) end: usize,
     pub(super) code: &'a str,
 }
 
-/// The beginning of a line, as much of it as is looked at.
+/// The part of a line that is searched: its first [`MAX_LINE`] bytes, cut between two characters.
 pub(super) fn head(line: &str) -> &str {
     if line.len() <= MAX_LINE {
         return line;
@@ -24,11 +24,11 @@ pub(super) fn head(line: &str) -> &str {
     &line[..end]
 }
 
-/// The texts between backticks. As many backticks as begin a text end it.
+/// The texts between backticks. A text ends at the next run of as many backticks as it began with.
 pub(super) fn spans(line: &str) -> impl Iterator<Item = InlineCode<'_>> {
     let line = head(line);
     let mut at = 0;
-    // For each number of backticks: from where on the line has no run of exactly that many.
+    // For each number of backticks: the position after which the line has no run of exactly that many.
     let mut none_from = [usize::MAX; MAX_BACKTICKS + 1];
     std::iter::from_fn(move || {
         loop {
@@ -62,7 +62,7 @@ pub(super) fn without_code(text: &str) -> String {
     plain
 }
 
-/// How many backticks begin here.
+/// How many backticks stand side by side from this position on.
 fn run(line: &str, at: usize) -> usize {
     line.as_bytes()[at..].iter().take_while(|byte| **byte == b'`').count()
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_backticks_end_a_text_as_begin_it() {
+    fn a_text_ends_at_as_many_backticks_as_it_began_with() {
         for (line, expected) in [
             ("a `b` c `d e`", vec!["b", "d e"]),
             ("``a ` b`` and `c`", vec!["a ` b", "c"]),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_looked_at_from_its_beginning() {
+    fn only_the_beginning_of_a_long_line_is_searched() {
         let line = format!("`a` {} `b`", "ä".repeat(MAX_LINE));
         assert_eq!(spans(&line).count(), 1);
         assert_eq!(spans(&"`".repeat(1 << 20)).count(), 0);

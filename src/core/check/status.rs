@@ -11,12 +11,12 @@ use crate::contract::document::FaultCheck;
 use crate::contract::facts::RepositoryFacts;
 use std::collections::BTreeSet;
 
-/// Most sentences that are named.
+/// Most sentences that are named for each claim.
 const MOST_SENTENCES: usize = 3;
 /// Most lines that are looked at.
 const MOST_LINES: usize = 1_000;
 
-/// Reports sentences that the state of the repository denies.
+/// Reports sentences that contradict the state of the repository.
 pub(super) fn check(
     document: &Document<'_>,
     repository: &RepositoryFacts,
@@ -24,7 +24,7 @@ pub(super) fn check(
     report: &mut FaultReport,
 ) {
     let unpushed = unpushed(repository);
-    // Where there is a remote, an earlier commit may be there.
+    // If there is a remote, "committed and pushed" may be true of an earlier commit.
     let has_remote = repository.remote.is_some() || repository.upstream.is_some();
     let never_pushed = unpushed.clone().filter(|_| !has_remote && repository.head_on_remote == Some(false));
     let denied = [(dirty(changed), &CLEAN), (unpushed, &PUSHED), (never_pushed, &PUSHED_SOMETHING)];
@@ -39,7 +39,7 @@ pub(super) fn check(
     }
 }
 
-/// What git says if files are changed.
+/// If files are changed: the finding that says so.
 fn dirty(changed: &Changed<'_>) -> Option<String> {
     let first = changed.paths.first()?;
     let count = changed.paths.len();
@@ -47,7 +47,8 @@ fn dirty(changed: &Changed<'_>) -> Option<String> {
     Some(format!("git status lists {first}{others}"))
 }
 
-/// What git says if the remote lacks commits. A branch may be pushed under another name, so it counts where HEAD is.
+/// If the remote lacks commits: the finding that says so. A branch may be pushed under another name. So the upstream
+/// counts only if tasuki does not know whether HEAD is on a remote.
 fn unpushed(repository: &RepositoryFacts) -> Option<String> {
     let head: String = repository.head.as_deref()?.chars().take(9).collect();
     let ahead = repository.ahead.unwrap_or_default();
@@ -60,7 +61,8 @@ fn unpushed(repository: &RepositoryFacts) -> Option<String> {
     })
 }
 
-/// The sentences that say such a thing of this repository and its branch, each with its line.
+/// The sentences that make this claim about this repository and its branch, each with its line. Of each line, only the
+/// first such sentence counts.
 fn sentences<'a>(
     document: &Document<'a>,
     repository: &RepositoryFacts,
@@ -69,7 +71,7 @@ fn sentences<'a>(
 ) -> Vec<(usize, &'a str)> {
     let may_say = |line: &Place<'_>| {
         let is_text = matches!(line.kind, LineKind::Text | LineKind::Heading(_)) && !report.hides(line.number);
-        // A row with more cells than a name and a value says nothing as a sentence.
+        // A table row with more cells than a name and a value can't be read as a sentence.
         let is_row = line.text.trim_start().starts_with('|') && line.text.matches('|').count() > 3;
         is_text && !is_row && has_phrase(line.lower, &PARTS) && !line.headings_below_title().any(is_about_the_past)
     };
@@ -88,7 +90,7 @@ fn sentences<'a>(
     found.take(MOST_SENTENCES).collect()
 }
 
-/// Whether a heading is about an earlier session: what was so then may have changed.
+/// Whether a heading is about an earlier session: its state may have changed since.
 fn is_about_the_past(heading: &str) -> bool {
     const PARTS: [&str; 11] = [
         "previous",
@@ -106,7 +108,7 @@ fn is_about_the_past(heading: &str) -> bool {
     has_phrase(heading, &PARTS)
 }
 
-/// Whether a sentence names a branch in backticks, and not the one on which the work is.
+/// Whether a sentence names branches in backticks, and the current branch is not among them.
 fn names_other_branch(sentence: &str, branch: Option<&str>) -> bool {
     let is_about_a_branch = sentence.to_ascii_lowercase().contains("branch");
     let names = spans(sentence).map(|span| span.code.strip_prefix("origin/").unwrap_or(span.code));

@@ -1,9 +1,9 @@
-//! Sentences that say that everything is committed or pushed: pairs of words, and parts of words in scripts that put no
-//! blanks between them.
+//! Recognises sentences that say that everything is committed or pushed: by pairs of words, and by parts of words in
+//! scripts without blanks.
 
 use super::places::has_phrase;
 
-/// Parts of words. Every such sentence has at least one.
+/// Parts of words. Each sentence that can make a claim has at least one of them.
 pub(super) const PARTS: [&str; 18] = [
     "clean",
     "commit",
@@ -25,17 +25,18 @@ pub(super) const PARTS: [&str; 18] = [
     "푸시",
 ];
 
-/// What a sentence can say of a repository.
+/// A claim that a sentence can make about a repository.
 #[derive(Debug)]
 pub(super) struct StatusClaim {
+    /// A sentence with one of these pairs makes the claim.
     pairs: &'static [Pair],
-    /// What is done, in scripts without blanks.
+    /// In scripts without blanks: words for committing or pushing. "All" and "done" must be in the sentence too.
     done: &'static [&'static str],
-    /// What is clean, in such scripts.
+    /// In scripts without blanks: words for "clean". A word for "work tree" must be in the sentence too.
     clean: &'static [&'static str],
 }
 
-/// Two words of a sentence, with nothing between them but words that change nothing.
+/// Two words of a sentence. Between them, only words that do not change the meaning are allowed; see [`BETWEEN`].
 #[derive(Debug)]
 struct Pair {
     first: &'static [&'static str],
@@ -46,15 +47,15 @@ const TREE: [&str; 9] =
     ["tree", "worktree", "directory", "copy", "checkout", "workspace", "status", "repo", "repository"];
 const ALL: [&str; 3] = ["all", "everything", "fully"];
 
-/// What says that the work tree has no changes.
+/// The claim that the work tree has no changes.
 pub(super) const CLEAN: StatusClaim =
     StatusClaim {
         pairs: &CLEAN_PAIRS, done: &["提交", "コミット", "커밋"], clean: &["干净", "クリーン"]
     };
-/// What says that the remote has everything.
+/// The claim that the remote has everything.
 pub(super) const PUSHED: StatusClaim =
     StatusClaim { pairs: &PUSHED_PAIRS, done: &["推送", "プッシュ", "푸시"], clean: &[] };
-/// What says that something was pushed. That may be an earlier commit, so it is only wrong if there is no remote.
+/// The claim that something was pushed. That may be an earlier commit, so the claim is only wrong if no remote exists.
 pub(super) const PUSHED_SOMETHING: StatusClaim = StatusClaim { pairs: &PUSHED_SOMETHING_PAIRS, done: &[], clean: &[] };
 
 const CLEAN_PAIRS: [Pair; 11] = [
@@ -92,7 +93,7 @@ const PUSHED_SOMETHING_PAIRS: [Pair; 4] = [
 
 /// Most words between the two of a pair.
 const MOST_BETWEEN: usize = 8;
-/// Words between the two of a pair that change nothing.
+/// Words between the two of a pair that do not change the meaning.
 const BETWEEN: [&str; 42] = [
     "is",
     "are",
@@ -137,15 +138,15 @@ const BETWEEN: [&str; 42] = [
     "bereits",
     "jetzt",
 ];
-/// Words before "clean" that make a tree one to work in, as in "from a clean tree". They do not say that this one is
-/// clean.
+/// Words before "clean tree" that mean any clean tree, as in "start from a clean tree". They do not say that this tree
+/// is clean.
 const BEFORE_A_TREE: [&str; 8] = ["a", "the", "from", "with", "on", "in", "into", "any"];
-/// Words after "committed" with which the sentence still says that all is committed. Before another word, as in "all
-/// committed records", it only describes that.
+/// Words after "committed" that leave the meaning "all is committed". Before another word, as in "all committed
+/// records", "committed" only describes that word.
 const AFTER: [&str; 14] =
     ["and", "&", "+", "at", "to", "in", "as", "on", "with", "now", "already", "by", "everything", "all"];
-/// Words before "clean" and a tree with which a sentence that does not begin there says how the work stands. In a list of
-/// nouns, as in "checks (build, clean worktree)", it says nothing.
+/// Unless a sentence begins with "clean tree", one of these words must stand before that, as in "HEAD is 1a2b3c4, clean
+/// worktree". Otherwise it may be part of a list of nouns, as in "checks (build, clean worktree)".
 const OF_A_STATE: [&str; 14] = [
     "head",
     "branch",
@@ -162,10 +163,10 @@ const OF_A_STATE: [&str; 14] = [
     "committed",
     "pushed",
 ];
-/// Words after a clean tree that make it the name of something.
+/// Words after "clean tree" that make it the name of something else, as in "clean tree check".
 const KINDS: [&str; 10] =
     ["check", "checks", "requirement", "gate", "test", "tests", "validation", "guard", "policy", "enforcement"];
-/// Words in the same sentence that make it a wish, a condition, a question or the opposite.
+/// Words anywhere in a sentence that make it a wish, a condition, a question or the opposite.
 const NOT_SO: [&str; 66] = [
     "not",
     "never",
@@ -234,7 +235,7 @@ const NOT_SO: [&str; 66] = [
     "nur",
     "außer",
 ];
-/// The same in scripts without blanks, and what is pushed and is not a commit.
+/// The same in scripts without blanks, and words for other things that can be pushed, such as notifications.
 const NOT_SO_PARTS: [&str; 38] = [
     "未",
     "没",
@@ -277,7 +278,7 @@ const NOT_SO_PARTS: [&str; 38] = [
 ];
 
 impl StatusClaim {
-    /// Whether a sentence says so, and has no word that denies it.
+    /// Whether a sentence makes this claim, and has no word that denies it.
     pub(super) fn is_in(&self, sentence: &str) -> bool {
         let words = words(sentence);
         let is_part = words.windows(3).any(|three| three[..2] == ["up", "to"] && three[2] != "date");
@@ -288,7 +289,7 @@ impl StatusClaim {
     fn is_in_other_script(&self, sentence: &str) -> bool {
         const ALL: [&str; 8] = ["所有", "全部", "都已", "均已", "すべて", "全て", "모든", "모두"];
         const IS_DONE: [&str; 9] = ["已", "完成", "済", "しました", "されて", "되었", "됐", "했습", "완료"];
-        // Forms and orders are submitted by the same word.
+        // The word for "commit" also means to submit a form or an order, so one of these words must be there too.
         const WORK: [&str; 10] =
             ["更改", "改动", "修改", "变更", "代码", "変更", "コミット", "プッシュ", "커밋", "푸시"];
         const TREE: [&str; 6] = ["工作区", "工作树", "工作目录", "作業ツリー", "ワーキングツリー", "ワークツリー"];
@@ -300,7 +301,7 @@ impl StatusClaim {
     }
 }
 
-/// The words of a sentence. The name of a branch stays whole.
+/// The words of a sentence. After "branch", a name with slashes stays one word.
 fn words(sentence: &str) -> Vec<&str> {
     let is_between = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '|' | '[' | ']');
     let mut words: Vec<&str> = Vec::new();
@@ -316,11 +317,11 @@ fn words(sentence: &str) -> Vec<&str> {
 fn has_pair(words: &[&str], pair: &Pair) -> bool {
     let firsts = words.iter().enumerate().filter(|(_, word)| pair.first.contains(word));
     firsts.into_iter().any(|(at, first)| {
-        // A name or a hash may be between, such as in "branch feature/login pushed".
+        // A name or a hash may stand between the two words, as in "branch feature/login pushed".
         let most_names = usize::from(matches!(*first, "branch" | "head"));
         let rest = &words[at + 1..];
         let is_between = |word: &&str, then: &str| {
-            // What was clean may have changed since, but what was pushed stays so.
+            // "Was pushed" is still true now, but what "was clean" may have changed since.
             BETWEEN.contains(word) || (then != "clean" && matches!(*word, "was" | "were"))
         };
         let names = |gap: usize| rest[..gap].iter().filter(|word| !is_between(word, rest[gap])).count();
@@ -338,7 +339,8 @@ fn has_pair(words: &[&str], pair: &Pair) -> bool {
     })
 }
 
-/// Whether the words after the second one of a pair are those that are meant with it.
+/// Whether the second word of a pair has the meaning of the claim, by the words around it. `until` ends with that word,
+/// and `after` holds the words after it. So "local" must stand before "changes", and "on" before "remote".
 fn is_as_meant(until: &[&str], after: &[&str]) -> bool {
     const REMAIN: [&str; 9] = ["remain", "remaining", "left", "exist", "outstanding", "pending", "and", "or", "are"];
     const MACHINES: [&str; 7] = ["server", "machine", "host", "box", "desktop", "device", "side"];

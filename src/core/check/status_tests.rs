@@ -1,8 +1,8 @@
-//! Sentences that say that all is committed or pushed, and sentences that only sound like it.
+//! Sentences that say that everything is committed or pushed, and sentences that only sound like it.
 
 use super::super::testing::{World, good_with, judged, only_check};
 
-/// How many faults a line has in such a world.
+/// How many faults about the repository a line causes in this world.
 fn denied(line: &str, world: &World) -> usize {
     only_check("repository", &judged(&good_with("None.", line), world)).len()
 }
@@ -163,7 +163,7 @@ fn without_a_remote_nothing_was_pushed() {
         assert_eq!(found.len(), 1, "{line}");
         assert!(found[0].ends_with("HEAD 1a2b3c4d5 is not on any branch of a remote"), "{}", found[0]);
     }
-    // After `git push origin exponents` and one more commit a repository looks so, too.
+    // After `git push origin exponents` and one more commit, a repository looks like this too.
     world.repository().remote = Some("https://example.org/a.git".to_owned());
     for line in ["Committed and pushed: the lock.", "The commits were pushed to origin."] {
         assert_eq!(denied(line, &world), 0, "an earlier commit may be pushed: {line}");
@@ -184,7 +184,7 @@ fn what_the_remote_has_may_not_be_known() {
     let found = judged(&good_with("None.", "Everything is pushed."), &world);
     assert!(found[0].ends_with("HEAD 1a2b3c4d5 is 1 commit ahead of origin/exponents"), "{found:?}");
     world.repository().head_on_remote = Some(true);
-    assert_eq!(denied("Everything is pushed.", &world), 0, "under another name");
+    assert_eq!(denied("Everything is pushed.", &world), 0, "it is pushed under another name");
     world.repository().head = None;
     assert_eq!(denied("Everything is pushed.", &world), 0, "there is no commit");
 }

@@ -5,7 +5,7 @@ use crate::contract::Facts;
 use crate::contract::facts::{ChangedFile, RepositoryFacts};
 use crate::contract::handoff::Author;
 
-/// HEAD of the repository in which the work of all tests is.
+/// HEAD of the repository in all tests.
 pub(super) const HEAD: &str = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d";
 
 /// A document without a fault.
@@ -76,7 +76,7 @@ impl World {
         self.facts.repository.get_or_insert_default()
     }
 
-    /// Files that differ from HEAD.
+    /// Adds files that differ from HEAD, in a state as `git status` prints it.
     pub(super) fn changes(&mut self, state: &str, paths: &[&str]) {
         let changed = paths.iter().map(|path| ChangedFile { path: (*path).to_owned(), state: state.to_owned() });
         self.repository().status.extend(changed);
@@ -130,18 +130,18 @@ pub(super) fn judged(text: &str, world: &World) -> Vec<String> {
     found.iter().map(line).collect()
 }
 
-/// The faults of a document in the world in which the good one has none.
+/// The faults of a document in the default world, in which the good document has none.
 pub(super) fn faults_in_default_world(text: &str) -> Vec<String> {
     judged(text, &World::default())
 }
 
-/// The good document with one text in the place of another one.
+/// The good document with `new` in the place of the first `old`.
 pub(super) fn good_with(old: &str, new: &str) -> String {
     assert!(GOOD.contains(old), "{old}");
     GOOD.replacen(old, new, 1)
 }
 
-/// Those faults that one check has found.
+/// Only the faults that this check has found.
 pub(super) fn only_check(check: &str, found: &[String]) -> Vec<String> {
     found.iter().filter(|fault| fault.starts_with(&format!("{check} "))).cloned().collect()
 }

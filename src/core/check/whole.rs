@@ -9,7 +9,7 @@ use crate::contract::document::FaultCheck;
 
 /// Longest note in brackets that says that something was left out, in bytes.
 const MAX_NOTE: usize = 60;
-/// Words after which a sentence continues.
+/// Words that can't be the last of a sentence.
 const CONTINUES: [&str; 20] = [
     "the", "an", "and", "or", "because", "although", "whereas", "my", "your", "our", "their", "whose", "than", "via",
     "into", "must", "should", "would", "shall", "cannot",
@@ -18,11 +18,11 @@ const CONTINUES: [&str; 20] = [
 const FEWEST_WORDS: usize = 4;
 /// A line with more words is a sentence.
 const WORDS_OF_A_SENTENCE: usize = 8;
-/// With fewer paragraphs and items, nobody can tell whether the author ends sentences.
+/// With fewer paragraphs and items, nobody can tell whether the author puts a mark at the end of sentences.
 const FEWEST_ENDS: usize = 5;
-/// The author ends sentences if at most one in so many paragraphs and items has no end.
+/// The author is taken to do so if at most one in so many paragraphs and items has no such mark.
 const OPEN_ONE_IN: usize = 10;
-/// As many lines of the last paragraph are looked at.
+/// Most lines of the last paragraph that are looked at.
 const MOST_LINES: usize = 20;
 
 pub(super) fn check(text: &str, document: &Document<'_>, report: &mut FaultReport) {
@@ -58,7 +58,8 @@ pub(super) fn check(text: &str, document: &Document<'_>, report: &mut FaultRepor
     }
 }
 
-/// Whether a line says that something was left out: alone in brackets, or at the line's end.
+/// Whether a line says that something was left out: in brackets that are alone in the line, or with `[truncated]` at
+/// the line's end.
 fn is_note_of_a_cut(lower: &str) -> bool {
     let text = lower.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '…' | '*' | '_' | '-' | '>'));
     let Some(open) = text.rfind(['[', '(', '<']).filter(|_| text.ends_with([']', ')', '>'])) else { return false };
@@ -70,7 +71,7 @@ fn is_note_of_a_cut(lower: &str) -> bool {
     is_alone && says_so && note.len() < MAX_NOTE
 }
 
-/// What is left open where the lines end. They end with a line of text.
+/// What is still open at the end of the lines. The last line is text.
 fn left_open(lines: &[DocumentLine<'_>]) -> Option<&'static str> {
     let last = lines.last()?.text.trim();
     if list_marker(last).is_some_and(|rest| matches!(rest.trim(), "" | "[ ]" | "[x]")) {
@@ -106,8 +107,9 @@ fn left_open(lines: &[DocumentLine<'_>]) -> Option<&'static str> {
     (words >= FEWEST_WORDS && CONTINUES.contains(&word)).then_some("the sentence has no end")
 }
 
-/// Whether the last line breaks off. Only a document without a newline at its end can: in the middle of a word that the
-/// document has elsewhere as a whole, or in a sentence without an end, where all other sentences have one.
+/// Whether the last line breaks off: in the middle of a word that the document has elsewhere in full, or in a sentence
+/// without a mark at its end, if nearly all other sentences have one. If a newline ends the document, it does not break
+/// off.
 fn cut_short(text: &str, document: &Document<'_>, last: usize) -> Option<&'static str> {
     let line = document.lines[last];
     let trimmed = line.lower.trim_end();
@@ -135,7 +137,7 @@ fn is_closed(text: &str) -> bool {
     !text.trim_end().ends_with(char::is_alphanumeric)
 }
 
-/// Whether a word is in no other line, but a longer word is that begins like it.
+/// Whether no line has the word, but a line has a longer word that begins with it.
 fn is_only_a_beginning(word: &str, lines: &[DocumentLine<'_>]) -> bool {
     let mut is_beginning = false;
     for line in lines {
@@ -152,7 +154,7 @@ fn is_only_a_beginning(word: &str, lines: &[DocumentLine<'_>]) -> bool {
     is_beginning
 }
 
-/// Whether the last line is a row of a table without its end, while the row before has one.
+/// Whether the last line is a row of a table without a `|` at its end, while the row before it has one.
 fn is_cut_row(lines: &[DocumentLine<'_>]) -> bool {
     let row = |line: &DocumentLine<'_>| {
         let text = line.text.trim();
@@ -162,7 +164,7 @@ fn is_cut_row(lines: &[DocumentLine<'_>]) -> bool {
     last.next().flatten() == Some(false) && last.next().flatten() == Some(true)
 }
 
-/// The last lines without a blank line between them; of a list only its last item.
+/// The last paragraph, on one line. Of a list only its last item, and of a table only its last row.
 fn paragraph(lines: &[DocumentLine<'_>]) -> String {
     let mut last: Vec<&str> = Vec::new();
     for line in lines.iter().rev().take(MOST_LINES) {
