@@ -1,4 +1,4 @@
-//! The address of a remote repository, without what gives access to it.
+//! The address of a remote repository, without credentials.
 
 use super::words::plain_line;
 
@@ -9,7 +9,7 @@ const MAX_ADDRESS: usize = 500;
 /// command line with anything in it: only the helper's name stays.
 pub(super) fn public_address(address: &[u8]) -> String {
     let address = String::from_utf8_lossy(address);
-    // Only what is left is cut: the end of a password may be far from its beginning.
+    // The address is cut only after this: if the end of a long password were cut off, it could not be recognised.
     plain_line(without_access(address.trim()).as_bytes(), MAX_ADDRESS)
 }
 

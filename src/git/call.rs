@@ -31,8 +31,8 @@ static PERMITS: Semaphore = Semaphore::const_new(AT_ONCE);
 /// How many threads may look at files at once. A thread that hangs keeps its place until its file system answers.
 static THREAD_PERMITS: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// What every call gets beside `PATH`. A repository can't override a variable. `HOME` and the empty files hide the
-/// user's own settings, which may name programs too.
+/// The environment of every call, beside `PATH`. A repository can't override a variable. `HOME` and the empty files
+/// hide the user's own settings, which may name programs too.
 const ENVIRONMENT: [(&str, &str); 21] = [
     ("HOME", "/nonexistent"),
     ("LC_ALL", "C"),
@@ -41,7 +41,7 @@ const ENVIRONMENT: [(&str, &str); 21] = [
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_ATTR_NOSYSTEM", "1"),
     ("GIT_OPTIONAL_LOCKS", "0"),
-    // A replaced commit has the hash of another one.
+    // Otherwise git would show a replacement under the hash of the replaced commit.
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_LITERAL_PATHSPECS", "1"),
     // This allows one transport, `none`, which does not exist. A repository can set `protocol.ext.allow`, which
@@ -61,7 +61,7 @@ const ENVIRONMENT: [(&str, &str); 21] = [
     ("GIT_ALLOC_LIMIT", "512m"),
 ];
 
-/// What every call begins with. These win over the settings of a repository.
+/// The first arguments of every call. They win over the settings of a repository.
 const GLOBAL_OPTIONS: [&str; 22] = [
     "--no-pager",
     "--no-optional-locks",
@@ -92,16 +92,18 @@ const GLOBAL_OPTIONS: [&str; 22] = [
 pub struct Git {
     /// Its name, looked up in `PATH`, or its path.
     pub program: String,
-    /// Of one call, at most an hour. All calls for one question together take at most three times as long.
+    /// How long one call may take, at most an hour. All calls for one question together take at most three times as
+    /// long.
     pub limit: Duration,
 }
 
-/// Where a call happens.
+/// Where a call runs.
 #[derive(Debug, Clone)]
 pub(super) struct GitPlace {
-    /// Git changes to it by itself: if its file system hangs, git hangs, and not the start of the process.
+    /// Given to git as an option (`-C`): if the folder's file system hangs, git hangs, and not the start of the
+    /// process.
     pub cwd: PathBuf,
-    /// More variables, such as `GIT_DIR`; without a value, a variable that is not set here.
+    /// More variables, such as `GIT_DIR`. One without a value is removed from the environment.
     pub variables: Vec<(&'static str, Option<OsString>)>,
 }
 
@@ -171,7 +173,7 @@ impl GitCaller {
         let mut answer = GitAnswer { stdout: Vec::new(), stderr: String::new(), end: GitEnd::OutOfTime };
         // tasuki never closes the semaphore; if it did, git would run without a permit.
         let Ok(_permit) = timeout_at(self.until, PERMITS.acquire()).await else { return answer };
-        // A permit that is free at once comes without a look at the time.
+        // If a permit is free at once, `timeout_at` does not look at the time.
         if Instant::now() >= self.until {
             return answer;
         }
@@ -233,9 +235,9 @@ impl GitCaller {
         format!("could not start {}: {error}", plain_line(self.git.program.as_bytes(), MAX_REASON))
     }
 
-    /// Looks at files in a thread of its own, for their file system may hang. The caller waits no longer than the
-    /// limit, and the end of the program does not wait for the thread. None if that took too long, or if there is no
-    /// thread left.
+    /// Runs work that looks at files in a thread of its own, because their file system may hang. The caller waits no
+    /// longer than the limit, and the end of the program does not wait for the thread. None if the work takes too long,
+    /// or if no thread can be started.
     pub(super) async fn in_own_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -244,7 +246,7 @@ impl GitCaller {
         let until = self.until.min(Instant::now() + self.git.limit);
         let permit = timeout_at(until, THREAD_PERMITS.acquire()).await.ok()?;
         let work = move || {
-            // Nobody is left to be told if the time is over.
+            // This fails if the caller waits no longer.
             drop(sender.send(work()));
             drop(permit);
         };
@@ -257,7 +259,7 @@ impl GitCaller {
 async fn read_stdout(output: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) -> bool {
     let Some(mut output) = output else { return true };
     while into.len() <= MAX_PRINTED {
-        // A pipe that can't be read says no more than a closed one.
+        // An error ends the output like a closed pipe.
         if matches!(output.read_buf(into).await, Ok(0) | Err(_)) {
             return true;
         }
@@ -269,7 +271,7 @@ async fn read_stdout(output: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>)
 async fn read_stderr(output: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut output) = output else { return String::new() };
     let mut said = Vec::new();
-    // What could not be read was not said.
+    // If an error ends the reading, the text before it is enough.
     let _ = (&mut output).take(MAX_STDERR).read_to_end(&mut said).await;
     let _ = tokio::io::copy(&mut output, &mut tokio::io::sink()).await;
     String::from_utf8_lossy(&said).into_owned()

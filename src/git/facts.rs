@@ -1,4 +1,4 @@
-//! Takes the facts of a repository: what is asked of git, and what its answers mean.
+//! Takes the facts of a repository: asks git, and reads its answers.
 
 use super::address::public_address;
 use super::call::{GitCaller, GitEnd};
@@ -43,7 +43,7 @@ struct Logged {
     at: i64,
 }
 
-/// Finds the repository of the folder and asks git about it. What could not be found out is noted.
+/// Finds the repository of the folder and asks git about it. What could not be found out is added to `not_known`.
 pub(super) async fn take(
     caller: &GitCaller,
     cwd: &Path,
@@ -88,12 +88,12 @@ pub(super) async fn take(
     Some(facts)
 }
 
-/// The value; a reason for its absence is noted.
+/// The value. If it is not known, a line with `what` and the reason is added to `not_known`.
 fn note<T>(not_known: &mut Vec<String>, what: &str, told: Told<T>) -> Option<T> {
     told.map_err(|reason| not_known.push(format!("{what}: {reason}"))).ok()
 }
 
-/// What was known when the repository was found.
+/// The facts that are known as soon as the repository is found.
 fn basics(repository: &Repository) -> RepositoryFacts {
     let dirs = &repository.dirs;
     let remote = repository.settings.remote(&repository.upstream).and_then(|remote| remote.url.as_deref());
@@ -154,7 +154,7 @@ fn read_upstream(printed: &[u8]) -> UpstreamState {
     UpstreamState { name, ahead: count("ahead "), behind: count("behind ") }
 }
 
-/// By the branches of remotes that this repository knows; nothing is fetched. None without a commit.
+/// Whether a branch of a remote holds HEAD, as far as this repository knows; nothing is fetched. None without a commit.
 async fn head_on_remote(caller: &GitCaller, repository: &Repository) -> Told<Option<bool>> {
     match &repository.head {
         Some(head) => is_on_remote(caller, repository, head).await.map(Some),
@@ -179,7 +179,7 @@ async fn log(caller: &GitCaller, repository: &Repository) -> Told<Vec<Logged>> {
     let Some(head) = &repository.head else { return Ok(Vec::new()) };
     let answer = caller.call(&repository.files(), &[&LOG[..], &[head, "--"]].concat()).await;
     match answer.end {
-        // A first line may fill the whole limit; its beginning is enough.
+        // First lines of messages may be so long that the output is cut. What was read is enough.
         GitEnd::Exit(0) | GitEnd::Cut => Ok(read_log(&answer.stdout)),
         _ => Err(answer.reason(caller.limit())),
     }
@@ -208,13 +208,14 @@ async fn stashes(caller: &GitCaller, repository: &Repository) -> Told<u64> {
     let answer = caller.call(&place, &["rev-list", "--walk-reflogs", "--count", "refs/stash", "--"]).await;
     let count = String::from_utf8_lossy(&answer.stdout).trim().parse();
     match (answer.end == GitEnd::Exit(0), count) {
-        // Without its log there is the last one alone.
+        // If the log of the stashes is gone, the last stash is still there.
         (true, Ok(count)) => Ok(u64::max(count, 1)),
         _ => Err(answer.reason(caller.limit())),
     }
 }
 
-/// In the format `reftable` two of the state files are entries of a table instead.
+/// What is under way. In the format `reftable`, two of the files that show it are entries of a table instead, so git is
+/// asked for them.
 async fn in_progress(caller: &GitCaller, repository: &Repository) -> Told<Option<&'static str>> {
     if repository.in_progress.is_some() || !repository.settings.reftable {
         return Ok(repository.in_progress);
@@ -230,7 +231,7 @@ async fn in_progress(caller: &GitCaller, repository: &Repository) -> Told<Option
     Ok(None)
 }
 
-/// Whole seconds since 1970, as git counts them, of a time that is written as in RFC 3339.
+/// Reads a time as in RFC 3339. Returns whole seconds since 1970, as git counts them.
 fn seconds(time: &str) -> Told<i64> {
     let time = millis(time).ok_or("the time of the registration can't be read")?;
     Ok(time.div_euclid(1_000))

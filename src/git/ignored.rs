@@ -1,5 +1,5 @@
-//! The file of patterns that the user ignores in every repository. Agent CLIs write into it too: without it, files that
-//! are in nobody's way would make a repository look as if something had changed.
+//! Finds the user's file of patterns for files to ignore in every repository. Agent CLIs add their own files to it.
+//! Without it, these files would count as changes in each repository.
 
 use super::call::{GitCaller, GitEnd, GitPlace};
 use super::words::{path_of, without_break};
@@ -7,8 +7,9 @@ use std::env::var_os;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Asks git for the setting where it finds no repository: git then reads the files of the user and of the machine, and
-/// the files that these include. Takes git's own default if there is none. None if git does not answer in time.
+/// Asks git for the setting outside of any repository, so that git reads only the configuration of the user and of the
+/// machine, and the files that these include. If the setting is missing, the answer is git's own default. None if git
+/// does not answer in time, or if `HOME` is not set.
 pub(super) async fn ignored_everywhere(caller: &GitCaller) -> Option<PathBuf> {
     let home = var_os("HOME").filter(|home| !home.is_empty())?;
     let config = var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());

@@ -1,4 +1,4 @@
-//! What is under way in a work tree, by the files that git keeps until it is over.
+//! Which operation is under way in a work tree. The files that git keeps until its end show it.
 
 use crate::files;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 /// cherry-pick, so the order matters.
 pub(super) fn in_progress(own: &Path) -> Option<&'static str> {
     let has = |name: &str| fs::symlink_metadata(own.join(name)).is_ok();
-    // `git am` has the same folder, with the file `applying` in it. It is none of the words.
+    // `git am` uses the same folder, with the file `applying` in it. It does not count.
     if has("rebase-merge") || (has("rebase-apply") && !has("rebase-apply/applying")) {
         return Some("rebase");
     }
@@ -18,10 +18,10 @@ pub(super) fn in_progress(own: &Path) -> Option<&'static str> {
     found.or_else(|| sequence(own)).or_else(|| has("BISECT_LOG").then_some("bisect"))
 }
 
-/// Of several commits to pick or to revert, some are left.
+/// The operation, if some of several commits are still to be picked or reverted.
 fn sequence(own: &Path) -> Option<&'static str> {
     let (file, _) = files::open(&own.join("sequencer/todo")).ok()?;
-    // Bytes: the end may be inside a letter of the commit's first line.
+    // Read as bytes, because the limit may cut a letter in two.
     let mut todo = Vec::new();
     file.take(16).read_to_end(&mut todo).ok()?;
     match todo.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())? {

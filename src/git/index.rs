@@ -1,21 +1,23 @@
-//! Looks at an index before git reads it: whether it is sparse, and which file it shares with later ones.
+//! Looks at an index before git reads it: whether it is sparse, and whether a part of it is in a shared file (a split
+//! index).
 
 use crate::files;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// Most names of a git directory that are searched for the other part of a split index.
+/// Most names of a git directory that are searched for the shared part of a split index.
 const MOST_NAMES: usize = 1_000;
-/// Largest part that is copied, in bytes.
+/// Largest shared part that is copied, in bytes.
 const MAX_PART: u64 = 64 * 1024 * 1024;
-/// By this an index says that some of its entries are folders. It has no content.
+/// The extension by which an index says that some of its entries are folders: its name, and its length of 0.
 const SPARSE: &[u8] = b"sdir\0\0\0\0";
-/// How much of the end is searched for it, in bytes: it stands before the last extension and the checksum.
+/// How much of the index's end is searched for this extension, in bytes. After it, only the last extension and the
+/// checksum follow.
 const END: u64 = 128;
 
-/// Whether the index is a sparse one. Git reads it as it is only if a setting says the same; otherwise it makes a full
-/// one in memory and writes objects for that.
+/// Whether the index is sparse. Git reads a sparse index as it is only if a setting allows that. Otherwise git makes a
+/// full index of it in memory, and writes objects for that.
 pub(super) fn is_sparse(own: &Path) -> bool {
     let end = || -> io::Result<Vec<u8>> {
         let (mut file, meta) = files::open(&own.join("index"))?;
@@ -30,9 +32,9 @@ pub(super) fn is_sparse(own: &Path) -> bool {
     end().unwrap_or_default().windows(SPARSE.len()).any(|bytes| bytes == SPARSE)
 }
 
-/// Copies the file that a split index shares with later ones. Git sets the time of that file whenever it reads it. So
-/// the newest one is in use, and a link would let git change the repository. If tasuki can't copy it, git says that it
-/// is missing.
+/// Copies the shared part of a split index. Git sets the time of that file whenever it reads it. So the newest such
+/// file is the one in use, and a link to it would let git change the repository. If tasuki can't copy the file, git
+/// reports that it is missing.
 pub(super) fn copy_shared_part(own: &Path, to: &Path) {
     let is_part = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b"sharedindex.");
     let entries = fs::read_dir(own).into_iter().flatten().take(MOST_NAMES).filter_map(Result::ok).filter(is_part);

@@ -1,5 +1,5 @@
-//! Answers what a document claims: whether its commits, branches and paths exist. What can't be told for certain has no
-//! answer: a wrong "no" would send a document back to its author.
+//! Answers the claims of a document: whether its commits, branches and paths exist. A claim that can't be judged for
+//! certain has no answer, because a wrong "no" would send the document back to its author.
 
 use super::call::{GitCaller, GitEnd};
 use super::facts::is_on_remote;
@@ -19,9 +19,9 @@ const MOST_CLAIMS: usize = 200;
 const MAX_SHA1: usize = 40;
 /// Longest name of a branch that is looked up, in bytes.
 const MAX_BRANCH: usize = 250;
-/// What names of branches can't hold; git would read some of it as a pattern.
+/// Characters that the name of a branch can't have. Git would read some of them as a pattern.
 const NOT_IN_BRANCHES: [char; 8] = [' ', '~', '^', ':', '?', '*', '[', '\\'];
-/// Whether files differ between two commits, by the exit code. Both hashes follow.
+/// The exit code says whether files differ between two commits. Their hashes follow.
 const DIFFERS: [&str; 7] =
     ["diff-tree", "--quiet", "-r", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all"];
 
@@ -67,14 +67,14 @@ async fn paths(
     found
 }
 
-/// Each commit is asked for on its own, several at once.
+/// Asks for each commit in a call of its own. Several calls run at once.
 async fn commits(
     caller: &GitCaller,
     repository: &Arc<Repository>,
     claims: &BTreeSet<String>,
 ) -> BTreeMap<String, CommitLookup> {
     let mut asked = JoinSet::new();
-    // What is longer than the hashes of this repository is another thing, or of another repository.
+    // A claim that is longer than the hashes of this repository is another thing, or of another repository.
     let longest = repository.head.as_ref().map_or(MAX_SHA1, String::len);
     for claim in claims.iter().take(MOST_CLAIMS).filter(|claim| may_be_hash(claim) && claim.len() <= longest) {
         let (caller, repository, claim) = (caller.clone(), repository.clone(), claim.clone());
@@ -90,7 +90,8 @@ async fn commits(
     found
 }
 
-/// Git takes four digits or more. With other characters it could be an option, or an expression such as `HEAD@{1}`.
+/// Whether git can read a claim only as a hash. Git needs four digits or more. With other characters, the claim could
+/// be an option, or an expression such as `HEAD@{1}`.
 fn may_be_hash(claim: &str) -> bool {
     (4..=64).contains(&claim.len()) && claim.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -104,7 +105,7 @@ async fn commit(caller: &GitCaller, repository: &Repository, claim: &str) -> Opt
         GitEnd::Exit(_) => return is_missing(repository, &answer.stderr).then_some(CommitLookup::Missing),
         _ => return None,
     };
-    // A tag may have such a hash and lead to a commit with another one.
+    // The claimed hash may be that of a tag, which leads to a commit with another hash.
     if !hash.starts_with(&claim.to_ascii_lowercase()) {
         return None;
     }
@@ -113,8 +114,8 @@ async fn commit(caller: &GitCaller, repository: &Repository, claim: &str) -> Opt
     Some(CommitLookup::Known { on_remote: on_remote.ok()?, differs_from_head: differs?, hash })
 }
 
-/// Whether git says for certain that it has no such commit. It says more if it can't read an object, or if the hashes
-/// of several objects begin so. A shallow repository lacks commits that exist.
+/// Whether git says for certain that there is no such commit. If git can't read an object, or if several hashes begin
+/// like the claim, it prints other lines too. A shallow repository lacks commits that exist.
 fn is_missing(repository: &Repository, stderr: &str) -> bool {
     let is_usual = |line: &str| {
         line == "fatal: Needed a single revision"
@@ -136,7 +137,7 @@ async fn differs(caller: &GitCaller, repository: &Repository, hash: &str) -> Opt
     }
 }
 
-/// All branches are asked for at once.
+/// Asks for all branches in one call.
 async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet<String>) -> BTreeMap<String, bool> {
     let claims: Vec<&String> = claims.iter().filter(|name| name.len() <= MAX_BRANCH).take(MOST_CLAIMS).collect();
     let may_exist: Vec<&&String> = claims.iter().filter(|claim| may_be_branch(claim)).collect();
@@ -152,7 +153,7 @@ async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet
     };
     let printed = answer.as_ref().map_or_else(Default::default, |answer| String::from_utf8_lossy(&answer.stdout));
     let is_whole = answer.as_ref().is_none_or(|answer| answer.end == GitEnd::Exit(0));
-    // A branch without a commit has no entry yet.
+    // If the current branch has no commit, git lists no entry for it yet.
     let current = repository.branch.as_deref().and_then(|name| str::from_utf8(name).ok());
     let remotes: Vec<&str> =
         repository.settings.remotes.iter().filter_map(|remote| str::from_utf8(&remote.name).ok()).collect();
@@ -161,15 +162,16 @@ async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet
     answers.filter(|(_, exists)| *exists || is_whole).collect()
 }
 
-/// By git's own rules for names, as far as they matter here. What can't be a branch is none.
+/// Whether git allows a branch of this name, as far as its rules matter here. A claim that git does not allow is
+/// answered with "does not exist".
 fn may_be_branch(name: &str) -> bool {
     let is_odd = name.chars().any(|letter| letter.is_control() || NOT_IN_BRANCHES.contains(&letter));
     !name.is_empty() && !is_odd && !name.starts_with(['-', '/']) && !name.ends_with('/')
 }
 
-/// Whether git's full name is that of the branch, here or at a remote. A pattern finds more: `refs/heads/a` also finds
-/// `refs/heads/a/b`. The name of a remote may have slashes; of a remote that is gone only the branches are known, and
-/// it is taken for one without.
+/// Whether a full name that git has printed is that of the branch `name`, here or at a remote. Git prints more names
+/// than were asked for: the pattern `refs/heads/a` also finds `refs/heads/a/b`. The name of a remote may have slashes.
+/// If a remote is not in the configuration any more, its name is assumed to have none.
 fn is_named(full: &str, name: &str, remotes: &[&str]) -> bool {
     if let Some(local) = full.strip_prefix("refs/heads/") {
         return local == name;

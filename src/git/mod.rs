@@ -1,25 +1,23 @@
-//! Asks the user's own git about the repository in an agent's working directory: its state, and what a document claims
-//! of it.
+//! Asks the user's own git about the repository in an agent's working directory: its state, and whether the claims of a
+//! document about it are true.
 //!
 //! A repository is hostile input. Its configuration, its attributes and the names in it may come from anywhere, and git
 //! runs many programs that a configuration names. So:
 //!
-//! - The git that looks at files and objects reads a configuration of tasuki's (`stand_in`). The repository's own one is
-//!   read by calls that only print names and settings (`repository`), and few of its settings are taken over
+//! - Calls that look at files and objects read a configuration that tasuki writes (`stand_in`). Only calls that print
+//!   names and settings read the repository's own configuration (`repository`). tasuki copies a few of its settings
 //!   (`settings`).
-//! - Of the settings of the user and of the machine only the list of files that are ignored everywhere counts
+//! - Of the settings of the user and of the machine, only the list of files to ignore in every repository counts
 //!   (`ignored`).
 //! - Each call has a limit on its time and its output, no terminal, an environment that tasuki makes, and a process
-//!   group,
-//!   which is killed as a whole (`call`).
+//!   group, which tasuki kills as a whole (`call`).
 //! - Nothing is written into the repository and nothing is fetched.
 //! - Git's own check of who owns the repository stays: git does not read a repository of another user. The exceptions
-//!   that
-//!   the user has set (`safe.directory`) do not count.
-//! - What goes into facts is one line without control characters (`words`), and an address without what gives access
+//!   that the user has set (`safe.directory`) do not count.
+//! - In facts, each text is one line without control characters (`words`), and an address has no credentials
 //!   (`address`).
 //!
-//! Everything is best effort: what is not found out in time is not known, which fails nothing.
+//! Everything is best effort: a fact that git does not tell in time is not known, and nothing fails because of that.
 
 mod address;
 mod call;
@@ -46,7 +44,7 @@ use call::GitCaller;
 use std::path::Path;
 
 impl Git {
-    /// The facts of the repository in which the folder is; none if it is in none, or if that can't be told. `since`:
+    /// The facts of the repository that contains the folder; none if there is none, or if that can't be told. `since`:
     /// when the agent registered, as in RFC 3339; without it no commits are listed. What could not be found out is
     /// added to `not_known`, a sentence each, such as "git took longer than 2 s". It takes at most three times
     /// [`Git::limit`].
@@ -54,8 +52,8 @@ impl Git {
         facts::take(&GitCaller::new(self), cwd, since, not_known).await
     }
 
-    /// What the folder and its repository say of the claims. A claim that could not be looked up for certain within
-    /// three times [`Git::limit`] is left out; so is every claim if the folder is in no repository.
+    /// Looks the claims up in the folder and its repository. A claim that can't be answered for certain within three
+    /// times [`Git::limit`] is left out. If the folder is in no repository, every claim is left out.
     pub async fn lookups(&self, cwd: &Path, claims: &Claims) -> Lookups {
         lookups::look_up(&GitCaller::new(self), cwd, claims).await
     }

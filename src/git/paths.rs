@@ -1,4 +1,5 @@
-//! Paths that a document names: on disk, in HEAD, or in any earlier commit, whole or as the end of a longer path.
+//! Looks up the paths that a document names: on disk, in HEAD or in any other commit, whole or as the end of a longer
+//! path.
 
 use super::call::{GitAnswer, GitCaller, GitEnd, GitPlace};
 use super::repository::Repository;
@@ -11,15 +12,15 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The entries of a commit that have exactly these names. The commit and the paths follow.
+/// Lists the entries of a commit that have exactly the given paths. The commit and the paths follow.
 const IN_COMMIT: [&str; 3] = ["ls-tree", "-z", "--name-only"];
-/// The folders and submodules of a commit that have exactly these names. The commit and the paths follow.
+/// Lists the folders and submodules of a commit that have exactly the given paths. The commit and the paths follow.
 const FOLDERS: [&str; 3] = ["ls-tree", "-z", "-d"];
 /// What git prints before the hash of a submodule.
 const SUBMODULE: &[u8] = b"160000 ";
-/// Where files were added, in the whole history of all branches: a file that was there at some time was added once.
-/// `--full-history`: git would skip a branch on which a file came and went before it was merged. `-m`: git would not
-/// compare a merge with its parents, and a merge may add a file too.
+/// Lists the files that were added in the whole history of all branches: a file that was there at some time was added
+/// once. Without `--full-history`, git would skip a branch that added a file and removed it before it was merged.
+/// Without `-m`, git would not compare a merge with its parents, and a merge may add a file too.
 const ADDED: [&str; 10] = [
     "log",
     "-m",
@@ -32,23 +33,23 @@ const ADDED: [&str; 10] = [
     "--relative",
     "--format=",
 ];
-/// The same files, by patterns for the ends of their paths.
+/// As [`ADDED`], for patterns that fit the ends of paths. The commit and the patterns follow.
 const ADDED_BY_END: [&str; 9] =
     ["log", "-m", "-z", "--all", "--full-history", "--no-renames", "--diff-filter=A", "--name-only", "--format="];
-/// The entries of the index: mode, hash and stage, a tab, and the path. Patterns follow.
+/// Lists entries of the index: mode, hash and stage, a tab, and the path. Patterns follow.
 const ENTRIES: [&str; 4] = ["ls-files", "-z", "--stage", "--"];
-/// Files of the work tree, whether git follows them, ignores them, or neither. Patterns follow.
+/// Lists files of the work tree, whether git tracks them, ignores them, or neither. Patterns follow.
 const FILES: [&str; 5] = ["ls-files", "-z", "--cached", "--others", "--"];
-/// Those of the paths that a rule ignores. The paths follow.
+/// Prints which of the given paths git ignores by a rule. The paths follow.
 const IGNORED: [&str; 4] = ["-c", "core.quotepath=false", "check-ignore", "--"];
 /// Longest path that is looked up, in bytes.
 const MAX_PATH: usize = 4_096;
 
-/// Claimed paths and where they are below the working directory.
+/// Each claimed path as the document writes it, with its plain form; see [`relative`].
 pub(super) type Relative = BTreeMap<String, PathBuf>;
 
-/// The path without what means nothing, such as `./`. None if it could lead out of the working directory, or if it names
-/// the directory itself.
+/// The path without parts that mean nothing, such as `./`. None if it could lead out of the working directory, or if it
+/// names the directory itself.
 pub(super) fn relative(claim: &str) -> Option<PathBuf> {
     if claim.len() > MAX_PATH || claim.contains('\0') {
         return None;
@@ -64,9 +65,9 @@ pub(super) fn relative(claim: &str) -> Option<PathBuf> {
     (!path.as_os_str().is_empty()).then_some(path)
 }
 
-/// Whether each path is in the working directory or below the top of the work tree. Git names files from there, and so
-/// do documents, some of them with the name of the top folder itself. A path is left out if that can't be told, or if a
-/// link on its way leads out of the directory.
+/// Whether each path exists in the working directory or below the top of the work tree. Git names files from the top,
+/// and so do documents; some documents begin with the name of the top folder itself. A path that does not exist in one
+/// of the two is left out if nobody can tell about the other, also because a link leads out of it.
 pub(super) fn on_disk(cwd: &Path, top: Option<&Path>, paths: &Relative) -> BTreeMap<String, bool> {
     let Ok(cwd) = fs::canonicalize(cwd) else { return BTreeMap::new() };
     let is_in_one = |path: &Path| {
@@ -89,6 +90,7 @@ fn below_own_name<'p>(top: &Path, path: &'p Path) -> Option<&'p Path> {
     path.strip_prefix(top.file_name()?).ok()
 }
 
+/// Whether the folder has the path; none if that can't be told, or if a link leads out of the folder.
 fn is_there(cwd: &Path, path: &Path) -> Option<bool> {
     let path = cwd.join(path);
     let is_absent = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
@@ -136,7 +138,7 @@ pub(super) async fn in_git(
     found
 }
 
-/// Which paths are the end of the path of a file, in the work tree or in the history. A path is left out if git can't
+/// Whether each path is the end of a file's path, in the work tree or in the history. A path is left out if git can't
 /// tell, or if it may lead into a submodule anywhere.
 async fn by_end(caller: &GitCaller, repository: &Repository, paths: &Relative) -> BTreeMap<String, PathLookup> {
     let files: BTreeSet<&Path> = paths.values().map(PathBuf::as_path).collect();
@@ -163,16 +165,16 @@ async fn by_end(caller: &GitCaller, repository: &Repository, paths: &Relative) -
     found.collect()
 }
 
-/// Which of these paths git would ignore, or may ignore: git gives up at the first path that it can't judge. Such a file
-/// may be anywhere: a build makes it, or each machine has its own. A path may begin in the working directory, at the top
-/// of the work tree, or with the name of the top folder.
+/// Which of these paths git would ignore. If git does not answer, these are all paths. An ignored file may be missing
+/// only here: a build makes it, or each machine has its own. A path may begin in the working directory, at the top of
+/// the work tree, or with the name of the top folder.
 pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: &Relative) -> BTreeSet<String> {
     let all = || paths.keys().cloned().collect();
     let Some(top) = repository.work_tree.as_deref().filter(|_| !paths.is_empty()) else { return all() };
     let here: Vec<&Path> = paths.values().map(PathBuf::as_path).collect();
     let from_top: Vec<&Path> =
         here.iter().flat_map(|path| [Some(*path), below_own_name(top, path)]).flatten().collect();
-    // Elsewhere git takes every path as it is; this command refuses to.
+    // All other calls but those with patterns make git take every path as it is. This command refuses to do so.
     let (here_place, top_place) = (with_patterns(repository.files_here()), with_patterns(repository.files()));
     let (ignored_here, ignored_at_top) =
         tokio::join!(ignored_from(caller, &here_place, &here), ignored_from(caller, &top_place, &from_top));
@@ -184,7 +186,8 @@ pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: 
     paths.iter().filter(|(_, path)| is_ignored(path)).map(|(claim, _)| claim.clone()).collect()
 }
 
-/// None if git can't tell. At a path beyond a link, git gives up: then each path is asked for on its own.
+/// Which paths git would ignore at this place; none if git does not answer. At a path beyond a link, git gives up. Then
+/// each path is asked for on its own, and a path at which git gives up counts as not ignored.
 async fn ignored_from(caller: &GitCaller, place: &GitPlace, paths: &[&Path]) -> Option<BTreeSet<PathBuf>> {
     match ignored_among(caller, place, paths).await {
         (GitEnd::Exit(0 | 1), ignored) => return Some(ignored),
@@ -216,7 +219,7 @@ fn patterns(paths: &BTreeSet<&Path>) -> Vec<OsString> {
     paths.iter().map(|path| os_text(&pattern(path))).collect()
 }
 
-/// A pattern for files at the top of the work tree, or anywhere below, whose path ends with this one.
+/// A pattern for files, at the top of the work tree or anywhere below, whose paths end with this path.
 fn pattern(path: &Path) -> Vec<u8> {
     let mut pattern = b":(top,glob)**/".to_vec();
     for byte in path.as_os_str().as_bytes() {
@@ -228,13 +231,13 @@ fn pattern(path: &Path) -> Vec<u8> {
     pattern
 }
 
-/// Elsewhere git takes every path as it is.
+/// The place of a call whose paths are patterns. In other calls, git takes every path as it is.
 fn with_patterns(mut place: GitPlace) -> GitPlace {
     place.variables.push(("GIT_LITERAL_PATHSPECS", None));
     place
 }
 
-/// Asks for entries of HEAD. None if there is no commit.
+/// Asks for entries of HEAD. None if HEAD has no commit.
 async fn in_commit(caller: &GitCaller, repository: &Repository, arguments: &[OsString]) -> Option<GitAnswer> {
     repository.head.as_ref()?;
     Some(caller.call(&repository.files_here(), arguments).await)
@@ -255,7 +258,7 @@ fn submodules(printed: &[u8]) -> impl Iterator<Item = &Path> {
     })
 }
 
-/// The names that were printed. The last one counts only if it has its end.
+/// The names that git has printed. A name counts only if its end, a NUL, was printed too.
 fn names(printed: &[u8]) -> impl Iterator<Item = &Path> {
     let end = printed.iter().rposition(|byte| *byte == 0).unwrap_or(0);
     printed[..end].split(|byte| *byte == 0).map(path_of)

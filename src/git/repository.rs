@@ -1,6 +1,6 @@
 //! Finds the repository of a folder. Git itself does this, with its own check of who owns the repository. These calls
-//! read the repository's configuration, and so does one in `facts`. They print names and settings. None of them looks
-//! at a file of the work tree, at the index or at an object, and so none has a reason to run another program.
+//! read the repository's configuration, and so does one call in `facts`. They only print names and settings. None of
+//! them looks at a file of the work tree, at the index or at an object, so none has a reason to run another program.
 
 use super::call::{GitAnswer, GitCaller, GitEnd, GitPlace};
 use super::ignored::ignored_everywhere;
@@ -12,8 +12,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the first call asks: three words and three paths, one a line. The work tree comes last, because git ends with an
-/// error if there is none.
+/// What the first call asks: three words and three paths, one per line. The work tree comes last, because git ends with
+/// an error if there is none.
 const ASKED: [&str; 8] = [
     "rev-parse",
     "--is-bare-repository",
@@ -26,7 +26,7 @@ const ASKED: [&str; 8] = [
 ];
 const HEADS: &[u8] = b"refs/heads/";
 
-/// What was found.
+/// What the search for a repository has found.
 #[derive(Debug)]
 pub(super) enum Opened {
     /// The folder is in no repository.
@@ -41,9 +41,9 @@ pub(super) enum Opened {
 pub(super) struct Repository {
     pub dirs: GitDirs,
     pub is_bare: bool,
-    /// Commits are missing at the end of the history.
+    /// The oldest commits are missing, as in a clone with a limited depth.
     pub is_shallow: bool,
-    /// The folder with the files; none in a bare repository, or if `no_work_tree` says why.
+    /// The folder with the files; none in a bare repository, or for the reason in `no_work_tree`.
     pub work_tree: Option<PathBuf>,
     pub no_work_tree: Option<&'static str>,
     /// The branch's name; none where HEAD is detached.
@@ -67,7 +67,7 @@ struct Found {
 }
 
 impl Repository {
-    /// Where git looks at files, index and objects: at the top of the work tree.
+    /// The place of calls that look at files, index and objects: the top of the work tree.
     pub(super) fn files(&self) -> GitPlace {
         self.place(self.stand_in.files(), self.work_tree.as_ref().unwrap_or(&self.cwd))
     }
@@ -77,12 +77,12 @@ impl Repository {
         self.place(self.stand_in.files(), &self.cwd)
     }
 
-    /// Where git looks at branches, with paths relative to the working directory.
+    /// The place of calls that look at branches, with paths relative to the working directory.
     pub(super) fn branches(&self) -> GitPlace {
         self.place(self.stand_in.branches(), &self.cwd)
     }
 
-    /// Where git reads the repository's own configuration, and so must not look at files or objects.
+    /// The place of calls that read the repository's own configuration. They must not look at files or objects.
     pub(super) fn with_its_configuration(&self) -> GitPlace {
         GitPlace { cwd: self.cwd.clone(), variables: Vec::new() }
     }
@@ -124,7 +124,7 @@ pub(super) async fn open(caller: &GitCaller, cwd: &Path) -> Opened {
     }
 }
 
-/// Makes the stand-in, and looks at the files that tell of an operation under way.
+/// Makes the stand-in, and looks whether an operation such as a merge is under way.
 async fn finish(
     caller: &GitCaller,
     cwd: &Path,
@@ -195,7 +195,7 @@ async fn configured_upstream(
     Ok((Some(branch.to_vec()), ConfiguredUpstream { branch: branch.to_vec(), remote: remote?, merge: merge? }))
 }
 
-/// What a call has printed; none if it ended with 1, by which these commands say that there is no such thing.
+/// What a call has printed; none if it ended with 1, which means for these commands that nothing was found.
 fn printed<'a>(caller: &GitCaller, answer: &'a GitAnswer) -> Result<Option<&'a [u8]>, String> {
     match answer.end {
         GitEnd::Exit(0) => Ok(Some(&answer.stdout)),
@@ -204,12 +204,12 @@ fn printed<'a>(caller: &GitCaller, answer: &'a GitAnswer) -> Result<Option<&'a [
     }
 }
 
-/// Understands the first call. None: there is no repository.
+/// Reads the answer to [`ASKED`]. None if there is no repository.
 fn read_found(caller: &GitCaller, answer: &GitAnswer) -> Result<Option<Found>, String> {
     let lines: Vec<&[u8]> = answer.stdout.split_inclusive(|byte| *byte == b'\n').map(without_break).collect();
     match answer.end {
         GitEnd::Exit(0) => {}
-        // Without a work tree it ends with an error after it has said the rest.
+        // Without a work tree, git prints the other answers and then ends with an error.
         GitEnd::Exit(_) if !lines.is_empty() => {}
         GitEnd::Exit(_) => return why_not_found(caller, answer),
         _ => return Err(answer.reason(caller.limit())),
@@ -238,7 +238,7 @@ fn read_found(caller: &GitCaller, answer: &GitAnswer) -> Result<Option<Found>, S
     }))
 }
 
-/// Why git has found no repository, in words of our own where the reason is a usual one.
+/// Why git has found no repository, in our own words if the reason is a usual one. None if there simply is none.
 fn why_not_found(caller: &GitCaller, answer: &GitAnswer) -> Result<Option<Found>, String> {
     let said = |words: &str| answer.stderr.contains(words);
     if said("not a git repository (or any") {
@@ -258,8 +258,8 @@ fn why_not_found(caller: &GitCaller, answer: &GitAnswer) -> Result<Option<Found>
     Err(reason.to_owned())
 }
 
-/// The folder whose `.git` has led to the repository. A configuration may name any other folder as the work tree, and
-/// then the names of the files there would be told.
+/// The work tree, which must be the folder whose `.git` has led to the repository. A configuration may name any other
+/// folder as the work tree, and then the facts would tell the names of the files there.
 ///
 /// # Errors
 /// A sentence that says why there are no files to compare.

@@ -1,12 +1,12 @@
 //! The few settings of a repository that tasuki copies, and the configuration file that it makes of them. Nothing in
-//! this file names a program or an address to call, and the only file that it names is the user's own. tasuki checks
-//! each value. A git that looks at files reads no other setting of the repository.
+//! this file names a program or an address to call, and the only file that it names is the user's own list of ignored
+//! files. tasuki checks each value. Calls that look at files read no other setting of the repository.
 
 use super::words::plain_line;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// What `git config --get-regexp` is asked for.
+/// The names of the settings that `git config --get-regexp` prints.
 pub(super) const WANTED: &str = concat!(
     r"^(core\.(autocrlf|checkstat|eol|filemode|ignorecase|precomposeunicode|protecthfs|protectntfs|sparsecheckout",
     r"|sparsecheckoutcone|symlinks|trustctime)|extensions\..*|remote\..*\.(url|fetch))$"
@@ -24,7 +24,7 @@ const HARMLESS: [&str; 7] = [
 ];
 /// Longest value of a setting of `core`; they are words such as `true` or `input`.
 const MAX_WORD: usize = 10;
-/// Most rules that say where the branches of a remote are kept.
+/// Most `fetch` rules of one remote, which say where its branches are kept.
 const MAX_RULES: usize = 20;
 
 /// A remote repository, as the configuration names it.

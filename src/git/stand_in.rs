@@ -1,11 +1,11 @@
-//! A stand-in for a repository's git directory: objects, branches, index and exclusions are those of the repository,
-//! the configuration is tasuki's own.
+//! A stand-in for a repository's git directory. Its objects, branches, index and exclusions are those of the
+//! repository, but its configuration is written by tasuki.
 //!
 //! A configuration can name programs in dozens of places: monitors of the file system, filters, drivers for diff and
 //! merge, hooks, pagers, addresses of remotes from which a missing object would be fetched. A list of all of them would
 //! be out of date with the next version of git, and a process in the repository could change the file between a look
-//! at it and its use. The git that looks at files and objects never reads that file, so that what it says has no
-//! effect: an attribute may name a filter, but nothing says what the filter is.
+//! at it and its use. So calls that look at files and objects never read that file, and nothing in it has an effect: an
+//! attribute may name a filter, but nothing says which program the filter is.
 
 use super::index::{copy_shared_part, is_sparse};
 use super::settings::{ConfiguredUpstream, CopiedSettings};
@@ -17,10 +17,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What a configuration must say of a sparse index.
+/// The settings that let git read a sparse index as it is.
 const SPARSE_INDEX: &str = "[core]\nsparseCheckout = true\nsparseCheckoutCone = true\n[index]\nsparse = true\n";
 
-/// Where a repository keeps what it has.
+/// The folders in which git keeps a repository.
 #[derive(Debug, Clone)]
 pub(super) struct GitDirs {
     /// Of this work tree: HEAD and index.
@@ -49,7 +49,7 @@ pub(super) struct StandIn {
 }
 
 impl StandIn {
-    /// Makes it. Links may lead nowhere: to git that is a file that does not exist.
+    /// Makes the stand-in. Some of its links may lead nowhere; for git, such a file does not exist.
     ///
     /// # Errors
     /// If the temporary folder can't be made or written.
@@ -61,13 +61,15 @@ impl StandIn {
         Ok(made)
     }
 
-    /// Knows index and objects, and HEAD as a hash, or as the branch that has no commit yet. It has no branches, so
-    /// that a hash can't be taken for one, and so that the format of branches does not matter.
+    /// The git directory for calls that look at files. It has the index, the objects and HEAD, which is a hash, or a
+    /// branch that has no commit yet. It has no branches, so that git can't take a hash for the name of a branch, and
+    /// so that the format of branches does not matter.
     pub(super) fn files(&self) -> PathBuf {
         self.folder.path().join("files")
     }
 
-    /// Knows branches, their logs and objects. The log of HEAD is that of the main work tree.
+    /// The git directory for calls that look at branches. It has the branches, their logs and the objects. Its log of
+    /// HEAD is that of the main work tree.
     pub(super) fn branches(&self) -> PathBuf {
         self.folder.path().join("branches")
     }

@@ -9,24 +9,26 @@ use std::ffi::OsString;
 /// Most changed files that facts hold.
 const MOST_FILES: usize = 200;
 
-/// `--no-renames`: git would read whole files to find renames. `--ignore-submodules`: git would read the configuration
-/// of each submodule.
+/// Without `--no-renames`, git would read whole files to find renames. Without `--ignore-submodules`, git would read
+/// the configuration of each submodule.
 const STATUS: [&str; 6] =
     ["status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames", "--ignore-submodules=all"];
-/// The last line of `git diff --stat`. The hash of HEAD and the files follow.
+/// Prints the last line of `git diff --stat`. The hash of HEAD and the files follow.
 const DIFF: [&str; 6] =
     ["diff", "--shortstat", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all"];
 
 /// What `git status` says.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// How many files there are, or at least are if `is_cut`. A folder with nothing but new files counts as one.
+    /// How many changed files there are; if `is_cut`, at least so many. A folder with nothing but new files counts as
+    /// one.
     pub count: u64,
     pub is_cut: bool,
     /// The first of them.
     pub files: Vec<ChangedFile>,
-    /// The paths of all changed files that git follows, as git names them: git must compare only these again to tell
-    /// how much they differ. None if they are more than [`MOST_FILES`], or if git's list was cut.
+    /// The paths of all changed files that git tracks, as git names them. To tell how much they differ, git must
+    /// compare only these again. None if there are more than [`MOST_FILES`], or if git's list was cut; then git
+    /// compares all files.
     in_git: Option<Vec<OsString>>,
 }
 
@@ -69,7 +71,7 @@ pub(super) async fn diff_stat(
 }
 
 impl Changes {
-    /// Reads two letters, a blank and a path, each ended by a NUL. What has no end was cut.
+    /// Reads entries of two letters, a blank, a path and a NUL. An entry without its NUL was cut, and is left out.
     fn read(printed: &[u8], is_cut: bool) -> Changes {
         let mut changes = Changes { is_cut, ..Changes::default() };
         let mut in_git = Vec::new();
@@ -95,7 +97,7 @@ impl Changes {
         changes
     }
 
-    /// What is to be said if the list was cut.
+    /// If the list was cut: the sentence that says so.
     pub(super) fn note(&self) -> Option<String> {
         let kib = MAX_PRINTED / 1024;
         self.is_cut.then(|| format!("changed files: more than {}, because git printed more than {kib} KiB", self.count))

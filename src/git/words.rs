@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Longest path that facts hold, in characters: as long as the system lets one be.
+/// Longest path that facts hold, in characters: as long as the system allows.
 const MAX_PATH: usize = 4_096;
 /// Longest name of a branch or remote that facts hold, in characters. A longer one is cut.
 const MAX_NAME: usize = 255;
@@ -26,7 +26,7 @@ pub(super) fn plain_name(name: &[u8]) -> String {
     plain_line(name, MAX_NAME)
 }
 
-/// Without the line break that git prints after a single answer.
+/// The text without the line break that git prints after a single answer.
 pub(super) fn without_break(printed: &[u8]) -> &[u8] {
     printed.strip_suffix(b"\n").unwrap_or(printed)
 }

@@ -1,4 +1,4 @@
-//! Repositories that mean no harm.
+//! The facts of repositories that mean no harm.
 
 use super::support::{Place, all_facts, facts, git, gits};
 use crate::contract::facts::{ChangedFile, RepositoryFacts};
@@ -156,7 +156,8 @@ async fn what_is_under_way() {
     assert_eq!(all_facts(&gits()[0], &place).await.in_progress, None);
 }
 
-/// A pick of two commits that stops between them has no file of its own for the current one.
+/// If a cherry-pick of two commits stops between them, git has no file for a current commit, only the list of those
+/// left.
 #[tokio::test]
 async fn commits_that_are_left_to_pick() {
     let place = Place::new();
@@ -208,7 +209,7 @@ async fn odd_names_and_long_subjects_become_plain_lines() {
     }
 }
 
-/// Line ends are compared as the repository's settings say, and so are permissions and files that are to be ignored.
+/// Git compares line ends and permissions, and ignores files, as the repository's settings say.
 #[tokio::test]
 async fn harmless_settings_are_taken_over() {
     let place = Place::new();

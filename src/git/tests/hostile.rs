@@ -1,5 +1,5 @@
-//! Repositories that try to make git run something, fetch something, write something, or hang. The programs that they
-//! name write a line into a file each; git itself, without tasuki, shows that they would run.
+//! Repositories that try to make git run something, fetch something, write something, or hang. Each program that they
+//! name writes a line into a file. The first test shows that git without tasuki runs these programs.
 
 use super::support::{Place, facts, git, gits};
 use super::trap::{Trap, setting};
@@ -17,7 +17,7 @@ async fn git_without_tasuki_runs_the_programs() {
         let trap = Trap::new();
         let work = trap.place.work();
         let mut ran = BTreeSet::new();
-        // The filter that talks for longer ends git, and the remote of a partial clone is asked for a missing file.
+        // Otherwise the `process` filter ends git, and git asks the remote of the partial clone for a missing file.
         let further = ["-c", "filter.second.process=", "-c", "core.splitIndex=false"];
         for arguments in [
             &["status"][..],
@@ -149,7 +149,7 @@ async fn a_missing_object_is_not_fetched() {
     }
 }
 
-/// What the user who runs tasuki has set, and what tasuki itself was started with, is for other programs.
+/// Variables that the user has set, or with which tasuki was started, are meant for other programs.
 #[tokio::test]
 async fn git_gets_no_variable_that_is_not_ours() {
     let place = Place::new();
@@ -157,7 +157,7 @@ async fn git_gets_no_variable_that_is_not_ours() {
     let script = format!("env >>'{}'\nexec git \"$@\"", seen.display());
     let (facts, not_known) = facts(&git(&place.program("seeing-git", &script)), &place, &place.work()).await;
     assert!(facts.is_some() && not_known.is_empty());
-    // One call asks for a setting of the user's, far from the repository.
+    // Only one call gets the user's real home: it asks for a setting of the user, and not in the repository.
     let text = fs::read_to_string(seen).expect("it ran");
     let homes = text.lines().filter(|line| line.starts_with("HOME="));
     let (nowhere, real): (Vec<&str>, Vec<&str>) = homes.partition(|home| *home == "HOME=/nonexistent");
@@ -173,7 +173,7 @@ async fn git_gets_no_variable_that_is_not_ours() {
     }
 }
 
-/// A pipe that nobody writes into is waited for by git; tasuki itself waits for none.
+/// Git waits for a pipe that nobody writes into. tasuki itself waits for no pipe.
 #[tokio::test]
 async fn pipes_in_the_place_of_files_are_waited_for_no_longer_than_the_limit() {
     let paths = [

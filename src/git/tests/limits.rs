@@ -47,7 +47,7 @@ async fn a_git_that_prints_without_end_is_killed() {
     ended.join().expect("all processes have ended");
 }
 
-/// It would wait for ever if nobody read its complaints.
+/// Git would wait for ever if nobody read its standard error.
 #[tokio::test]
 async fn complaints_without_end_do_not_count_but_take_time() {
     let place = Place::new();

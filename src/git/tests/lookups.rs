@@ -1,4 +1,4 @@
-//! Claims of documents.
+//! Answers to the claims of documents.
 
 use super::support::{Place, gits};
 use crate::core::check::{Claims, CommitLookup, Lookups, PathLookup};
@@ -31,7 +31,7 @@ fn known(hash: &str, on_remote: bool, differs_from_head: bool) -> CommitLookup {
 }
 
 #[tokio::test]
-async fn nothing_is_asked_for_no_claims() {
+async fn git_is_not_asked_if_there_are_no_claims() {
     let git = Git { program: "/no/such/git".to_owned(), limit: std::time::Duration::from_secs(1) };
     assert_eq!(git.lookups(Path::new("/"), &Claims::default()).await, Lookups::default());
 }
@@ -44,7 +44,7 @@ async fn commits_are_known_pushed_and_different_or_not() {
     place.write("a", "changed\n");
     let second = place.commit("Second");
     let third = place.commit("The same files");
-    // A name that looks like a hash is none.
+    // The name of a branch may look like a hash, but does not count as a hash.
     place.git(&["branch", "deadbeef", &first]);
     place.git(&["branch", "-f", "0123456789012345678901234567890123456789", &first]);
     let upper = first[..12].to_uppercase();
@@ -66,7 +66,7 @@ async fn commits_are_known_pushed_and_different_or_not() {
 #[tokio::test]
 async fn only_hashes_are_asked_for() {
     let place = Place::new();
-    // No commit of this repository has such a hash: it is another thing, or of another repository.
+    // No commit of this repository has a hash of this length: it is another thing, or of another repository.
     let (longer, long) = ("a".repeat(64), "a".repeat(65));
     let odd =
         [&longer, "HEAD", "main", "--all", "-1", "abc", "", "deadbeef^{tree}", "@{1}", "dead beef", "ａｂｃｄ", &long];
@@ -147,7 +147,7 @@ async fn paths_are_on_disk_in_head_in_an_earlier_commit_or_nowhere() {
     place.commit("More files");
     place.git(&["rm", "-q", "-r", "sub/old", "sub/[x]*"]);
     place.commit("Fewer files");
-    // A file that came and was gone again on a branch before that was merged.
+    // A file that was added and removed on a branch before the branch was merged.
     place.git(&["checkout", "-q", "-b", "side"]);
     place.write("sub/came", "x\n");
     place.commit("Came");
@@ -232,7 +232,7 @@ async fn the_end_of_a_path_counts_as_the_file() {
     }
 }
 
-/// Git and tasuki's own facts name files from there.
+/// Git and tasuki's own facts name files from the top.
 #[tokio::test]
 async fn a_path_may_begin_at_the_top_of_the_repository() {
     let place = Place::new();
@@ -282,7 +282,7 @@ async fn nothing_is_said_of_a_file_that_git_would_ignore() {
     let claims = ["sub/secrets.h", "out/a.js", "sub/ü.tmp.ts", "sub/out/a.js", "sub/x.ts"];
     let own = place.work().file_name().and_then(|name| name.to_str()).map(|name| format!("{name}/out/a.js"));
     for git in gits() {
-        // From the top of the work tree, and with its own name, also where the agent works in a folder of it.
+        // The paths begin at the top of the work tree, or with its name, although the agent works in a folder of it.
         let from_top = paths(&git, &place.work().join("sub"), &["out/a.js", own.as_deref().expect("a name")]).await;
         assert_eq!(from_top, [].into());
         let found = paths(&git, &place.work(), &claims).await;
@@ -335,7 +335,7 @@ async fn what_is_in_a_submodule_is_not_known() {
     }
 }
 
-/// What is beyond the end of its history nobody knows.
+/// Nobody knows which commits and files its history would have beyond its end.
 #[tokio::test]
 async fn a_shallow_repository_denies_nothing() {
     let place = Place::new();

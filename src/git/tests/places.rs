@@ -34,7 +34,7 @@ async fn a_folder_without_a_repository_and_a_path_without_a_folder_have_no_facts
     }
 }
 
-/// Git can be told to believe that everything belongs to somebody else.
+/// A variable makes git believe that everything belongs to another user.
 #[tokio::test]
 async fn a_repository_of_another_user_is_not_read() {
     let place = Place::new();
@@ -122,7 +122,7 @@ async fn a_submodule_is_a_repository_and_its_parent_does_not_look_into_it() {
     }
 }
 
-/// Otherwise the names of the files there would be told.
+/// Otherwise the facts would tell the names of the files there.
 #[tokio::test]
 async fn a_work_tree_elsewhere_is_left_alone() {
     let place = Place::new();
@@ -168,7 +168,7 @@ async fn a_folder_that_is_reached_by_a_link() {
     }
 }
 
-/// What the facts must be whatever the format: one file changed, one new, one stash, one commit ahead.
+/// Checks the facts, which must be the same in every format: one file changed, one new, one stash, one commit ahead.
 async fn assert_known(place: &Place) {
     for git in gits() {
         // An older git does not know the newest formats, and says so.
@@ -268,7 +268,7 @@ async fn a_linked_work_tree_with_branches_in_a_table() {
     assert_eq!((facts.changed, not_known.len()), (Some(1), 0));
 }
 
-/// Files that a sparse checkout leaves out are not deleted ones.
+/// Files that a sparse checkout leaves out do not count as deleted.
 #[tokio::test]
 async fn a_sparse_checkout() {
     let place = Place::new();

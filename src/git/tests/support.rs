@@ -52,7 +52,7 @@ impl Place {
         place
     }
 
-    /// Where everything of this test is.
+    /// The folder that holds everything of this test.
     pub(super) fn outside(&self) -> PathBuf {
         fs::canonicalize(self.folder.path()).expect("a folder")
     }
@@ -68,7 +68,7 @@ impl Place {
         fs::write(path, text).expect("written");
     }
 
-    /// Runs git in the work tree, as a user would; what it has printed.
+    /// Runs git in the work tree, as a user would. Returns what it has printed.
     pub(super) fn git<S: AsRef<OsStr>>(&self, arguments: &[S]) -> String {
         let output = self.try_git("git", &self.work(), arguments);
         assert!(output.status.success(), "{output:?}");
@@ -88,7 +88,7 @@ impl Place {
         command.current_dir(cwd).args(arguments).output().expect("git runs")
     }
 
-    /// Commits all files; the hash.
+    /// Commits all files. Returns the hash.
     pub(super) fn commit(&self, message: &str) -> String {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "--allow-empty", "-m", message]);
@@ -99,7 +99,7 @@ impl Place {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Writes a program outside of the work tree; its path.
+    /// Writes a program outside of the work tree. Returns its path.
     pub(super) fn program(&self, name: &str, script: &str) -> String {
         let path = self.outside().join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
@@ -107,8 +107,8 @@ impl Place {
         path.to_str().expect("UTF-8").to_owned()
     }
 
-    /// All files and folders below the work tree with what they hold and when they were changed. A file that was made
-    /// and removed changes the time of its folder.
+    /// All files and folders below the work tree, with their times of change and the bytes of files. If a file is made
+    /// and removed, the time of its folder changes.
     pub(super) fn snapshot(&self) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
         let mut left = vec![self.work()];
         let mut found = BTreeMap::new();

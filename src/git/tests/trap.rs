@@ -1,5 +1,5 @@
-//! A hostile repository: every setting, attribute and hook that makes git run a program names one, which leaves its name
-//! in a file.
+//! A hostile repository. Every setting, attribute and hook that makes git run a program names a program that writes its
+//! own name into a file.
 
 use super::support::{Place, facts, gits};
 use crate::contract::facts::RepositoryFacts;
@@ -99,12 +99,12 @@ pub(super) struct Trap {
 }
 
 impl Trap {
-    /// Files that differ, look as if they differ, are new, and are staged; a signed commit; every setting of above.
+    /// Files that differ, look as if they differ, are new, and are staged; a signed commit; all settings above.
     pub(super) fn new() -> Trap {
         Trap::of(Place::new())
     }
 
-    /// Makes one of a repository that means no harm.
+    /// Makes a harmless repository hostile.
     pub(super) fn of(place: Place) -> Trap {
         let ran = place.outside().join("ran");
         place.write(".gitattributes", ATTRIBUTES);
@@ -122,7 +122,8 @@ impl Trap {
         trap
     }
 
-    /// A program that writes this name and does nothing else; a filter passes its text on. Its path.
+    /// Makes a program that writes this name and does nothing else, except that a `clean` filter passes its text on.
+    /// Returns the program's path.
     pub(super) fn canary(&self, name: &str) -> String {
         let filter = if name.ends_with(".clean") { "cat" } else { "exit 1" };
         let script = format!("echo '{name}' >>'{}'\n{filter}", self.ran.display());
@@ -157,7 +158,8 @@ impl Trap {
         }
     }
 
-    /// The same text again with another time, so that git compares it; another text; a new file.
+    /// Writes the same text again with another time, so that git compares it; another text; a new file. Forgets which
+    /// programs have run.
     pub(super) fn touch(&self) {
         self.place.write("a", "one\n");
         self.place.write("sub/b", "owt\n");
@@ -202,7 +204,7 @@ pub(super) fn setting(name: &str, value: &str) -> String {
     }
 }
 
-/// Makes HEAD a commit with a signature, which nobody has made.
+/// Replaces HEAD by a commit with a forged signature.
 fn sign_head(place: &Place) {
     let text = place.git(&["cat-file", "commit", "HEAD"]);
     let (head, message) = text.split_once("\n\n").expect("a message");
