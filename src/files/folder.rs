@@ -16,7 +16,7 @@ pub fn is_plain(name: &OsStr) -> bool {
     !matches!(bytes, b"" | b"." | b"..") && bytes.len() <= 255 && !bytes.contains(&b'/') && !bytes.contains(&0)
 }
 
-/// Opens a directory by its path. Links in the path are followed: the caller has checked it.
+/// Opens a directory by its path. Links in the path are followed, so the caller must have checked the path.
 ///
 /// # Errors
 /// The system's.
@@ -52,7 +52,7 @@ pub fn make_dir_at(dir: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<OwnedF
     }
 }
 
-/// The names in a directory that `keep` wants, at most `max`, in no order; and whether there were more.
+/// The names in a directory that `keep` wants, at most `max`, in any order; and whether there were more.
 ///
 /// # Errors
 /// The system's.
@@ -72,7 +72,7 @@ pub fn names(dir: impl AsFd, max: usize, mut keep: impl FnMut(&OsStr) -> bool) -
     Ok((found, false))
 }
 
-/// A listing that can be read on piece by piece. It has a position of its own, however often the directory is listed.
+/// A listing of a directory that can be read piece by piece. Each listing has a position of its own.
 ///
 /// # Errors
 /// The system's.

@@ -32,7 +32,7 @@ impl FileStamp {
     }
 }
 
-/// Whether two paths lead to the same place, also over links: on macOS `/tmp` is one.
+/// Whether two paths lead to the same place, perhaps through links. On macOS, `/tmp` is a link.
 #[must_use]
 pub fn lead_to_same(one: &Path, other: &Path) -> bool {
     one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
@@ -107,7 +107,7 @@ impl From<FileStat> for Meta {
     }
 }
 
-/// What an open file is.
+/// What `stat` says about an open file.
 ///
 /// # Errors
 /// The system's.
@@ -115,7 +115,7 @@ pub fn meta(file: impl AsFd) -> io::Result<Meta> {
     Ok(Meta::from(fstat(file)?))
 }
 
-/// What is found under a name; a link is not followed. `None` if nothing is.
+/// What `stat` says about a name in a directory; a link is not followed. `None` if there is no such name.
 ///
 /// # Errors
 /// The system's.

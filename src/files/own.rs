@@ -1,4 +1,4 @@
-//! The path of our own program that still leads to it after an upgrade.
+//! Finds a path of our own program that still leads to it after an upgrade.
 
 use super::way::{self, Unsafe};
 use std::ffi::OsStr;
@@ -8,10 +8,10 @@ use std::path::{Component, Path, PathBuf};
 
 /// The absolute path of our own program, for what outlives this process: hooks, service files, launch lines.
 ///
-/// Linux says of a program only where its file lies, with every link on the way followed. Who installs versions beside
-/// each other lets a link lead to the newest one, and the file of the old one is removed some day. So if we were started
-/// through such a link, this is the link's path. Another path than the system's is taken only if nobody can replace what
-/// lies there who could not replace the program itself.
+/// Linux only says where the program's file lies, after all links. Some installers put versions beside each other, let
+/// a link lead to the newest version, and remove old versions some day. So if this process was started through such a
+/// link, this function returns the link's path. It returns a path other than the system's only if every user who could
+/// replace what lies there could also replace the program itself.
 ///
 /// # Errors
 /// The system does not say where our program is.
@@ -30,8 +30,9 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     file(one).is_some_and(|one| file(other) == Some(one))
 }
 
-/// The path by which the program `found` was started as `named`, in a folder and with a `PATH`; none if no such path
-/// leads to it, or if others could let that path lead elsewhere.
+/// The path by which the program that lies at `found` was started. `named` is its name in the command line, `path` the
+/// value of `PATH`, and `folder` the working directory. None if no such path leads to the program, or if others could
+/// let that path lead elsewhere.
 fn as_started(named: &OsStr, path: &OsStr, folder: &Path, found: &Path) -> Option<PathBuf> {
     let is_path = named.as_encoded_bytes().contains(&b'/');
     let folders = if is_path { vec![PathBuf::new()] } else { std::env::split_paths(path).collect() };
@@ -40,8 +41,8 @@ fn as_started(named: &OsStr, path: &OsStr, folder: &Path, found: &Path) -> Optio
     ours.find(|place| place == found || is_as_safe(place, found))
 }
 
-/// The path without `.` and `..`. Behind a link to a folder, `..` means something else: then this path leads elsewhere or
-/// nowhere, and is not taken.
+/// The path without `.` and `..`. After a link to a folder, `..` means another folder. Then the result leads elsewhere
+/// or nowhere, and the caller does not take it.
 fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
@@ -54,8 +55,8 @@ fn without_dots(path: &Path) -> PathBuf {
     plain
 }
 
-/// Whether others can't replace what a path leads to, or could do the same to the program where it lies: Homebrew's
-/// folders all belong to one user and group, and its group may write to them.
+/// Whether others can't replace what the path `place` leads to, or those who can could also replace the program where
+/// it lies. The second case is that of Homebrew: all its folders belong to one user and group, and the group may write.
 fn is_as_safe(place: &Path, found: &Path) -> bool {
     match (way::trust(place), way::trust(found)) {
         (Ok(_), _) => true,
@@ -66,7 +67,8 @@ fn is_as_safe(place: &Path, found: &Path) -> bool {
     }
 }
 
-/// Who may replace what is in the folder that a path is not trusted for: its user, its group, and others' rights to write.
+/// The rights on the folder, link or file that makes a path untrusted: its user, its group, and the rights to write of
+/// the group and of others.
 fn rights(fault: &Unsafe) -> Option<(u32, u32, u32)> {
     let meta = std::fs::symlink_metadata(fault.blamed()?).ok()?;
     Some((meta.uid(), meta.gid(), meta.mode() & 0o022))
@@ -78,7 +80,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    /// `bin/tasuki` leads over `current` to the program of a version.
+    /// An installation in which `bin/tasuki` leads through the link `current` to the program of one version.
     struct Installed(tempfile::TempDir);
 
     impl Installed {
@@ -119,7 +121,7 @@ mod tests {
         assert_eq!(installed.started("tasuki", &path), link, "the first in the PATH that is our program");
         let by_folder = installed.at("current/tasuki");
         assert_eq!(installed.started(&by_folder.display().to_string(), ""), Some(by_folder));
-        // A name is whatever the caller says.
+        // Whatever starts a program can give it any name.
         for other in ["tasuki", "", "none/tasuki", "../other/tasuki", "../bin"] {
             assert_eq!(installed.started(other, "/no/such"), None, "{other:?}");
         }

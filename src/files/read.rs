@@ -39,7 +39,7 @@ pub enum Unfit {
 }
 
 impl Unfit {
-    /// The short word for it in `.why.json` files and views.
+    /// The code of this reason in `.why.json` files and views.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -55,10 +55,10 @@ impl Unfit {
     }
 }
 
-/// Reads a file whole, if it is regular, ours, has one name, holds at most `limit` bytes and stays as it is meanwhile.
+/// Reads a file whole, if it is regular, ours, has one name, holds at most `limit` bytes and does not change meanwhile.
 ///
 /// # Errors
-/// Each rule that it breaks is a variant of [`Unfit`].
+/// The rule that the file breaks, or the system's error, as a variant of [`Unfit`].
 pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, FileStamp), Unfit> {
     let dir = dir.as_fd();
     // Checked before it is opened, because opening a device can have effects.
@@ -84,7 +84,7 @@ pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, Fil
     Ok((bytes, after.file_stamp))
 }
 
-/// Opens the file at a path for reading, whatever it is: no link at its end is followed, and no pipe is waited for.
+/// Opens whatever is at a path for reading, without following a link at the path's end, and without waiting for a pipe.
 ///
 /// # Errors
 /// The system's.

@@ -22,13 +22,13 @@ static OURS: LazyLock<String> = LazyLock::new(|| uuid::Uuid::new_v4().simple().t
 static NEXT: AtomicU64 = AtomicU64::new(0);
 static CLEANED: LazyLock<Mutex<HashSet<(u64, u64)>>> = LazyLock::new(Mutex::default);
 
-/// A name in this folder that nobody else has, or will have. Only one process at a time may write in the folder.
+/// A name in this folder that nobody else has used or will use. Only one process at a time may write in the folder.
 pub fn scratch_name(dir: impl AsFd) -> OsString {
     remove_leftovers(dir.as_fd());
     OsString::from(format!("{START}{}-{}{END}", *OURS, NEXT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// Removes what former processes left, once for each folder. What can't be removed is in nobody's way.
+/// Removes the files that former processes left, once for each folder. A file that can't be removed does no harm.
 fn remove_leftovers(dir: impl AsFd) {
     let dir = dir.as_fd();
     let Ok(meta) = meta(dir) else { return };
@@ -44,7 +44,7 @@ fn remove_leftovers(dir: impl AsFd) {
     }
 }
 
-/// Whether a name belongs to a process that no longer runs.
+/// Whether a name is from another process. That process no longer runs, because only one at a time may write here.
 fn is_leftover(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let given = || {

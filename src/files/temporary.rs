@@ -1,5 +1,5 @@
-//! Temporary files and folders, also where the folder for them (`TMPDIR`) was removed or can't be written: a process may
-//! outlive the folder that it was given when it started.
+//! Makes temporary files and folders, even if the folder for them (`TMPDIR`) was removed or can't be written: a process
+//! may outlive the folder that it was given at its start.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_folder_is_replaced_by_another_one_and_named_where_there_is_none() {
+    fn another_folder_replaces_a_missing_one_and_without_another_the_error_names_it() {
         let dir = tempfile::tempdir().expect("a folder");
         let (missing, there) = (dir.path().join("missing"), dir.path().to_owned());
         let make = |folder: &Path| tempfile::tempfile_in(folder);

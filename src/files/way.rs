@@ -1,5 +1,5 @@
-//! Who could change what a path leads to: the owner of a folder or link on the way to it, and everybody who may write
-//! there.
+//! Finds out whether another user could change what a path leads to: as the owner of a folder or link on the way, or
+//! with the right to write there.
 //!
 //! The way is walked as the system walks it, link by link. So a link that another user has put there is found, even if
 //! at this moment it leads to one of our own files.
@@ -13,9 +13,9 @@ use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// As many links as Linux follows.
+/// Most links on a way: as many as Linux follows.
 const MOST_LINKS: usize = 40;
-/// In such a folder nobody can rename or remove another user's files.
+/// The sticky bit. In a folder with it, only the owner of a file, of the folder, or root can rename or remove the file.
 const STICKY: u32 = 0o1000;
 
 /// Why a path can't be trusted.
@@ -25,10 +25,12 @@ pub enum Unsafe {
     Exposed {
         /// The folder, link or file on the way that makes that possible.
         path: PathBuf,
+        /// What is wrong, as a phrase that continues the path: `belongs to user 7, who could …`.
         what: String,
+        /// What to do about it.
         fix: String,
     },
-    /// It could not be followed to its end.
+    /// The path could not be followed to its end.
     Io { path: PathBuf, source: io::Error },
 }
 
@@ -48,7 +50,8 @@ impl Unsafe {
         matches!(self, Unsafe::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// What on the way gives somebody else the chance; none if the way could not be followed.
+    /// The folder, link or file by which another user could change what the path leads to; none if the path could not
+    /// be followed.
     #[must_use]
     pub fn blamed(&self) -> Option<&Path> {
         match self {
@@ -62,21 +65,21 @@ impl Unsafe {
     }
 }
 
-/// What is found at the end of a way.
+/// The file or folder at the end of a path, after all links.
 #[derive(Debug)]
 pub struct End {
     pub path: PathBuf,
     pub meta: Meta,
-    /// The folder that contains it; for the root the root itself.
+    /// The folder that contains it. For the root, this is the root itself.
     pub folder: Meta,
 }
 
-/// Walks to the end of an absolute path.
+/// Walks to the end of an absolute path, and checks the folders and links on the way. It does not check what lies at
+/// the end. A folder in which others can add files but not replace ours, such as `/tmp`, is allowed.
 ///
 /// # Errors
-/// [`Unsafe::Io`] for a relative path, without a look at it; [`Unsafe::Exposed`] if somebody but root and us owns a
-/// folder or a link on the way, or may put something else into its place; what lies at the end is not judged, and
-/// neither is who may add to its folder. Else the system's.
+/// [`Unsafe::Exposed`] if somebody other than root and us owns a folder or a link on the way, or could replace what is
+/// in such a folder. [`Unsafe::Io`] for errors of the system, and for a relative path, which is not looked at.
 pub fn walk(path: &Path) -> Result<End, Unsafe> {
     if !path.is_absolute() {
         let source = io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute");
@@ -118,11 +121,11 @@ pub fn walk(path: &Path) -> Result<End, Unsafe> {
     Ok(End { path: here, meta, folder })
 }
 
-/// Refuses a file or folder that names programs, or is typed, unless it and its whole way are ours or root's and nobody
-/// else can write to it or add to it.
+/// Walks to the end of an absolute path, and checks also what lies there: it must belong to us or root, and nobody else
+/// may write to it. For files that name programs, or whose text is typed, and for folders of such files.
 ///
 /// # Errors
-/// As for [`walk`].
+/// As for [`walk`], and [`Unsafe::Exposed`] if the file or folder at the end fails the check.
 pub fn trust(path: &Path) -> Result<End, Unsafe> {
     let end = walk(path)?;
     check_owner(&end.path, &end.meta, "could change it")?;
@@ -133,10 +136,10 @@ pub fn trust(path: &Path) -> Result<End, Unsafe> {
     Ok(end)
 }
 
-/// The same for a path that may be missing; returns whether it exists.
+/// As [`trust`], for a path that may be missing. Returns whether it exists.
 ///
 /// # Errors
-/// As for [`walk`], but that it is missing is none.
+/// As for [`trust`], except that a missing path is not an error.
 pub fn trust_if_there(path: &Path) -> Result<bool, Unsafe> {
     match trust(path) {
         Ok(_) => Ok(true),
@@ -160,7 +163,7 @@ fn look(path: &Path) -> Result<Meta, Unsafe> {
     meta.map_err(|errno| Unsafe::Io { path: path.to_owned(), source: errno.into() })
 }
 
-/// Checks a folder on the way: its owner is root or us, and nobody else can rename its contents.
+/// Checks a folder on the way: its owner must be root or us, and nobody else may replace what is in it.
 fn check_folder(path: &Path, meta: &Meta) -> Result<(), Unsafe> {
     check_owner(path, meta, "could replace what is in it")?;
     if meta.mode & 0o022 != 0 && meta.mode & STICKY == 0 {
@@ -195,7 +198,7 @@ mod tests {
         symlink(root.join("a/b"), root.join("links/other")).expect("a link");
         let end = walk(&root.join("a/link/../b/file")).expect("ours");
         assert_eq!((end.path, end.meta.is_file(), end.folder.is_dir()), (root.join("a/b/file"), true, true));
-        // The folder of a link in the middle counts, though nothing of the end's own path is in it.
+        // The folder in which a link lies counts, although the path of the end does not lead through it.
         fs::set_permissions(root.join("links"), fs::Permissions::from_mode(0o777)).expect("a mode");
         let Err(Unsafe::Exposed { path, fix, .. }) = walk(&root.join("a/link/file")) else { panic!("trusted") };
         assert_eq!((path, fix.contains("chmod go-w")), (root.join("links"), true));

@@ -15,16 +15,16 @@ use std::os::fd::AsFd;
 /// Whether a write must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grade {
-    /// Seen whole or not at all, whatever is killed; a power cut may lose it.
+    /// The file is seen whole or not at all, even if tasuki is killed. A power cut may lose it.
     Fast,
-    /// On the disk when the call returns: file and folder are synced.
+    /// The file is on the disk when the call returns: file and folder are synced.
     Durable,
 }
 
 /// Writes a file whole under `temp` and moves it over `name`, whatever lay there.
 ///
 /// # Errors
-/// The system's; then `name` is as it was.
+/// The system's; then `name` is as it was, or the new file is there and only the sync of the folder has failed.
 pub fn replace_at(dir: impl AsFd, temp: &OsStr, name: &OsStr, bytes: &[u8], grade: Grade) -> io::Result<()> {
     let dir = dir.as_fd();
     write_temp(dir, temp, bytes, grade)?;
@@ -61,7 +61,8 @@ pub fn create_at(
         && let Err(error) = sync_folder(to)
         && unlinkat(to, name, UnlinkatFlags::NoRemoveDir).is_ok()
     {
-        // The caller will say that it is not written, so nobody may find it later. If it can't be removed, it was taken.
+        // The caller will report that the file was not written, so nobody may find it later. If it can't be removed, a
+        // reader has taken it already, and it counts as written.
         return Err(error);
     }
     Ok(true)
@@ -99,7 +100,7 @@ pub fn rename_new(from: impl AsFd, old: &OsStr, to: impl AsFd, new: &OsStr) -> i
         other => return Ok(other?),
     }
     if meta_at(from, old)?.is_some_and(|meta| meta.is_dir()) {
-        // A folder can have no second name; between the look and the move only we write here.
+        // A folder can't have a second name, so it is moved after a look. Meanwhile nobody else writes here.
         return match meta_at(to, new)? {
             Some(_) => Err(Errno::EEXIST.into()),
             None => Ok(nix::fcntl::renameat(from, old, to, new)?),
@@ -109,10 +110,10 @@ pub fn rename_new(from: impl AsFd, old: &OsStr, to: impl AsFd, new: &OsStr) -> i
     Ok(unlinkat(from, old, UnlinkatFlags::NoRemoveDir)?)
 }
 
-/// Opens a regular file of ours, to overwrite it in its place and at its size.
+/// Opens a regular file of ours to overwrite it in place. The file is not truncated.
 ///
 /// # Errors
-/// The system's, or what is wrong with what lies there.
+/// The system's, or the rule of [`check_readable`] that the file breaks.
 pub fn open_to_overwrite(dir: impl AsFd, name: &OsStr) -> io::Result<File> {
     let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = File::from(openat(dir, name, flags, Mode::empty())?);
@@ -120,7 +121,8 @@ pub fn open_to_overwrite(dir: impl AsFd, name: &OsStr) -> io::Result<File> {
     Ok(file)
 }
 
-/// Swaps two names of a directory; if the second does not exist, the first is moved there.
+/// Swaps two names of a directory. If `other` does not exist, `one` is moved there. If the system or the file system
+/// can't swap, `one` replaces `other`.
 ///
 /// # Errors
 /// The system's; then both are as they were.
@@ -134,8 +136,8 @@ pub fn swap(dir: impl AsFd, one: &OsStr, other: &OsStr) -> io::Result<()> {
     Ok(nix::fcntl::renameat(dir, one, dir, other)?)
 }
 
-/// Whether an error says that the file system, or the system, does not know what it was asked for. Some file systems do
-/// not know the flags of a rename, and network volumes of macOS know no full sync.
+/// Whether an error says that the file system, or the system, does not know such a call. Some file systems do not know
+/// the flags of a rename, and network volumes of macOS do not know a full sync.
 #[cfg(all(not(tasuki_portable), any(target_os = "linux", target_os = "macos")))]
 fn is_unknown(errno: rustix::io::Errno) -> bool {
     use rustix::io::Errno;
@@ -147,7 +149,7 @@ fn is_unknown(errno: rustix::io::Errno) -> bool {
 /// # Errors
 /// The system's.
 pub fn sync_folder(dir: impl AsFd) -> io::Result<()> {
-    // There a plain sync ends in the memory of the drive.
+    // On macOS, a plain sync may leave the data in the memory of the drive.
     #[cfg(all(target_os = "macos", not(tasuki_portable)))]
     match rustix::fs::fcntl_fullfsync(dir.as_fd()) {
         Err(errno) if is_unknown(errno) => {}

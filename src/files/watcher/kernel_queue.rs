@@ -1,4 +1,4 @@
-//! The kernel queue of macOS. A watcher holds its folders open and has one queue and one thread.
+//! Watches folders with the kernel queue of macOS. A watcher holds its folders open, and has one queue and one thread.
 
 use super::notice::FolderNotice;
 use super::table::{Kernel, Table};
@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many notices are taken from the queue at once.
+/// Most notices that are taken from the queue at once.
 const AT_ONCE: usize = 64;
 /// The event that ends the thread.
 const END: usize = 0;
@@ -52,12 +52,12 @@ impl FolderWatcher {
         self.shared.table().watch(&self.shared.kernel, folder)
     }
 
-    /// Has the growth of a file told, whose folder is watched; it need not exist yet.
+    /// Reports the growth of a file whose folder is watched. The file need not exist yet.
     pub fn watch_growth(&mut self, file: &Path) {
         self.shared.table().watch_growth(&self.shared.kernel, file);
     }
 
-    /// Watches a folder no more.
+    /// Stops watching a folder.
     pub fn unwatch(&mut self, folder: &Path) {
         self.shared.table().unwatch(folder);
     }
@@ -65,7 +65,7 @@ impl FolderWatcher {
 
 impl Drop for FolderWatcher {
     fn drop(&mut self) {
-        // Without it the thread waits for ever, and harms nobody.
+        // If this fails, the thread waits for ever, which does no harm.
         let _ = self.shared.end_event(EvFlags::empty(), FilterFlag::NOTE_TRIGGER);
     }
 }
@@ -97,7 +97,7 @@ impl Shared {
                     return Ok(());
                 }
                 let Ok(key) = usize::try_from(event.udata()) else { continue };
-                // The table is free again before anything is told: who is told may be about to use it.
+                // The lock on the table is released before `tell` is called, because `tell` may need the table.
                 let seen = self.table().seen(&self.kernel, key, event.fflags().intersects(gone));
                 seen.into_iter().for_each(tell);
             }

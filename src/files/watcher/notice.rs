@@ -1,17 +1,17 @@
-//! What a watcher tells, on every system.
+//! The notices of a watcher, on every system.
 
 use std::path::{Path, PathBuf};
 
-/// What the system has told.
+/// A hint that something may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FolderNotice {
-    /// Something was made, moved or changed here.
+    /// The file at this path was made, moved here or changed. On some systems, it may also have been removed.
     Came(PathBuf),
-    /// Something was removed, or moved away from here.
+    /// The file at this path was removed or moved away.
     Left(PathBuf),
-    /// Something came to this folder or left it; which file is not told. The path is the one that is watched.
+    /// Something came to this folder or left it; the system does not say which file. The path is that given to `watch`.
     In(PathBuf),
-    /// Notices were lost, or say nothing: look everywhere.
+    /// Notices were lost, or a notice does not say what it is about: look everywhere.
     Lost,
     /// The watcher has failed; make another.
     Broken,

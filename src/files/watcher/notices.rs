@@ -1,4 +1,4 @@
-//! The notices of the system, by the crate `notify`.
+//! Watches folders with the crate `notify`, on all systems but macOS.
 
 use super::notice::FolderNotice;
 use notify::event::{Event, EventKind, ModifyKind, RenameMode};
@@ -38,18 +38,19 @@ impl FolderWatcher {
         self.watcher.watch(folder, RecursiveMode::NonRecursive).map_err(io::Error::other)
     }
 
-    /// Has the growth of a file told, whose folder is watched; it need not exist yet. Here the folder's watch does it.
+    /// Reports the growth of a file whose folder is watched. The file need not exist yet. There is nothing to do here,
+    /// because the watch of the folder reports growth too.
     #[allow(clippy::unused_self)]
     pub fn watch_growth(&mut self, _file: &Path) {}
 
-    /// Watches a folder no more.
+    /// Stops watching a folder.
     pub fn unwatch(&mut self, folder: &Path) {
-        // It may be gone, and its watch with it.
+        // This fails if the folder is gone, and its watch with it.
         let _ = self.watcher.unwatch(folder);
     }
 }
 
-/// What an event of the system means. Opening and reading a file mean nothing: tasuki does that itself.
+/// The notices for an event of the system. Opening or reading a file gives none: tasuki does that itself.
 fn seen(event: Event, is_exact: bool) -> Vec<FolderNotice> {
     if event.need_rescan() || event.paths.is_empty() {
         return vec![FolderNotice::Lost];

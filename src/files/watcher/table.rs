@@ -1,5 +1,5 @@
-//! What is watched through the kernel queue: open folders and files, each with the key under which the kernel tells of
-//! it. It needs no kernel queue, so that it is tested on every system.
+//! The folders and files that are watched through the kernel queue. Each is held open, and has a key that the kernel
+//! gives with its notices. This file does not use the queue itself, so that it is tested on every system.
 
 use super::notice::FolderNotice;
 use crate::files;
@@ -8,18 +8,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// The part of the kernel that tells of changes. It forgets a file that is closed.
+/// The part of the kernel that reports changes. It forgets a file that is closed.
 pub(super) trait Kernel {
-    /// Has it tell of changes of an open file or folder, by a key.
+    /// Asks the kernel to report changes of an open file or folder, with this key.
     fn tell_of(&self, file: BorrowedFd<'_>, key: usize) -> io::Result<()>;
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The key of the next file. No key is used again: a late notice must not count for another file.
+    /// The last key that was used. No key is used again: a late notice must not count for another file.
     next: usize,
     folders: BTreeMap<PathBuf, Watched>,
-    /// Files whose growth counts; none where the file does not exist.
+    /// Files whose growth is reported; none for a file that does not exist.
     files: BTreeMap<PathBuf, Option<Watched>>,
 }
 
@@ -47,7 +47,7 @@ impl Table {
         self.folders.remove(folder);
     }
 
-    /// What a notice means. `gone`: the file or folder was removed, or has another name now.
+    /// The notices for a change that the kernel has reported. `gone`: the file or folder was removed or renamed.
     pub(super) fn seen(&mut self, kernel: &impl Kernel, key: usize, gone: bool) -> Vec<FolderNotice> {
         if let Some(folder) = self.folders.iter().find(|(_, known)| known.key == key).map(|(path, _)| path.clone()) {
             let inside: Vec<PathBuf> =
@@ -67,7 +67,8 @@ impl Table {
         vec![FolderNotice::Came(file)]
     }
 
-    /// Looks whether another file is at the path of a watched one, and watches that. Returns whether there is one.
+    /// Looks whether a new file is at the path of a watched file, and if so watches the new file. Returns whether it
+    /// does.
     fn renew(&mut self, kernel: &impl Kernel, path: &Path) -> bool {
         let opened = files::open(path).ok().filter(|(_, meta)| meta.is_file()).map(|(file, _)| OwnedFd::from(file));
         let known = self.files.get(path).and_then(Option::as_ref);
@@ -95,7 +96,7 @@ mod tests {
     use std::cell::RefCell;
     use std::fs;
 
-    /// Notes what it was asked to tell of: the inode by its key.
+    /// Remembers which files it was asked to report: each key with its inode.
     #[derive(Default)]
     struct Asked(RefCell<BTreeMap<usize, u64>>);
 
