@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How often a process is checked if its end can't be awaited.
+/// The time between two checks of a process whose end the system does not report.
 const POLL: Duration = Duration::from_millis(500);
 /// The most processes that are watched at once.
 const MAX_WATCHED: usize = 4_096;
-/// The most ends that wait to be received.
+/// The most reported ends that wait to be received.
 const QUEUE: usize = 256;
 
-/// Reports when processes end: each watched process once.
+/// Reports the end of each watched process once.
 #[derive(Debug)]
 pub struct ExitWatch {
     tasks: HashMap<Process, JoinHandle<()>>,
@@ -22,7 +22,7 @@ pub struct ExitWatch {
 }
 
 impl ExitWatch {
-    /// A watch, and where the ends come out.
+    /// A watch without processes, and the receiver of those that have ended.
     #[must_use]
     pub fn new() -> (ExitWatch, mpsc::Receiver<Process>) {
         let (ended, receiver) = mpsc::channel(QUEUE);
@@ -43,14 +43,14 @@ impl ExitWatch {
         let ended = self.ended.clone();
         let task = tokio::spawn(async move {
             wait_for_end(&process).await;
-            // Nobody listens any more only at a shutdown.
+            // This fails only at a shutdown, when nobody listens any more.
             let _ = ended.send(process).await;
         });
         self.tasks.insert(process, task);
         true
     }
 
-    /// Stops watching; an end that is already under way may still come out.
+    /// Stops watching a process. If its end was already noticed, it may still be reported.
     pub fn unwatch(&mut self, process: &Process) {
         if let Some(task) = self.tasks.remove(process) {
             task.abort();
@@ -64,7 +64,7 @@ impl Drop for ExitWatch {
     }
 }
 
-/// Returns as soon as a process has ended. Dropping it ends the wait.
+/// Returns as soon as a process has ended. Dropping the future ends the wait.
 pub async fn wait_for_end(process: &Process) {
     while is_alive(process) {
         if told_by_the_system(process).await || !is_alive(process) {
@@ -74,8 +74,8 @@ pub async fn wait_for_end(process: &Process) {
     }
 }
 
-/// Waits until the system tells that a process has ended. `false` if it has not told: without a free descriptor the
-/// process is checked repeatedly until there is one.
+/// Waits until the system reports that a process has ended. `false` if it can't report it, for example because no
+/// descriptor is free. Then the caller checks the process itself, and tries again.
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 async fn told_by_the_system(process: &Process) -> bool {
     let Ok(fd) = pidfd_open(process.pid) else { return false };
@@ -83,10 +83,11 @@ async fn told_by_the_system(process: &Process) -> bool {
     is_alive(process) && fd.readable().await.is_ok()
 }
 
-/// Waits until the system tells that a process has ended. `false` if it has not told.
+/// Waits until the system reports that a process has ended. `false` if it can't report it, or if the process still
+/// counts as running some time after the report.
 #[cfg(all(target_os = "macos", not(tasuki_portable)))]
 async fn told_by_the_system(process: &Process) -> bool {
-    /// The system tells of an end shortly before the process counts as ended.
+    /// How often we look after the report: the system reports an end shortly before the process counts as ended.
     const LOOKS: u32 = 40;
     const PAUSE: Duration = Duration::from_millis(5);
     let Ok(exit) = super::queue::await_exit(process.pid) else { return false };
@@ -104,7 +105,7 @@ async fn told_by_the_system(process: &Process) -> bool {
     false
 }
 
-/// Here no system tells it.
+/// This system does not report the end of a process.
 #[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
 async fn told_by_the_system(_process: &Process) -> bool {
     false

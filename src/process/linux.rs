@@ -1,13 +1,13 @@
-//! What Linux says of processes: files in `/proc`.
+//! Reads what Linux says of processes, from the files in `/proc`.
 
 use super::stat::Stat;
 use crate::core::pane::Process;
 use crate::limits;
 use std::io::{self, Read};
 
-/// Whether the start of a process can be told here, so that a process is known from a later one with the same id.
+/// Whether this system says when a process started, which tells it from a later process with the same id.
 pub(super) const KNOWS_STARTS: bool = true;
-/// Whether the environment of another process of ours can be read here.
+/// Whether this system lets us read the environment of another process of our user.
 pub(super) const READS_ENVIRONMENTS: bool = true;
 
 /// The most that is read of a process's arguments, in bytes.
@@ -20,7 +20,7 @@ const MAX_ENVIRON_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_THREADS: usize = 1_000;
 const MAX_CHILDREN_BYTES: u64 = 64 * 1024;
 
-/// What `/proc` says about a process; none if there is no such process. An error says nothing about it.
+/// What `/proc` says about a process; none if there is no such process. An error only means that we could not look.
 pub(super) fn look(pid: u32) -> io::Result<Option<Stat>> {
     match read_proc(pid, "stat", 4096) {
         Ok(line) => Ok(parse_stat(&line)),
@@ -57,20 +57,21 @@ pub(super) fn processes(most: usize) -> io::Result<Vec<u32>> {
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// The children of a process, by the list that each of its threads has; none if this kernel keeps no such lists.
+/// The children of a process, from the lists that the kernel keeps for each thread. None if it keeps no such lists, or
+/// if the process is gone.
 pub(super) fn children(pid: u32) -> Option<Vec<u32>> {
     let of_thread = |thread: u32| read_proc(pid, &format!("task/{thread}/children"), MAX_CHILDREN_BYTES);
     // The first thread has the number of the process. Where it has no list, no thread has one.
     of_thread(pid).ok()?;
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().take(MAX_THREADS);
     let threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    // A thread that has ended meanwhile has none.
+    // A thread that has ended meanwhile has no list.
     let lists = threads.filter_map(|thread| of_thread(thread).ok());
     let numbers = |list: Vec<u8>| String::from_utf8_lossy(&list).split(' ').flat_map(str::parse).collect::<Vec<u32>>();
     Some(lists.flat_map(numbers).collect())
 }
 
-/// As [`super::started_ms`]: the start is noted in clock ticks since boot.
+/// As [`super::started_ms`]. Linux notes the start in clock ticks since boot.
 pub(super) fn started_ms(process: &Process, _booted_ms: i64) -> Option<i64> {
     let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten()?;
     let a_second = u64::try_from(a_second).ok().filter(|ticks| *ticks > 0)?;
@@ -78,8 +79,9 @@ pub(super) fn started_ms(process: &Process, _booted_ms: i64) -> Option<i64> {
     i64::try_from(ms).ok().filter(|ms| *ms > 0)
 }
 
-/// Reads what a process was started with. Between the old program and the new one of an `exec` both files are empty,
-/// for 30 ms and more on a busy machine, and that says nothing about either program.
+/// Reads the arguments (`cmdline`) or the environment (`environ`) of a process. While an `exec` replaces the program,
+/// both files are empty, for 30 ms and more on a busy machine. That says nothing about the old or the new program, so
+/// it is reported as the error `EAGAIN`.
 fn read_started(pid: u32, file: &str, limit: u64) -> io::Result<Vec<u8>> {
     let bytes = read_proc(pid, file, limit)?;
     if !bytes.is_empty() {
@@ -88,7 +90,7 @@ fn read_started(pid: u32, file: &str, limit: u64) -> io::Result<Vec<u8>> {
     if is_in_exec(&read_proc(pid, "stat", 4096)?) {
         return Err(io::Error::from_raw_os_error(nix::libc::EAGAIN));
     }
-    // The `exec` may have ended between the two.
+    // An `exec` may have ended between the two reads.
     read_proc(pid, file, limit)
 }
 
@@ -98,7 +100,8 @@ fn read_proc(pid: u32, file: &str, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a process has memory, but no environment in it yet. A zombie and a thread of the kernel have no memory.
+/// Whether an `exec` is under way: the process has memory, but no environment in it yet. A zombie and a thread of the
+/// kernel have no memory.
 fn is_in_exec(stat: &[u8]) -> bool {
     let Some(field) = stat_fields(stat) else { return false };
     let is_zero = |at: usize| field.get(at).is_none_or(|field| *field == "0");
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_just_starting_is_not_one_without_arguments() {
+    fn arguments_are_unknown_but_not_missing_while_a_program_starts() {
         for round in 0..300 {
             let mut child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere");
             let told = || (arguments(child.id()), environment(child.id(), "PATH"));

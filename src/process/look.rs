@@ -11,12 +11,12 @@ use std::path::Path;
 /// The most processes that are listed.
 pub(super) const MOST_LISTED: usize = 20_000;
 
-/// What a look at a process has told. That we could not look says nothing of the process.
+/// Whether a process lives, as far as a look at it has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessState {
     Alive,
     Gone,
-    /// There was no way to look: something is short.
+    /// We could not look, for example because no file descriptor is free. The process may be alive or gone.
     Unknown,
 }
 
@@ -27,21 +27,22 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
     stat(pid).map(|stat| stat.start_ticks)
 }
 
-/// A process with all that identifies it; `None` if there is none of that id. It may be a zombie.
+/// The process with this id, and what identifies it beside the id. `None` if there is no such process, or if we could
+/// not look. It may be a zombie.
 #[must_use]
 pub fn identify(pid: u32) -> Option<Process> {
     look_up(pid).ok().flatten()
 }
 
-/// As [`identify`].
+/// As [`identify`], but `None` does not hide a temporary error.
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// We could not look, for a reason that may be temporary.
 pub fn find(pid: u32) -> io::Result<Option<Process>> {
     Ok(limits::of_proc(look_up(pid))?.flatten())
 }
 
-/// As [`identify`], but each failed look is an error, even where another look will fail too.
+/// As [`identify`], but if we could not look, that is always an error, even if it is not temporary.
 fn look_up(pid: u32) -> io::Result<Option<Process>> {
     Ok(match look(pid)? {
         Some(stat) => Some(Process { pid, start_ticks: stat.start_ticks }),
@@ -50,7 +51,7 @@ fn look_up(pid: u32) -> io::Result<Option<Process>> {
     })
 }
 
-/// Whether that very process still runs. A zombie does not: it has ended, and only its parent has not looked.
+/// Whether this very process still runs. A zombie does not: it has ended, and only waits for its parent to notice that.
 #[must_use]
 pub fn life(process: &Process) -> ProcessState {
     if !system::KNOWS_STARTS {
@@ -61,19 +62,19 @@ pub fn life(process: &Process) -> ProcessState {
             ProcessState::Alive
         }
         Ok(_) => ProcessState::Gone,
-        // A signal needs no descriptor, and shows that nobody has the id.
+        // A signal needs no descriptor, so it can still show that no process has the id.
         Err(_) if !answers(process.pid) => ProcessState::Gone,
         Err(_) => ProcessState::Unknown,
     }
 }
 
-/// Whether that very process still runs, as far as is known: only a process that is known to be gone counts as dead.
+/// Whether this very process still runs, as far as is known: a process counts as dead only if it is known to be gone.
 #[must_use]
 pub fn is_alive(process: &Process) -> bool {
     life(process) != ProcessState::Gone
 }
 
-/// Whether there is a process of that id, a zombie included, as far as is known.
+/// Whether there is a process with this id, a zombie included, as far as is known.
 #[must_use]
 pub fn exists(pid: u32) -> bool {
     match system::KNOWS_STARTS.then(|| look(pid)) {
@@ -93,7 +94,7 @@ pub fn is_stopped(pid: u32) -> bool {
 pub fn is_program(path: &Path) -> bool {
     match std::fs::metadata(path) {
         Ok(meta) => meta.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok(),
-        // It may exist: starting it will show.
+        // If the error may be temporary, the file may exist: starting it will show.
         Err(error) => limits::is_passing(&error),
     }
 }
@@ -104,7 +105,7 @@ pub(super) fn parent(pid: u32) -> Option<u32> {
     stat(pid).map(|stat| stat.parent)
 }
 
-/// The parents of a process, nearest first, at most `max`; the system's first process is left out.
+/// The parent of a process, the parent of that, and so on, at most `max`. The system's first process is left out.
 #[must_use]
 pub fn ancestors(pid: u32, max: usize) -> Vec<u32> {
     let mut found = Vec::new();
@@ -119,11 +120,12 @@ pub fn ancestors(pid: u32, max: usize) -> Vec<u32> {
     found
 }
 
-/// Of a pane's process, the program in front: the leader of the foreground group of its terminal, or that process
-/// itself where there is none; none if it is gone, or is nothing that we may look at.
+/// The program in front in a pane. `pid` is the pane's process. The program in front is the leader of the foreground
+/// group of its terminal, or the pane's process itself if there is no such leader. None if that process is gone, or if
+/// we may not look at it.
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// We could not look, for a reason that may be temporary.
 pub fn front(pid: u32) -> io::Result<Option<Process>> {
     let group = limits::of_proc(look(pid))?.flatten().and_then(|stat| u32::try_from(stat.foreground).ok());
     let leader = match group.filter(|group| *group > 0) {
@@ -136,7 +138,7 @@ pub fn front(pid: u32) -> io::Result<Option<Process>> {
     }
 }
 
-/// The arguments of a process, program first; what is not UTF-8 in them is replaced.
+/// The arguments of a process, program first. Bytes that are not UTF-8 are replaced.
 #[must_use]
 pub fn argv(pid: u32) -> Option<Vec<String>> {
     arguments(pid).ok().flatten()
@@ -148,27 +150,27 @@ pub fn environ_var(pid: u32, name: &str) -> Option<String> {
     environment(pid, name).ok().flatten()
 }
 
-/// As [`argv`].
+/// As [`argv`], but `None` does not hide a temporary error.
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// We could not look, for a reason that may be temporary.
 pub fn arguments(pid: u32) -> io::Result<Option<Vec<String>>> {
     system::arguments(pid)
 }
 
-/// As [`environ_var`].
+/// As [`environ_var`], but `None` does not hide a temporary error.
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// We could not look, for a reason that may be temporary.
 pub fn environment(pid: u32, name: &str) -> io::Result<Option<String>> {
     system::environment(pid, name)
 }
 
-/// The whole environment that a process was started with: names and values, without what is not UTF-8. Empty where the
-/// system does not say; see [`READS_ENVIRONMENTS`].
+/// The whole environment that a process was started with, as names and values. Entries that are not UTF-8 are left out.
+/// Empty if the system does not say; see [`READS_ENVIRONMENTS`].
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// We could not look, for a reason that may be temporary.
 pub fn environment_all(pid: u32) -> io::Result<Vec<(String, String)>> {
     system::environment_all(pid)
 }
@@ -178,13 +180,14 @@ pub const READS_ENVIRONMENTS: bool = system::READS_ENVIRONMENTS;
 
 /// When a process started, in milliseconds since boot; `None` if the system does not say.
 ///
-/// `booted_ms`: when the machine was booted, in milliseconds since 1970, because some systems note the time of the day.
+/// `booted_ms`: when the machine was booted, in milliseconds since 1970, because some systems note the start as a time
+/// since 1970.
 #[must_use]
 pub fn started_ms(process: &Process, booted_ms: i64) -> Option<i64> {
     system::started_ms(process, booted_ms)
 }
 
-/// The ids of the processes of this machine, at most 20,000; none if the system does not say.
+/// The ids of the processes of this machine, at most 20,000; empty if the system does not say.
 #[must_use]
 pub fn all() -> Vec<u32> {
     system::processes(MOST_LISTED).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What macOS says of processes: the kernel is asked by calls. Of another user's process it says nothing.
+//! Asks the kernel of macOS about processes. It says nothing about processes of another user.
 
 use super::stat::{Stat, name_and_value, variable};
 use crate::core::pane::Process;
@@ -7,12 +7,12 @@ use crate::limits;
 use nix::errno::Errno;
 use std::io;
 
-/// Whether the start of a process can be told here, so that a process is known from a later one with the same id.
+/// Whether this system says when a process started, which tells it from a later process with the same id.
 pub(super) const KNOWS_STARTS: bool = true;
-/// Whether the environment of another process of ours can be read here.
+/// Whether this system lets us read the environment of another process of our user.
 pub(super) const READS_ENVIRONMENTS: bool = true;
 
-/// What the kernel says about a process; none if there is no such process. An error says nothing about it.
+/// What the kernel says about a process; none if there is no such process. An error only means that we could not look.
 pub(super) fn look(pid: u32) -> io::Result<Option<Stat>> {
     let facts = match darwin::bsd_facts(pid) {
         Ok(facts) => facts,
@@ -56,16 +56,18 @@ pub(super) fn processes(most: usize) -> io::Result<Vec<u32>> {
     Ok(pids)
 }
 
-/// As [`super::started_ms`]: the start is noted in microseconds since 1970.
+/// As [`super::started_ms`]. macOS notes the start in microseconds since 1970.
 pub(super) fn started_ms(process: &Process, booted_ms: i64) -> Option<i64> {
     let ms = i64::try_from(process.start_ticks / 1_000).ok().filter(|ms| *ms > 0)?;
     Some(ms.saturating_sub(booted_ms))
 }
 
-/// None if the process is gone, has ended, or belongs to another user: the kernel says the same of all of them.
+/// The bytes that hold a process's arguments and environment. None if the process is gone, has ended, or belongs to
+/// another user: the kernel gives the same error for all of these.
 fn bytes(pid: u32) -> io::Result<Option<Vec<u8>>> {
     match darwin::start_bytes(pid) {
-        // The kernel could not read the memory that holds the words, as while a process ends: that may pass.
+        // The kernel could not read these bytes, which also happens while a process ends. If the process is not gone,
+        // the error may be temporary.
         Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) && look(pid)?.is_none() => Ok(None),
         said => limits::of_proc(said),
     }

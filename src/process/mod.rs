@@ -1,7 +1,7 @@
 //! Processes of this machine: which they are, whether they run, and when they exit.
 //!
-//! What the system says of them comes from `linux` (`/proc`), `mac` (calls) or `ps` (the program of that name, where
-//! there is nothing better). The flag `--cfg tasuki_portable` builds the last one on every system, so that it is tested.
+//! What the system says of them comes from `linux` (`/proc`), `mac` (system calls) or `ps` (the program of that name,
+//! on other systems). The flag `--cfg tasuki_portable` builds `ps` on every system, so that it is tested.
 
 mod exits;
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]

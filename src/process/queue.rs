@@ -1,5 +1,5 @@
-//! macOS tells of the end of a process through a kernel queue. One queue and one thread serve the whole program, because a
-//! descriptor for each process would soon be more than a process may have there (256 unless somebody raised the limit).
+//! Waits for the ends of processes through the kernel queue of macOS. One queue and one thread serve the whole program:
+//! a descriptor for each process would soon be more than macOS allows us (256 unless somebody has raised the limit).
 
 use super::waiters::ExitWaiters;
 use nix::errno::Errno;
@@ -8,10 +8,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// How many ends are taken from the queue at once.
+/// Most ends that are taken from the queue at once.
 const AT_ONCE: usize = 64;
 
-/// The queue of this program; none before its first use, and none after the thread had to give it up.
+/// The queue of this program; none before its first use, and after it has failed.
 static QUEUE: Mutex<Option<Arc<ExitQueue>>> = Mutex::new(None);
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ struct ExitQueue {
     waiters: Mutex<ExitWaiters>,
 }
 
-/// A process whose end the kernel will tell. Dropping it ends the wait.
+/// A process whose end the kernel will report. Dropping this value ends the wait.
 #[derive(Debug)]
 pub(super) struct AwaitedExit {
     queue: Arc<ExitQueue>,
@@ -29,15 +29,16 @@ pub(super) struct AwaitedExit {
     told: oneshot::Receiver<()>,
 }
 
-/// Has the kernel tell of the end of the process that has this id now.
+/// Asks the kernel to report the end of the process that has this id now.
 ///
 /// # Errors
-/// `ESRCH` if the process has ended, also if it is a zombie; else there is no queue or no thread at the moment.
+/// `ESRCH` if the process has ended, also if it is a zombie. Any other error: no queue or thread can be made at the
+/// moment.
 pub(super) fn await_exit(pid: u32) -> io::Result<AwaitedExit> {
     let queue = queue()?;
     let mut waiters = queue.waiters.lock().unwrap_or_else(PoisonError::into_inner);
     let (ticket, told) = waiters.add(pid);
-    // The thread can't take the end from the queue and tell nobody: for that it needs the lock that we hold.
+    // The task is in the list before the kernel is asked, so the thread can't receive the end and find nobody to tell.
     let armed = queue.change(pid, EvFlags::EV_ADD | EvFlags::EV_ONESHOT);
     if armed.is_err() {
         waiters.remove(pid, ticket);
@@ -50,7 +51,7 @@ pub(super) fn await_exit(pid: u32) -> io::Result<AwaitedExit> {
 impl AwaitedExit {
     /// Returns when the process has ended, or when the queue has failed. The caller must look at the process again.
     pub(super) async fn told(mut self) {
-        // Without a sender nobody will ever tell it.
+        // An error means that the sender is gone. The caller looks at the process in both cases.
         let _ = (&mut self.told).await;
     }
 }
@@ -59,7 +60,7 @@ impl Drop for AwaitedExit {
     fn drop(&mut self) {
         let mut waiters = self.queue.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         if waiters.remove(self.pid, self.ticket) {
-            // It may have ended at this very moment.
+            // This fails if the process has just ended.
             let _ = self.queue.change(self.pid, EvFlags::EV_DELETE);
         }
     }

@@ -1,4 +1,4 @@
-//! What an agent has started and what still runs, with the ports on which it listens where the system tells them.
+//! Finds the processes below an agent that still run, and the ports on which they listen if the system tells them.
 
 use crate::contract::facts::RunningProcess;
 use crate::core::cut::quotable;
@@ -9,12 +9,12 @@ use std::fs;
 const MOST: usize = 30;
 /// The most open files of one process that are looked at.
 const MOST_FILES: usize = 1_000;
-/// Longest command line, in characters with the `…`.
+/// Longest command line, in characters. A longer one is cut; its `…` is counted.
 const LONGEST: usize = 200;
 /// The state of a listening socket in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 
-/// The processes below one, nearest first; none where the system does not say.
+/// The children of a process, their children, and so on, nearest first, at most 30. None if the system does not say.
 #[must_use]
 pub fn below(pid: u32) -> Option<Vec<RunningProcess>> {
     let found = match super::system::children(pid) {
@@ -32,7 +32,7 @@ pub fn below(pid: u32) -> Option<Vec<RunningProcess>> {
     Some(found.iter().take(MOST).filter_map(about).collect())
 }
 
-/// Some processes and those below them, nearest first: [`MOST`] of them, and perhaps a few more.
+/// The processes in `first` and those below them, nearest first. The search ends with [`MOST`] processes or a few more.
 fn tree(first: Vec<u32>, children: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
     let mut found = first;
     let mut at = 0;
@@ -43,14 +43,14 @@ fn tree(first: Vec<u32>, children: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
     found
 }
 
-/// The processes below one, by the list of all processes.
+/// The processes below a process, from the list of all processes.
 fn tree_of_all(pid: u32) -> Option<Vec<u32>> {
     let children = children_of_all()?;
     let of = |pid: u32| children.get(&pid).cloned().unwrap_or_default();
     Some(tree(of(pid), of))
 }
 
-/// The children of each process, by the list of all processes.
+/// The children of each process, from the list of all processes.
 fn children_of_all() -> Option<BTreeMap<u32, Vec<u32>>> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for child in super::system::processes(super::look::MOST_LISTED).ok()? {
@@ -61,14 +61,14 @@ fn children_of_all() -> Option<BTreeMap<u32, Vec<u32>>> {
     Some(children)
 }
 
-/// The ports of listening TCP sockets, by the socket's number.
+/// The ports of listening TCP sockets, by the socket's number (its inode).
 fn listening() -> BTreeMap<u64, u16> {
     let files = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|path| fs::read_to_string(path).ok());
     let all: Vec<String> = files.collect();
     all.iter().flat_map(|text| text.lines().skip(1)).filter_map(socket).collect()
 }
 
-/// The number and port of a line of `/proc/net/tcp`, if it listens.
+/// A socket's number and port from its line in `/proc/net/tcp`, if the socket listens.
 fn socket(line: &str) -> Option<(u64, u16)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (local, state, number) = (words.get(1)?, words.get(3)?, words.get(9)?);
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(socket("garbage"), None);
     }
 
-    /// A thread's children are those of its process, and both ways to find them tell the same.
+    /// A child that a thread has started is a child of the process, and both ways to find children find it.
     #[cfg(all(target_os = "linux", not(tasuki_portable)))]
     #[test]
     fn the_lists_of_the_threads_have_what_the_list_of_all_processes_has() {

@@ -1,4 +1,4 @@
-//! What each system says of a process, in one form.
+//! The facts about a process, in one form for all systems.
 
 /// What a system says of a process, as far as we need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,14 +12,14 @@ pub(super) struct Stat {
     pub(super) start_ticks: u64,
 }
 
-/// The value of a variable, if it is UTF-8.
+/// The value of an environment variable, if it is UTF-8.
 #[cfg_attr(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))), allow(dead_code))]
 pub(super) fn variable<'e>(mut environ: impl Iterator<Item = &'e [u8]>, name: &str) -> Option<String> {
     let value = environ.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
     String::from_utf8(value.to_vec()).ok()
 }
 
-/// The name and the value of an entry, if it is UTF-8.
+/// The name and the value of an entry of the environment, if it is UTF-8.
 #[cfg_attr(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))), allow(dead_code))]
 pub(super) fn name_and_value(entry: &[u8]) -> Option<(String, String)> {
     let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;

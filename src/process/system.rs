@@ -1,4 +1,4 @@
-//! What this system says of processes: each kind of system has a file with the same functions.
+//! Takes what this system says of processes from its own file. Each kind of system has a file with the same functions.
 
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 pub(super) use super::linux::{
@@ -13,7 +13,7 @@ pub(super) use super::ps::{
     KNOWS_STARTS, READS_ENVIRONMENTS, arguments, environment, environment_all, look, processes, started_ms,
 };
 
-/// The children of a process: this system lists only all processes.
+/// The children of a process. None, because this system keeps no list of them.
 #[cfg(not(all(target_os = "linux", not(tasuki_portable))))]
 pub(super) fn children(_pid: u32) -> Option<Vec<u32>> {
     None

@@ -1,4 +1,4 @@
-//! The tasks that wait for the ends of processes, where one thread hears of all of them.
+//! The tasks that wait for the ends of processes, on a system where one thread receives all reports.
 
 use std::collections::HashMap;
 use tokio::sync::oneshot;
@@ -12,7 +12,7 @@ pub(super) struct ExitWaiters {
 }
 
 impl ExitWaiters {
-    /// One more task waits for a process. Returns its ticket, and where it is told.
+    /// Adds a task that waits for a process. Returns its ticket, and the receiver by which it is told.
     pub(super) fn add(&mut self, pid: u32) -> (u64, oneshot::Receiver<()>) {
         let (sender, told) = oneshot::channel();
         self.tickets += 1;
@@ -20,8 +20,8 @@ impl ExitWaiters {
         (self.tickets, told)
     }
 
-    /// A task waits no longer. Returns whether it was the last task that waited for this process, so that the process
-    /// need not be watched any more; a task that was told already is not.
+    /// Removes a task that waits no longer. Returns whether it was the last task that waited for this process, so that
+    /// the kernel need not watch the process any more. `false` for a task that was already told.
     pub(super) fn remove(&mut self, pid: u32, ticket: u64) -> bool {
         let Some(waiting) = self.waiting.get_mut(&pid) else { return false };
         waiting.retain(|(other, _)| *other != ticket);
@@ -35,12 +35,12 @@ impl ExitWaiters {
     /// Tells all tasks that wait for a process.
     pub(super) fn tell(&mut self, pid: u32) {
         for (_, waiting) in self.waiting.remove(&pid).into_iter().flatten() {
-            // A task that has just gone needs no news.
+            // This fails if the task has just gone.
             let _ = waiting.send(());
         }
     }
 
-    /// Tells all tasks, because nobody will tell them later.
+    /// Tells all tasks, because no report will come any more.
     pub(super) fn tell_all(&mut self) {
         let pids: Vec<u32> = self.waiting.keys().copied().collect();
         pids.into_iter().for_each(|pid| self.tell(pid));
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_who_wait_for_a_process_are_told_once_and_nobody_else_is() {
+    fn all_tasks_that_wait_for_a_process_are_told_once_and_no_other_task_is() {
         let mut waiters = ExitWaiters::default();
         let (one, mut first) = waiters.add(7);
         let (_, mut second) = waiters.add(7);
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!((first.try_recv(), second.try_recv()), (Ok(()), Ok(())));
         assert_eq!(other.try_recv(), Err(oneshot::error::TryRecvError::Empty));
         assert!(!waiters.remove(7, one), "it is watched no longer");
-        // The id is given to another process, and the ticket of the first is nothing to that.
+        // The id is given to another process. The old ticket must not end the wait for that process.
         let (_, mut later) = waiters.add(7);
         assert!(!waiters.remove(7, one));
         assert_eq!(later.try_recv(), Err(oneshot::error::TryRecvError::Empty));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_who_leaves_ends_the_watch() {
+    fn only_the_last_task_that_leaves_ends_the_watch() {
         let mut waiters = ExitWaiters::default();
         let (one, _first) = waiters.add(7);
         let (two, mut second) = waiters.add(7);
