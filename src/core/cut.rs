@@ -1,8 +1,10 @@
-//! Cuts a text that is too long so that no credential is cut: half of one would no longer be found, and shown.
+//! Cuts a text that is too long, but never through a credential: the search for credentials would not find the half
+//! that is left, so that half would be shown.
 //!
-//! A credential is one ASCII word, or lines of them, behind a word that says what it is. So a beginning ends between two
-//! words, and an end begins with a line or a sentence: within one it could begin between that word and the credential. A
-//! key of several lines whose first lines are cut off is still known by the line that ends it.
+//! A credential is one ASCII word, or several lines of such words, after a word that says what it is. So [`beginning`]
+//! ends between two words. [`end`] starts at a line or a sentence, because a start between any two words could separate
+//! a credential from the word before it. A key of several lines is found by its last line, even if its first lines are
+//! cut off.
 
 use super::text::sanitise;
 
@@ -16,8 +18,8 @@ pub fn beginning(text: &str, max: usize) -> &str {
     &text[..end]
 }
 
-/// The end of a text, as far as whole lines fit into `max` bytes, or whole sentences of a very long line; empty if there is
-/// neither.
+/// The end of a text, as far as whole lines fit into `max` bytes. If no line fits, as far as whole sentences of the
+/// last line fit; empty if none fits.
 #[must_use]
 pub fn end(text: &str, max: usize) -> &str {
     if text.len() <= max {
@@ -29,13 +31,14 @@ pub fn end(text: &str, max: usize) -> &str {
     &text[from.unwrap_or(text.len())..]
 }
 
-/// Whether a sentence ends here, or a word of a script without blanks: what follows does not belong to it.
+/// Whether `before` ends with a sentence, or with a letter of a script that has no blanks. Then the text after it may
+/// stand alone.
 fn ends_sentence(before: &str) -> bool {
     let last = before.trim_end();
     last.ends_with(['.', '!', '?']) || (last.len() == before.len() && !last.ends_with(|last: char| last.is_ascii()))
 }
 
-/// As [`super::text::quotable`], between two words: `max` characters at most, without the `…` that follows them.
+/// As [`super::text::quotable`], but cut between two words: at most `max` characters, followed by `…`.
 #[must_use]
 pub fn quotable(text: &str, max: usize) -> String {
     let text = sanitise(text);
@@ -45,8 +48,8 @@ pub fn quotable(text: &str, max: usize) -> String {
     }
 }
 
-/// Whether a text may be cut here: behind a blank, or between two letters of scripts in which no credential is written.
-/// Some of them know no blanks.
+/// Whether a text may be cut at this byte: after white space, or between two characters that are not ASCII. Credentials
+/// are ASCII, and some scripts have no blanks.
 fn is_gap(text: &str, at: usize) -> bool {
     if !text.is_char_boundary(at) {
         return false;

@@ -26,15 +26,15 @@ pub struct Cycle {
 /// A failure that the operator is notified of: the content of a file in `errors/`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorRow {
-    /// Its id, and the file's name.
+    /// Also the file's name, without `.json`.
     pub error_id: ErrorId,
     pub at: String,
     pub code: String,
     pub message: String,
     pub hint: String,
-    /// The handoff, if it failed in one.
+    /// The handoff in which the failure happened, if any.
     pub handoff_id: Option<HandoffId>,
-    /// The agent, if it is about one.
+    /// The agent that the failure concerns, if any.
     pub agent_id: Option<AgentId>,
     pub step: Option<String>,
 }
@@ -63,9 +63,9 @@ pub struct Decision {
     pub agents: BTreeMap<AgentId, Agent>,
     pub handoffs: BTreeMap<HandoffId, Handoff>,
     pub items: BTreeMap<ItemId, Item>,
-    /// Recorded documents: put, or taken away when no step needs them any more.
+    /// Texts of recorded documents to store. `None` deletes a text that no step needs any more.
     pub documents: BTreeMap<HandoffId, Option<String>>,
-    /// Requests taken and not answered yet.
+    /// Requests that this decision accepts. `answers` may already answer them.
     pub opened: Vec<(RequestId, OpenRequest)>,
     pub answers: Vec<Answer>,
     pub effects: Vec<(EffectKey, Pending)>,
@@ -73,11 +73,11 @@ pub struct Decision {
     pub errors: Vec<ErrorRow>,
     pub dismissed: Vec<ErrorId>,
     pub journal: Vec<(u64, Value)>,
-    /// The next effect's key after this.
+    /// The key of the first effect after this decision.
     pub next_effect: u64,
-    /// The next journal number after this.
+    /// The number of the first journal line after this decision.
     pub next_seq: u64,
-    /// The tmux server, if it has changed.
+    /// The tmux server that answers now, if that has changed; `Some(None)` if none answers any more.
     pub server: Option<Option<ServerId>>,
     /// The rules for work items, if they have changed.
     pub rules: Option<Rules>,

@@ -1,5 +1,5 @@
-//! The deadlines of an agent: each that has passed goes to the machine that set it, and its consequences are handled
-//! before the next one.
+//! The deadlines of an agent. A deadline that has passed goes to the state machine that set it. The facts that follow
+//! are handled before the next deadline.
 
 use super::agent::{alerts, cli_limits, exit, idle, priming, queue, start, start_dialog, typing};
 use super::id::AgentId;
@@ -12,13 +12,13 @@ pub(crate) fn agent(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now;
     let mut last = None;
     while let Some(timer) = tx.agent(agent_id).and_then(|agent| agent.next_due(last, &now)) {
-        is_due(tx, agent_id, timer);
+        passed(tx, agent_id, timer);
         follow::facts(tx);
         last = Some(timer);
     }
 }
 
-fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
+fn passed(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
     match timer {
         AgentTimer::Typing => typing::deadline_passed(tx, agent_id),
         AgentTimer::PendingExit => exit::pending_exit_due(tx, agent_id),

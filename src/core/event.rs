@@ -23,15 +23,15 @@ pub struct RequestFacts {
     pub messages: Option<u64>,
     /// For `agent_create` with `cwd`: there is no such folder.
     pub no_cwd: bool,
-    /// For `agent_forget`: whether the agent's process runs, or its pane's if the agent's own is unknown; none if it
-    /// has neither, or the look failed.
+    /// For `agent_forget`: whether the agent's process runs, or, if that process is unknown, whether the pane's process
+    /// runs. `None` if neither is known, or if the system could not be asked.
     pub runs: Option<bool>,
 }
 
 /// What the ledger says of a request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerEntry {
-    /// SHA-256 of the bytes that came first, hexadecimal.
+    /// SHA-256 of the first request file with this id, hexadecimal.
     pub sha256: String,
     pub result: Option<Value>,
 }
@@ -64,7 +64,7 @@ pub enum Event {
         key: EffectKey,
         outcome: Outcome,
     },
-    /// An agent is gone. Comes only after all events that lay in the spool when that was seen.
+    /// An agent is gone. The loop sends this after all events that were in the spool when it noticed that.
     AgentExit {
         agent_id: AgentId,
         how: Exit,
@@ -74,15 +74,16 @@ pub enum Event {
         handoff_id: HandoffId,
         bytes: u64,
     },
-    /// The rules for work items have changed; or they can't be used, and why: then the old ones stay in force.
+    /// The rules for work items have changed. `Err` says why the new ones can't be used; the old ones then stay in
+    /// force.
     Rules(Result<Box<Rules>, String>),
-    /// The roles that personas have of their own have changed.
+    /// The roles that personas give themselves in `persona.toml` have changed.
     Roles(BTreeMap<Slug, String>),
     /// Another tmux server answers, or none.
     Server(Option<ServerId>),
-    /// A question of the loop's own, which comes in with requests and asks for nothing: that it is decided shows that
-    /// they are.
+    /// A probe of the loop itself, which arrives among the requests and asks for nothing. Once the probe is decided,
+    /// the loop knows that it still decides requests.
     Probe,
-    /// A deadline is due. Comes only after all events that lay in the spool when it became so.
+    /// A deadline has passed. The loop sends this after all events that were in the spool when the deadline passed.
     Deadlines,
 }

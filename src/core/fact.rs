@@ -1,5 +1,5 @@
-//! What an agent's machines have learned. They know nothing of handoffs and work items, so what concerns these rises as
-//! a fact, through a queue of the decision that is being written.
+//! What the state machines of an agent have learned. They do not call the code of handoffs and work items. News for
+//! that code is queued as a fact in the [`super::tx::Tx`], and `follow.rs` passes it up.
 
 use super::event::RequestFacts;
 use super::hook::HookEvent;
@@ -9,7 +9,7 @@ use super::persona::ProfileChoice;
 use super::rows::agent::Purpose;
 use super::text::wire_name;
 
-/// What was learned. It is acted on in the order in which it was learned, and in the same commit.
+/// One thing that was learned. Facts are handled in the order in which they were learned, and in the same commit.
 #[derive(Debug)]
 pub(crate) enum Fact {
     /// A text has its verdict.
@@ -18,23 +18,24 @@ pub(crate) enum Fact {
     NewSessionAsked { handoff_id: HandoffId },
     /// A text that waited for its turn will not be typed.
     NotTyped { handoff_id: HandoffId, number: u32, why: String },
-    /// The turn that answers a text of ours has ended; with the event that said so, if there was one.
+    /// The turn that answers a text of tasuki's has ended. `event`: the hook event that reported the end; `None` if
+    /// tasuki inferred the end.
     OurTurnEnded { agent_id: AgentId, purpose: Purpose, event: Option<Box<HookEvent>> },
-    /// A turn has ended, whosever it was.
+    /// A turn has ended, whether it answered a text of tasuki's or not.
     AnyTurnEnded { agent_id: AgentId },
-    /// The priming of a successor is over: well, or not.
+    /// The priming of a successor is over. `problem`: why it failed, if it did.
     Primed { handoff_id: HandoffId, problem: Option<String> },
     /// The successor registered and is ready.
     SuccessorReady { handoff_id: HandoffId },
-    /// The successor did not come to life.
+    /// The start of the successor has failed.
     SuccessorFailed { handoff_id: HandoffId, code: String, why: String },
     /// A dialog waits for a person.
     Blocked { agent_id: AgentId, message: Option<String> },
-    /// An agent's session gives way to another one; the id of the one before, where that is known.
+    /// Another session replaces the agent's session. `former`: the id of the replaced session, if it is known.
     SessionReplaced { agent_id: AgentId, former: Option<String> },
-    /// So much of its context is used, in percent, that it is to be handed off by itself.
+    /// The agent's context is so full (in percent) that a handoff is to begin automatically.
     ContextFull { agent_id: AgentId, percent: u64, facts: Box<RequestFacts> },
-    /// Its CLI has reached a usage limit: its work is to continue on that other one.
+    /// The agent's CLI has reached a usage limit. `choice`: the CLI and model on which the agent's work is to continue.
     UsedUp { agent_id: AgentId, choice: ProfileChoice, facts: Box<RequestFacts> },
     /// An agent has ended or is lost.
     Ended { agent_id: AgentId },
@@ -43,9 +44,9 @@ pub(crate) enum Fact {
 /// What became of a text, for the state machine that asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DeliveryResult {
-    /// A receipt came; with a remark, if there is one.
+    /// It was proved that the text arrived. The remark, if any, says what was unusual.
     Delivered(Option<String>),
-    /// The text may or may not have been typed; the reason in words.
+    /// It is not known whether the text arrived; with the reason.
     Unconfirmed(String),
     /// Nothing was typed; the reason.
     Refused(Refusal),

@@ -1,4 +1,5 @@
-//! Handles the facts that agents' machines have queued: each goes to the handoff or the work item that it concerns.
+//! Handles the facts that the state machines of agents have queued. Most go to the handoff or the work item that they
+//! concern.
 
 use super::agent::{alerts, cli_limits, context_usage, exit, priming};
 use super::fact::{DeliveryResult, Fact};
@@ -8,10 +9,11 @@ use super::rows::agent::Purpose;
 use super::tx::Tx;
 use super::work::{notices, transfer};
 
-/// More facts than this never follow from one another: each ends something that was begun before.
+/// The most facts that may follow from one another. The chain always ends far below this, because each fact ends
+/// something that was begun before; more facts are a bug.
 const MOST: usize = 100_000;
 
-/// Acts on everything that was learned, and on what is learned by that.
+/// Handles all queued facts, and the facts that are queued while it does so.
 pub(crate) fn facts(tx: &mut Tx<'_>) {
     for _ in 0..MOST {
         let Some(fact) = tx.next_fact() else { return };

@@ -1,5 +1,5 @@
-//! An agent's own event, as the core sees it: the agents adapter has read it from the spool and removed the CLI's names
-//! and wrappers.
+//! An event that an agent's CLI reported through its hooks, as the core sees it. The `agents` adapter has already
+//! replaced the CLI's own names by tasuki's, and removed the CLI's wrappers from texts.
 
 use super::id::{AgentId, Slug};
 use super::pane::{Process, ServerId};
@@ -59,7 +59,7 @@ impl ContextUsage {
     }
 }
 
-/// An agent CLI among the processes above a hook, known by its arguments.
+/// An agent CLI among the processes above a hook, recognised by its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCli {
     pub process: Process,
@@ -79,9 +79,9 @@ pub struct HookEvent {
     pub profile: Option<String>,
     pub persona_slug: Option<Slug>,
     pub session_id: Option<String>,
-    /// The CLI's id of the turn that this belongs to.
+    /// The CLI's id of the turn to which the event belongs.
     pub turn_id: Option<String>,
-    /// The submitted prompt, the CLI's wrapper taken off.
+    /// The submitted prompt, without the CLI's wrapper.
     pub text: Option<String>,
     pub last_text: Option<String>,
     pub transcript_path: Option<String>,
@@ -94,8 +94,8 @@ pub struct HookEvent {
     pub message: Option<String>,
     /// Process ids from the hook's parent upwards, at most 8; empty if the reporter does not say.
     pub ancestors: Vec<u32>,
-    /// The agent CLIs among them, nearest first; a CLI that begins by running itself again counts once. Looked up when
-    /// the event is read, if it matters whose event it is.
+    /// The agent CLIs among `ancestors`, nearest first. A CLI that begins by running itself again counts once. They are
+    /// looked up when the event is read, if [`super::wants_clis`] says so.
     #[serde(default)]
     pub clis: Vec<AgentCli>,
     pub context: Option<ContextUsage>,
@@ -133,8 +133,9 @@ impl HookEvent {
         self.clis.iter().find(|cli| self.profile.as_ref().is_none_or(|profile| *profile == cli.profile))
     }
 
-    /// Whether the only agent CLI between the hook and that process belongs to that profile. If so, every other process
-    /// between them is a launcher (npx, a version manager), and not another agent that this one runs.
+    /// Whether exactly one agent CLI runs from the hook's parent up to `top`, and that CLI is of `profile`. If so, the
+    /// other processes between them are launchers (npx, a version manager), and not a second agent that the first one
+    /// runs.
     #[must_use]
     pub fn is_of_the_only_cli_below(&self, top: &Process, profile: &str) -> bool {
         let Some(place) = self.ancestors.iter().position(|pid| *pid == top.pid) else { return false };
@@ -143,13 +144,14 @@ impl HookEvent {
         clis.next().is_some_and(|cli| cli.profile == profile) && clis.next().is_none()
     }
 
-    /// Whether the processes above the hook are known up to the tmux server in whose pane it ran.
+    /// Whether `ancestors` reaches up to the tmux server in whose pane the hook ran, so that no process between is
+    /// missing.
     #[must_use]
     pub fn is_known_up_to_tmux(&self) -> bool {
         self.server_pid.is_some_and(|server| self.ancestors.contains(&server))
     }
 
-    /// Whether the hook ran below that process of its pane; none if the process may be among those that are not known.
+    /// Whether the hook ran below this process. `None` if `ancestors` ends too early to tell.
     #[must_use]
     pub fn is_below(&self, process: &Process) -> Option<bool> {
         let is_below = self.ancestors.contains(&process.pid);

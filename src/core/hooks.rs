@@ -54,10 +54,10 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         HookKind::Blocked => {
             idle::blocked(tx, &agent_id, event.message.as_deref());
             follow::facts(tx);
-            // What it asks for may hold any words.
+            // The dialog's message is not searched: it may quote any words, also those of a limit.
             cli_limits::look(tx, &agent_id, LookCause::Sign, None);
         }
-        // A CLI that waits in its turn for the end of a limit says so.
+        // A CLI that waits within a turn for the end of a limit says so in a notification.
         HookKind::Notification => cli_limits::look(tx, &agent_id, LookCause::Sign, event.message.as_deref()),
         HookKind::Context => {
             if let Some(usage) = event.context {
@@ -68,8 +68,9 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
     }
 }
 
-/// A CLI that starts its session with the first prompt says of a new session only that it has begun. In a process that
-/// has a session, that one is replaced by it.
+/// Adds the missing reason to the session start of a CLI that starts a session only with the first prompt: such a CLI
+/// reports that a session has begun, but not why. If the agent's process already has a session, the new one replaces
+/// it.
 fn with_reason<'e>(tx: &Tx<'_>, agent_id: &AgentId, event: &'e HookEvent) -> Cow<'e, HookEvent> {
     let says_why = matches!(event.reason, Some(SessionReason::Same | SessionReason::Replaced));
     if event.kind != HookKind::SessionStart || says_why || event.ancestors.is_empty() {
@@ -90,8 +91,8 @@ fn is_in_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
     tx.agent(agent_id).is_some_and(|agent| agent.handoff_id.is_some())
 }
 
-/// Finds the agent by the bound session, by the agent that is in the pane now, or by the id from the environment; never
-/// an agent that has ended. An id whose agent is in another pane was inherited, so it does not count.
+/// Finds the live agent to which an event belongs: by the id from the environment, else by the bound session, else by
+/// the pane. An id whose agent is in another pane was inherited, so it does not count.
 fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
     let live = || {
         let rows = tx.state.agents.values().filter_map(|row| tx.agent(&row.agent_id));
@@ -104,7 +105,8 @@ fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
     {
         return Some(agent.agent_id);
     }
-    // A session that was opened again has the id of the one that has ended, whose last hooks may still come.
+    // A reopened agent has the same session id as the ended agent whose session it continues. The last hooks of that
+    // ended agent may still come; the agent id in the event tells them apart.
     let may_be_its = |agent: &Agent| {
         agent.reopened_from.is_none() || event.agent_id.is_none_or(|agent_id| agent_id == agent.agent_id)
     };
@@ -114,9 +116,10 @@ fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
     by_session.or_else(by_pane).map(|agent| agent.agent_id)
 }
 
-/// Whether a starting session can't be this agent's: its process is known to be dead and only its last hooks are
-/// awaited, or the hook ran below another process. A person may quit a CLI and start it again in the same pane that
-/// quickly, or while the sidecar does not run, so that the agent's death is noticed only later.
+/// Whether the event starts a session that can't be this agent's: the agent's process is known to be dead and tasuki
+/// only waits for its last hooks, or the hook ran below another process. That happens if a person quits a CLI and
+/// starts it again in the same pane before tasuki has noticed the agent's death, for example while the sidecar does not
+/// run.
 fn is_of_another(agent: &Agent, event: &HookEvent) -> bool {
     let is_other = event.session_id.is_some() && event.session_id != agent.session.id;
     let process = agent.process.filter(|_| agent.start.is_none() && event.reason != Some(SessionReason::Same));
@@ -132,13 +135,15 @@ fn is_elsewhere(agent: &Agent, event: &HookEvent) -> bool {
     agent.pane.is_some_and(|own| event.pane.is_some_and(|pane| pane != own.pane || !event.is_on(&own.server)))
 }
 
-/// Whether the event's session is the agent's own. A CLI that the agent itself runs inherits its environment and its
-/// pane, and has a session of its own: that does not count, unless the bound session was seen to be replaced.
+/// Whether the event's session is the agent's own. If it is, and the agent is not bound to it yet, binds the agent to
+/// it. A CLI that the agent itself runs inherits the agent's environment and pane, but has its own session, which does
+/// not count. A session other than the bound one counts only if something shows that it has replaced the bound one.
 fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     let Some(agent) = tx.agent(agent_id) else { return false };
     let Some(session) = &event.session_id else { return true };
     let is_former = agent.session.former.as_ref() == Some(session);
-    // A CLI that starts its session with the first prompt says nothing when its person goes back to the session before.
+    // If a CLI starts its session only with the first prompt, it does not report that a person goes back to the former
+    // session. Only the next prompt shows it.
     let is_lazy = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| !profile.starts_at_launch);
     let goes_back = is_former
         && is_lazy
@@ -146,7 +151,7 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
         && event.kind == HookKind::PromptSubmit
         && !event.ancestors.is_empty()
         && agent.ran(event);
-    // A compaction of the former session says nothing about this one.
+    // Of the former session, only a start counts, and a compaction is not a start.
     if is_former && !goes_back && (event.kind != HookKind::SessionStart || event.reason == Some(SessionReason::Same)) {
         return false;
     }
@@ -158,7 +163,7 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
             let is_own = agent.ran(event) || is_first(agent, event) || is_receipt;
             if is_own && let Some(agent) = tx.agent_mut(agent_id) {
                 agent.session.id = Some(session.clone());
-                // Its person has gone back to the session before: from here on that is its own.
+                // If this is the former session, a person has gone back to it: from now on it is the agent's own.
                 agent.session.former.take_if(|former| former == session);
             }
             is_own
@@ -176,8 +181,8 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     }
 }
 
-/// Whether it matters for this event which of the processes above it are agent CLIs: a session begins, or it may be of
-/// an agent whose session or whose process is not known.
+/// Whether this event needs [`HookEvent::clis`]: it starts a session, or it may belong to an agent whose session or
+/// process is not known.
 pub(crate) fn wants_clis(state: &State, event: &HookEvent) -> bool {
     let may_be_its = |agent: &Agent| {
         event.agent_id == Some(agent.agent_id)
@@ -190,24 +195,25 @@ pub(crate) fn wants_clis(state: &State, event: &HookEvent) -> bool {
     !event.ancestors.is_empty() && (begins || unsure())
 }
 
-/// Whether this is the session that a start waits for. There may be launchers between the pane's process and the CLI
-/// (npx, a version manager); but an agent that is still starting runs no other CLI yet.
+/// Whether this is the session for which the agent's start waits. The hook may run at any depth below the agent's
+/// process: there may be launchers between (npx, a version manager), and an agent that is still starting does not run
+/// another CLI yet.
 fn is_first(agent: &Agent, event: &HookEvent) -> bool {
     let is_below = agent.process.is_some_and(|process| event.ancestors.contains(&process.pid));
-    // In a process that lives on, only a session that replaces another one is the new one.
+    // A successor in its predecessor's process: only a session that replaces another one is the successor's.
     let begins = !agent.in_place || event.reason == Some(SessionReason::Replaced);
     event.kind == HookKind::SessionStart && agent.start.is_some() && is_below && begins
 }
 
 fn note(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
-    // Claude Code says that it waits for a prompt also while its turn pauses.
+    // While its turn pauses, Claude Code still notifies that it waits for a prompt. That does not end the silence.
     let has_paused = tx.agent(agent_id).is_some_and(|agent| agent.has_paused);
     if !has_paused || event.kind != HookKind::Notification {
         idle::clear_silence(tx, agent_id);
     }
     unlocated::find_process(tx, agent_id, event);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    // A status line is not a hook: with it alone no prompt is ever reported.
+    // A context event comes from a status line, which is not a hook: it does not show that prompts will be reported.
     agent.hooks_seen |= event.kind != HookKind::Context;
     if let Some(path) = &event.transcript_path {
         agent.transcript_path = Some(path.clone());
@@ -224,7 +230,8 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         context_usage::reset(agent);
         cli_limits::session_replaced(agent);
     }
-    // A CLI that reports only the new session: the old one has ended with it, and this event is the successor's.
+    // Some CLIs report only the start of the new session. If a handoff waits for that, the agent ends here, and this
+    // event is its successor's.
     let successor = match event.reason {
         Some(SessionReason::Replaced) => session_replaced(tx, agent_id, event),
         Some(SessionReason::Same | SessionReason::Process) | None => None,
@@ -241,8 +248,8 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     start::session_started(tx, &successor, event);
 }
 
-/// Another session replaces this one. Returns the successor that lives on in the process, if a handoff has waited for
-/// that.
+/// Another session replaces the agent's. If a handoff has waited for that, returns the successor, which is the new
+/// session in the same process.
 fn session_replaced(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> Option<AgentId> {
     let session = &tx.agent(agent_id)?.session;
     let is_start = event.kind == HookKind::SessionStart;
@@ -268,8 +275,9 @@ fn prompt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     typing::receipt(tx, agent_id, event, turn_was_open);
 }
 
-/// Another turn's id shows that ours has ended without a word: nobody waits for it any longer. If ours has only paused,
-/// it continues under the other id: Claude Code wakes itself with a prompt of its own when what it waited for has ended.
+/// An event with the id of another turn shows that our turn has ended without a report, so nobody waits for it any
+/// longer. But a paused turn continues under the other id: Claude Code wakes itself with a prompt of its own when the
+/// background work of the turn has ended.
 fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let turn_id = event.turn_id.as_deref();
     let Some(agent) = tx.agent_mut(agent_id) else { return };
@@ -312,7 +320,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     if event.kind == HookKind::Stop {
         alerts::turn_succeeded(tx, agent_id);
     }
-    // A priming that fails is an error of its own.
+    // `priming::finish` reports a priming that fails.
     if event.kind == HookKind::StopFailure && !is_priming {
         alerts::turn_failed(tx, agent_id, event.message.as_deref(), is_ours);
     }
@@ -330,7 +338,8 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     tx.learn(Fact::OurTurnEnded { agent_id: *agent_id, purpose: turn.purpose, event });
 }
 
-/// The end of a session is not the end of the process: where the process is known, its death decides.
+/// The end of a session is not the end of its process. If the agent's process is known, the agent ends only when that
+/// process dies.
 fn session_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     match event.reason {

@@ -1,5 +1,5 @@
-//! Hosts of a fleet: several homes that ask each other for things. A host's name is its address, and its home's id is
-//! its identity: a home that is set up again under an old name is a different one.
+//! Names of a fleet: several homes on several hosts that send each other requests. A host's name is its address. The id
+//! of its home is its identity: a home that is set up again under an old host name is a different home.
 
 use super::id::{InvalidId, is_slug, text_id, uuid_id};
 use serde::{Deserialize, Serialize};
@@ -13,14 +13,14 @@ uuid_id!(
     "home id"
 );
 text_id!(
-    /// The name of a host, which is a part of subjects and of file names.
+    /// The name of a host, which is a part of NATS subjects and of file names.
     HostName,
     "host name",
     "1 to 32 of a-z, 0-9 and -, beginning with a letter or digit",
     |text| is_slug(text, 32)
 );
 text_id!(
-    /// The name of a fleet, which is a part of the names of streams.
+    /// The name of a fleet, which is a part of the names of JetStream's streams.
     FleetName,
     "fleet name",
     "1 to 16 of a-z and 0-9",
@@ -30,8 +30,8 @@ text_id!(
     }
 );
 text_id!(
-    /// The id of a request to another host: the name of its file, less `.json`. There, the request's id is
-    /// `fleet.<host>.<id>`.
+    /// The id of a request to another host: the name of its file without `.json`. On the other host, the request's id
+    /// is `fleet.<host>.<id>`, with the name of the host that asks.
     FleetId,
     "id of a request to another host",
     "1 to 64 of A-Z a-z 0-9 _ -",

@@ -38,7 +38,7 @@ macro_rules! uuid_id {
         }
 
         impl $name {
-            /// The first 8 hexadecimal digits: what file names carry.
+            /// The first 8 hexadecimal digits, as in file names.
             #[must_use]
             pub fn short(&self) -> String {
                 self.to_string().chars().take(8).collect()
@@ -48,7 +48,7 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// One coding-agent process in one tmux pane, for its whole life; the CLI's own session id may change meanwhile.
+    /// One agent, for its whole life. A person may change its CLI's own session id meanwhile, as with `/clear`.
     AgentId,
     "agent id"
 );
@@ -166,21 +166,21 @@ text_id!(
     |text| is_slug(text, 64)
 );
 text_id!(
-    /// The name of a request file, less `.json`.
+    /// The name of a request file without `.json`.
     RequestId,
     "request id",
     "1 to 128 of A-Z a-z 0-9 . _ -, not beginning with a dot",
     is_file_name
 );
 
-/// Whether a text is at most so many of a-z, 0-9 and -, beginning with a letter or digit.
+/// Whether a text is 1 to `most` of a-z, 0-9 and -, beginning with a letter or digit.
 pub(super) fn is_slug(text: &str, most: usize) -> bool {
     let bytes = text.as_bytes();
     let word = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     !bytes.is_empty() && bytes.len() <= most && word(&bytes[0]) && bytes.iter().all(|b| word(b) || *b == b'-')
 }
 
-/// Whether a text can be a file's name wherever it comes from: 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with a dot.
+/// Whether a text from outside is safe as a file name: 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with a dot.
 pub(crate) fn is_file_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     !bytes.is_empty()

@@ -55,13 +55,14 @@ use state::State;
 use std::collections::BTreeSet;
 use tx::Tx;
 
-/// Whether an event is to be read with the agent CLIs among the processes above it.
+/// Whether the caller must look up which of the processes above the hook are agent CLIs before it has this event
+/// decided.
 #[must_use]
 pub fn wants_clis(state: &State, event: &HookEvent) -> bool {
     hooks::wants_clis(state, event)
 }
 
-/// Decides one event. The caller applies the decision to the state before it asks about the next one.
+/// Decides one event. The caller applies the decision to the state before it has the next event decided.
 #[must_use]
 pub fn decide(state: &State, event: Event, cycle: &Cycle) -> Decision {
     let mut tx = Tx::new(state, cycle);
@@ -82,7 +83,8 @@ pub fn decide(state: &State, event: Event, cycle: &Cycle) -> Decision {
     tx.out
 }
 
-/// Whatever has changed for an agent, or for its handoff, may be what a handoff or a text has waited for.
+/// Runs what has become possible: a handoff or a waiting text may have waited for what this decision changes in an
+/// agent or in a handoff.
 fn run_ready(tx: &mut Tx<'_>) {
     let mut touched: BTreeSet<AgentId> = tx.out.agents.keys().copied().collect();
     for handoff in tx.out.handoffs.values() {
@@ -102,7 +104,7 @@ fn run_ready(tx: &mut Tx<'_>) {
     if !work::notices::is_news(tx) {
         return;
     }
-    // Something has become ready, or roles have changed: every free agent is notified.
+    // Work may be free for agents that this decision has not touched: each free agent is notified of its next item.
     for agent_id in tx.agent_ids() {
         work::notices::offer_next(tx, &agent_id);
         follow::facts(tx);
@@ -166,7 +168,8 @@ fn dismiss(tx: &mut Tx<'_>, request: &id::RequestId, text: &str, known: bool) {
     }
 }
 
-/// Hands an effect's outcome to its waiter. The outcome of an effect that has left the outbox comes too late.
+/// Passes an effect's outcome to its waiter. If the effect has left the outbox, its outcome comes too late and is
+/// ignored.
 fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     let Some(Pending { waiter, effect }) = tx.state.outbox.get(&key) else { return };
     tx.out.dropped.push(key);
@@ -186,7 +189,7 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     }
 }
 
-/// One of an agent's machines waits for it. An outcome that does not belong to its effect changes nothing.
+/// Passes the outcome of an agent's effect to the state machine that waits for it.
 fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: EffectKey, outcome: Outcome) {
     match (effect, outcome) {
         (Effect::Type(_), Outcome::Typed(typed)) => typing::settled(tx, agent_id, key, typed),
@@ -224,6 +227,7 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
                 context_usage::auto_handoff_checked(tx, agent_id, key, round);
             }
         }
+        // The outcome does not fit the effect, or it is an effect for which no agent waits.
         (
             Effect::Type(_)
             | Effect::Start(_)

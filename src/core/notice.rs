@@ -1,4 +1,4 @@
-//! What the operator is told of: one shape for every notice, with a code.
+//! A notice to the operator. All notices have the same fields, among them a code.
 
 use super::id::{AgentId, HandoffId};
 use super::text::sentence;
@@ -6,8 +6,8 @@ use super::time::Now;
 use crate::contract::{NoticeCode, NoticeRecord};
 use serde_json::{Map, Value};
 
-/// A notice that reports no failure. `Tx::notify_operator` tells it by every channel; a failure of an agent goes through
-/// `Tx::notify_agent_failure` instead, and then also leaves an error file.
+/// A notice that does not report a failure. `Tx::notify_operator` sends it by every configured channel. A failure of an
+/// agent goes through `Tx::notify_agent_failure` instead, which also leaves an error file.
 #[derive(Debug, Clone)]
 pub(crate) struct OperatorNotice {
     pub(crate) code: NoticeCode,
@@ -22,7 +22,7 @@ pub(crate) struct OperatorNotice {
 }
 
 impl OperatorNotice {
-    /// A notice about nothing but its message.
+    /// A notice with only its code and message.
     pub(crate) fn new(code: NoticeCode, message: impl Into<String>) -> Self {
         let (message, hint) = (message.into(), String::new());
         OperatorNotice { code, message, hint, agent_id: None, handoff_id: None, details: Value::Null }
@@ -44,7 +44,7 @@ impl OperatorNotice {
         OperatorNotice { details, ..self }
     }
 
-    /// As a configured command gets it.
+    /// The notice as a configured command gets it.
     pub(crate) fn record(self, now: &Now) -> NoticeRecord {
         let hint = sentence(&self.hint);
         let notice = if hint.is_empty() { self.message.clone() } else { format!("{}. {hint}", self.message) };

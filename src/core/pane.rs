@@ -22,7 +22,7 @@ pub struct PaneRef {
     pub server: ServerId,
     /// The number behind `%`.
     pub pane: u32,
-    /// The process that the pane was made with.
+    /// The process with which the pane was created.
     pub pid: u32,
 }
 
@@ -104,21 +104,21 @@ pub enum Refusal {
     NotReady,
     /// Input to the pane is switched off (`select-pane -d`).
     InputOff,
-    /// A person looks back in the pane (tmux's copy mode), where a paste with tabs would come in as keys.
+    /// The pane is in tmux's copy mode, because a person scrolls back; there a paste with tabs would arrive as keys.
     CopyMode,
     /// The pane is in canonical mode, which drops long lines.
     CookedMode,
     NoTmux,
     /// The agent's hooks were never seen and its screen can't prove a delivery.
     HooksUnseen,
-    /// The text can't be typed: it holds what a pane must not be given.
+    /// The text holds characters that must not reach a pane.
     BadText,
     /// The text is long, and the file that the agent is to read it from could not be written.
     TextFile,
 }
 
 impl Refusal {
-    /// A sentence about a text that was not typed, with the reason: its code and its cause.
+    /// A sentence about a text that was not typed: `what`, followed by the refusal's code and cause.
     #[must_use]
     pub fn told(self, what: &str) -> String {
         format!("{what} ({}): {}", wire_name(&self), self.cause())
@@ -194,7 +194,8 @@ pub enum Typed {
     Refused {
         reason: Refusal,
     },
-    /// Something may have been typed, and it can't be known how much of it arrived. Never typed again by itself.
+    /// Something may have been typed, and it can't be known how much of it arrived. tasuki never types the text again
+    /// by itself.
     Unknown {
         /// A short code: `not_seen`, `mixed_draft`, `ambiguous_mark`, `server_lost`, `pane_lost`, `deadline`, `stopped`
         /// …
@@ -207,7 +208,7 @@ pub enum Typed {
 pub struct DeliveryVerdict {
     pub delivery_id: DeliveryId,
     pub verdict: Verdict,
-    /// Why, where it is not plainly delivered.
+    /// Why the text was not delivered, or may not have been; for `delivered`, a remark if there is one.
     pub reason: Option<String>,
     pub at: String,
 }
@@ -228,7 +229,7 @@ pub struct PaneFacts {
     pub profile: Option<String>,
     /// The `TASUKI_AGENT_ID` in the pane process's environment, if there is one.
     pub agent_id: Option<super::id::AgentId>,
-    /// The tag of the other living home that the pane belongs to.
+    /// The tag of another home that claims the pane and whose sidecar runs; `None` if there is none.
     #[serde(default)]
     pub claimed_by: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What is known of a persona, as its folder was read.
+//! What tasuki knows of a persona from its folder.
 
 use super::reply::Refused;
 use super::request::PublishTarget;
@@ -11,7 +11,7 @@ pub use super::rows::choice::ProfileChoice;
 
 /// Longest name of a model, in bytes.
 const MAX_MODEL: usize = 128;
-/// Most fallbacks that count.
+/// Most fallbacks that a persona may name.
 pub const MAX_FALLBACKS: usize = 16;
 
 /// Checks the name of a model, which becomes an argument of a launch line.
@@ -30,18 +30,18 @@ pub fn check_model(field: &str, model: &str) -> Result<(), Refused> {
 pub struct PersonaFacts {
     pub exists: bool,
     pub has_skill: bool,
-    /// Its `persona.toml` can't be read: why.
+    /// Why its `persona.toml` can't be used, if so.
     pub broken: Option<String>,
     pub profile: Option<String>,
     pub cwd: Option<String>,
     pub session: Option<String>,
-    /// What is done about faults of its documents, if it says so itself.
+    /// What is done about faults of its documents, if `persona.toml` says so.
     #[serde(default)]
     pub check: Option<DocumentCheck>,
-    /// What its agents continue on if a limit of their CLI is reached, best first.
+    /// The CLIs and models on which its agents' work continues after a usage limit of their CLI, best first.
     #[serde(default)]
     pub fallbacks: Vec<ProfileChoice>,
-    /// Where its documents are published, if it says so itself.
+    /// Where its documents are published, if `persona.toml` says so.
     #[serde(default)]
     pub publish: Option<PublishDefault>,
     /// The names in its `handoffs/` folder.
@@ -56,7 +56,7 @@ pub struct PersonaFacts {
 pub enum PublishDefault {
     /// Nowhere, whatever config.toml says.
     No,
-    /// There.
+    /// To this gist or issue.
     To(PublishTarget),
 }
 

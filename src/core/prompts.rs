@@ -67,7 +67,7 @@ pub struct Rework<'a> {
     pub faults: &'a [String],
     /// The operator's words.
     pub note: Option<&'a str>,
-    /// The document is the agent's answer, not a file of its own.
+    /// The document is the agent's answer, not a file that the agent has written.
     pub reply: bool,
 }
 
@@ -93,14 +93,14 @@ pub struct Briefing<'a> {
     pub tasks: &'a [String],
     /// The first paragraph of the document.
     pub summary: Option<&'a str>,
-    /// The file with what tasuki has seen of the work itself.
+    /// The file with the facts: what tasuki itself has seen of the agent's work.
     pub facts_path: Option<&'a str>,
     pub generation: u64,
     /// The paths of the documents of the chain before this one, oldest first.
     pub earlier: &'a [String],
     /// The command that prints the predecessor's conversation, if that can be read.
     pub read_command: Option<&'a str>,
-    /// The command with which a person opens its session again, if its profile has one.
+    /// The command with which a person opens the predecessor's session again, if its profile has one.
     pub resume_command: Option<&'a str>,
 }
 
@@ -137,7 +137,7 @@ pub struct WorkNotice<'a> {
     pub needs: &'a [String],
     /// Types of the children that its completion may make.
     pub creates: &'a [String],
-    /// Why the agent's completion of it was undone; none if nobody has claimed it.
+    /// Why the agent's completion of the item was undone; `None` if it was not.
     pub undone: Option<&'a str>,
 }
 
@@ -161,7 +161,8 @@ impl Prompts {
         Ok(prompts)
     }
 
-    /// Renders every template with every variable set, so that a typing error is found at start and not at night.
+    /// Renders every template with every variable set, so that a misspelt variable is found at start, and not by a
+    /// handoff at night.
     fn try_all(&self) -> Result<(), PromptError> {
         let tasks = ["t".to_owned()];
         let instruction =
@@ -218,8 +219,8 @@ impl Prompts {
         Ok(template.render(context).map_err(failed)?.trim_end().to_owned())
     }
 
-    /// A template that fails on real values although it passed the trial is replaced by the built-in one: a handoff at
-    /// night must not stop for a template.
+    /// Uses the built-in template if the user's template fails on real values although it passed [`Prompts::try_all`]:
+    /// no handoff may fail because of a template.
     fn render_or_built_in(&self, name: &str, context: &minijinja::Value) -> String {
         self.render(name, context.clone()).unwrap_or_else(|_| {
             let built_in = Prompts::default();
@@ -233,7 +234,7 @@ impl Prompts {
         self.render_or_built_in("instruction", &instruction_context(values))
     }
 
-    /// The body of the instruction to answer with the document.
+    /// The body of the instruction that asks the outgoing agent to write the document as its answer, not to a file.
     #[must_use]
     pub fn reply(&self, values: &Instruction<'_>) -> String {
         self.render_or_built_in("reply", &instruction_context(values))
@@ -251,7 +252,7 @@ impl Prompts {
         self.render_or_built_in("salvage", &salvage_context(values))
     }
 
-    /// The injection prompt of a new session in the same pane: the document itself.
+    /// The injection prompt of a successor in the predecessor's process: it holds the document itself.
     #[must_use]
     pub fn context(&self, document: &str, tasks: &[String]) -> String {
         self.render_or_built_in("context", &context! { document => document, tasks => tasks.to_vec() })
@@ -287,7 +288,7 @@ impl Prompts {
         self.render_or_built_in("how", &how_context(values))
     }
 
-    /// What is added to a briefing whose document is published by then.
+    /// What is added to a briefing if its document has already been published.
     #[must_use]
     pub fn published(&self, url: &str) -> String {
         self.render_or_built_in("published", &context! { url => url })
@@ -299,7 +300,7 @@ impl Prompts {
         self.render_or_built_in("work", &work_context(values))
     }
 
-    /// The body that replaces a text in a file.
+    /// The body that is typed instead of a text that is too long: it names the file with that text.
     #[must_use]
     pub fn long(&self, file_path: &str) -> String {
         self.render_or_built_in("long", &context! { file_path => file_path })

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 pub use crate::contract::Fault;
 
-/// Most characters of a message and of a field's name: both may quote what was asked.
+/// Most characters of a message and of a field's name, because both may quote the request.
 const MAX_MESSAGE: usize = 500;
 const MAX_FIELD: usize = 100;
 
 impl Fault {
-    /// A fault at a place; both may quote what was asked.
+    /// A fault at a JSON pointer. Pointer and message may quote the request, so both are sanitised and cut.
     #[must_use]
     pub fn new(pointer: impl AsRef<str>, message: impl AsRef<str>) -> Self {
         Fault { pointer: quotable(pointer.as_ref(), MAX_MESSAGE), message: quotable(message.as_ref(), MAX_MESSAGE) }
@@ -74,7 +74,7 @@ impl Refused {
         Refused::new(503, "no_tmux", "No tmux server answers").hint("nothing was done; start tmux, or check --tmux")
     }
 
-    /// 400: a model was asked for, and this profile can't say at launch which one to use.
+    /// 400: the request names a model, but this profile has no launch option that selects one.
     #[must_use]
     pub fn no_model_option(profile: &str) -> Self {
         Refused::new(400, "no_model_option", format!("Profile {profile} has no option for a model"))
@@ -137,9 +137,9 @@ impl Refused {
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// 200 with what the kind promises.
+    /// 200 with the result of this kind of request.
     Ok(Value),
-    /// 207 with what the kind promises: a part of it was done, and the answer says which.
+    /// 207 with the result of this kind of request: only a part was done, and the result says which.
     Partial(Value),
     /// Anything that is not 2xx.
     Refused(Refused),
@@ -157,7 +157,7 @@ impl Reply {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub request_id: RequestId,
-    /// The kind, null where it can't be read.
+    /// The kind of the request; `None` if it can't be read.
     pub kind: Option<String>,
     /// SHA-256 of the request's bytes, hexadecimal.
     pub request_sha256: String,

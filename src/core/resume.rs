@@ -1,15 +1,15 @@
-//! The command with which a session of an agent CLI is opened again, from the words that its profile has for it.
+//! The command that opens a session of an agent CLI again, made from the template in the CLI's profile.
 
 use super::settings::Settings;
 use super::text::shell_word;
 
-/// What stands for the session's id in these words.
+/// What stands for the session's id in a template.
 pub const PLACEHOLDER: &str = "{session_id}";
 /// Longest session id that is put into a command.
 const MAX_ID: usize = 128;
 
-/// Program and arguments that open this session again; `None` if there are no words for it, or if the id has other
-/// characters than letters, digits, `-`, `_` and `.`, or begins with none of the first two.
+/// Program and arguments that open this session again. `None` if the template is empty, or if the id is not 1 to 128
+/// ASCII letters, digits, `-`, `_` and `.`, beginning with a letter or digit.
 #[must_use]
 pub fn words(template: &[String], session_id: &str) -> Option<Vec<String>> {
     if template.is_empty() || !is_plain(session_id) {

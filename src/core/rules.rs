@@ -20,15 +20,15 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The built-in rules with a user's over them.
+    /// A user's rules, and the built-in rules of the other types, unless the user's rules exclude these.
     ///
     /// # Errors
-    /// Says where the text is wrong, and what is wrong with it.
+    /// Says where in the text the fault is, and what is wrong.
     pub fn with(text: &str) -> Result<Rules, RulesError> {
         form::parse(text, Some(Rules::default()))
     }
 
-    /// The roles of a persona: those that the rules give it, and its own.
+    /// The roles of a persona: those that the rules give it, and the role from its `persona.toml` (`own`).
     #[must_use]
     pub fn roles_of<'r>(&'r self, persona: &Slug, own: Option<&'r str>) -> BTreeSet<&'r str> {
         let given = self.roles.iter().filter(|(_, personas)| personas.contains(persona));

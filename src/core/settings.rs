@@ -15,7 +15,7 @@ pub struct Limits {
     /// For the agent's running turn to end.
     pub waiting_ms: u64,
     pub instructing_ms: u64,
-    /// For the document, that is for the Stop after the receipt.
+    /// For the turn in which the agent writes its document.
     pub writing_ms: u64,
     /// For the agent to repair its document.
     pub checking_ms: u64,
@@ -23,7 +23,7 @@ pub struct Limits {
     pub ending_ms: u64,
     /// For the successor to register and to be ready.
     pub starting_ms: u64,
-    /// For the priming's receipt and its Stop.
+    /// For the priming to arrive, and for the turn that answers it.
     pub priming_ms: u64,
     pub briefing_ms: u64,
     /// For the turn in which the successor reads its document.
@@ -47,7 +47,8 @@ impl Default for Limits {
     }
 }
 
-/// How long a successor of each urgency has until the first reminder (the time T), in milliseconds.
+/// How long a successor has until the first reminder to acknowledge (the time T), for each urgency of a handoff, in
+/// milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckTimes {
     /// Of `immediate`.
@@ -77,7 +78,7 @@ impl AckTimes {
     }
 }
 
-/// Who is notified.
+/// The recipient of messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Target {
     /// The operator, by every configured channel.
@@ -101,14 +102,14 @@ impl Target {
     }
 }
 
-/// What the flow must know of a profile; how a pane is driven is the adapters' business.
+/// What the core must know of a profile. How to drive a pane is known only to the adapters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFacts {
     pub name: String,
     pub launchable: bool,
     /// A new agent can be told which model to use.
     pub takes_model: bool,
-    /// How the limits of the CLI show is known.
+    /// The profile says how the limits of the CLI are recognised.
     pub shows_limits: bool,
     /// The CLI reports a turn that ends in an error.
     pub reports_failures: bool,
@@ -119,26 +120,26 @@ pub struct ProfileFacts {
     /// The CLI reports a session start at launch; otherwise only with its first prompt.
     pub starts_at_launch: bool,
     pub turn_ids: bool,
-    /// A new session can be begun in the same pane, and how it shows.
+    /// How a new session in the same process shows, if the profile has a command that begins one.
     pub new_session: Option<NewSession>,
     /// The event at the end of a turn has the last text of the answer.
     pub reports_answers: bool,
     pub has_transcript: bool,
     /// Its transcript says how full its context is.
     pub reports_context: bool,
-    /// A prompt that it has taken is in its transcript at once.
+    /// The CLI writes each prompt that it takes into its transcript at once.
     pub proves_prompts: bool,
     /// Its transcript shows the calls of tools.
     pub reports_tools: bool,
     /// Program and arguments that open a session again, see [`super::resume`]; empty if there are none.
     pub resume: Vec<String>,
-    /// It says how a dialog looks on the screen.
+    /// The profile says how a dialog looks on the screen.
     pub shows_dialogs: bool,
 }
 
 #[cfg(test)]
 impl ProfileFacts {
-    /// A profile that can do everything but begin a new session, for tests.
+    /// A profile for tests, with most abilities.
     pub(crate) fn demo() -> Self {
         ProfileFacts {
             name: "demo".to_owned(),
@@ -170,7 +171,7 @@ pub enum NewSession {
     Lazy,
 }
 
-/// When the operator is told of what can wait a while.
+/// When the operator is notified of something that may resolve itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotifyLimits {
     /// How long an agent may wait at a dialog outside a handoff, in milliseconds.
@@ -183,12 +184,12 @@ impl Default for NotifyLimits {
     }
 }
 
-/// When something follows from a full context, in percent of the window; none: never.
+/// How full an agent's context must be before something follows, in percent of its window; `None`: never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextLimits {
     /// The operator is notified, once in a session.
     pub suggest_at: Option<u64>,
-    /// A handoff begins by itself.
+    /// A handoff begins automatically.
     pub auto_at: Option<u64>,
 }
 
@@ -207,9 +208,9 @@ pub struct PublishLimits {
     pub retry_after_ms: Vec<u64>,
     /// Where documents are published, unless the persona or the request says otherwise.
     pub to: Option<PublishTarget>,
-    /// Hosts that an issue may be named on, in small letters.
+    /// Hosts of the issues that may be named, in lower case.
     pub hosts: Vec<String>,
-    /// Expressions for what looks like a credential and is none.
+    /// Regular expressions for texts that look like credentials but are not.
     pub allow: Vec<String>,
 }
 
@@ -227,7 +228,7 @@ impl Default for PublishLimits {
     }
 }
 
-/// What a document is held to.
+/// The rules that each document must keep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentRules {
     /// What is done about faults, unless the persona or the request says otherwise.
@@ -268,7 +269,7 @@ pub enum StartSuccessor {
     Early,
 }
 
-/// What an agent is told after the end of a usage limit, unless set.
+/// The default of [`Settings::resume_text`].
 pub const RESUME_TEXT: &str =
     "The usage limit of your CLI has ended. Continue with your work where the limit stopped you.";
 
@@ -297,6 +298,6 @@ pub struct Settings {
     pub rules: Rules,
     /// The templates of our own texts.
     pub prompts: Prompts,
-    /// Absolute path of the personas' folder: a text that is too long for a pane is typed as a path.
+    /// Absolute path of the personas' folder. A text that is too long for a pane is written to a file there.
     pub personas_dir: String,
 }

@@ -32,13 +32,13 @@ pub struct State {
     pub server: Option<ServerId>,
     /// Limits and profiles. Not durable.
     pub settings: Settings,
-    /// The roles that personas have of their own. Not durable.
+    /// The roles that personas give themselves in `persona.toml`. Not durable.
     pub roles: BTreeMap<Slug, String>,
 }
 
 impl State {
-    /// Takes over what was decided. The state is what the next event of the same batch is decided on, before the
-    /// commit; if the commit fails, the state is thrown away and read again from the store.
+    /// Applies a decision. The next event of the same batch is decided on the new state, before the commit. If the
+    /// commit fails, the state is discarded and loaded again from the store.
     pub fn apply(&mut self, decision: &Decision) {
         for agent in decision.agents.values() {
             self.agents.insert(agent.agent_id, agent.clone());
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    /// Forgets rows that are history. Their place is the store.
+    /// Removes the rows of this decision that are history now. The store keeps them.
     pub fn evict_past(&mut self, decision: &Decision) {
         for id in decision.agents.keys() {
             if self.agents.get(id).is_some_and(Agent::is_past) {
@@ -89,7 +89,7 @@ impl State {
         self.evict_items(decision.items.keys());
     }
 
-    /// Forgets those of these items that are history.
+    /// Removes those of these items that are history.
     pub fn evict_items<'i>(&mut self, ids: impl IntoIterator<Item = &'i ItemId>) {
         for id in ids {
             if self.items.get(id).is_some_and(Item::is_past) {
@@ -110,7 +110,7 @@ impl State {
         self.deadlines().map(|deadline| deadline.remaining_ms(now)).min()
     }
 
-    /// Counts every deadline in the present boot, once, after a restart.
+    /// Converts every deadline to the present boot. Called once after a restart.
     pub fn rebase(&mut self, now: &Now) {
         let of_agents = self.agents.values_mut().flat_map(Agent::deadlines_mut);
         let of_handoffs = self.handoffs.values_mut().flat_map(Handoff::deadlines_mut);

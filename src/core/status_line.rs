@@ -5,7 +5,7 @@ use super::rows::handoff::Handoff;
 use super::state::State;
 use super::time::{Now, millis};
 
-/// How many handoffs are named with their step; of the others the line has only the number.
+/// The most handoffs whose steps the line names. Further ones are only counted.
 const NAMED: usize = 2;
 
 /// The line; empty when there is nothing to show. `needs` is the length of the list that [`super::needs::list`] makes.
@@ -27,7 +27,7 @@ pub fn line(state: &State, needs: usize, now: &Now) -> String {
     parts.join(" · ")
 }
 
-/// `2 agents`; nothing where there is none.
+/// Such as `2 agents`; `None` for 0.
 fn counted(number: usize, word: &str) -> Option<String> {
     match number {
         0 => None,

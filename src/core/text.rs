@@ -20,8 +20,8 @@ pub fn wire_name<T: Serialize>(value: &T) -> String {
     }
 }
 
-/// Removes what must never reach a pane: control characters except newline and tab, C1, DEL and the marks that change
-/// the direction of writing. `\r\n` becomes `\n`.
+/// Removes the characters that must never reach a pane: control characters (C1 and DEL too) except newline and tab,
+/// byte order marks, and the marks that change the direction of writing. So `\r\n` becomes `\n`.
 #[must_use]
 pub fn sanitise(text: &str) -> String {
     // Nearly all texts are plain, and a list of a whole fleet has a hundred thousand of them.
@@ -60,7 +60,7 @@ pub fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> usize {
     text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// A word as a shell's command line has it.
+/// A word for a shell's command line, quoted if necessary.
 #[must_use]
 pub fn shell_word(word: &str) -> String {
     let is_plain =
@@ -71,8 +71,8 @@ pub fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// What a message may quote of a text from outside: nothing in it drives a terminal, and after `max` characters it is
-/// cut.
+/// A text from outside, as a message may quote it: without characters that drive a terminal, and cut after `max`
+/// characters.
 #[must_use]
 pub fn quotable(text: &str, max: usize) -> String {
     let mut quoted = sanitise(text);
@@ -83,7 +83,7 @@ pub fn quotable(text: &str, max: usize) -> String {
     quoted
 }
 
-/// A key of a file from outside, as a message names it: one in which nothing can be seen is shown as `""`.
+/// A key of a file from outside, as a message names it. A key of white space alone is shown as `""`.
 #[must_use]
 pub fn quotable_key(key: &str, max: usize) -> String {
     let shown = quotable(key, max);
@@ -109,27 +109,29 @@ pub fn plain_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The last line of every typed text: by it a receipt is known, and, being last, it shows that the whole text arrived.
+/// The last line of every typed text. It identifies the text in a receipt. As the last line, it also shows that the
+/// text arrived to its end.
 #[must_use]
 pub fn signature(id: &DeliveryId) -> String {
     format!("(tasuki delivery {id}.)")
 }
 
-/// Whether a composer's text, which has no white space, ends like a text of ours.
+/// Whether the text in a composer, read without its white space, ends with a signature.
 #[must_use]
 pub fn bears_signature(composer: &str) -> bool {
     composer.ends_with(".)") && composer.contains("(tasukidelivery")
 }
 
-/// Frames a body: a first line of ours that begins with a letter, the sanitised body, our last line.
+/// Frames a body: tasuki's first line, the sanitised body, the signature. The first line must begin with a letter, so
+/// that no CLI takes the text for a command.
 #[must_use]
 pub fn frame(first_line: &str, body: &str, id: &DeliveryId) -> String {
     let body = typed(body);
     format!("{}\n{}\n{}", typed(first_line), body.trim_matches('\n'), signature(id))
 }
 
-/// What of a text is typed. Soft hyphens are left out: they mean nothing but where a line may be broken, and terminals
-/// and programs count them differently, so that a composer with one in it is drawn over other things.
+/// A text as it is typed: sanitised, and without soft hyphens. A soft hyphen only says where a line may be broken, but
+/// terminals and programs disagree on its width, so a composer that holds one is drawn over other things.
 fn typed(text: &str) -> String {
     sanitise(text).replace('\u{ad}', "")
 }
@@ -138,11 +140,11 @@ fn typed(text: &str) -> String {
 #[must_use]
 pub fn normalise(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
-    for wire_name in text.split_whitespace() {
+    for word in text.split_whitespace() {
         if !normal.is_empty() {
             normal.push(' ');
         }
-        normal.push_str(wire_name);
+        normal.push_str(word);
     }
     normal
 }
@@ -154,7 +156,7 @@ pub fn seen(text: &str) -> String {
     text.nfc().filter(|c| !is_ignorable(*c)).collect()
 }
 
-/// Whether nothing of a text is to be seen: blanks, and characters without a look.
+/// Whether a text holds only white space and invisible characters.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || is_ignorable(c))
@@ -181,8 +183,8 @@ pub enum Match {
     Foreign,
 }
 
-/// Compares a prompt, as a CLI reports it, with a text that was typed, as far as both are seen. The CLI's own wrapper
-/// has been taken off `prompt`.
+/// Compares a prompt that a CLI reports with a text that was typed, both as [`seen`] and [`normalise`] return them. The
+/// CLI's own wrapper was already removed from `prompt`.
 #[must_use]
 pub fn compare(expected: &str, id: &DeliveryId, prompt: &str) -> Match {
     let (prompt, expected) = (normalise(&seen(prompt)), normalise(&seen(expected)));
@@ -203,8 +205,9 @@ pub fn begins_like_a_command(text: &str) -> bool {
     text.trim_start().starts_with(['/', '!', '#', '@'])
 }
 
-/// Formats a hint as every error has it: a whole sentence. It gets a capital, unless a path or a program's name begins
-/// it, and a full stop, unless a command or an example ends it, where the stop could be taken for a part of it.
+/// Makes a hint a whole sentence. Adds a capital letter, unless the hint begins with a path or a program's name. Adds a
+/// full stop, unless the hint ends with a command or an example, because there the stop could be taken for a part of
+/// it.
 #[must_use]
 pub fn sentence(hint: &str) -> String {
     const PROGRAMS: [&str; 3] = ["tasuki", "tmux", "gh"];

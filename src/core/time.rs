@@ -4,7 +4,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Both clocks, read once per turn of the loop.
+/// Both clocks, read once in each cycle of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
     /// Wall clock, milliseconds since 1970 UTC.
@@ -29,7 +29,7 @@ pub fn rfc3339(wall_ms: i64) -> String {
     date(wall_ms).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Milliseconds since 1970 of a time that is written so.
+/// Milliseconds since 1970 of a time in RFC 3339 form; `None` if it is not in that form.
 #[must_use]
 pub fn millis(at: &str) -> Option<i64> {
     DateTime::parse_from_rfc3339(at).ok().map(|at| at.timestamp_millis())
@@ -63,8 +63,8 @@ impl Deadline {
     }
 
     /// The deadline after this one: `length_ms` milliseconds after this one passed, however late that is noticed. If
-    /// that is in the past too (the machine slept, or no sidecar ran), `length_ms` from `now`, so that the two never
-    /// fall together.
+    /// the result has passed too (the machine slept, or no sidecar ran), or if the machine was rebooted, `length_ms`
+    /// from `now`, so that both are never due at once.
     #[must_use]
     pub fn following(&self, now: &Now, length_ms: u64) -> Self {
         let wall = i64::try_from(length_ms).unwrap_or(i64::MAX);
@@ -77,8 +77,8 @@ impl Deadline {
         if self.boot != now.boot || next.is_due(now) { Deadline::after(now, length_ms) } else { next }
     }
 
-    /// Milliseconds left: by boot time within the same boot; by the wall clock across a reboot, and then never less
-    /// than nothing nor more than the whole length.
+    /// Milliseconds left: within the same boot by boot time; after a reboot by the wall clock, but at most the whole
+    /// length.
     #[must_use]
     pub fn remaining_ms(&self, now: &Now) -> u64 {
         if self.boot == now.boot {
@@ -111,18 +111,19 @@ impl Deadline {
         self.rfc3339_after(0)
     }
 
-    /// The timestamp of a moment that many milliseconds after it is due.
+    /// The timestamp of the moment `more_ms` milliseconds after it is due.
     #[must_use]
     pub fn rfc3339_after(&self, more_ms: u64) -> String {
         rfc3339(self.due_wall_ms.saturating_add(i64::try_from(more_ms).unwrap_or(i64::MAX)))
     }
 }
 
-/// How long the wall clock must have stood so far at least before it is believed, by boot time, in milliseconds.
+/// A reading of the wall clock is believed when it is at least this old by boot time, in milliseconds.
 const BELIEVED_AFTER_MS: u64 = 10 * 60_000;
 
-/// The wall clock where things are removed for their age: only what it said ten minutes of boot time ago counts, and
-/// never more than it says now. A clock that jumps ahead and is set right again makes nothing old.
+/// The clock by which things are removed for their age. It returns a reading of the wall clock that is at least ten
+/// minutes old by boot time, and never a later time than the wall clock shows now. So if the wall clock jumps ahead and
+/// is set right within ten minutes, nothing looks older than it is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BelievedClock {
     noted: Option<(i64, u64)>,
@@ -130,7 +131,7 @@ pub struct BelievedClock {
 }
 
 impl BelievedClock {
-    /// The latest time that is believed; none before the clock was watched for ten minutes.
+    /// The latest time that is believed; `None` until ten minutes after the first call.
     pub fn wall_ms(&mut self, now: &Now) -> Option<i64> {
         let (noted_ms, since) = *self.noted.get_or_insert((now.wall_ms, now.boot_ms));
         if now.boot_ms.saturating_sub(since) >= BELIEVED_AFTER_MS {

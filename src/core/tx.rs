@@ -97,7 +97,7 @@ impl<'s> Tx<'s> {
         to_change(&mut self.out.handoffs, id, || self.state.handoffs.get(id))
     }
 
-    /// Every agent id there is, rows of this decision included.
+    /// The ids of all agents in memory, including those that this decision adds.
     pub(crate) fn agent_ids(&self) -> Vec<AgentId> {
         let mut ids: Vec<AgentId> = self.state.agents.keys().copied().collect();
         ids.extend(self.out.agents.keys().filter(|id| !self.state.agents.contains_key(id)));
@@ -109,7 +109,7 @@ impl<'s> Tx<'s> {
         self.facts.push_back(fact);
     }
 
-    /// What was learned first of what nobody has acted on yet.
+    /// Takes the oldest fact from the queue.
     pub(crate) fn next_fact(&mut self) -> Option<Fact> {
         self.facts.pop_front()
     }
@@ -122,7 +122,7 @@ impl<'s> Tx<'s> {
         key
     }
 
-    /// The same for one of an agent's machines.
+    /// Adds an effect to the outbox; a state machine of this agent waits for its outcome.
     pub(crate) fn effect_of(&mut self, agent_id: &AgentId, effect: Effect) -> EffectKey {
         self.effect(Waiter::Agent(*agent_id), effect)
     }
@@ -164,7 +164,8 @@ impl<'s> Tx<'s> {
         self.answer(request_id, Reply::Refused(refused));
     }
 
-    /// Tells a failure: one error file, and every configured channel. The journal line is the caller's.
+    /// Reports a failure to the operator: an error file, and a notice by every configured channel. The caller writes
+    /// the journal line.
     pub(crate) fn notify_failure(&mut self, failure: Failure) -> ErrorId {
         let row = ErrorRow {
             error_id: ErrorId(self.draw_uuid()),
@@ -176,7 +177,7 @@ impl<'s> Tx<'s> {
             agent_id: failure.agent_id,
             step: failure.step,
         };
-        // Publishing is a side step: the handoff itself has not failed by it.
+        // If publishing fails, the handoff itself has not failed.
         let is_handoff = row.step.as_deref().is_some_and(|step| step != "publishing");
         let what = if is_handoff { "Handoff failed: " } else { "" };
         let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
@@ -189,7 +190,7 @@ impl<'s> Tx<'s> {
         error_id
     }
 
-    /// A failure that halts no handoff: error file, channels and one journal line.
+    /// Reports a failure that does not stop a handoff: as [`Tx::notify_failure`], and with a journal line.
     pub(crate) fn notify_error(&mut self, failure: Failure) {
         let (code, message, agent_id) = (failure.code.clone(), failure.message.clone(), failure.agent_id);
         let handoff_id = failure.handoff_id;
@@ -204,7 +205,7 @@ impl<'s> Tx<'s> {
         });
     }
 
-    /// A failure that concerns one agent alone: error file, channels and one journal line.
+    /// Reports a failure that concerns only one agent: as [`Tx::notify_error`].
     pub(crate) fn notify_agent_failure(&mut self, agent_id: &AgentId, code: &str, message: &str, hint: &str) {
         self.notify_error(Failure {
             code: code.to_owned(),
@@ -217,7 +218,7 @@ impl<'s> Tx<'s> {
     }
 
     /// Notifies the operator of something that is not a failure, by every configured channel, with a journal line. The
-    /// effect is in the same commit as the rows that led to it, so the operator is told once, and also after a crash.
+    /// effect is in the same commit as the rows that led to it, so a crash loses no notice and adds none.
     pub(crate) fn notify_operator(&mut self, notice: OperatorNotice) {
         let (agent_id, handoff_id) = (notice.agent_id, notice.handoff_id);
         let record = notice.record(&self.now);
@@ -232,7 +233,7 @@ impl<'s> Tx<'s> {
         self.effect(Waiter::Nobody, Effect::NotifyOperator(Notice { error_id: None, text, json: json!(record) }));
     }
 
-    /// Changes what an agent is doing, with its journal line if that is a change.
+    /// Sets an agent's state. If the state is a new one, writes the agent's journal line.
     pub(crate) fn set_state(&mut self, id: &AgentId, state: AgentState) {
         let timestamp = self.now.rfc3339();
         let Some(agent) = self.agent_mut(id) else { return };

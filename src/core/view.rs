@@ -1,4 +1,4 @@
-//! Makes the views that a dashboard reads from the rows that the store keeps.
+//! Makes views, the files that a dashboard reads, out of the store's rows.
 
 use super::agent::context_usage;
 use super::handoff::ack;

@@ -1,4 +1,4 @@
-//! The views of rows in which every field is filled, byte for byte, because others read them.
+//! Compares views and error files byte for byte, because other programs read them.
 
 use super::*;
 use crate::contract::text;
@@ -11,7 +11,7 @@ use crate::core::time::{Deadline, Now};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// With a profile that says how a session is opened again.
+/// Settings with a profile that says how a session is opened again.
 fn settings() -> Settings {
     let resume = ["claude", "--resume", "{session_id}"].map(str::to_owned).to_vec();
     let claude = ProfileFacts { name: "claude".to_owned(), resume, ..ProfileFacts::demo() };
