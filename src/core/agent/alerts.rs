@@ -1,5 +1,5 @@
-//! What the operator is told of an agent outside a handoff: a dialog that nobody answers, and turns that fail. Of an
-//! agent that dies, `exit` tells. Only agents with a persona count: tasuki leaves anonymous agents alone.
+//! What the operator is told of an agent outside a handoff: a dialog that nobody answers, and turns that fail. `exit`
+//! reports an agent that dies. Only agents with a persona count: tasuki leaves anonymous agents alone.
 
 use crate::contract::NoticeCode;
 use crate::core::effect::Effect;
@@ -17,7 +17,7 @@ const LOOK_AGAIN_MS: u64 = 60_000;
 /// a person in front of the agent answers it before that.
 pub(crate) fn dialog_opened(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
     let due = Deadline::after(&tx.now, tx.state.settings.notify.blocked_after_ms);
-    // The dialog of an agent that is starting is its start's business.
+    // `start_dialog` handles a dialog of an agent that is starting.
     let counts = |agent: &&mut Agent| {
         agent.persona_slug.is_some() && agent.state == AgentState::Blocked && agent.start.is_none()
     };
@@ -26,8 +26,8 @@ pub(crate) fn dialog_opened(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option
     agent.alerts.dialog.get_or_insert(OpenDialog { due: Some(due), look: None, is_told: false, message });
 }
 
-/// Time to tell. No event says that somebody has answered a dialog, so its screen is looked at first, where the profile
-/// says how a dialog looks.
+/// It is time to tell the operator of a dialog. No event says that somebody has answered a dialog, so tasuki first
+/// looks at the screen, if the profile says how a dialog looks.
 pub(crate) fn dialog_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let knows_dialogs = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.shows_dialogs);
@@ -54,8 +54,9 @@ pub(crate) fn another_dialog(tx: &mut Tx<'_>, agent_id: &AgentId, message: Optio
     }
 }
 
-/// What such a look has seen, if that is clear; the operator is told once of each dialog. As long as the agent seems to
-/// wait, there is another look later: another dialog of the same turn may have opened.
+/// Takes the result of the look that [`dialog_due`] has begun. `seen`: whether a dialog is open; `None` if the pane is
+/// gone. The operator is told once of each dialog. As long as the agent counts as blocked, tasuki looks again later,
+/// because another dialog of the same turn may open.
 pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, seen: Option<bool>) {
     let is_open = seen == Some(true);
     let pause = tx.state.settings.notify.blocked_after_ms.max(LOOK_AGAIN_MS);
@@ -86,11 +87,12 @@ fn tell_of_dialog(tx: &mut Tx<'_>, agent_id: &AgentId) {
 }
 
 /// A turn has ended in an error. The operator is told once, until a turn of the agent succeeds. Within a handoff, the
-/// handoff says what follows from it. If the profile says how limits show, `cli_limits` first looks for one: the
-/// operator is told of a limit, and not of the turn that it has ended. `is_ours`: whether it was the turn of a text that
-/// tasuki has typed.
+/// handoff says what follows from it. If the profile says how limits show, `cli_limits` first looks for one. If it
+/// finds a limit, the operator is told of the limit instead. `is_ours`: whether it was the turn of a text that tasuki
+/// has typed.
 pub(crate) fn turn_failed(tx: &mut Tx<'_>, agent_id: &AgentId, said: Option<&str>, is_ours: bool) {
-    // Hooks that are installed twice report the end a second time, when the handoff has already failed by it.
+    // If hooks are installed twice, they report this end a second time, after the handoff has failed and released the
+    // agent. The second report must not be news.
     if is_ours && let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.handoff_id.is_some()) {
         agent.alerts.told_of_failure = true;
         return;

@@ -36,8 +36,8 @@ const SAME_END_MS: u64 = 5 * 60_000;
 /// Most CLIs that a chain of agents remembers as used up.
 const MOST_USED_UP: usize = 16;
 
-/// Looks for a limit, if the agent's profile says how limits show. `said`: what the CLI's own event says. A mere sign
-/// does not replace a look that has begun with better evidence.
+/// Looks for a limit, if the agent's profile says how limits show. `said`: what the CLI's own event says. A look
+/// because of a mere sign does not replace a look that already runs.
 pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, cause: LookCause, said: Option<&str>) {
     let ended_well = cause == LookCause::EndedWell;
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.state.is_live()) else { return };
@@ -68,8 +68,8 @@ pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, cause: LookCause, said: 
     }
 }
 
-/// Looks after a turn that has ended. If it was a turn within a handoff, its end may have failed the handoff, which has
-/// released the agent by now.
+/// Looks for a limit after a turn has ended. `was_in_handoff`: the agent was in a handoff before the end of the turn.
+/// That end may have failed the handoff, so that the agent's row no longer names it.
 pub(crate) fn look_after_turn(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
@@ -122,7 +122,7 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
         (_, None) => true,
     };
     // If the earlier limit's end has passed, the same words mean a new limit. But if no further turn may have failed,
-    // words that are still on the screen belong to the earlier limit, however their time is read by now.
+    // words that are still on the screen belong to the earlier limit, whatever end they seem to name now.
     let lasts = |before: &Limited| is_pending || before.until_ms.is_none_or(|until| until > now);
     let still_says = |before: &Limited| !may_have_failed && before.said == found.said;
     let is_same =
@@ -149,9 +149,9 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
     act(tx, agent_id);
 }
 
-/// What follows from a new limit. Nothing does if the agent has no persona: tasuki leaves it alone. Of an agent in a
-/// handoff the operator is only told: the handoff itself decides. The same is true of a limit that only the screen
-/// shows, because an agent's work may print the same words.
+/// Acts on a new limit. If the agent has no persona, nothing follows: tasuki leaves it alone. The operator is only told
+/// if the agent is in a handoff, because the handoff itself decides what follows. The same holds if only the screen
+/// shows the limit, because an agent's work may print the same words.
 fn act(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let Some(limited) = agent.limits.limited.clone() else { return };
@@ -203,21 +203,21 @@ pub(crate) fn resume(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Another session has begun in the agent's process: what it is to continue is not there.
+/// Another session has begun in the agent's process. The work that was to be continued is not in that session.
 pub(crate) fn session_replaced(agent: &mut Agent) {
     agent.limits.resume_at = None;
     agent.queue.retain(|queued| queued.asker != Asker::Resume(()));
 }
 
-/// The text could not be typed, or nobody knows whether it was.
+/// The text that tells the agent to continue was not typed, or nobody knows whether it was.
 pub(crate) fn not_resumed(tx: &mut Tx<'_>, agent_id: &AgentId, why: &str) {
     let message = format!("The agent could not be told to continue after its usage limit: {why}");
     let hint = "look at the agent's pane, and tell the agent to continue yourself";
     tx.notify_agent_failure(agent_id, "not_resumed", &message, hint);
 }
 
-/// Reads which other CLIs the persona names. `Effect::CheckAutoHandoff` also reads the persona, with its fallbacks; its
-/// other finding, who looks at the window, does not matter here.
+/// Reads which other CLIs the persona names, by `Effect::CheckAutoHandoff`, which reads the persona with its fallbacks.
+/// That effect also counts the clients that show the window, which does not matter here.
 fn check(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some((pane, persona)) = agent.pane.zip(agent.persona_slug.clone()) else { return tell(tx, agent_id, "") };
@@ -248,11 +248,11 @@ pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHan
     remember(tx, agent_id);
     let fallbacks = check.persona.fallbacks.clone();
     if fallbacks.is_empty() {
-        let what = format!("; the agent is not handed off, for persona.toml of {slug} names no fallbacks");
+        let what = format!("; the agent is not handed off, because persona.toml of {slug} names no fallbacks");
         return tell(tx, agent_id, &what);
     }
     match next(tx, agent_id, &fallbacks) {
-        None => tell(tx, agent_id, "; the agent is not handed off, for all fallbacks are used up too"),
+        None => tell(tx, agent_id, "; the agent is not handed off, because all fallbacks are used up too"),
         Some(choice) => {
             let facts = RequestFacts { persona: Some((slug, check.persona)), ..RequestFacts::default() };
             tx.learn(Fact::UsedUp { agent_id: *agent_id, choice, facts: Box::new(facts) });
@@ -260,7 +260,7 @@ pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHan
     }
 }
 
-/// Notes that the agent's own CLI and model are used up, and forgets what is so no longer.
+/// Notes that the agent's own CLI and model are used up, and forgets those that are so no longer.
 fn remember(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now.wall_ms;
     let Some(agent) = tx.agent_mut(agent_id) else { return };
@@ -283,7 +283,8 @@ pub(crate) fn is_used_up(agent: &Agent, now_ms: i64) -> bool {
     used_up(agent).is_some_and(|known| known.until_ms > now_ms)
 }
 
-/// The first fallback that is not known to be used up: by this agent, by one before it in the chain, or by another one.
+/// The first fallback that is not known to be used up. This agent, an earlier agent of its chain, or any other agent
+/// may have used it up.
 fn next(tx: &Tx<'_>, agent_id: &AgentId, fallbacks: &[ProfileChoice]) -> Option<ProfileChoice> {
     let own = tx.agent(agent_id).map(|agent| agent.limits.used_up.clone()).unwrap_or_default();
     let others = tx.state.agents.values().filter_map(used_up);

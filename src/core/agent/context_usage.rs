@@ -12,7 +12,7 @@ use crate::core::rows::agent::Agent;
 use crate::core::tx::Tx;
 use serde_json::json;
 
-/// The reason of a handoff that begins by itself.
+/// The reason of a handoff that begins because the context is full.
 pub const REASON: &str = "context_limit";
 
 /// Another session has begun in the agent's process: its context is empty.
@@ -116,7 +116,7 @@ fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
     journal(tx, agent_id, "suggested", percent, JournalLine::default());
 }
 
-/// If the context is full enough for an automatic handoff, has its preconditions checked right before it would begin.
+/// If the context is full enough for an automatic handoff, begins the check of its preconditions.
 fn check_auto_handoff(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let limit = tx.state.settings.context.auto_at;
     let Some(agent) = tx.agent(agent_id) else { return };
@@ -159,7 +159,7 @@ pub(crate) fn auto_handoff_checked(
     match check.viewers {
         Some(0) => {}
         Some(_) => {
-            // Somebody has chosen this, and needs no notice.
+            // A person has attached this client, and needs no notice of that.
             defer(tx, agent_id, percent, "a tmux client is attached to the agent's window");
             return;
         }

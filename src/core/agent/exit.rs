@@ -127,10 +127,13 @@ pub(crate) fn pending_exit_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     end(tx, agent_id, if pending_exit.pane_gone { AgentState::Lost } else { AgentState::Ended });
 }
 
-/// Reports the death of an agent with a persona that nobody asked to end. Nobody is told if its handoff, shutdown or
-/// start reports the end anyway; if its work is recorded, for then a failed handoff has asked for its end; or if its CLI
-/// has said that it ends, as it does when a person types its exit command or logs out: the person knows. A pane that
-/// somebody has closed counts as a death if the CLI had no time to say so.
+/// Reports the death of an agent with a persona that nobody asked to end. Does not report it in these cases:
+///
+/// - The agent's handoff, shutdown or start reports the end itself.
+/// - The agent's work is recorded, so a failed handoff had already asked it to end.
+/// - The CLI has said that it ends, because a person has typed its exit command or logged out. That person knows.
+///
+/// If a person closes the pane and the CLI has no time to say that it ends, that counts as a death.
 fn report_death(tx: &mut Tx<'_>, agent_id: &AgentId, pane_gone: bool) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let is_reported =
@@ -172,9 +175,9 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     tx.learn(Fact::Ended { agent_id: *agent_id });
 }
 
-/// Ends the delivery to an agent that has ended. The askers of three kinds of texts get a verdict, because they learn
-/// of the agent's end in no other way. The others need none: `Fact::Ended` reaches the step of a handoff, [`end`]
-/// answers a shutdown, and nothing waits for a priming outside a handoff.
+/// Ends the delivery to an agent that has ended. The askers of four kinds of texts get a verdict, because they learn of
+/// the agent's end in no other way. The others need none: `Fact::Ended` reaches the step of a handoff, [`end`] answers
+/// a shutdown, and nothing waits for a priming outside a handoff.
 fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let purpose = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()).map(|typing| typing.purpose.clone());
     match purpose {

@@ -19,9 +19,9 @@ const SILENCE_LIMIT_MS: u64 = 10 * 60_000;
 /// The same for a CLI that does not report a turn that fails: only its screen shows the end of such a turn.
 const UNREPORTED_LIMIT_MS: u64 = 2 * 60_000;
 /// The same for a turn that has paused, because something that it started is still running. A server that the agent has
-/// started may run for ever.
+/// started may run for ever, so tasuki does not wait long.
 const PAUSED_LIMIT_MS: u64 = 60_000;
-/// The same if the agent was asked to repair its document, and what it waits for may be a part of that.
+/// The same if the agent was asked to repair its document: what it waits for may be a part of the repair.
 const PAUSED_REPAIR_LIMIT_MS: u64 = 5 * 60_000;
 /// The pause, in milliseconds, before a watch that ended without the end of the turn starts again.
 const LOOK_AGAIN_MS: u64 = 2_000;
@@ -84,7 +84,7 @@ fn silence_limit_ms(tx: &Tx<'_>, agent: &Agent) -> u64 {
 fn paused_limit_ms(tx: &Tx<'_>, purpose: &Purpose) -> u64 {
     let replies = |id: &HandoffId| tx.handoff(id).is_some_and(|handoff| handoff.author == Author::AgentReply);
     match purpose {
-        // The document would be whatever it has said last.
+        // The agent's last answer becomes the document, so its turn must not count as ended too early.
         Purpose::Instruction(id) | Purpose::Rework(id) if replies(id) => SILENCE_LIMIT_MS,
         Purpose::Rework(_) => PAUSED_REPAIR_LIMIT_MS,
         Purpose::Instruction(_)
@@ -180,7 +180,8 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     may_be_over || answers_our_text || delays_handoff || !agent.queue.is_empty()
 }
 
-/// Takes the outcome of `Effect::AwaitIdle`: of the watch, or of the brief watch after a long silence.
+/// Takes the outcome of `Effect::AwaitIdle`: of the watch, of the brief watch after a long silence, or of a look at a
+/// dialog.
 pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
     let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
     let Some(agent) = tx.agent_mut(agent_id) else { return };

@@ -149,7 +149,7 @@ fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>
     let facts = facts.filter(|facts| event.is_on(&facts.pane.server));
     let has_left = facts.as_ref().is_some_and(|facts| !is_in_front(facts, event));
     if has_left && event.is_known_up_to_tmux() && event.cli().is_none() {
-        // Its process has ended, and had no time to say so.
+        // The CLI has already ended, and had no time to report that.
         return;
     }
     // An agent in another home's pane gets a row without a pane here, so nothing is typed to it. The same holds for one
@@ -173,7 +173,8 @@ fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>
         }
         return start::session_started(tx, &agent_id, event);
     }
-    // Where hooks are installed in two places, each of them reports a session, also one without a pane here.
+    // Where hooks are installed in two places, each of them reports the session. If the first report has made a row
+    // without a pane, the second one belongs to that row.
     let has_it = |agent: &Agent| {
         let is_session = agent.session.id.is_some() && agent.session.id == event.session_id;
         let is_profile = event.profile.as_ref() == Some(&agent.profile);

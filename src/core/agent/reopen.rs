@@ -45,7 +45,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, asked: Reopening) {
     tx.out.agents.insert(agent_id, agent);
 }
 
-/// The live agent that is this agent's session, opened again.
+/// The live agent that has reopened the session of this agent.
 pub(crate) fn of(tx: &Tx<'_>, from: &AgentId) -> Option<AgentId> {
     let is_it = |agent: &Agent| agent.reopened_from == Some(*from) && agent.state.is_live();
     tx.agent_ids().into_iter().find(|id| tx.agent(id).is_some_and(is_it))

@@ -261,10 +261,10 @@ pub(crate) fn session_started(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookE
     if elsewhere {
         return;
     }
-    // Also after tasuki has given up the start: a retry finds the running agent, which does not report its session
-    // again.
+    // This is noted even if tasuki has given up the start: a retry finds the running agent, which does not report its
+    // session again.
     agent.registered_at.get_or_insert(timestamp);
-    // It had said that it ends, and lives on: a later death is unasked.
+    // The CLI had said that it ends, but it runs: nobody has asked for a later death.
     agent.session.closed = false;
     let Some(start) = agent.start.as_mut() else { return };
     start.registered = true;
@@ -329,7 +329,7 @@ fn started(tx: &mut Tx<'_>, agent_id: &AgentId, owner: &Owner) {
     }
 }
 
-/// The time for a start is over. A session that was opened again runs by then, if it has a pane.
+/// The time for a start is over. A reopened session that has a pane counts as running.
 pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let owner = agent.start.as_ref().map(|start| &start.owner);

@@ -133,7 +133,8 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
         Typed::Unknown { .. } if typing.purpose.is_command() => return,
         Typed::Submitted { proven: true } => {
             agent.our_turn = Some(OurTurn::of(typing.purpose.clone()));
-            // The end of the turn may have been reported before, or never is: from here on the screen is watched.
+            // The end of the turn may have been reported already, or may never be. While the agent is busy, its screen
+            // is watched.
             if agent.state == AgentState::Idle {
                 tx.set_state(agent_id, AgentState::Busy);
             }

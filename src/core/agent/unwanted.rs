@@ -1,4 +1,4 @@
-//! Ends an agent that was started early as a successor, and that nobody wants any more. Nobody has spoken with it.
+//! Ends an agent that was started early as a successor and is not needed any more. Nothing was typed to it.
 
 use super::{exit, start};
 use crate::core::effect::{EffectKey, Started};
@@ -7,8 +7,8 @@ use crate::core::rows::agent::{AgentState, Owner, Start};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// Kills the agent's pane. If its window is only being made, the pane is killed as soon as it is there. Its end is then
-/// noticed as that of any agent, and nobody is told of it.
+/// Kills the agent's pane. If its window is still being made, the pane is killed as soon as it is there. The agent's
+/// end is then noticed in the usual way, but nobody is told of it.
 pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.starting_ms);
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.state.is_live()) else { return };
@@ -31,7 +31,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Whether the agent's start was asked for by somebody who no longer wants it.
+/// Whether the agent is a successor that is not needed any more.
 pub(crate) fn is_unwanted(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
     let start = tx.agent(agent_id).and_then(|agent| agent.start.as_ref());
     start.is_some_and(|start| start.owner == Owner::Nobody)
