@@ -1,4 +1,4 @@
-//! What tasuki needs to look at an agent's work and to hold its document against it.
+//! The inputs of an examination: tasuki looks at an agent's work and checks the agent's document against it.
 
 use crate::contract::facts::{ChainFacts, RepositoryFacts};
 use crate::contract::handoff::Author;
@@ -7,19 +7,20 @@ use crate::core::pane::Process;
 use crate::core::settings::DocumentRules;
 use serde::{Deserialize, Serialize};
 
-/// Looks at an agent's work, writes what was seen beside the document, and holds the document against it.
+/// One examination: collects facts of an agent's work, writes them beside the document, and checks the document against
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExaminePlan {
     pub handoff_id: HandoffId,
     pub agent_id: AgentId,
     pub persona: Slug,
     pub file_name: String,
-    /// Of the document as it was read, hexadecimal.
+    /// SHA-256 of the document as it was read, hexadecimal.
     pub sha256: String,
     pub author: Author,
     /// An acknowledgement is wanted.
     pub is_urgent: bool,
-    /// `check` is what this handoff does about faults: `off` looks for none.
+    /// In these rules, `check` is the setting of this handoff. With `off`, tasuki does not look for faults.
     pub rules: DocumentRules,
     /// What the agent was asked to write; empty if it was not asked.
     pub instruction: String,
@@ -32,7 +33,7 @@ pub struct ExaminePlan {
     /// How full its context is by its own events, in percent.
     pub context_percent: Option<u64>,
     pub process: Option<Process>,
-    /// Generation and earlier documents; the rules in those are still to be read.
+    /// Generation and earlier documents. The examination adds the rules that those documents name.
     pub chain: ChainFacts,
 }
 

@@ -1,6 +1,7 @@
 //! What the core wants done. Every effect is a row of the outbox until it is settled, and every effect may run again
 //! after a crash: typing and starting are compare-and-swap lines inside the tmux server, an upload is searched for by
-//! its mark first, and the rest only read, or write the same thing twice. So no effect needs a second recovery path.
+//! its mark first, and the others only read, or do something that is harmless to repeat. So recovery needs no code of
+//! its own.
 
 mod examine;
 mod outcome;
@@ -17,7 +18,8 @@ pub use outcome::{
 };
 pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan, SecretFound};
 
-/// The outbox key: rises by one, is never used again, and fences late answers.
+/// The key of an effect in the outbox. It rises by one and is never used again, so a late outcome of an earlier effect
+/// is not taken for the outcome of a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EffectKey(pub u64);
@@ -47,14 +49,13 @@ pub struct Attachment {
 pub struct TypeText {
     pub agent_id: AgentId,
     pub pane: PaneRef,
-    /// The agent's own process, which the pane outlives where it was started from a shell.
+    /// The agent's own process. If it was started from a shell, its pane outlives it.
     #[serde(default)]
     pub process: Option<Process>,
     pub profile: String,
     /// The delivery id, which is also the mark that keeps the text from being typed twice.
     pub delivery_id: DeliveryId,
-    /// Sanitised; for a prompt with our first and last line. Empty for [`How::Command`], which types the profile's own
-    /// text.
+    /// Sanitised; for a prompt with tasuki's first and last line. Empty for a command, whose text the profile has.
     pub text: String,
     pub how: How,
     /// Written before the text is typed.
@@ -72,7 +73,7 @@ pub enum DocumentSource {
         profile: String,
         transcript: Option<String>,
         delivery_id: Option<DeliveryId>,
-        /// The last text of the answer, as the end of the turn told it.
+        /// The last text of the answer, as the event at the end of the turn reported it.
         last_text: Option<String>,
     },
     Transcript {
@@ -81,8 +82,8 @@ pub enum DocumentSource {
         head: String,
     },
     Text(String),
-    /// The document as it was before the agent was asked to repair it. It takes the place of an empty file, and of no
-    /// other.
+    /// The document as it was before the agent was asked to repair it. It is written only if the file is empty or
+    /// missing.
     Before(String),
 }
 
@@ -119,7 +120,7 @@ pub struct StartAgent {
 /// What a person is notified of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// The failure that it reports; none if it reports none.
+    /// The failure that it reports, if it reports one.
     pub error_id: Option<ErrorId>,
     pub text: String,
     /// What a configured command gets on standard input, as one JSON object.
@@ -159,7 +160,7 @@ pub enum Effect {
         #[serde(default)]
         replaces: Option<String>,
     },
-    /// Look at the agent's work and hold the document against it.
+    /// Look at the agent's work and check the document against it.
     Examine(Box<ExaminePlan>),
     /// Say whether the document is still the recorded one.
     CompareDocument {
@@ -207,7 +208,7 @@ pub enum Effect {
     Identify {
         /// The number behind `%`.
         pane: u32,
-        /// The process id of the tmux server that the number is of; none: of the server that tasuki watches.
+        /// The process id of the tmux server that has this pane; `None`: the server that tasuki watches.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         server_pid: Option<u32>,
     },
@@ -224,7 +225,7 @@ pub enum Effect {
         profile: String,
         /// What the CLI's own event said.
         said: Option<String>,
-        /// Of its transcript.
+        /// The path of its transcript.
         path: Option<String>,
         pane: Option<PaneRef>,
         /// A dialog is open in the pane.
@@ -242,7 +243,7 @@ pub enum Effect {
     AwaitRead {
         agent_id: AgentId,
         profile: String,
-        /// Of its transcript.
+        /// The path of its transcript.
         path: String,
         /// The document's absolute path.
         document: String,

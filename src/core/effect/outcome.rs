@@ -14,7 +14,7 @@ pub enum DocumentRead {
     Missing,
     /// It holds nothing but white space.
     Empty,
-    /// It doesn't count: a link, no file, too large, not UTF-8, still changing.
+    /// It doesn't count: a link, not a regular file, too large, not UTF-8, or still changing.
     Unsafe {
         why: String,
     },
@@ -26,7 +26,7 @@ pub enum DocumentRead {
     },
 }
 
-/// The result of looking at an agent's work and holding its document against it.
+/// The result of an examination, see [`super::ExaminePlan`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Examination {
     /// The document as it was read for this.
@@ -77,7 +77,7 @@ pub enum Started {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Readiness {
-    /// Stable, as the profile asks.
+    /// The composer takes input, and the screen has been stable for as long as the profile asks.
     Ready,
     /// A dialog is open; with the last lines of the screen, sanitised.
     Blocked { screen: String },
@@ -110,11 +110,11 @@ pub enum Outcome {
     },
     /// The persona's texts; none if it has no skill. A persona that could not be read is `Failed`.
     Persona(Option<PersonaTexts>),
-    /// The place that was kept; none if the pane is gone.
+    /// Where the successor's window will be; `None` if the pane is gone.
     #[serde(rename = "place")]
     Placeholder(Option<SuccessorWindow>),
     Started(Started),
-    /// Of waiting for a screen.
+    /// How a wait for a screen ended.
     Readiness(Readiness),
     /// What is in a pane; none if there is no such pane.
     Pane(Option<PaneFacts>),
@@ -132,7 +132,7 @@ pub enum Outcome {
     /// The document holds credentials, and nobody has said how to publish it: no copy was written.
     SecretsFound(Vec<super::publish::SecretFound>),
     /// The agent's environment can't be read any more, and the document was not searched for its values before: no copy
-    /// was written. What else was found.
+    /// was written. Holds the credentials that other rules found.
     EnvironmentLost(Vec<super::publish::SecretFound>),
     Posted(super::publish::Posted),
     #[serde(rename = "round")]
@@ -166,7 +166,7 @@ pub struct LimitFound {
 pub struct AutoHandoffCheck {
     /// How many clients show the agent's window; none if that is unknown.
     pub viewers: Option<u64>,
-    /// What the disk says of its persona.
+    /// What the agent's persona folder says.
     pub persona: PersonaFacts,
 }
 

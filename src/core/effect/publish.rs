@@ -12,9 +12,11 @@ pub struct CopyPlan {
     pub persona: Slug,
     /// The copy's name, without its time and extension.
     pub stem: String,
-    /// Its time, milliseconds since 1970 UTC; if that name is taken, the next free second.
+    /// The time in the copy's name, in milliseconds since 1970 UTC. If that name is taken, the next free second is
+    /// used.
     pub wall_ms: i64,
-    /// The document's name in that folder: copied where the text is not given, if it is still the recorded one.
+    /// The document's file name. If `text` is `None`, this file is copied, provided that it is still the recorded
+    /// document.
     pub document: String,
     /// SHA-256 of what is copied, hexadecimal.
     pub sha256: String,
@@ -28,10 +30,10 @@ pub struct CopyPlan {
     /// What an earlier search of the same document found. The agent, and so its environment, may be gone since.
     #[serde(default)]
     pub found: Vec<SecretFound>,
-    /// Expressions by the operator; text that matches one of them does not count as a credential.
+    /// The operator's regular expressions. A text that matches one of them does not count as a credential.
     #[serde(default)]
     pub allow: Vec<String>,
-    /// What the operator said about a document that holds credentials; none while nobody was asked.
+    /// What the operator said about a document that holds credentials; `None` until the operator was asked.
     #[serde(default)]
     pub publish_as: Option<PublishAs>,
 }
@@ -41,7 +43,7 @@ pub struct CopyPlan {
 pub struct SecretFound {
     /// The rule that found it, such as `github-pat`.
     pub kind: String,
-    /// From 1.
+    /// Its line, from 1.
     pub line: usize,
     /// Its last four characters; empty if it is short.
     pub last: String,
@@ -63,9 +65,9 @@ pub struct PublishPlan {
     pub file_name: String,
     /// The document's name, in case the copy is gone.
     pub document: String,
-    /// SHA-256 of both, hexadecimal.
+    /// SHA-256, hexadecimal, of the copy, and of the document if that is used instead.
     pub sha256: String,
-    /// What a gist says of itself.
+    /// The description of a gist.
     pub description: String,
     /// How long one call of `gh` may take, in milliseconds.
     pub limit_ms: u64,
@@ -76,10 +78,10 @@ pub struct PublishPlan {
     /// An earlier attempt may still be in flight: the server gets time before the search.
     #[serde(rename = "open")]
     pub may_be_in_flight: bool,
-    /// Upload even if the search tells nothing.
+    /// Upload even if the search gives no answer.
     pub insist: bool,
-    /// Before this wall clock reading, in milliseconds since 1970 UTC, nothing of it was sent; none where that is not
-    /// known.
+    /// Nothing of this publication was sent before this time, by the wall clock in milliseconds since 1970 UTC; `None`
+    /// if that time is not known.
     #[serde(default)]
     pub since_ms: Option<i64>,
 }
@@ -89,7 +91,7 @@ pub struct PublishPlan {
 #[serde(rename_all = "snake_case")]
 pub enum Posted {
     Done {
-        /// Its address; none where `gh` told none that fits.
+        /// Its address; `None` if `gh` has not printed an address of the expected form.
         url: Option<String>,
         /// It is a comment in a repository that everybody can read.
         #[serde(default)]
