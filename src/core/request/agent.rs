@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 /// Longest text that `agent_send` takes, in bytes.
 const MAX_SEND: usize = 512 * 1024;
-/// How the sessions begin that our own connections to tmux sit in. An agent in one would be taken for ours.
+/// How the names of tasuki's own tmux sessions begin, in which its connections to tmux are. An agent's session with
+/// such a name would be taken for one of them.
 pub(crate) const PRIVATE_SESSIONS: &str = "_tasuki-";
 
 /// `agent_create`: start an agent.
@@ -69,7 +70,8 @@ fn session_name(name: Option<&str>) -> Result<(), Refused> {
     }
 }
 
-/// Whether tmux takes a session's name as it is.
+/// Whether an agent's session may have this name: tmux keeps the name as it is, and it is not reserved for tasuki's own
+/// sessions.
 pub(crate) fn is_session_name(name: &str) -> bool {
     let ok = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '/' | '+' | '@');
     !name.is_empty()
@@ -136,7 +138,7 @@ impl RequestBody for ShutdownRequest {
     }
 }
 
-/// `agent_forget`: take an agent whose process does not run out of the living ones.
+/// `agent_forget`: count an agent whose process does not run as ended.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ForgetAsked")]

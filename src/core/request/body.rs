@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How deep a field may be nested. serde_json reads at most 128 levels, and a row holds what was asked a few levels
-/// deeper than its request: what was written could not be read again.
+/// How deep a field may be nested. serde_json reads at most 128 levels, and a row holds the fields of a request a few
+/// levels deeper than the request did. A field with more levels could be stored, but not read again.
 const MAX_DEPTH: usize = 64;
 
-/// The fields of one kind: the envelope's two are taken away first, so that what is left must be known to the kind.
+/// Parses the fields of one kind. Removes the envelope's `v` and `kind` first: the kind must know every other field.
 pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     let mut fields: Fields = parse(bytes)?;
     fields.0.remove("v");
@@ -90,12 +90,12 @@ fn plain(error: &serde_json::Error) -> String {
     text::sanitise(text).chars().take(300).collect()
 }
 
-/// serde names an unknown or missing field in backticks.
+/// The field that a message of serde names: serde puts an unknown or missing field in backticks.
 fn named_field(message: &str) -> Option<String> {
     message.split('`').nth(1).map(seen)
 }
 
-/// A field's name, printable: with escapes where it has invisible characters.
+/// A field's name as a message shows it: in quotes if it is blank.
 fn seen(name: &str) -> String {
     if name.trim().is_empty() { format!("\"{name}\"") } else { name.to_owned() }
 }

@@ -52,7 +52,7 @@ pub struct HandoffRequest {
     pub now: bool,
     /// What is done about faults of the document; absent: what the persona's file says, or else config.toml.
     pub check: Option<DocumentCheck>,
-    /// The handoff waits for a person to accept the document, who is told at once.
+    /// The handoff waits until a person accepts the document. The person is told at once.
     #[serde(default)]
     pub review: bool,
 }
@@ -157,7 +157,7 @@ pub enum Assume {
 pub struct RetryRequest {
     /// Which.
     pub handoff_id: String,
-    /// Settles a doubt.
+    /// What became of a text whose delivery is in doubt.
     pub assume: Option<Assume>,
     /// Another successor, with the same record.
     pub successor: Option<Successor>,

@@ -1,5 +1,5 @@
-//! Finds in a JSON text what could not be kept as it is: integers that parsing would change, and values that are nested
-//! too deep.
+//! Finds values in a JSON text that could not be stored as they are: integers that parsing would change, and values
+//! that are nested too deep.
 
 /// Finds an integer of more than 64 bits in a JSON text: the parser would turn it into a rounded fraction without an
 /// error.
@@ -41,7 +41,7 @@ pub(super) fn depth(json: &str) -> usize {
     deepest
 }
 
-/// The bytes of a text, with its quotes.
+/// The length in bytes of the JSON string with which `bytes` begins, with its quotes.
 fn text_length(bytes: &[u8]) -> usize {
     let mut length = 1;
     while let Some(byte) = bytes.get(length) {
@@ -77,7 +77,8 @@ mod tests {
         }
     }
 
-    /// A row holds what was asked a few levels deeper than the request did, and serde_json reads no more than 128.
+    /// A row holds the fields of a request a few levels deeper than the request did, and serde_json reads at most 128
+    /// levels.
     #[test]
     fn a_value_that_is_nested_too_deep_is_refused_by_its_field() {
         let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));

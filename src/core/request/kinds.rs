@@ -19,7 +19,7 @@ macro_rules! requests {
         pub const KINDS: [&str; [$($kind),+].len()] = [$($kind),+];
 
         impl Request {
-            /// Reads the fields of a kind; those of a kind that is not known can't be.
+            /// Reads the fields of a kind; `None` if the kind is not known.
             pub(super) fn read(kind: &str, bytes: &[u8]) -> Option<Result<Request, Refused>> {
                 Some(match kind {
                     $($kind => body::<$body>(bytes).map(Request::$variant),)+
@@ -52,11 +52,11 @@ requests! {
     HandoffAbandon(handoff::HandoffNamed) = "handoff_abandon",
     /// Stop a handoff before its agent ends.
     HandoffCancel(handoff::HandoffNamed) = "handoff_cancel",
-    /// Take the document now.
+    /// Take the document as it is now.
     HandoffAccept(handoff::HandoffNamed) = "handoff_accept",
     /// Ask the agent once more to repair its document.
     HandoffRework(handoff::ReworkRequest) = "handoff_rework",
-    /// Open the session of the agent that was handed off again, beside its successor.
+    /// Reopen the session of the outgoing agent, beside its successor.
     HandoffReopen(handoff::HandoffNamed) = "handoff_reopen",
     /// Start an agent.
     AgentCreate(agent::CreateRequest) = "agent_create",
@@ -70,9 +70,9 @@ requests! {
     AgentSend(agent::SendRequest) = "agent_send",
     /// A successor acknowledges.
     Ack(ack::AckRequest) = "ack",
-    /// Answer its questions.
+    /// Answer a successor's questions.
     Clarify(ack::ClarifyRequest) = "clarify",
-    /// Continue without its ACK.
+    /// Continue without a successor's ACK.
     AckOverride(ack::OverrideRequest) = "ack_override",
     /// Publish a document now.
     Publish(publish::PublishNow) = "publish",
@@ -90,7 +90,7 @@ requests! {
     WorkEscalate(work::WorkEscalateRequest) = "work_escalate",
     /// Undo a completion.
     WorkRollback(work::WorkRollbackRequest) = "work_rollback",
-    /// Say something of a work item.
+    /// Comment on a work item.
     WorkComment(work::WorkCommentRequest) = "work_comment",
     /// Take work items from elsewhere.
     WorkImport(work::WorkImportRequest) = "work_import",

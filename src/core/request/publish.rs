@@ -33,7 +33,7 @@ pub struct PublishRequest {
 pub enum PublishChoice {
     /// `false`: the document is not published, whatever the default is.
     No,
-    /// There.
+    /// To this issue or gist.
     To(PublishRequest),
 }
 
@@ -124,9 +124,9 @@ impl PublishAs {
 pub struct PublishNow {
     /// Which handoff.
     pub handoff_id: String,
-    /// Where; unless given, where it was published or tried before, or else at the default of the persona or config.toml.
+    /// Where; absent: where it was published or tried before, or else where the persona or config.toml says.
     pub to: Option<PublishRequest>,
-    /// Settles a doubt.
+    /// What became of an upload whose outcome is in doubt.
     pub assume: Option<AssumePublished>,
     /// For publishing that is `held`: how the document is published.
     #[serde(rename = "as")]
@@ -201,18 +201,18 @@ impl fmt::Display for Issue {
     }
 }
 
-/// `parse` takes a sign and leading zeros too.
+/// Whether a number has neither sign nor leading zeros; `parse` would accept both.
 fn is_plain(number: &str) -> bool {
     number.bytes().all(|byte| byte.is_ascii_digit()) && !number.starts_with('0')
 }
 
-/// A name that can be nothing but a name: no option, no path.
+/// Whether an owner's or a repository's name is safe in a command line: it can't be taken for an option or a path.
 fn is_name(name: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !name.is_empty() && name.len() <= MAX_NAME && !name.starts_with(['-', '.']) && name.bytes().all(is_good)
 }
 
-/// Whether it can be nothing but the name of a host.
+/// Whether a host's name is safe in a command line: it can't be taken for an option or a path.
 pub(crate) fn is_host(host: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     !host.is_empty() && host.len() <= MAX_HOST && !host.starts_with(['-', '.']) && host.bytes().all(is_good)
@@ -223,7 +223,7 @@ pub(crate) fn is_host(host: &str) -> bool {
 #[serde(rename_all = "snake_case")]
 pub enum PublishTarget {
     Issue(Issue),
-    /// Into a secret gist, of the account on that host where one was named.
+    /// A secret gist of the account on this host; `None`: on the default host of `gh`.
     Gist {
         host: Option<String>,
     },
@@ -258,7 +258,7 @@ impl fmt::Display for PublishTarget {
     }
 }
 
-/// Where it goes, if what was asked for can be carried out. `field` is the request's field that asks for it.
+/// The target that a request names, if the request is valid. `field`: the name of the request's field.
 ///
 /// # Errors
 /// 400 that names the field.

@@ -11,11 +11,11 @@ use serde::Deserialize;
 /// A request file that was read: which kind it names, if that could be read, and what it asks or why it is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedRequest {
-    /// The `kind`, as far as it is a known one.
+    /// The `kind`, if it is known.
     pub kind: Option<String>,
     /// The request, or the answer that refuses it.
     pub request: Result<Request, Refused>,
-    /// It is an ACK that has not the right form: whose.
+    /// If the request is a malformed ACK: the ids that it names.
     pub malformed: Option<MalformedAck>,
 }
 
@@ -38,7 +38,7 @@ pub fn read(bytes: &[u8]) -> ParsedRequest {
         Ok(envelope) => envelope,
         Err(refused) => return ParsedRequest::refused(None, refused),
     };
-    // Whatever it is, it is the field's own fault and named so.
+    // A `kind` that is not a string must be refused with the field's name, not as a JSON error.
     let (kind, is_odd) = match envelope.kind {
         Some(serde_json::Value::String(kind)) => (Some(kind), false),
         other => (None, other.is_some()),

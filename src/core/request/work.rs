@@ -17,7 +17,8 @@ pub const MAX_METADATA: usize = 64 * 1024;
 pub const MAX_OUTPUT: usize = 256 * 1024;
 /// Most children of one completion.
 pub const MAX_CHILDREN: usize = 256;
-/// Largest output of a completion times the number of its children, for each of them carries it, in bytes of JSON.
+/// The largest product of an output's size, in bytes of JSON, and the number of children: each child holds a copy of
+/// its parent's output.
 pub const MAX_COPIED: usize = 16 * 1024 * 1024;
 /// Longest reason and comment, in bytes.
 const MAX_REASON: usize = 16 * 1024;
@@ -38,9 +39,9 @@ pub struct WorkCreateRequest {
     pub description: Option<String>,
     /// The item that it belongs to, whose rule must allow the type.
     pub parent_id: Option<String>,
-    /// Who makes it: an agent, which must have claimed the parent, or `human`, the operator, as without this field.
+    /// Who makes it: an agent, which must have claimed the parent, or `human`, the operator; absent: the operator.
     pub agent_id: Option<String>,
-    /// How much it matters; its parent's unless given, else `normal`.
+    /// How much it matters; absent: as much as its parent, or `normal` without a parent.
     pub priority: Option<Priority>,
     /// Further fields of your own.
     pub metadata: Option<Map<String, Value>>,
@@ -110,7 +111,7 @@ pub struct ChildRequest {
 pub enum NextStatus {
     /// It is finished.
     Done,
-    /// It goes round again.
+    /// It is ready for another round.
     Ready,
     /// A person must look at it.
     Escalated,
@@ -176,7 +177,7 @@ pub struct WorkRetryRequest {
     pub item_id: String,
     /// Who has completed it, its successor, or `human`.
     pub agent_id: String,
-    /// In place of all that have failed; without it, those are tried again as they were.
+    /// Replace all failed children; absent: the failed children are tried again as they were.
     #[schemars(with = "Option<Vec<ChildRequest>>")]
     pub children: Option<Vec<Value>>,
     /// Make the good ones although others are still bad.
