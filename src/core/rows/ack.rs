@@ -28,7 +28,7 @@ pub struct Received {
     pub understanding: String,
     pub starting_from: String,
     pub questions: Vec<String>,
-    /// What it says that it will do.
+    /// What the successor says that it will do.
     pub status: AckStatus,
     pub at: String,
     /// It came after the time was up.
@@ -36,7 +36,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// What follows from it. One with questions is not ready, whatever it says.
+    /// The standing that follows from this ACK. A successor with questions is not ready, whatever its status says.
     #[must_use]
     pub fn standing(&self) -> Standing {
         match self.status {
@@ -68,28 +68,28 @@ pub struct Clarifying {
 pub struct Message {
     pub number: u32,
     pub kind: Kind,
-    /// It is typed to the successor; else it goes to the orchestrator or the escalation target.
+    /// It is typed to the successor; otherwise it goes to the orchestrator or the escalation target.
     pub to_successor: bool,
-    /// To whom, as views say it.
+    /// The recipient, as views name it.
     pub to: String,
     pub due_at: String,
     pub sending: Sending,
     pub at: Option<String>,
     /// Why it did not arrive, or may not have.
     pub reason: Option<String>,
-    /// The message in the form that teams know.
+    /// The message as a configured command gets it.
     pub json: Value,
-    /// What is typed; none where nothing is, or nothing will be any more.
+    /// The text to type; `None` if the message is not typed, or will not be typed any more.
     pub text: Option<String>,
     pub effect: Option<EffectKey>,
-    /// When another try is made to type it.
+    /// When tasuki tries again to type it.
     pub again: Option<Deadline>,
     /// How often it was refused so far.
     pub refusals: u32,
 }
 
 impl Message {
-    /// Of a reminder: which it is.
+    /// The number of a reminder; `None` for a message of another kind.
     #[must_use]
     pub fn reminder_number(&self) -> Option<u64> {
         self.json["content"]["reminder_number"].as_u64()
@@ -100,35 +100,35 @@ impl Message {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ack {
     pub urgency: Urgency,
-    /// T, in milliseconds, as it was when the time last began.
+    /// The time T, in milliseconds, as it was set when the present round began.
     pub limit_ms: u64,
-    /// How often the time has begun.
+    /// The number of the present round; 0 before the first.
     pub round: u32,
-    /// When the successor was first asked for it.
+    /// When the successor was first asked for an ACK.
     pub sent_at: Option<String>,
     pub standing: Standing,
     pub timer: Option<AckTimer>,
     pub received: Option<Received>,
-    /// Those before it, the last ones.
+    /// The ACKs before it, oldest first, at most 16.
     pub former: Vec<Received>,
     pub overridden: Option<Override>,
     /// The checkpoint that the document states.
     pub checkpoint: Option<String>,
-    /// A malformed ACK was answered in the successor's pane already.
+    /// The right form was already typed to the successor, because of a malformed ACK.
     pub form_typed: bool,
     pub clarifying: Option<Clarifying>,
-    /// Answers that were given, the last ones.
+    /// The answers that were given, oldest first. Only the last ones are kept.
     pub answers: Vec<Clarification>,
     pub unanswered: Vec<String>,
-    /// Documents that gave way to better ones.
+    /// Documents that an updated document has replaced.
     pub former_documents: Vec<FormerDocument>,
-    /// What was said to whom.
+    /// All messages, sent or not.
     pub messages: Vec<Message>,
     pub next_message: u32,
 }
 
 impl Ack {
-    /// Of a handoff that has just been asked for.
+    /// The acknowledgement of a handoff that has just been requested.
     #[must_use]
     pub fn new(urgency: Urgency) -> Self {
         Ack {
@@ -152,7 +152,7 @@ impl Ack {
         }
     }
 
-    /// Puts an ACK in the place of the last one, or takes that away; the last ones are kept.
+    /// Replaces the last ACK by this one; `None` only takes it away. The ACK that was there moves to `former`.
     pub(crate) fn supersede(&mut self, received: Option<Received>) {
         self.former.extend(std::mem::replace(&mut self.received, received));
         let from = self.former.len().saturating_sub(MOST_FORMER);
@@ -172,7 +172,7 @@ impl Ack {
         round.iter().filter(may_be_read).count()
     }
 
-    /// How far the last message of this kind to anybody but the successor is.
+    /// The last message of this kind that does not go to the successor.
     pub(crate) fn last_to_others(&self, kind: Kind) -> Option<&Message> {
         self.messages.iter().rev().find(|message| message.kind == kind && !message.to_successor)
     }
@@ -189,13 +189,13 @@ impl Ack {
         self.messages.iter().any(|message| message.sending == Sending::Waiting)
     }
 
-    /// Every deadline that is running.
+    /// All running deadlines.
     pub fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
         let tries = self.messages.iter().filter_map(|message| message.again.as_ref());
         self.timer.as_ref().map(|timer| &timer.due).into_iter().chain(tries)
     }
 
-    /// The same deadlines, to be counted again after a reboot.
+    /// The same deadlines, to be converted after a reboot.
     pub fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
         let tries = self.messages.iter_mut().filter_map(|message| message.again.as_mut());
         self.timer.as_mut().map(|timer| &mut timer.due).into_iter().chain(tries)

@@ -58,10 +58,10 @@ pub struct Start {
     /// The pane that the session's own hook named.
     #[serde(rename = "claimed_pane")]
     pub reported_pane: Option<u32>,
-    /// The screen takes input, seen stable.
+    /// The screen was stable, and takes input.
     pub ready: bool,
     pub deadline: Deadline,
-    /// What the screen of an agent that is gone showed last.
+    /// If the pane is gone: what its screen showed last.
     #[serde(default)]
     pub last_screen: String,
     /// When an open dialog is looked at again.
@@ -128,7 +128,8 @@ pub struct AgentSession {
     pub id: Option<String>,
     /// The bound session has ended by `/clear` or the like: the next session start binds another one.
     pub replaced: bool,
-    /// The session of the agent that lived in this process before: its events are not this agent's.
+    /// The CLI session that was in this process before the bound one, of this agent or of its predecessor. Its events
+    /// do not count, unless a person goes back to it.
     #[serde(default)]
     pub former: Option<String>,
     /// The CLI said that it ends, so somebody has asked it to.
@@ -166,7 +167,7 @@ pub struct Agent {
     pub state_since: Option<String>,
     pub previous_agent_id: Option<AgentId>,
     pub successor_id: Option<AgentId>,
-    /// The handoff in progress in which it goes out or comes in.
+    /// The handoff in progress that it belongs to, as outgoing agent or as successor.
     pub handoff_id: Option<HandoffId>,
     /// The handoff that has a record of it and was not abandoned.
     #[serde(rename = "record_of")]
@@ -191,13 +192,13 @@ pub struct Agent {
     /// Its start, if that has not finished, or the mark of an unwanted successor that is being ended.
     pub start: Option<Start>,
     pub primed: Primed,
-    /// When a priming outside a handoff has failed.
+    /// The time at which a priming outside a handoff fails.
     pub priming_deadline: Option<Deadline>,
     /// The text on its way. It stays here until its verdict, so also after it was typed, while its receipt is awaited.
     pub typing: Option<Typing>,
     /// Our prompt that was taken and whose turn has not ended.
     pub our_turn: Option<OurTurn>,
-    /// The handoff whose briefing it answers in this turn; it may be done by now.
+    /// The handoff whose briefing it answers in this turn. That handoff may be done by now.
     #[serde(default)]
     pub answering: Option<HandoffId>,
     pub queue: Vec<Queued>,
@@ -213,8 +214,8 @@ pub struct Agent {
     /// It was seen to be gone; when this is due, it counts as ended or lost.
     #[serde(rename = "dying")]
     pub pending_exit: Option<PendingExit>,
-    /// Names that are reserved for the documents of its handoffs, the last ones. A failed handoff may be retried when
-    /// its row is history and its document was never written, so no other document may get its name.
+    /// File names that are reserved for the documents of its last handoffs. A failed handoff whose document was never
+    /// written may be retried when its row is history, so no other document may get the name of that document.
     pub promised: Vec<String>,
     pub context: Option<ContextUsage>,
     #[serde(default, rename = "watch")]
@@ -224,7 +225,7 @@ pub struct Agent {
     /// What the operator is told of it outside a handoff.
     #[serde(default)]
     pub alerts: Alerts,
-    /// Prompts and answers of its session, as far as events told of them.
+    /// How many prompts and answers of its session events have reported.
     #[serde(default, rename = "messages")]
     pub prompts_and_answers: u64,
     /// The handoffs by which its work has come to it.
@@ -258,7 +259,7 @@ impl Agent {
         }
     }
 
-    /// The journal's line of what it does.
+    /// The journal line that tells its state.
     #[must_use]
     pub fn line(&self) -> JournalLine {
         JournalLine {
@@ -270,7 +271,7 @@ impl Agent {
         }
     }
 
-    /// A row with nothing but this known.
+    /// The row of an agent that is starting, with everything else unknown.
     #[must_use]
     pub fn new(agent_id: AgentId, profile: String, created_at: String) -> Self {
         Agent {
@@ -321,9 +322,9 @@ impl Agent {
         }
     }
 
-    /// Whether the hook was run by the agent's own process, by a shell that it started for that, or by the CLI for which
-    /// it is only the launcher: not by another CLI that it runs. Where the reporter or the process is not known, its
-    /// word is taken.
+    /// Whether the agent's own CLI ran the hook, and not another CLI that the agent runs. The agent's process may have
+    /// run the hook directly or by a shell, or it may be only the launcher of the CLI that did. If the agent's process
+    /// or the hook's ancestors are not known, tasuki assumes that the agent's own CLI ran the hook.
     #[must_use]
     pub fn ran(&self, event: &HookEvent) -> bool {
         let Some(process) = self.process.filter(|_| !event.ancestors.is_empty()) else { return true };
@@ -331,7 +332,7 @@ impl Agent {
         is_direct || event.is_of_the_only_cli_below(&process, &self.profile)
     }
 
-    /// Nothing is on its way to it and it waits for a prompt.
+    /// It waits for a prompt, and nothing is on its way to it.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.state == AgentState::Idle
@@ -349,7 +350,7 @@ impl Agent {
         self.state.is_live() && !self.is_known_dead()
     }
 
-    /// Its process is dead, and nothing but the last of its hooks is waited for.
+    /// Its process is dead, and tasuki waits only for its last hooks.
     #[must_use]
     pub fn is_known_dead(&self) -> bool {
         self.pending_exit.is_some_and(|pending_exit| !pending_exit.pane_gone)
@@ -361,13 +362,13 @@ impl Agent {
         self.idle_watch.runs(key) || self.alerts.dialog.as_ref().is_some_and(|dialog| dialog.look == Some(key))
     }
 
-    /// Whether what is due of it is minded. Of an agent that has ended nothing is, whatever its row still says.
+    /// Whether its deadlines count. Those of an agent that has ended do not, even if they are still in its row.
     #[must_use]
     pub fn keeps_time(&self) -> bool {
         self.state != AgentState::Ended
     }
 
-    /// Its row is history: nothing can happen to it without being asked for by name.
+    /// Its row is history: nothing happens to it any more, unless a request names it.
     #[must_use]
     pub fn is_past(&self) -> bool {
         !self.state.is_live() && self.handoff_id.is_none() && self.typing.is_none() && self.queue.is_empty()

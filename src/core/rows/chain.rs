@@ -12,7 +12,7 @@ const MOST_EARLIER: usize = 20;
 pub struct Chain {
     /// How many handoffs there were.
     pub generation: u64,
-    /// Their documents, oldest first, the last ones.
+    /// The documents of the last handoffs, oldest first.
     pub earlier: Vec<EarlierDocument>,
 }
 

@@ -1,4 +1,4 @@
-//! With what an agent is started.
+//! The CLI and the model with which an agent is started.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -38,15 +38,15 @@ pub struct Examined {
     /// agent, so that a later search may not be able to tell.
     pub environment: EnvironmentSearch,
     pub faults: Vec<DocumentFault>,
-    /// The text of the document that was read last and is not recorded. It is recorded if the agent leaves nothing of it
-    /// when it is asked to repair it.
+    /// The text of the document that was read last and is not recorded. If the agent is asked to repair the document
+    /// and leaves it empty, this text is recorded.
     #[serde(rename = "before")]
     pub last_read_text: Option<String>,
     /// How often the agent was asked to repair the document.
     pub reworks: u64,
     /// The operator's words for the next rework.
     pub note: Option<String>,
-    /// Since when a person's word is waited for.
+    /// Since when the document waits for a person.
     pub held_since: Option<String>,
     /// What has changed in the repository between the record and the briefing.
     pub drift: Vec<String>,

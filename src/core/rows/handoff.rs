@@ -17,7 +17,7 @@ pub use super::examined::CheckPhase;
 pub use crate::contract::handoff::{DocumentView as DocumentSeen, Read, Step};
 
 impl Step {
-    /// The successor has its briefing, and its word is waited for, or would be heard.
+    /// The successor has its briefing, and an ACK from it is taken.
     #[must_use]
     pub fn hears_successor(self) -> bool {
         matches!(self, Step::Reading | Step::Acknowledging)
@@ -43,7 +43,7 @@ pub struct LastVerdicts {
     pub rework: Option<DeliveryVerdict>,
 }
 
-/// Why a handoff halted.
+/// Why a handoff has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffError {
     /// The file in `errors/`.
@@ -66,14 +66,14 @@ pub struct HandoffRecord {
     pub created_at: String,
 }
 
-/// What the document is being read for.
+/// Why the document is being read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadReason {
-    /// The flow has reached the document: it must be there.
+    /// The handoff has come to the point at which the document must be there.
     #[serde(rename = "at_stop")]
     InFlow,
-    /// The operator accepts it as it is.
+    /// The operator has accepted the document as it is.
     Accepted(RequestId),
     /// A retry checks whether the document exists by now.
     Retry {
@@ -90,7 +90,7 @@ pub enum ReadReason {
 pub struct Stay {
     /// The time at which this step fails.
     pub deadline: Option<Deadline>,
-    /// This step's running effect, other than typing and what the successor's start runs.
+    /// This step's running effect. Effects that type, or that start the successor, are in the rows of the agents.
     pub effect: Option<EffectKey>,
     /// The text of this step waits until its agent is free for it.
     #[serde(rename = "waits")]
@@ -110,7 +110,7 @@ pub struct Stay {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OutgoingSession {
     pub profile: String,
-    /// The CLI's own id of it, as far as it is known.
+    /// The CLI's own id of the session, if it is known.
     pub id: Option<String>,
 }
 
@@ -127,7 +127,7 @@ impl OutgoingSession {
 pub struct Handoff {
     pub handoff_id: HandoffId,
     pub agent_id: AgentId,
-    /// The outgoing agent's session, which can be asked after its end.
+    /// The outgoing agent's session, which can be reopened after the agent's end.
     #[serde(default)]
     pub session: OutgoingSession,
     /// Its persona, and the successor's.
@@ -142,7 +142,7 @@ pub struct Handoff {
     pub interrupts_turn: bool,
     pub author: Author,
     pub successor: Successor,
-    /// What the successor is started with, or runs with.
+    /// The CLI and the model of the successor.
     #[serde(default)]
     pub choice: ProfileChoice,
     /// It has begun by itself, because a usage limit stops the outgoing agent's CLI.
@@ -157,16 +157,17 @@ pub struct Handoff {
     #[serde(flatten)]
     pub stay: Stay,
     pub steps: Vec<Span>,
-    /// When waiting for the agent fails; kept if the agent is busy when the handoff tries.
+    /// The deadline of step `waiting`. It is kept, in case the next step finds the agent busy and the handoff returns.
     pub wait_until: Option<Deadline>,
     pub verdicts: LastVerdicts,
-    /// Why it halted; null after a retry.
+    /// Why it has failed; `None` after a retry.
     pub error: Option<HandoffError>,
     pub document: Option<DocumentSeen>,
     /// For author `provided`, until it is recorded: the document.
     #[serde(default)]
     pub provided: Option<String>,
-    /// For author `agent_reply`, until it is recorded: the last text of the answer, as the end of the turn told it.
+    /// For author `agent_reply`, until it is recorded: the last text of the answer, as the event at the end of the turn
+    /// reported it.
     #[serde(default)]
     pub last_text: Option<String>,
     pub record: Option<HandoffRecord>,
@@ -182,10 +183,10 @@ pub struct Handoff {
     pub successor_id: Option<AgentId>,
     /// Successors that died before they were briefed.
     pub former_successors: Vec<AgentId>,
-    /// The place that was kept for the successor.
+    /// Where the successor's window will be.
     #[serde(rename = "place")]
     pub successor_window: Option<SuccessorWindow>,
-    /// What is not as it should be and stops nothing.
+    /// Problems that do not stop the handoff.
     pub warnings: Vec<String>,
     /// Since when a dialog holds up the turn in which the successor answers its briefing.
     #[serde(default)]
@@ -201,7 +202,7 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// Its row is history: nothing can happen to it without being asked for by name.
+    /// Its row is history: nothing happens to it any more, unless a request names it.
     #[must_use]
     pub fn is_past(&self) -> bool {
         let publishes = self.publish.as_ref().is_some_and(Publishing::is_active);
@@ -209,14 +210,14 @@ impl Handoff {
         self.step.is_end() && self.stay.effect.is_none() && !publishes && !awaits_ack
     }
 
-    /// Every deadline of it that is running.
+    /// All its running deadlines.
     pub(crate) fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
         let publish = self.publish.as_ref().and_then(|publish| publish.due.as_ref());
         let of_ack = self.ack.iter().flat_map(Ack::deadlines);
         [self.stay.deadline.as_ref(), publish].into_iter().flatten().chain(of_ack)
     }
 
-    /// The same deadlines, and the one that is kept for later, to be counted again after a reboot.
+    /// The same deadlines, and `wait_until`, to be converted after a reboot.
     pub(crate) fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
         let publish = self.publish.as_mut().and_then(|publish| publish.due.as_mut());
         let of_ack = self.ack.as_mut().into_iter().flat_map(Ack::deadlines_mut);
@@ -240,15 +241,15 @@ impl Handoff {
         format!("{}-{}", self.persona_slug, agent_id.short())
     }
 
-    /// The path of the file beside the document that holds the facts, with the ending `json` or `md`; none before they were
-    /// taken.
+    /// The path of the file with the facts, which is beside the document; `ending` is `json` or `md`. `None` before the
+    /// facts were collected.
     #[must_use]
     pub fn facts_path(&self, ending: &str) -> Option<String> {
         let stem = self.file_path.strip_suffix(".md").unwrap_or(&self.file_path);
         self.examined.facts.as_ref().map(|_| format!("{stem}.facts.{ending}"))
     }
 
-    /// The tag of the window that keeps the session alive.
+    /// The tag of the placeholder.
     #[must_use]
     pub fn placeholder_tag(&self) -> String {
         self.handoff_id.0.simple().to_string()

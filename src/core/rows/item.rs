@@ -18,13 +18,13 @@ pub use who::Who;
 /// A child that a partial completion could not make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedChild {
-    /// Its place in the list that was asked for.
+    /// Its position in the request's list.
     pub index: usize,
     pub asked: Value,
     pub errors: Vec<Fault>,
 }
 
-/// The last completion, as far as its undoing needs it.
+/// What is needed to undo the last completion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
     pub owner: Who,
@@ -35,10 +35,11 @@ pub struct Completion {
     pub failed_before: Vec<FailedChild>,
 }
 
-/// A completion whose children are to be taken, or else it is undone (`rollback_on` in the rules).
+/// Watches a completion: it is undone if its children are not claimed in time, or are not kept (`rollback_on` in the
+/// rules).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollbackWatch {
-    /// When somebody must have taken every child; none if there is no such limit, or it is past.
+    /// By when somebody must have claimed every child; `None` if no such limit runs.
     pub deadline: Option<Deadline>,
 }
 
@@ -47,7 +48,7 @@ pub struct RollbackWatch {
 pub struct NotifiedAgent {
     pub agent_id: AgentId,
     pub at: String,
-    /// The verdict on the notice; none for an agent that gets none because it has given the item back.
+    /// The verdict on the notice; `None` for an agent that gets no notice, because it has given the item back.
     pub verdict: Option<Verdict>,
     /// How often it was tried.
     pub tries: u8,
@@ -63,23 +64,23 @@ pub struct Item {
     pub title: String,
     pub description: Option<String>,
     pub status: Status,
-    /// Since when, by the wall clock, in milliseconds since 1970.
+    /// Since when it has had this status, by the wall clock, in milliseconds since 1970.
     pub since_ms: i64,
-    /// The item at the root of its tree; its own id if it is that.
+    /// The item at the root of its tree; its own id if it is the root.
     pub project_id: ItemId,
     pub parent_id: Option<ItemId>,
-    /// Those that belong to it and were not withdrawn.
+    /// Its children that were not withdrawn.
     pub children: Vec<ItemId>,
     pub priority: Priority,
     /// Its position among all items, by the time at which it was made.
     pub order: u64,
     pub claimed_by: Option<Who>,
-    /// The handoff of its owner that keeps it for the successor.
+    /// The owner's handoff, while that keeps the item for the successor.
     pub held_by: Option<HandoffId>,
     pub output: Option<Value>,
-    /// What came of its parent.
+    /// The output of its parent.
     pub parent_output: Option<Value>,
-    /// Whatever its maker has added.
+    /// Further fields, from the request that made it.
     pub metadata: Map<String, Value>,
     /// Children that could not be made.
     pub failed_children: Vec<FailedChild>,
@@ -93,9 +94,9 @@ pub struct Item {
     pub escalation_reason: Option<String>,
     /// Agents that have escalated it: they can't claim it back.
     pub escalated_by: Vec<AgentId>,
-    /// What undoing its completion takes.
+    /// What is needed to undo its completion.
     pub completion: Option<Completion>,
-    /// Its completion is undone if nobody takes what it made.
+    /// Present while its completion may be undone because of its children.
     pub watch: Option<RollbackWatch>,
     /// The agent that is being told of it, or was told last and may claim it.
     pub offered_to: Option<AgentId>,
@@ -105,19 +106,19 @@ pub struct Item {
 }
 
 impl Item {
-    /// Nothing can happen to it without its being named.
+    /// Its row is history: nothing happens to it any more, unless a request names it.
     #[must_use]
     pub fn is_past(&self) -> bool {
         matches!(self.status, Status::Done | Status::Withdrawn) && self.watch.is_none()
     }
 
-    /// Somebody waits for it, or has it.
+    /// It is ready, claimed or escalated.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.status.is_open()
     }
 
-    /// Changes status and owner, and writes that down.
+    /// Changes status and owner, and adds an entry to the history.
     pub(crate) fn enter(&mut self, now: &Now, status: Status, owner: Option<Who>, note: Note) {
         let from = if self.history.is_empty() { None } else { Some(self.status) };
         let after = u64::try_from(now.wall_ms.saturating_sub(self.since_ms)).unwrap_or(0);

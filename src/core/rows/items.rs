@@ -93,7 +93,7 @@ impl Items {
         self.open -= usize::from(item.is_open());
     }
 
-    /// The ready items of a type in their turn.
+    /// The ready items of a type, in the order of [`Turn`].
     pub(crate) fn waiting(&self, kind: &str) -> impl Iterator<Item = &Item> {
         let turns = self.waiting.get(kind).into_iter().flatten();
         turns.filter_map(|(_, _, id)| self.rows.get(id))
@@ -103,7 +103,7 @@ impl Items {
         self.claims.get(agent).into_iter().flatten().copied()
     }
 
-    /// What an agent was told of and may claim.
+    /// The items that an agent was told of and may claim.
     pub(crate) fn offered_to(&self, agent: &AgentId) -> impl Iterator<Item = ItemId> {
         self.offers.get(agent).into_iter().flatten().copied()
     }
@@ -112,7 +112,7 @@ impl Items {
         self.due.iter()
     }
 
-    /// Counts every limit in the present boot.
+    /// Converts every limit to the present boot.
     pub(crate) fn rebase(&mut self, now: &Now) {
         for (id, deadline) in &mut self.due {
             *deadline = deadline.rebased(now);

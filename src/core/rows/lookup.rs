@@ -1,4 +1,4 @@
-//! What is open before an agent is known: requests without an answer, and panes that are being looked up.
+//! Requests without an answer, and panes that are being looked up: rows that need no agent's row.
 
 use crate::core::hook::HookEvent;
 use crate::core::id::{RequestId, Slug};

@@ -1,5 +1,5 @@
-//! The rows that are stored, below the machines that change them: what is known, not what follows from it. A row's own
-//! methods answer from its fields alone.
+//! The rows that the store keeps. They hold what is known; the state machines above them decide what follows from it
+//! and change the rows. A row's own methods use only its fields.
 
 pub mod ack;
 pub mod agent;

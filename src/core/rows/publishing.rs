@@ -1,4 +1,4 @@
-//! The publishing of a handoff's document: rows, and what a dashboard sees of them.
+//! The publishing of a handoff's document: its part of the handoff's row, and of the handoff's view.
 
 use crate::contract::publishing::{Destination, PublishErrorView, PublishView, TargetView};
 use crate::core::effect::{EffectKey, SecretFound};
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::contract::publishing::{AttemptErrorView as AttemptError, AttemptView as Attempt, PublishState};
 
-/// What the next call to `gh` is for.
+/// Why `gh` is called next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// To upload, after a search if an earlier upload may exist.
     Post,
-    /// Only to look: another post would be one too many, or could not succeed.
+    /// Only to search for an earlier upload: another upload could be a second one, or could not succeed.
     Look,
 }
 
@@ -26,7 +26,7 @@ pub struct Copy {
     pub file_name: Option<String>,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
-    /// Whom it is from, as its name has it: `<slug>-<first 8 of the id>`.
+    /// The sender, as in the file's name: `<slug>-<first 8 of the id>`.
     pub from: String,
     pub to: String,
 }
@@ -44,26 +44,26 @@ pub struct PublishError {
 /// The publishing of one handoff's document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publishing {
-    /// Where it was asked for.
+    /// Where the document is to be published.
     pub target: PublishTarget,
-    /// A gist where that can't be.
+    /// Publish the document as a gist if it can't be published on the issue.
     pub fallback: bool,
     pub state: PublishState,
     /// Which publication of this handoff this is, from 1; 0 before the record.
     pub number: u32,
-    /// Where it goes now: the fallback is in force.
+    /// The fallback is in force: the document is published as a gist.
     pub as_gist: bool,
     pub url: Option<String>,
     /// Addresses of earlier publications of this handoff.
     pub former_urls: Vec<String>,
     /// What was tried, the latest last; bounded.
     pub attempts: Vec<Attempt>,
-    /// Tries of this publication that failed for the network's sake, since a person last asked.
+    /// How many tries of this publication failed because of the network, since a person last asked for it.
     pub failures: u32,
     /// Something that was sent may have been stored without our knowing.
     #[serde(rename = "open")]
     pub maybe_stored: bool,
-    /// What the present or next call is for.
+    /// Why `gh` is called now or next.
     pub purpose: Purpose,
     pub due: Option<Deadline>,
     pub effect: Option<EffectKey>,
@@ -80,14 +80,14 @@ pub struct Publishing {
     /// What the operator said about a document that holds credentials.
     #[serde(default)]
     pub publish_as: Option<PublishAs>,
-    /// The document as it is published, from the record on.
+    /// The copy that is published; `None` before the document is recorded.
     pub copy: Option<Copy>,
-    /// Why it failed; null after it was asked for again.
+    /// Why it failed; `None` after a person has asked for it again.
     pub error: Option<PublishError>,
 }
 
 impl Publishing {
-    /// What was asked for, before anything was done.
+    /// Publishing that was requested, before anything was done.
     #[must_use]
     pub fn new(target: PublishTarget, fallback: bool) -> Self {
         Publishing {
@@ -114,7 +114,7 @@ impl Publishing {
         }
     }
 
-    /// Something will happen to it by itself.
+    /// A call to `gh` runs, or tasuki will try again by itself.
     #[must_use]
     pub fn is_active(&self) -> bool {
         matches!(self.state, PublishState::Running | PublishState::Retrying)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum WatchState {
     #[default]
     Off,
-    /// It begins then.
+    /// It begins at this time.
     Due(Deadline),
     /// This effect watches.
     Running(EffectKey),
@@ -33,9 +33,9 @@ impl WatchState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct IdleWatch {
-    /// Watches while something waits for the end of a turn; after a pause if the screen could not be read.
+    /// Runs while something waits for the end of a turn. If it has not seen the end, it begins again after a pause.
     pub turn: WatchState,
-    /// A brief watch, if nothing waits but the agent in a turn has sent no event for long.
+    /// A brief watch, which begins if the agent has sent no event for long although it is in a turn.
     pub silence: WatchState,
 }
 
@@ -47,7 +47,7 @@ impl IdleWatch {
     }
 }
 
-/// In the agent's row, where each part has a name of its own.
+/// The stored form of [`IdleWatch`], in which each part is a field of the agent's row.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     probe: Option<EffectKey>,

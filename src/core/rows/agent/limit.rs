@@ -35,7 +35,8 @@ pub struct UsedUp {
 pub enum LookCause {
     /// The CLI has reported the end of a turn as a good one: if no limit is found, none stops the CLI any more.
     EndedWell,
-    /// A turn has ended in an error, or only the screen shows that it is over, and not how: what is found is news.
+    /// A turn has ended in an error, or only the screen shows that it is over, so nobody knows how it ended: a limit
+    /// that is found may be a new one.
     #[serde(rename = "ended")]
     EndedOtherwise,
     /// A dialog is open, or the CLI wants a person to know something; the turn may still run.
@@ -43,22 +44,22 @@ pub enum LookCause {
     Sign,
 }
 
-/// What is kept about limits besides.
+/// What an agent's row keeps about the limits of its CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitWatch {
     pub limited: Option<Limited>,
     /// The effect that looks for a limit.
     pub looking: Option<EffectKey>,
-    /// The agent was in a handoff when this look began, or in the turn before it: what follows is the handoff's matter.
+    /// The agent was in a handoff when this look began, or in the turn before it: the handoff decides what follows.
     #[serde(default)]
     pub in_handoff: bool,
-    /// Why it looks.
+    /// Why the last look began.
     pub cause: LookCause,
     /// The effect that reads the persona's fallbacks.
     pub checking: Option<EffectKey>,
     /// When the agent is told to continue.
     pub resume_at: Option<Deadline>,
-    /// What the agents before it in the chain have used up, at most 16.
+    /// What it and the agents before it in the chain have used up, at most 16.
     pub used_up: Vec<UsedUp>,
 }

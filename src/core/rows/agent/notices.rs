@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 /// What is remembered of an agent's notices.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Notices {
-    /// So many in a row were left without a claim.
+    /// How many notices in a row were not followed by a claim.
     pub unanswered: u32,
-    /// So many in a row came to nothing: they could not be typed, or their turn failed.
+    /// How many notices in a row failed: they could not be typed, or their turn failed.
     #[serde(default)]
     pub failed: u32,
-    /// It is not told of anything before this.
+    /// It gets no notice before this time.
     pub not_before: Option<Deadline>,
 }

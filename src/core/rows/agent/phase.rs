@@ -1,23 +1,23 @@
-//! How far a text of ours is on its way to an agent.
+//! How far a text that tasuki types to an agent has come.
 
 use crate::core::effect::EffectKey;
 use serde::{Deserialize, Serialize};
 
-/// How far it is.
+/// How far a text has come on its way to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub enum Phase {
     /// This effect types it.
     InFlight(EffectKey),
-    /// It was seen in the composer and Enter was pressed. Its receipt is waited for.
+    /// It was seen in the composer and Enter was pressed. tasuki waits for its receipt.
     Submitted,
-    /// Why it is not known whether it arrived. Its receipt may still come.
+    /// It is not known whether it arrived, for this reason. Its receipt may still come.
     Doubt(String),
-    /// The CLI has reported it, and this effect looks in the transcript whether the CLI took it. The verdict will bear the
-    /// remark.
+    /// The CLI has reported it, and this effect looks in the transcript whether the CLI took it. The verdict will have
+    /// this remark.
     Reported { effect: EffectKey, remark: Option<String> },
-    /// The CLI has reported it with somebody's keys, and no transcript tells whether the CLI took it. The verdict will bear
-    /// the remark.
+    /// The CLI has reported it with somebody's keys, and no transcript shows whether the CLI took it. The verdict will
+    /// have this remark.
     Merged { remark: String },
 }
 
@@ -38,7 +38,7 @@ impl Phase {
     }
 }
 
-/// In the row of the text, where each part has a name of its own.
+/// The stored form of [`Phase`], in which each part is a field of the text's row.
 #[derive(Default, Serialize, Deserialize)]
 struct Stored {
     effect: Option<EffectKey>,
@@ -54,7 +54,8 @@ struct Report {
 }
 
 impl From<Stored> for Phase {
-    /// Older versions kept what they knew before the report, which tells nothing any more.
+    /// If there is a report, the other fields do not count, except the effect: older versions left in them what they
+    /// knew before the report.
     fn from(row: Stored) -> Self {
         match row {
             Stored { reported: Some(Report { remark }), effect: Some(effect), .. } => {

@@ -1,9 +1,9 @@
-//! What a text is typed for.
+//! Why a text is typed.
 
 use crate::core::id::{HandoffId, ItemId, RequestId};
 use serde::{Deserialize, Serialize};
 
-/// What a text is typed for.
+/// Why a text is typed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -57,7 +57,7 @@ impl Purpose {
         }
     }
 
-    /// A command of the CLI's own: it has no receipt, what it does is its proof.
+    /// It is a command of the CLI itself. A command has no receipt: only what the CLI then does proves that it arrived.
     #[must_use]
     pub fn is_command(&self) -> bool {
         matches!(self, Purpose::Exit(_) | Purpose::NewSession(_))

@@ -24,7 +24,7 @@ pub struct Queued {
     #[serde(flatten)]
     pub asker: Asker,
     pub text: String,
-    /// When it is refused for want of an idle agent.
+    /// When it is refused because the agent has not become free for it.
     pub deadline: Deadline,
 }
 

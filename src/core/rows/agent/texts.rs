@@ -14,7 +14,7 @@ pub struct Typing {
     pub expected: String,
     #[serde(flatten)]
     pub phase: Phase,
-    /// When the verdict falls without a receipt.
+    /// When the verdict is given even if no further news has come.
     pub deadline: Deadline,
 }
 
@@ -22,7 +22,7 @@ pub struct Typing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OurTurn {
     pub purpose: Purpose,
-    /// The turn id that the receipt bore.
+    /// The turn id in the receipt.
     pub turn_id: Option<String>,
     /// That turn was open already when the receipt came: our prompt was queued, and the next turn is ours.
     pub queued: bool,
@@ -37,7 +37,7 @@ impl OurTurn {
         OurTurn { purpose, turn_id: None, queued: false, paused: false }
     }
 
-    /// Whether another turn's id shows that ours has ended without a word.
+    /// Whether an event with this turn id shows that our turn has ended without a report.
     #[must_use]
     pub fn is_superseded_by(&self, turn_id: Option<&str>) -> bool {
         match (self.turn_id.as_deref(), turn_id) {
@@ -46,8 +46,8 @@ impl OurTurn {
         }
     }
 
-    /// Whether a turn's end with that id ends our turn: it may be the end of an older turn, behind which our text was
-    /// queued.
+    /// Whether the end of the turn with this id is the end of our turn. It may be the end of an older turn, if our text
+    /// was queued behind that one.
     #[must_use]
     pub fn ends_with(&self, turn_id: Option<&str>) -> bool {
         match (self.turn_id.as_deref(), turn_id) {

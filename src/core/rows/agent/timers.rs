@@ -1,10 +1,10 @@
-//! The list of an agent's deadlines. Everything else about time follows from it: when the loop wakes up next, what is
-//! counted again after a reboot, and what happens when a deadline has passed.
+//! The list of an agent's deadlines. All other code about an agent's time uses this list: when the loop wakes up next,
+//! which deadlines are converted after a reboot, and what happens when a deadline has passed.
 
 use super::{Agent, WatchState};
 use crate::core::time::{Deadline, Now};
 
-/// One of them. Where several are due at once, they are minded in this order.
+/// One of an agent's deadlines. If several have passed, they are handled in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AgentTimer {
     /// A text has no verdict yet.
@@ -17,7 +17,7 @@ pub(crate) enum AgentTimer {
     Priming,
     /// Its screen could not be watched.
     Watch,
-    /// Nothing is heard of its turn.
+    /// It is silent: it has sent no event for long.
     Silence,
     /// A dialog is open in its pane while it starts.
     Dialog,
@@ -66,18 +66,19 @@ impl Agent {
         timers!(self, as_ref, iter).filter(|_| self.keeps_time())
     }
 
-    /// The first that is due, of those that come after that one.
+    /// The first timer after `after`, in their order, whose deadline has passed; with `None`, the first of all.
     pub(crate) fn next_due(&self, after: Option<AgentTimer>, now: &Now) -> Option<AgentTimer> {
         let due = self.timers().filter(|(timer, deadline)| Some(*timer) > after && deadline.is_due(now));
         due.map(|(timer, _)| timer).min()
     }
 
-    /// Every deadline of it that is running.
+    /// All its running deadlines.
     pub(crate) fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
         self.timers().map(|(_, deadline)| deadline)
     }
 
-    /// The same deadlines, and those that nobody handles, to be counted again after a reboot.
+    /// The same deadlines, to be converted after a reboot, together with those of an agent that has ended, which nobody
+    /// handles.
     pub(crate) fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
         timers!(self, as_mut, iter_mut, mut).map(|(_, deadline)| deadline)
     }

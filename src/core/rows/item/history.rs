@@ -4,7 +4,7 @@ use super::{Action, Status, Who};
 use crate::core::id::ItemId;
 use serde::{Deserialize, Serialize};
 
-/// One line of an item's history. None is ever changed or taken away.
+/// One line of an item's history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub at: String,
@@ -26,7 +26,7 @@ pub struct Entry {
     pub children: Vec<ItemId>,
 }
 
-/// A history entry's own part: what changes besides the status.
+/// The part of a history entry that does not follow from the item's row.
 #[derive(Debug, Clone)]
 pub(crate) struct Note {
     pub(crate) action: Action,
