@@ -13,8 +13,9 @@ const MAX_TYPES: usize = 1_000;
 /// The longest time that makes sense, in milliseconds: a year.
 const LONGEST_MS: u64 = 366 * 24 * 3_600_000;
 
-/// `data/rules.toml`: who processes which type of work item, what its output must hold, and what comes after. It goes
-/// over the built-in rules, type by type. A wrong key or value is an error that names line and column.
+/// `data/rules.toml`: who processes which type of work item, what its output must hold, and what comes after. It adds
+/// types to the built-in rules, or replaces built-in types as a whole. A wrong key or value is an error that names line
+/// and column.
 #[derive(Deserialize, Default, JsonSchema)]
 #[schemars(rename = "rules.toml")]
 #[serde(deny_unknown_fields, default)]
@@ -34,7 +35,7 @@ pub struct RulesFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RuleForm {
-    /// Roles that may claim it; `human` is the operator. Agents of all of them are told.
+    /// Roles that may claim it; `human` is the operator. Agents of all these roles are told.
     #[schemars(with = "Vec<String>")]
     processed_by: Spanned<Vec<Name>>,
     /// What its output is called; its own type unless set.
@@ -55,15 +56,15 @@ struct RuleForm {
     /// How long its children may wait for somebody before that counts as `timed_out`, such as "4h".
     #[schemars(with = "Option<String>")]
     taken_within: Option<Span>,
-    /// What undoes its completion, as long as nobody has a child: `timed_out`, `gone` (who took a child has ended),
-    /// `refused` (who took a child has given it back).
+    /// What undoes its completion, as long as nobody has a child: `timed_out`, `gone` (an agent that had taken a child
+    /// has ended), `refused` (an agent has given a child back).
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     rollback_on: Vec<Spanned<Reason>>,
 }
 
-/// What an output must hold, by JSON pointers into it; `""` is the whole of it. Something is held unless it is missing,
-/// null, false, blank or empty.
+/// What an output must hold, by JSON pointers into it; `""` is the whole output. A place holds something unless it is
+/// missing, null, false, blank or empty.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Require {
@@ -76,12 +77,12 @@ struct Require {
     /// Each must hold something.
     #[schemars(with = "Vec<String>")]
     non_empty: Vec<Pointer>,
-    /// What is there must be of this type: `string`, `number`, `integer`, `boolean`, `array` or `object`.
+    /// A value that is there must be of this type: `string`, `number`, `integer`, `boolean`, `array` or `object`.
     #[schemars(with = "BTreeMap<String, String>")]
     values: BTreeMap<Pointer, Kind>,
 }
 
-/// Reads rules; `base` are those that they go over.
+/// Reads rules. `base`: the rules that they add to, or whose types they replace.
 pub(super) fn parse(text: &str, base: Option<Rules>) -> Result<Rules, RulesError> {
     let syntax = |error: &toml::de::Error| error_at(text, error.span(), error.message());
     let deserializer = toml::Deserializer::parse(text).map_err(|error| syntax(&error))?;
@@ -146,7 +147,7 @@ fn rule(name: &str, form: RuleForm) -> Result<Rule, (Range<usize>, String)> {
     })
 }
 
-/// Reads a text and holds it to a rule.
+/// Reads a string and checks it.
 fn checked<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     check: impl FnOnce(&str) -> Result<T, String>,

@@ -5,7 +5,7 @@ use crate::core::rows::item::Status;
 use crate::core::text::quotable;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most characters of what is wrong that a message quotes.
+/// Most characters of an error's message.
 const MAX_QUOTED: usize = 400;
 /// The role of the operator.
 pub const HUMAN: &str = "human";
@@ -33,20 +33,21 @@ pub enum ValueType {
     Object,
 }
 
-/// What makes a handoff to the next role fail, so that the completion is undone.
+/// Why the completion of an item is undone by rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureRule {
-    /// Nobody has taken a child in time.
+    /// Nobody has claimed a child in time.
     TimedOut,
+    /// An agent that had claimed a child has ended.
     Gone,
-    /// Who took a child has given it back.
+    /// An agent that had claimed a child has given it back.
     Refused,
 }
 
 /// The rule of one item type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Roles that may claim it; roles that come first are notified first.
+    /// Roles that may claim it; [`HUMAN`] is the operator.
     pub processed_by: Vec<String>,
     pub output: String,
     /// Types of the children that its completion may make.
@@ -85,11 +86,11 @@ impl Rule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     pub types: BTreeMap<String, Rule>,
-    /// Personas that play a role because the rules say so, by role.
+    /// The personas of each role, as far as the rules name them.
     pub roles: BTreeMap<String, BTreeSet<Slug>>,
 }
 
-/// What is wrong at that place of a text.
+/// An error at this place of a text.
 pub(super) fn error_at(text: &str, span: Option<std::ops::Range<usize>>, message: &str) -> RulesError {
     let start = span.map_or(0, |span| span.start).min(text.len());
     let before = &text.as_bytes()[..start];
