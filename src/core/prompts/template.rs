@@ -4,15 +4,15 @@
 
 use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
 
-/// Most bytes that the values in a template may make; the longest document has a quarter of it.
+/// Most bytes that all values in one rendering may have together. The longest document has a quarter of that.
 const MAX_RENDERED: usize = 4 * 1024 * 1024;
-/// Longest template, in bytes. Its own words are bounded by that and by its steps.
+/// Longest template, in bytes. This and [`FUEL`] limit how much of its own text a template can write.
 const MAX_SOURCE: usize = 16 * 1024;
 /// Most steps that a template may take; listing the 256 tasks of a handoff takes some 2,000.
 const FUEL: u64 = 10_000;
-/// Where a rendering keeps count of what its values have made.
+/// The name under which a rendering counts the bytes of its values.
 const MADE: &str = "made";
-/// Filters that can make much out of little. `join` and `replace` are ours instead.
+/// Filters that can make a long text out of a short one. tasuki has its own `join` and `replace`.
 const UNFIT: [&str; 23] = [
     "attr",
     "batch",
@@ -38,7 +38,7 @@ const UNFIT: [&str; 23] = [
     "urlencode",
     "zip",
 ];
-/// Statements that keep no text for later.
+/// The only statements that a template may use: none of them keeps a text for later.
 const STATEMENTS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
 
 pub(super) fn environment() -> Environment<'static> {
@@ -149,7 +149,7 @@ mod tests {
     use crate::core::prompts::Prompts;
     use std::collections::BTreeMap;
 
-    /// A template is data of the user's, but it must not be able to end the sidecar: memory that can't be had does.
+    /// A template is the user's own data, but it must not be able to end the sidecar, as a failed allocation would.
     #[test]
     fn a_template_can_not_take_all_memory() {
         let doubling = "{% set x = 'xxxxxxxxxxxxxxxx' %}".to_owned() + &"{% set x = x ~ x %}".repeat(22) + "{{ x }}";
