@@ -1,10 +1,10 @@
-//! What an agent needs of a person: an answer to a dialog, or a handoff.
+//! What an agent needs of a person: an answer to a dialog, help with a limit of its CLI, or a handoff.
 
 use super::text::{id, is_pane, line, short, slug, time};
 use crate::contract::{AgentState, AgentView, LimitKind, NeedKind, NeedView};
 use crate::core::agent::context_usage;
 
-/// What one agent needs of a person, and what its failures are judged by.
+/// What one agent needs of a person, and what tasuki must know of the agent to judge its failures.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentNeeds {
     /// Which agent.
@@ -38,7 +38,7 @@ impl AgentNeeds {
         AgentNeeds { needs: [dialog(seen), limited(seen), suggestion(seen)].into_iter().flatten().collect(), ..of }
     }
 
-    /// Whether it is alive: what has ended needs nobody.
+    /// Whether it is alive. An agent that has ended needs nobody.
     #[must_use]
     pub fn is_living(&self) -> bool {
         self.is_living

@@ -1,12 +1,13 @@
-//! A failure that nobody has dismissed. Mostly the view of its handoff says what is left of it. Otherwise it is listed by
-//! itself, until somebody dismisses it.
+//! A failure that nobody has dismissed. If it has halted a handoff or its publishing, the view of that handoff says
+//! whether it still needs a person. Other failures are entries of their own, until somebody dismisses them or they are
+//! settled.
 
 use super::agent::AgentNeeds;
 use super::text::{id, line, short, some_line, time};
 use crate::contract::{ErrorFile, NeedKind, NeedView, Step};
 
-/// Whether a failure of this code and step has halted its handoff, so that nothing is left of it once the handoff is
-/// over. That a document was not published, or a message did not arrive, stays true after that.
+/// Whether a failure with this code and step has halted its handoff, so that it needs nobody once the handoff is over.
+/// A document that was not published, or a message that did not arrive, still needs somebody then.
 #[must_use]
 pub fn halted(code: &str, step: &str) -> bool {
     Step::ALL.iter().any(|known| known.as_str() == step) && !matches!(code, "message_failed" | "escalation_failed")
@@ -22,7 +23,7 @@ pub struct FailureNeed {
     /// The agent that it is about.
     pub agent_id: Option<String>,
     code: String,
-    /// The view of its handoff says what is left of it.
+    /// The view of its handoff says whether it still needs a person.
     is_in_view: bool,
     need: NeedView,
 }
@@ -60,15 +61,15 @@ impl FailureNeed {
         self.need.since.clone()
     }
 
-    /// Whether nothing is left of it, as the view of the agent that it is about says.
+    /// Whether it needs nobody any more, as the view of its agent says.
     #[must_use]
     pub fn is_settled(&self, agent: &AgentNeeds) -> bool {
         agent.has_settled(&self.code).is_some()
     }
 
-    /// The failure as an entry of its own; none if nothing is left of it: its handoff has continued since then, its
-    /// agent was started and primed after all, or a successor continues the work of the agent that has died. `agent` is
-    /// the agent that it is about.
+    /// The failure as an entry of its own. `None` if the view of its handoff decides; if its agent was started and
+    /// primed after all; if a successor continues the work of its dead agent; or if a dialog, which is listed itself,
+    /// holds up the start of its agent. `agent`: the agent that the failure is about.
     pub(super) fn alone(&self, agent: Option<&AgentNeeds>, handoff_is_known: bool) -> Option<NeedView> {
         if self.is_in_view && handoff_is_known || agent.is_some_and(|agent| self.is_settled(agent)) {
             return None;

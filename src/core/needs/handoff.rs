@@ -11,7 +11,7 @@ use crate::core::handoff::driver;
 pub struct HandoffNeeds {
     /// Which handoff.
     pub handoff_id: String,
-    /// What has failed has the failure's id: it is listed only while nobody has dismissed the failure.
+    /// A need that a failure causes has the failure's id. It is listed only while nobody has dismissed the failure.
     pub(super) needs: Vec<NeedView>,
 }
 
@@ -73,7 +73,7 @@ fn failed(seen: &HandoffView) -> Option<NeedView> {
     let error = seen.error.as_ref().filter(|_| seen.step == Step::Failed)?;
     let step = error.step.known();
     let is_doubtful = step.is_some_and(|step| driver::is_doubtful(step, &error.code));
-    // Then the retry itself looks for the agent.
+    // Here the retry itself looks for the agent, so it needs no `--assume`.
     let is_start_in_doubt = step == Some(Step::Starting) && error.code == "no_tmux";
     let what = if is_doubtful || is_start_in_doubt { NeedKind::InDoubt } else { NeedKind::Failed };
     Some(NeedView {
@@ -86,7 +86,8 @@ fn failed(seen: &HandoffView) -> Option<NeedView> {
     })
 }
 
-/// The command that continues a failed handoff; if its agent can no longer write, the one that begins another.
+/// The command that continues a failed handoff. If its agent can no longer write, the command that begins another
+/// handoff.
 fn retry(seen: &HandoffView, error: &StepError, is_doubtful: bool) -> String {
     let retry = format!("tasuki retry {}", short(&seen.handoff_id));
     if is_doubtful {
@@ -108,7 +109,7 @@ fn publishing(seen: &HandoffView) -> Option<NeedView> {
         PublishState::InDoubt => (NeedKind::InDoubt, " --assume …"),
         PublishState::Held if hint.contains("--redacted") => (NeedKind::Held, " --redacted"),
         PublishState::Held => (NeedKind::Held, " --as-is"),
-        // The same issue would refuse it again.
+        // The same issue would refuse the document again.
         PublishState::Failed if hint.contains("--to gist") => (NeedKind::Failed, " --to gist"),
         PublishState::Failed => (NeedKind::Failed, ""),
         PublishState::Waiting | PublishState::Running | PublishState::Retrying | PublishState::Published => {

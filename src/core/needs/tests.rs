@@ -58,7 +58,7 @@ fn listed(agents: &[Value], handoffs: &[Value], items: &[Value], errors: &[Value
     list(&agents, &handoffs, &items, &errors)
 }
 
-/// What and by which command, of a list of one.
+/// The kind and the command of the only entry of a list.
 fn only(needs: &[NeedView]) -> (String, String) {
     let [need] = needs else { panic!("one entry, not {needs:#?}") };
     (need.what.as_str().to_owned(), need.command.clone())

@@ -4,7 +4,7 @@ use crate::core::id::Slug;
 use crate::core::text::{normalise, quotable};
 use crate::core::time::millis;
 
-/// The most characters of a text, without the sign that it was cut.
+/// The most characters of a text, without the `…` that follows a cut.
 const LONGEST: usize = 399;
 
 /// A text from a view in one line, without what drives a terminal, and of limited length.
