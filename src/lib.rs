@@ -33,12 +33,14 @@
 //! [acknowledging] → done`, or `failed`, or `cancelled`. A handoff has `acknowledging` only if it is urgent. It has
 //! `checking` if an agent writes its document and the document is to be checked or reviewed. If tasuki or a person
 //! writes the document, `waiting` is followed by `recording`, which also reads the document. If a person must accept
-//! such a document, `recording` only writes and reads it, `checking` waits for the person, and a second `recording`
-//! records it. The checks are in [`core::check`]; the facts that tasuki collects of an agent's work are in
-//! [`contract::facts`]. Only [`core::handoff`] knows what follows each step. Each step has a file in
-//! `core/handoff/steps`, and the three ends share one. Only `core/handoff/driver.rs` moves a handoff from step to step.
-//! The acknowledgement of an urgent handoff is in [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the
-//! simulation writes, lists all transitions and their causes.
+//! such a document, `recording` comes twice. The first time, tasuki writes the document's file and reads it. Then
+//! `checking` waits for the person. The second time, tasuki records the document.
+//!
+//! The checks are in [`core::check`]; the facts that tasuki collects of an agent's work are in [`contract::facts`].
+//! Only [`core::handoff`] knows what follows each step. Each step has a file in `core/handoff/steps`, and the three
+//! ends share one. Only `core/handoff/driver.rs` moves a handoff from step to step. The acknowledgement of an urgent
+//! handoff is in [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the simulation writes, lists all
+//! transitions and their causes.
 //!
 //! # The core's layers
 //!
@@ -52,8 +54,8 @@
 //!
 //! A work item is a piece of work with a type, for agents whose persona has a role that the type asks for:
 //! `ready → claimed → done`, or `escalated` to a person, or `withdrawn`, because the completed item that had created it
-//! was rolled back. tasuki checks a completed item by the rules of its type, and creates the follow-up items in the same
-//! commit. The code is in [`core::work`].
+//! was rolled back. tasuki checks a completed item by the rules of its type, and creates the follow-up items in the
+//! same commit. The code is in [`core::work`].
 //!
 //! # What tasuki never does
 //!
@@ -88,15 +90,16 @@
 //!    threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
-//!    [`notify`], [`publish`], `fleet` (keys, letters, rosters and rights of several hosts, and the
-//!    server that carries them; only with the feature of this name), [`git`] (asks git for facts of a repository, whose content is not trusted, and looks up
-//!    there what a document claims), [`process`], [`clock`], [`service`] (systemd and launchd). Also [`demo`]: an agent
-//!    for demonstrations and tests, which is a terminal program with a composer, hooks and faults.
+//!    [`notify`], [`publish`], `fleet` (keys, letters, rosters and rights of several hosts, and the server that carries
+//!    them; only with the feature of this name), [`git`] (asks git for facts of a repository, whose content is not
+//!    trusted, and looks up there what a document claims), [`process`], [`clock`], [`service`] (systemd and launchd).
+//!    Also [`demo`]: an agent for demonstrations and tests, which is a terminal program with a composer, hooks and
+//!    faults.
 //! 4. [`runner`] carries out effects. An agent's start and the texts that are typed to it run one after the other.
 //! 5. [`sidecar`], the process `tasuki run`, is the loop: the only caller of `decide` and of `Store::commit`.
 //! 6. [`cli`] has one file or folder for each command. Commands write requests to the spool and read the views.
-//! 7. `bridge`, only with the feature `fleet`: the program `tasuki-fleet`, which carries requests between hosts. It is a
-//!    client of the spool, as commands are.
+//! 7. `bridge`, only with the feature `fleet`: the program `tasuki-fleet`, which carries requests between hosts. It is
+//!    a client of the spool, as commands are.
 //!
 //! Beside `src`: `data/` is built into the program (`config.toml`, `secrets.toml`, profiles of agent CLIs, prompts,
 //! personas, rules, the guide, the page of `tasuki serve`). The schemas in `packaging/schemas` are generated from the
@@ -110,15 +113,16 @@
 //!   the step before it, which must return it as the next. A limit that users can set is in [`core::settings`] and
 //!   `config/values.rs`. An effect that the step waits for is a variant in [`core::effect`]; [`runner`] carries it out,
 //!   again after a crash.
-//! - **A time limit of an agent**: its entry in the list of `core/rows/agent/timers.rs`; what happens when it has passed,
-//!   in `core/due.rs`. The loop computes from this list when to wake up next, and what is left of each limit after a
-//!   reboot.
+//! - **A time limit of an agent**: its entry in the list of `core/rows/agent/timers.rs`; what happens when it has
+//!   passed, in `core/due.rs`. The loop computes from this list when to wake up next, and what is left of each limit
+//!   after a reboot.
 //! - **A kind of request**: its body, with its checks and the list of rows and files to load for it, in `core/request`;
 //!   its line in the table `core/request/kinds.rs`; the function that answers it, and the arm in `core/mod.rs` that
 //!   calls this function. Schema, OpenAPI and the intake, which reads request files, follow from the table.
-//! - **A notice to the operator**: its code in `contract/notice.rs`, its row in the guide's chapter `notices`, and where it
-//!   is due an `OperatorNotice` for `Tx::notify_operator`. A failure of an agent goes through `Tx::notify_agent_failure`
-//!   instead and leaves an error file. What is remembered so that each cause is told once is in `core/rows/agent/alerts.rs`.
+//! - **A notice to the operator**: its code in `contract/notice.rs`, its row in the guide's chapter `notices`, and a
+//!   call of `Tx::notify_operator` with an `OperatorNotice` where the notice is due. A failure of an agent goes through
+//!   `Tx::notify_agent_failure` instead and leaves an error file. `core/rows/agent/alerts.rs` remembers which causes
+//!   were told, so that each is told once.
 //! - **A journal line**: its wire name and fields in `contract/journal.rs`, and the function that writes it.
 //! - **A field of an agent's view**: the type in [`contract`]; `core/view.rs`, which fills it; the row in
 //!   [`core::rows`] if no field of the row says it yet. The page shows a plain field without further code;
