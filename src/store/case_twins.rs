@@ -1,16 +1,16 @@
-//! Request ids in the ledger that differ from another one by upper and lower case alone. The ledger's keys are the ids as
-//! they were sent; for the ids that have capital letters, a second table says where they are.
+//! Finds request ids that differ only in upper and lower case. The ledger's keys are the ids as they were sent. A
+//! second table holds the ids that have capital letters, each under the same id in small letters.
 
 use redb::{ReadableTable, Table};
 
 type Cases<'t> = Table<'t, &'static str, &'static str>;
 
-/// The id in small letters, where it has others.
+/// The id in small letters, if it has capital letters.
 fn small(id: &str) -> Option<String> {
     id.bytes().any(|byte| byte.is_ascii_uppercase()).then(|| id.to_ascii_lowercase())
 }
 
-/// Notes an id that the ledger gets.
+/// Notes an id that is added to the ledger.
 pub(super) fn note(cases: &mut Cases<'_>, id: &str) -> Result<(), redb::Error> {
     if let Some(small) = small(id) {
         cases.insert(small.as_str(), id)?;
@@ -18,7 +18,7 @@ pub(super) fn note(cases: &mut Cases<'_>, id: &str) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// Forgets an id that the ledger loses.
+/// Forgets an id that is removed from the ledger.
 pub(super) fn forget(cases: &mut Cases<'_>, id: &str) -> Result<(), redb::Error> {
     let Some(small) = small(id) else { return Ok(()) };
     let is_noted = cases.get(small.as_str())?.is_some_and(|noted| noted.value() == id);
@@ -28,7 +28,7 @@ pub(super) fn forget(cases: &mut Cases<'_>, id: &str) -> Result<(), redb::Error>
     Ok(())
 }
 
-/// Notes all ids of a ledger from before the second table.
+/// Notes all ids of a ledger that is older than the second table.
 pub(super) fn note_all(
     ledger: &impl ReadableTable<&'static str, &'static [u8]>,
     cases: &mut Cases<'_>,

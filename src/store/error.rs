@@ -53,8 +53,8 @@ impl Error {
         }
     }
 
-    /// As [`Error::io`] for a file that was to be opened; [`Error::Unreadable`] where its content is wrong, because then
-    /// a retry does not help.
+    /// As [`Error::io`] for a file that was to be opened; [`Error::Unreadable`] where its content is wrong, because
+    /// then a retry does not help.
     pub(super) fn of_opening(path: &Path, error: &std::io::Error) -> Error {
         use std::io::ErrorKind as Kind;
         match error.kind() {

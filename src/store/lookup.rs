@@ -13,7 +13,7 @@ use redb::{ReadableTable, TableHandle};
 use serde::Deserialize;
 
 impl Store {
-    /// The ledger's entry of a request id.
+    /// The ledger's entry for a request id.
     ///
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.

@@ -42,7 +42,7 @@ pub use tables::SCHEMA;
 
 /// The most rows of each kind that one clean-up removes.
 pub(crate) const PURGE_BATCH: usize = 2_000;
-/// How many of the event files that were decided are remembered.
+/// How many decided event files are remembered.
 const EVENTS_REMEMBERED: u64 = 20_000;
 
 impl Store {
@@ -50,7 +50,8 @@ impl Store {
     /// first, unless the file was [closed](Store::close) properly and has not changed since.
     ///
     /// # Errors
-    /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`]; what the disk refused is [`Error::Io`].
+    /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`]; what the disk refused
+    /// is [`Error::Io`].
     pub fn open(state_dir: &Path) -> Result<Store, Error> {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
@@ -93,10 +94,10 @@ impl Store {
     }
 
     /// Closes the file, opens it again and loads the working set: after an I/O error, redb refuses to write until then.
-    /// If this fails, the store stays closed, and nothing can be committed until a later call succeeds. If damage may
-    /// have caused the error, or the path leads to another file, every page is checked first. The check can take long,
-    /// so it runs on its own thread, and calls return `None` until it has ended. After an error of a full disk there is
-    /// no check.
+    /// If this fails, the store stays closed, and nothing can be committed until a later call succeeds. Every page is
+    /// checked first if damage may have caused the I/O error that made the reopening necessary, or if the path leads to
+    /// another file. The check can take long, so it runs on its own thread, and calls return `None` until it has ended.
+    /// An error of a full disk needs no check.
     ///
     /// # Errors
     /// As [`Store::open`]; [`Error::Gone`] if no file is at the path.
@@ -160,8 +161,8 @@ impl Store {
         };
         let (next_ledger, next_seen) =
             (next(tables::LEDGER_ORDER).map_err(failed)?, next(tables::SEEN_ORDER).map_err(failed)?);
-        // A purge may have emptied the table. Then the numbers continue at the checkpoint: below it, the result file of
-        // a new row would count as written.
+        // A purge may have emptied the table. Then the numbers continue at the checkpoint: a new row with a lower
+        // number would count as one whose result file is written.
         self.next_ledger = next_ledger.max(self.meta("ledger_synced")?.unwrap_or(0));
         self.next_seen = next_seen;
         Ok(())

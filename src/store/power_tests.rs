@@ -12,14 +12,14 @@ use serde_json::json;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// Commits that are recorded; each fifth is followed by a checkpoint.
+/// How many commits are recorded; each fifth is followed by a checkpoint.
 const COMMITS: u64 = 24;
 /// How many images of a disk after a power cut are tried in the gate; the long suite tries all of them.
 const IMAGES: usize = 250;
 /// Of up to this many unsynced operations, every combination is tried; of more, all prefixes and some random
 /// combinations.
 const ALL_COMBINATIONS_OF: usize = 6;
-/// What a disk writes whole, in bytes.
+/// The size of a sector, which a disk writes whole or not at all, in bytes.
 const SECTOR: usize = 512;
 
 #[derive(Debug, Clone)]
@@ -116,7 +116,7 @@ impl Random {
 enum Survived {
     /// Complete operations: whether each one survived.
     Whole(Vec<bool>),
-    /// The first operations, as many as the first number says, and of the next one as many bytes as the second says.
+    /// This many complete operations, and this many bytes of the next one.
     Torn(usize, usize),
     /// Some sectors of each write, chosen by this seed.
     Sectors(u64),

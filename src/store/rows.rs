@@ -24,14 +24,14 @@ pub(crate) struct LedgerRow {
     /// The same by the boot clock: the boot, and milliseconds since then; none in a row of an earlier version.
     #[serde(default)]
     pub(crate) boot: Option<(u64, u64)>,
-    /// When `at_ms` was first seen to lie in the future, for the wall clock was wrong when it was noted.
+    /// When tasuki first saw that `at_ms` lies in the future, because the wall clock was wrong when `at_ms` was noted.
     #[serde(default)]
     pub(crate) seen_ahead: Option<Now>,
     /// The answer, as the result file holds it; none while the request is open.
     pub(crate) result: Option<Value>,
 }
 
-/// What undismissed errors name: their hints ask for commands about these.
+/// The agents and handoffs that undismissed errors name: the errors' hints tell the operator to run commands on them.
 #[derive(Debug, Default)]
 pub struct NamedInErrors {
     pub agents: BTreeSet<AgentId>,
@@ -51,7 +51,8 @@ pub(crate) struct Clocks {
 pub(crate) enum RememberedAge {
     Young,
     Old,
-    /// The row's date lies in the future. That is to be noted in the row: from then on its age counts.
+    /// The row's date lies in the future. tasuki notes in the row when it saw this, and counts the age from that
+    /// moment.
     Ahead,
 }
 

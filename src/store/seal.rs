@@ -1,6 +1,6 @@
 //! The seal: `tasuki.redb.closed`, a file beside the state file which says that the state file was closed properly. It
-//! holds the state file's [`FileStamp`] at that time: device, inode, size and times. If these are still the same, a start
-//! need not check the whole file.
+//! holds the state file's [`FileStamp`] at that time: device, inode, size and times. If these are still the same, a
+//! start need not check the whole file.
 //!
 //! A seal is valid for one start: it is removed before the state file is written to. After a crash, a power cut, a
 //! restored copy, or an error that damage may have caused, there is no valid seal, and every page is checked.

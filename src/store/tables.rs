@@ -296,8 +296,8 @@ pub(crate) fn put_checkpoint(write: &WriteTransaction, checkpoint: &Checkpoint) 
     Ok(())
 }
 
-/// Whether [`purge`] would change anything. The first number of `LEDGER_ORDER` has the oldest row of the ledger, so
-/// only that row is read.
+/// Whether [`purge`] would change anything. `LEDGER_ORDER` begins with the oldest row of the ledger, so only that row
+/// is read.
 pub(crate) fn has_purgeable(
     read: &redb::ReadTransaction,
     clocks: &Clocks,

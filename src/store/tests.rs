@@ -169,8 +169,8 @@ fn a_wall_clock_that_jumps_ahead_and_back_forgets_no_request() {
     assert!(store.ledger_entry(&id).expect("a look").is_some());
 }
 
-/// A sidecar that starts now looks twice, so far apart that the wall clock is believed. Returns how many rows the second
-/// look has handled.
+/// A sidecar that starts now looks twice, so far apart that the wall clock is believed. Returns how many rows the
+/// second look has handled.
 fn purged(dir: &Path, now: Now) -> usize {
     let mut store = Store::open(dir).expect("the store");
     store.purge(&now).expect("a look");

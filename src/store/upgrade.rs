@@ -1,5 +1,5 @@
-//! Upgrades a store of an older schema. Schema 2 added the packs of the history, schema 3 added work items, and schema
-//! 4 added the waiter to each row of the outbox, and schema 5 the table of ids that have capital letters.
+//! Upgrades a store of an older schema. Schema 2 added the packs of the history, schema 3 work items, schema 4 the
+//! waiter in each row of the outbox, and schema 5 the table of ids that have capital letters.
 
 use super::case_twins;
 use super::tables::{self, AGENTS, HANDOFFS, LEDGER, LEDGER_CASES, META, OUTBOX, SCHEMA, json};
@@ -36,7 +36,9 @@ pub(super) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// The rows of a table that can be parsed. When the working set is loaded, the others are reported with their table.
+/// The rows of a table that can be parsed as `T`. An outbox of schema 4 has no rows that can be parsed as an
+/// [`Effect`]: each has its waiter already, and stays as it is. When the working set is loaded, a damaged row is
+/// reported with its table.
 fn rows<K, T>(
     write: &WriteTransaction,
     table: TableDefinition<'static, K, &'static [u8]>,
@@ -56,7 +58,7 @@ where
     Ok(rows)
 }
 
-/// The rows that tell what waits for the effects in an outbox without waiters.
+/// The rows that tell what waits for the effects in an outbox from before schema 4, whose rows don't name their waiter.
 struct Former {
     agents: Vec<Agent>,
     handoffs: Vec<Handoff>,
