@@ -1,6 +1,6 @@
-//! tasuki as a service of its user: the programs that can be one ([`ServiceProgram`]), the files that systemd and launchd
-//! read ([`mod@unit`], [`plist`]), their contents ([`Plan`]), and the messages to systemd while the sidecar runs
-//! ([`watchdog`]).
+//! tasuki as a service of its user: the programs that can be one ([`ServiceProgram`]), the files that systemd and
+//! launchd read ([`mod@unit`], [`plist`]), their contents ([`Plan`]), and the messages to systemd while the sidecar
+//! runs ([`watchdog`]).
 
 pub mod plist;
 mod program;
@@ -36,35 +36,36 @@ const KEPT: [&str; 12] = [
 /// Longest value of a variable that is written into a file, in bytes.
 const MAX_VALUE: usize = 16 * 1024;
 
-/// What is written into the service's file.
+/// The contents of a service file, before they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Which of the programs it is.
+    /// The program that the service runs.
     pub service: &'static ServiceProgram,
-    /// Where the program is.
+    /// The path of its executable.
     pub program: PathBuf,
     pub home: PathBuf,
     /// The tmux server, if one was named.
     pub tmux: Option<String>,
     pub environment: BTreeMap<String, String>,
     /// The sidecar may start a tmux server. Whatever confines the sidecar would confine that server and every agent in
-    /// it, so nothing does.
+    /// it, so the unit gets no confining lines.
     pub starts_server: bool,
-    /// Where launchd writes what the program says.
+    /// Where launchd writes the program's output.
     pub log: PathBuf,
 }
 
-/// What a service's file that tasuki wrote says.
+/// The contents of a service file that tasuki wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
+    /// The words of the command line.
     pub words: Vec<String>,
-    /// The variables from the shell in which it was written.
+    /// The variables that were taken from the shell in which the file was written.
     pub environment: Vec<(String, String)>,
 }
 
 impl Written {
-    /// The plan by which a file would say the same; none if its command line is not as tasuki writes it. `log`: where
-    /// launchd writes what the program says.
+    /// The plan from which this file would be written again; `None` if the command line is not as tasuki writes it.
+    /// `log`: where launchd writes the program's output.
     #[must_use]
     pub fn plan(&self, service: &'static ServiceProgram, log: PathBuf) -> Option<Plan> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
@@ -85,7 +86,7 @@ impl Written {
     }
 }
 
-/// Why a value can't be written into such a file.
+/// Why a value can't be written into a service file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} can't be written into a service file: {why}. Nothing was changed")]
 pub struct UnfitValue {
@@ -108,7 +109,7 @@ impl Plan {
     }
 }
 
-/// The variables that are kept, as far as they are set and can be written; and the names of those that can't.
+/// The variables that go into a service file, and the names of those that are set but can't be written.
 pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> (BTreeMap<String, String>, Vec<&'static str>) {
     let (mut kept, mut left_out) = (BTreeMap::new(), Vec::new());
     for name in KEPT {

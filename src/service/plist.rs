@@ -2,7 +2,7 @@
 
 use super::{Plan, UnfitValue, Written, text};
 
-/// The last line of the variables in the template: what tells the program that launchd has started it.
+/// The last variable in the template, which tells the program that launchd has started it.
 const MANAGER: &str = "    <key>TASUKI_SERVICE</key>\n    <string>launchd</string>\n";
 
 /// The property list for this user and this machine.
@@ -24,7 +24,8 @@ pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
         service.ours(),
         service.command
     );
-    // The place of the log goes first, then the variables: what is put in afterwards may be called like them.
+    // The log is replaced first, then the variables are added: a home or a value that was inserted before may contain
+    // the same text as a place that is still to be replaced.
     Ok(without_comments(service.list_template)
         .replace(&format!("<string>{}</string>", service.packaged_log), &format!("<string>{log}</string>"))
         .replace(MANAGER, &format!("{MANAGER}{variables}"))
@@ -32,7 +33,8 @@ pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
         .replace(&packaged, &words))
 }
 
-/// Reads a property list that [`render`] wrote; `None` for any other, or if a person has changed its form since.
+/// Reads a property list that [`render`] wrote; `None` if the command line or the variables have another form than
+/// `render` gives them. Other changes are not noticed.
 #[must_use]
 pub fn read(list: &str) -> Option<Written> {
     let words = elements(section(list, "ProgramArguments", "array")?)?;
@@ -44,7 +46,7 @@ pub fn read(list: &str) -> Option<Written> {
         if key != "key" || string != "string" {
             return None;
         }
-        // This one comes with the template.
+        // This variable comes with the template.
         if name != "TASUKI_SERVICE" {
             environment.push((name.clone(), value.clone()));
         }
@@ -52,14 +54,14 @@ pub fn read(list: &str) -> Option<Written> {
     Some(Written { words: words.filter(|words| !words.is_empty())?, environment })
 }
 
-/// What is in the element that follows a key. No text can hold its end, because `<` is escaped in texts.
+/// The contents of the element that follows a key. No text in it can look like its end tag, because `<` is escaped.
 fn section<'a>(list: &'a str, key: &str, tag: &str) -> Option<&'a str> {
     let (_, after) = list.split_once(&format!("<key>{key}</key>"))?;
     let (inside, _) = after.trim_start().strip_prefix(&format!("<{tag}>"))?.split_once(&format!("</{tag}>"))?;
     Some(inside)
 }
 
-/// Elements that hold a text only, each with its tag.
+/// Elements that hold only a text: the tag and the text of each.
 fn elements(inside: &str) -> Option<Vec<(String, String)>> {
     let (mut elements, mut rest) = (Vec::new(), inside.trim());
     while !rest.is_empty() {

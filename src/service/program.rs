@@ -9,9 +9,9 @@ pub struct ServiceProgram {
     pub label: &'static str,
     /// What the program is to its users: the sidecar, or the bridge.
     pub role: &'static str,
-    /// The command that manages it.
+    /// The command that manages the service.
     pub command: &'static str,
-    /// The command that runs it in a pane.
+    /// The command that runs the program in a pane.
     pub by_hand: &'static str,
     /// The name of the log that launchd writes.
     pub log: &'static str,
@@ -55,7 +55,7 @@ pub static BRIDGE: ServiceProgram = ServiceProgram {
 };
 
 impl ServiceProgram {
-    /// What the first line of every file that is ours says: another's file of the same name is never overwritten.
+    /// The mark in every service file that tasuki wrote; a file without it is never overwritten.
     #[must_use]
     pub fn ours(&self) -> String {
         format!("Written by `{} install`", self.command)

@@ -26,7 +26,7 @@ pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
         service.ours(),
         service.command
     );
-    // What the packaged file says about itself does not hold for this one.
+    // The packaged file begins with comments about itself, which are not true of this file.
     for line in service.unit_template.lines().skip_while(|line| line.starts_with('#')) {
         if plan.starts_server && CONFINING.iter().any(|key| line.starts_with(key)) {
             continue;
@@ -44,7 +44,8 @@ pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
     Ok(unit)
 }
 
-/// Reads a unit that [`render`] wrote; `None` for any other unit, or if a person has changed it since.
+/// Reads a unit that [`render`] wrote; `None` if its `ExecStart` is not quoted as `render` quotes it, as in a unit that
+/// a person wrote. Other changes are not noticed.
 #[must_use]
 pub fn read(text: &str) -> Option<Written> {
     let words = unquoted(text.lines().find_map(|line| line.strip_prefix("ExecStart="))?, true)?;
@@ -54,7 +55,7 @@ pub fn read(text: &str) -> Option<Written> {
     Some(Written { words, environment: environment.iter().filter_map(pair).collect() })
 }
 
-/// The words of a line in which each is as [`quoted`] writes it.
+/// The words of a line; `None` if one of them is not quoted as [`quoted`] does it.
 fn unquoted(line: &str, in_command: bool) -> Option<Vec<String>> {
     let (mut words, mut letters) = (Vec::new(), line.chars().peekable());
     while letters.peek().is_some() {

@@ -10,25 +10,25 @@ use std::time::Duration;
 
 /// When this many messages are waiting, frequent ones are dropped.
 const CROWD: usize = 8;
-/// How long the last message may take.
+/// How long an ending sidecar waits until its last message is sent.
 const LAST_WITHIN: Duration = Duration::from_secs(1);
-/// How often a start that takes long says so.
+/// How often a start that takes long reports that it still runs.
 const STILL_STARTING: Duration = Duration::from_secs(20);
-/// How long each such message holds.
+/// By how much each such report extends the time that systemd gives the start.
 #[cfg(target_os = "linux")]
 const MORE_TIME: Duration = Duration::from_secs(60);
-/// The most such messages: half an hour's.
+/// The most such reports: half an hour's.
 const MOST_WORDS: usize = 90;
 
-/// Says while it lives that the start still runs: a large state file that was not closed properly is read whole first,
-/// and systemd allows a start 90 s.
+/// As long as this value exists, a thread reports that the start still runs. systemd allows a start 90 s, but a large
+/// state file that was not closed properly is read whole first.
 #[derive(Debug)]
 pub struct StartReporter {
     _over: Option<Sender<()>>,
 }
 
 impl StartReporter {
-    /// Tells the service manager that the start takes longer, until it is dropped.
+    /// Tells the service manager that the start takes longer, until the returned value is dropped.
     #[must_use]
     pub fn begin() -> StartReporter {
         if std::env::var_os("NOTIFY_SOCKET").is_none() {
@@ -56,12 +56,12 @@ impl StartReporter {
 /// Sends messages to the service manager that started the sidecar, if one did.
 #[derive(Debug)]
 pub struct Watchdog {
-    /// How often systemd expects a message; none if its watchdog is off.
+    /// How often a sign of life is sent; `None` if systemd's watchdog is off.
     every: Option<Duration>,
-    /// When the last message was sent, by the clock that keeps running while the machine sleeps, in milliseconds.
+    /// When the last sign of life was sent, by the clock that keeps running while the machine sleeps, in milliseconds.
     told_ms: Option<u64>,
     is_ready: bool,
-    /// The thread that sends the messages; none without a service manager.
+    /// The thread that sends the messages; `None` without a service manager.
     speaker: Option<Speaker>,
 }
 
@@ -102,7 +102,7 @@ impl Watchdog {
         self.every
     }
 
-    /// One line for `systemctl status`: counts, and never a text.
+    /// One line for `systemctl status`. It holds counts, and no text of an agent's or a person's.
     pub fn status(&self, line: &str) {
         if self.is_ready {
             self.say(Word::Status(line.to_owned()));
@@ -114,8 +114,8 @@ impl Watchdog {
         self.say(Word::Reloading);
     }
 
-    /// The sidecar is ending. This waits a moment until the message is sent, because unsent messages end with the
-    /// process.
+    /// The sidecar is ending. This waits a moment until the message is sent, because messages that still wait are lost
+    /// when the process ends.
     pub fn stopping(&self) {
         let Some(speaker) = &self.speaker else { return };
         let (said, is_said) = mpsc::sync_channel(1);
@@ -167,8 +167,8 @@ impl Speaker {
         Ok(Speaker { words, waiting })
     }
 
-    /// Never waits. Signs of life and counts are sent again soon; the other messages are few, and none may be
-    /// missing.
+    /// Never waits. Signs of life and counts may be dropped, because the next ones follow soon. The other messages are
+    /// few, and none of them may be lost.
     fn put(&self, word: Word) {
         let is_told_often = matches!(word, Word::Alive | Word::Status(_));
         if is_told_often && self.waiting.load(Ordering::Relaxed) >= CROWD {
