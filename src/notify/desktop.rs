@@ -27,8 +27,8 @@ pub enum DesktopProgram {
 }
 
 impl DesktopProgram {
-    /// The program of this system, if it can work. `find` looks a program up in `PATH`, `variable` gives the environment
-    /// in which it will run.
+    /// The program of this system, if it can work. `find` looks a program up in `PATH`, `variable` gives the
+    /// environment in which it will run.
     ///
     /// # Errors
     /// Why there is none, as half a sentence.
@@ -47,7 +47,7 @@ impl DesktopProgram {
         if is_named || is_default() { Ok(DesktopProgram::NotifySend(program)) } else { Err("there is no session bus") }
     }
 
-    /// Where it is.
+    /// The path of the program.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {

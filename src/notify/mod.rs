@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// How long the operator's command may take.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// Commands that run at once. A thousand agents have hundreds of notices in one moment, and each command costs a
+/// How many commands run at once. A thousand agents have hundreds of notices in one moment, and each command costs a
 /// process and descriptors that the agents' own work needs.
 const AT_ONCE: usize = 8;
 static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
@@ -26,10 +26,10 @@ pub enum Error {
     Empty,
     #[error("the command {program:?} can't be started: {source}; check config.toml")]
     Start { program: String, source: std::io::Error },
-    /// It did not end in time and was killed.
+    /// The command did not end in time and was killed.
     #[error("the command {program:?} took more than {seconds} s and was stopped")]
     TooSlow { program: String, seconds: u64 },
-    /// It was not started, because the sidecar is ending.
+    /// The command was not started, because the sidecar is ending.
     #[error("the command was not started, because the sidecar is stopping")]
     Stopped,
     #[error("the command {program:?} failed ({status})")]
@@ -38,13 +38,14 @@ pub enum Error {
     Lost { program: String, source: std::io::Error },
 }
 
-/// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. If it is
-/// slower, it is killed with all that it has started. Dropping the future kills it too. A few run at once, the others
-/// wait for their turn, and a command that the system has no room for is started later. After `stop` none is started; a
-/// command that already runs is not interrupted: it still gets its input and its full time limit.
+/// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. A slower
+/// command is killed with all that it has started; so is a command whose future is dropped. Only a few commands run at
+/// once; the others wait for their turn. If the system has no room for another process, the command is started later.
+/// After `stop` no command is started. A command that already runs is not interrupted: it still gets its input and its
+/// full time limit.
 ///
 /// # Errors
-/// It could not be started, was too slow, or ended with another code than 0.
+/// The command could not be started, was too slow, or ended with another code than 0.
 pub async fn run(command: &[String], json: &[u8], stop: &CancellationToken) -> Result<(), Error> {
     run_until(command, json, LIMIT, stop).await
 }
@@ -79,7 +80,7 @@ async fn run_until(command: &[String], json: &[u8], limit: Duration, stop: &Canc
         Ok(Ok(status)) => Err(Error::Failed { program, status }),
         Ok(Err(source)) => Err(Error::Lost { program, source }),
         Err(_) => {
-            // What it has started ends with it.
+            // Ends the command with all that it has started.
             child.end();
             let _ = tokio::time::timeout(Duration::from_secs(1), child.child().wait()).await;
             Err(Error::TooSlow { program, seconds: limit.as_secs() })

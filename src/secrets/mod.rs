@@ -1,4 +1,5 @@
-//! Finds credentials in a text, and takes them out. tasuki publishes no document that holds one unless the operator says so.
+//! Finds credentials in a text, and takes them out. tasuki publishes no document that holds one unless the operator
+//! says so.
 //!
 //! What is found is described by its kind, its line and, if it is long, its last four characters, and by nothing else.
 
@@ -10,19 +11,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
-/// What the kind of a variable's value begins with.
+/// The prefix of [`Credential::kind`] if the credential is a variable's value.
 pub const ENVIRONMENT: &str = "environment:";
-/// Searches of a text, each after the finds of the one before were taken out.
+/// The most searches of one text. Before each further search, tasuki takes out what the last one found.
 const MOST_SEARCHES: usize = 8;
 /// The shortest value of an environment variable that counts as a credential, in bytes.
 const SHORTEST_VALUE: usize = 8;
-/// What the names of variables end in whose value, whatever it is, is a credential.
+/// Endings of variable names: the value counts as a credential even if it is only a word or a number. It must still be
+/// long enough, and not the path of a file on this machine; see [`is_secret`].
 const ENDINGS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "PWD"];
 /// Names with such an ending that mean something else; `PWD` is the working directory.
 const OTHERS: [&str; 4] = ["ASKPASS", "BYPASS", "COMPASS", "OLDPWD"];
-/// What stands for a credential, such as `<your token>`, is shorter than this, in bytes.
+/// A dummy such as `<your token>` is shorter than this, in bytes; a longer text in brackets may be a credential.
 const LONG_KEY: usize = 100;
-/// What stands for a text from which not every credential can be taken.
+/// Replaces a text from which not all credentials could be taken out.
 const WITHHELD: &str = "(left out: it holds a credential)";
 /// A credential of at least this many characters is told apart from others by its last four.
 const LONG: usize = 16;
@@ -30,7 +32,8 @@ const LONG: usize = 16;
 /// A credential in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// The rule that found it, such as `github-pat`; [`ENVIRONMENT`] and the name for the value of a variable.
+    /// The id of the rule that found it, such as `github-pat`; for a variable's value, [`ENVIRONMENT`] and the
+    /// variable's name.
     pub kind: String,
     /// From 1.
     pub line: usize,
@@ -40,17 +43,17 @@ pub struct Credential {
     pub bytes: Range<usize>,
 }
 
-/// What counts as a credential, or does not, in one text beyond the rules.
+/// What, besides the rules, decides whether something in a text is a credential.
 #[derive(Debug, Default)]
 pub struct Known<'a> {
     /// The agent's own environment.
     pub environment: &'a [(String, String)],
-    /// Expressions of the operator's; a credential that one of them matches does not count.
+    /// The operator's expressions; a credential that one of them matches does not count.
     pub allowed: &'a [Regex],
 }
 
-/// The credentials in a text, in the order in which they are in it. Where several rules find the same characters, the
-/// longest find counts.
+/// The credentials in a text, in the order in which they are in it. Of several finds with the same start, the longest
+/// counts; other finds that overlap count as one.
 #[must_use]
 pub fn find(text: &str, known: &Known<'_>) -> Vec<Credential> {
     let lower = text.to_ascii_lowercase();
@@ -79,14 +82,14 @@ pub fn find(text: &str, known: &Known<'_>) -> Vec<Credential> {
         let secret = &text[start..end];
         let is_variable = kind.starts_with(ENVIRONMENT);
         if secret.is_empty()
-            || (!is_variable && is_placeholder(secret))
+            || (!is_variable && is_dummy(secret))
             || known.allowed.iter().any(|allowed| allowed.is_match(secret))
         {
             continue;
         }
         match secrets.last_mut().filter(|before| before.bytes.end > start) {
             Some(before) if before.bytes.end >= end => {}
-            // They overlap: both go, as one.
+            // The finds overlap: they are taken out as one.
             Some(before) => {
                 before.bytes.end = end;
                 before.last = last(&text[before.bytes.clone()]);
@@ -101,7 +104,7 @@ pub fn find(text: &str, known: &Known<'_>) -> Vec<Credential> {
     secrets
 }
 
-/// The text with `[REDACTED:kind]` in place of each credential; none if some are found however often others are taken out.
+/// The text with `[REDACTED:kind]` in place of each credential; `None` if the last search still finds some.
 #[must_use]
 pub fn redact(text: &str, known: &Known<'_>) -> Option<String> {
     let mut text = text.to_owned();
@@ -115,7 +118,7 @@ pub fn redact(text: &str, known: &Known<'_>) -> Option<String> {
     None
 }
 
-/// The same; a text from which not every credential can be taken is left out as a whole.
+/// As [`redact`], but a text from which not all credentials can be taken out is replaced as a whole.
 #[must_use]
 pub fn without(text: &str, known: &Known<'_>) -> String {
     redact(text, known).unwrap_or_else(|| WITHHELD.to_owned())
@@ -133,8 +136,8 @@ fn take_out(text: &str, secrets: &[Credential]) -> String {
     redacted
 }
 
-/// A find with the rest of its word: rules have a longest length, and stop at characters that a password may hold. Between
-/// quotes the rest goes up to the closing one. A find of several lines is whole.
+/// Extends a find to the end of its word: a rule finds only up to some length, and stops at characters that a password
+/// may hold. A find that begins after a quote is extended to the closing quote. A find of several lines stays as it is.
 fn whole(text: &str, bytes: Range<usize>) -> Range<usize> {
     const LONGEST_QUOTED: usize = 500;
     if text[bytes.clone()].contains('\n') {
@@ -144,14 +147,14 @@ fn whole(text: &str, bytes: Range<usize>) -> Range<usize> {
     let is_key = |letter: char| letter.is_ascii_alphanumeric() || "+/_=-".contains(letter);
     let word = rest.find(|letter| !is_key(letter)).unwrap_or(rest.len());
     let quote = text[..bytes.start].chars().next_back().filter(|letter| "\"'".contains(*letter));
-    // Of a text that was cut the closing one may be gone.
+    // If the text was cut, the closing quote may be missing.
     let closing = |quote| rest.find([quote, '\n']).unwrap_or(rest.len());
     let quoted = quote.map(closing).filter(|end| *end <= LONGEST_QUOTED);
     bytes.start..bytes.end + quoted.unwrap_or(0).max(word)
 }
 
-/// The variables of an environment whose values count as credentials. A value may be written down without the quotes
-/// and the white space around it, and line by line.
+/// The variables of an environment whose values count as credentials. Each value is listed in every form in which a
+/// text may hold it: as it is, without the quotes and the white space around it, and line by line.
 #[must_use]
 pub fn values(environment: &[(String, String)]) -> Vec<(String, String)> {
     let mut found = BTreeSet::new();
@@ -175,7 +178,8 @@ fn is_secret(name: &str, value: &str) -> bool {
     if !says_so || value.len() < SHORTEST_VALUE {
         return false;
     }
-    // A number or one word, as in `TOKEN_LIMIT` or `KEY_LAYOUT`, is in many documents, unless it is what the name says.
+    // A number or one word, as in `TOKEN_LIMIT` or `KEY_LAYOUT`, is in many documents, so it counts only if the name
+    // ends in one of `ENDINGS`.
     let is_path = Path::new(value).is_absolute() && Path::new(value).exists();
     !is_path && (!is_plain(value) || ends_so)
 }
@@ -185,33 +189,34 @@ fn is_plain(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_digit()) || value.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// Whether a value may be a word or a number of any text, such as `postgres`. A longer one is more than a word.
+/// Whether a value may be an ordinary word or number, such as `postgres`, which any text may contain. A long value is
+/// more than a word.
 fn is_word(value: &str) -> bool {
     value.len() < LONG && is_plain(value)
 }
 
-/// Whether a value is a word of its own at this place of a text, which `postgres` in `postgresql` is not.
+/// Whether a value stands alone at this place of a text, unlike `postgres` in `postgresql`.
 fn stands_alone(text: &str, at: usize, value: &str) -> bool {
     let before = text[..at].chars().next_back();
     let after = text[at + value.len()..].chars().next();
     !before.into_iter().chain(after).any(|letter| letter.is_alphanumeric() || letter == '_')
 }
 
-/// The variables without those whose value may be a word or a number of any text. What is published is searched for these
-/// too, because it can't be taken back. A text that stays on this machine would lose words that say something else.
+/// Leaves out the variables whose value may be an ordinary word or number. This is for texts that stay on this machine:
+/// there, redacting ordinary words would do harm. Don't call it for what is published, which can't be taken back.
 #[must_use]
 pub fn without_words(mut environment: Vec<(String, String)>) -> Vec<(String, String)> {
     environment.retain(|(_, value)| !is_word(value));
     environment
 }
 
-/// Whether this stands where a credential will be, such as `<token>`, `${TOKEN}` or `****`.
-fn is_placeholder(secret: &str) -> bool {
+/// Whether this is a dummy in the place of a credential, such as `<token>`, `${TOKEN}` or `****`.
+fn is_dummy(secret: &str) -> bool {
     let mut letters = secret.chars();
     let first = letters.next();
     let is_variable = secret.starts_with('$') && !secret.contains(|letter: char| letter.is_ascii_lowercase());
     let is_short = secret.len() < LONG_KEY && !secret.contains('\n');
-    // A key whose middle is left out, and no password with dots in it.
+    // A key whose middle is left out. Other characters than those of keys may mean a password that contains dots.
     let has_gap =
         secret.contains("...") && secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
     let is_gap = has_gap || secret.ends_with("...") || secret.starts_with("...");
@@ -223,7 +228,7 @@ fn is_placeholder(secret: &str) -> bool {
 
 fn last(secret: &str) -> String {
     let count = secret.chars().count();
-    // Several lines are a private key, whose last one tells nothing.
+    // A credential of several lines is a private key, whose last line tells nothing.
     let last: String = secret.chars().skip(count.saturating_sub(4)).collect();
     if count < LONG || secret.contains('\n') || last == "----" { String::new() } else { last }
 }

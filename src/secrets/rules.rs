@@ -25,13 +25,13 @@ pub(super) struct SecretRule {
     #[serde(default)]
     entropy: f64,
     keywords: Vec<String>,
-    /// What a credential of this shape must not match.
+    /// If one of these matches the credential, it does not count.
     #[serde(default)]
     allow: Vec<String>,
-    /// What the whole match must not match.
+    /// If one of these matches the whole match of `regex`, the credential in it does not count.
     #[serde(default)]
     unless: Vec<String>,
-    /// Which group of the expression is the credential; the first that matched unless set.
+    /// Which group of `regex` is the credential. If not set: the first group that matched, or the whole match.
     group: Option<usize>,
     #[serde(skip)]
     compiled: OnceLock<Compiled>,
@@ -49,13 +49,14 @@ impl SecretRule {
         &self.id
     }
 
-    /// Whether the expression is worth trying on a text, given in lower case.
+    /// Whether the expression is worth trying on a text: it holds a keyword of the rule. `lower` is the text in lower
+    /// case.
     pub(super) fn may_match(&self, lower: &str) -> bool {
         self.keywords.iter().any(|keyword| lower.contains(keyword))
     }
 
-    /// Where this rule finds credentials in a text, in bytes. The expressions are compiled when a text first holds a keyword
-    /// of the rule: to compile all of them at the start would take half a second, and few are ever tried.
+    /// Where this rule finds credentials in a text, in bytes. The expressions are compiled when a text first holds a
+    /// keyword of the rule: to compile all of them at the start would take half a second, and few are ever tried.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let Compiled { secret, allowed, unless } = self.compiled();
         let found = secret.captures_iter(text.as_bytes());
@@ -86,13 +87,13 @@ impl SecretRule {
     }
 }
 
-/// Without the comma, or whatever ends the clause, behind a credential.
+/// The credential without the comma or other mark that ends the clause.
 fn without_end(secret: &[u8]) -> &[u8] {
     let len = secret.iter().rposition(|byte| !b",;:.".contains(byte)).map_or(0, |at| at + 1);
     &secret[..len]
 }
 
-/// The expressions know bytes only: a find that begins or ends within a letter takes the whole of it.
+/// The expressions work on bytes. A find that begins or ends within a character is extended to the whole character.
 fn whole_letters(text: &str, mut bytes: Range<usize>) -> Range<usize> {
     while !text.is_char_boundary(bytes.start) {
         bytes.start -= 1;
@@ -103,7 +104,8 @@ fn whole_letters(text: &str, mut bytes: Range<usize>) -> Range<usize> {
     bytes
 }
 
-/// Without the letters of other alphabets, in which no credential is written: that makes an expression many times smaller.
+/// Compiles an expression, without Unicode classes: no credential is written in the letters of other alphabets, and
+/// without them an expression is many times smaller.
 fn compile(expression: &str) -> Regex {
     RegexBuilder::new(expression).unicode(false).build().expect("a test compiles every rule")
 }

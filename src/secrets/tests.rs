@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Letters and digits without an order, so that each shape below has the entropy of a real key. They are put together here,
-/// so that no file of the repository holds anything that looks like a key.
+/// Letters and digits without an order, so that each shape below has the entropy of a real key. They are put together
+/// here, so that no file of the repository holds anything that looks like a key.
 const NOISE: &str = "q7Zk2Vx9Lm4TcR8wYb3NfJ6sHd5GpA1eUoXiKtBvCnMzQjWrEyDuFgShLaPO0I7k9x2m4c8w3n6d5p1e";
 
 pub(super) fn noise(count: usize) -> &'static str {
