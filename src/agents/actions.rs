@@ -1,5 +1,5 @@
-//! Makes facts of an agent's tool calls: which files it wrote, which commands it ran, how the last test ended, what left
-//! the machine.
+//! Makes facts of an agent's tool calls: which files it wrote, which commands it ran, how the last test ended, what
+//! left the machine.
 
 use super::command_line::runs;
 use super::tool_calls::{ToolCall, ToolKind};
@@ -76,13 +76,13 @@ const MAX_SENT: usize = 10;
 /// Longest command line and longest output, in characters.
 const MAX_TEXT: usize = 500;
 
-/// What an agent did, by its tool calls, oldest first. Whether the files still exist, and whether a text holds a secret,
-/// is for the caller to find out.
+/// What an agent did, by its tool calls, oldest first. The caller must find out whether the files still exist, and
+/// whether a text holds a secret.
 #[must_use]
 pub fn actions(calls: &[ToolCall], tests: &[impl AsRef<str>]) -> ActionFacts {
     let commands = || calls.iter().rev().filter(|call| call.kind == ToolKind::Command);
     let is_sent = |words: &[String]| !is_rehearsal(words);
-    // Of a command that has failed and ran again, only the last run counts.
+    // A failed run is left out if the same command ran again later.
     let mut later = BTreeSet::new();
     let sent = commands()
         .filter(|call| runs(&call.target, &SENDS, is_sent))

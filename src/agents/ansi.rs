@@ -1,8 +1,8 @@
 //! A captured screen as cells. `capture-pane -e` prints one line for each row, with an SGR escape wherever colour or
 //! attributes change; they stay in force across the end of a line.
 //!
-//! A cell here is one character, and not a column of the pane: a combining mark is a cell of its own. Nothing is cut at the
-//! pane's width, because tmux prints no more than the pane has, and counts its columns by a table of its own.
+//! A cell here is one character, and not a column of the pane: a combining mark is a cell of its own. Nothing is cut at
+//! the pane's width, because tmux prints no more than the pane has, and counts its columns by a table of its own.
 
 use unicode_width::UnicodeWidthChar as _;
 
@@ -53,8 +53,8 @@ pub fn cells(screen: &str, height: u16) -> Vec<Vec<Cell>> {
 }
 
 /// How many characters of a row begin before this column, with all marks that belong to the last of them. Terminals do
-/// not agree on the columns of emoji, so each character counts as the fewest that one of them gives it: characters from
-/// behind the column may be among these, but none from before it is missing.
+/// not agree on the columns of emoji, so each character counts with the fewest columns that any terminal gives it. The
+/// result may include characters from behind the column, but misses none from before it.
 pub(super) fn before_column(row: &[Cell], column: usize) -> usize {
     let mut used = 0;
     let mut is_joined = false;
@@ -69,10 +69,10 @@ pub(super) fn before_column(row: &[Cell], column: usize) -> usize {
     row.len()
 }
 
-/// The fewest columns that a terminal gives a character.
+/// The fewest columns that any terminal gives this character.
 pub(super) fn least_columns(c: char) -> usize {
     match c {
-        // The colour of the skin of the emoji before it.
+        // Skin tones, which change the emoji before them.
         '\u{1f3fb}'..='\u{1f3ff}' => 0,
         c => c.width().unwrap_or_default(),
     }

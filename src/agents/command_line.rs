@@ -43,7 +43,8 @@ const BEFORE: &[&[&str]] = &[
 const WITH_VALUE: [&str; 3] = ["-u", "-C", "-k"];
 
 /// Whether one of the commands of a line, taken apart, is one of these: a program's name and the words that follow it,
-/// separated by blanks, such as `cargo test` or `git push`. Options may stand between the words.
+/// separated by blanks, such as `cargo test` or `git push`. Options may stand between the words. `and`: what else must
+/// be true of the command's words.
 pub(super) fn runs(line: &str, wanted: &[impl AsRef<str>], and: impl Fn(&[String]) -> bool) -> bool {
     let is_one = |words: &[String]| {
         wanted.iter().any(|wanted| is_call_of(words, &wanted.as_ref().split_whitespace().collect::<Vec<_>>()))
@@ -85,7 +86,7 @@ fn is_call_of(words: &[String], wanted: &[&str]) -> bool {
     wanted.peek().is_none()
 }
 
-/// The words after what stands before the program, if anything does.
+/// Removes one assignment, or one wrapper such as `sudo`, from the beginning; `None` if there is none.
 fn without_first(words: &[String]) -> Option<&[String]> {
     let is_assignment = |word: &str| {
         word.split_once('=').is_some_and(|(name, _)| {
@@ -134,7 +135,7 @@ struct Splitter<'l> {
     words: Vec<String>,
     word: Option<String>,
     before: char,
-    /// The words that end the texts that follow this line.
+    /// The words that end the here-documents after this line.
     ends: Vec<String>,
 }
 

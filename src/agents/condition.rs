@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// A regular expression (Rust `regex` syntax). It is checked when the profile is loaded, and compiled for use where it is
-/// first searched for: most profiles are never used, and their expressions would take megabytes.
+/// A regular expression (Rust `regex` syntax). It is checked when the profile is loaded, and compiled for use where it
+/// is first searched for: most profiles are never used, and their expressions would take megabytes.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     text: String,
@@ -54,9 +54,9 @@ impl JsonSchema for Pattern {
     }
 }
 
-/// A JSON pointer (RFC 6901) into a hook's JSON, with one addition: a negative number counts an array's items from
-/// its end, so `/messages/-1/text` is the text of the last message. Where a place may be several, as in the rules for
-/// tools, `*` stands for all items of an array and all values of an object.
+/// A JSON pointer (RFC 6901) into a hook's or a transcript's JSON, with two additions. A negative number counts an
+/// array's items from its end, so `/messages/-1/text` is the text of the last message. In the rules for tools, where a
+/// pointer may name several places, `*` stands for all items of an array and all values of an object.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(transparent)]
 pub struct Pointer(String);

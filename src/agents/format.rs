@@ -16,8 +16,8 @@ use std::time::Duration;
 pub struct ProfileFile {
     /// What people call this CLI.
     pub title: String,
-    /// Tells the CLI by its arguments, joined by single blanks (`node /usr/bin/codex --foo`). Without it a pane is
-    /// never taken for this CLI by itself.
+    /// Recognises the CLI by its arguments, joined by single blanks (`node /usr/bin/codex --foo`). Without it tasuki
+    /// never recognises this CLI on its own.
     pub detect: Option<Pattern>,
     /// The command that opens a session of the CLI again, as program and arguments; `{session_id}` is replaced. tasuki
     /// shows it, and runs it when a person asks for that (`tasuki reopen`).
@@ -25,7 +25,7 @@ pub struct ProfileFile {
     pub resume: Vec<String>,
     /// How tasuki starts it. Without it the CLI can only be adopted.
     pub launch: Option<LaunchSection>,
-    /// How its version is asked for, and with which ones this profile was tried.
+    /// How tasuki asks for its version, and with which versions this profile was tried.
     pub version: Option<VersionSection>,
     /// How it is ended.
     pub exit: ExitSection,
@@ -63,7 +63,7 @@ pub struct LaunchSection {
     /// no model can be asked for.
     #[serde(default)]
     pub model: Vec<String>,
-    /// Added to the environment. `TASUKI_AGENT_ID`, `TASUKI_HOME`, `TASUKI_PERSONA` and `TASUKI_CREATION` are always there.
+    /// Added to the environment, beside `TASUKI_AGENT_ID`, `TASUKI_HOME`, `TASUKI_PERSONA` and `TASUKI_CREATION`.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Names taken out of the environment first, such as `CLAUDECODE`.
@@ -86,7 +86,7 @@ pub struct LaunchSection {
 pub struct VersionSection {
     /// Program and arguments that print it.
     pub argv: Vec<String>,
-    /// What is printed by the versions with which this profile was tried, or a part of it.
+    /// The versions with which this profile was tried: what each prints, or a part of it.
     pub tried: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ pub enum InputMode {
 pub struct InputSection {
     /// One bracketed paste, or typed pieces.
     pub mode: InputMode,
-    /// For a bracketed paste: the longest text, in bytes, that may lose its brackets, as in copy mode; any if not given.
+    /// For a bracketed paste: the longest text, in bytes, that the CLI also takes without brackets. Any if not given.
     #[serde(default)]
     pub raw_bytes: Option<usize>,
     /// For pieces: characters in one piece. An emoji counts as two.
@@ -156,11 +156,11 @@ pub struct InputSection {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReadySection {
-    /// For how long the screen must have looked ready, unchanged.
+    /// How long the screen must look ready without a change.
     #[serde(deserialize_with = "duration")]
     #[schemars(with = "String")]
     pub calm: Duration,
-    /// How long that may take.
+    /// How long tasuki waits for that.
     #[serde(deserialize_with = "duration")]
     #[schemars(with = "String")]
     pub timeout: Duration,
@@ -227,12 +227,12 @@ pub struct ComposerSection {
     /// The composer is as wide as what `bottom` matches; what stands to the right of that is not its text.
     #[serde(default)]
     pub as_wide_as_bottom: bool,
-    /// A long text takes the screen down to its end, and `bottom` is not drawn: then the text begins at the last `top`, in
-    /// the upper half, and ends with the screen. Looked for only where no `bottom` is seen and no dialog.
+    /// A long text takes the screen down to its end, and `bottom` is not drawn: then the text begins at the last `top`,
+    /// in the upper half, and ends with the screen. Looked for only where no `bottom` is seen and no dialog.
     #[serde(default)]
     pub fills_screen: bool,
-    /// A long text takes the screen up to its first row, and `top` is out of sight: then all rows above `bottom` are text,
-    /// if one of `strip` fits each and the cursor is among them. Looked for only where no `top` is seen and no dialog.
+    /// A long text takes the screen up to its first row, and `top` is out of sight. Then all rows above `bottom` are
+    /// text, if one of `strip` fits each and the cursor is in one. Looked for only if no `top` and no dialog is seen.
     #[serde(default)]
     pub outgrows_screen: bool,
     /// From which side to look.
@@ -244,8 +244,8 @@ pub struct ComposerSection {
     /// What the first line of text must look like, such as a prompt sign.
     pub first: Option<Pattern>,
     /// How the `top` line, or the first line of text that is in sight, looks while the composer shows only the end of a
-    /// long text. Its first line, such as one with a prompt sign, is then out of sight and not looked for. Without it a
-    /// text of five lines or more may be the end of a longer one.
+    /// long text. The text's first line, such as one with a prompt sign, is then out of sight and not looked for. If
+    /// this is not set, tasuki treats a text of five lines or more as one whose beginning may be out of sight.
     pub scrolled: Option<Pattern>,
     /// The terminal's cursor must be inside: for a CLI that shows the real cursor.
     #[serde(default)]

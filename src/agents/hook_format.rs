@@ -19,7 +19,7 @@ pub struct HooksSection<W = Pattern> {
     pub transcript_path: Option<Pointer>,
     /// Where the working directory is.
     pub cwd: Option<Pointer>,
-    /// A session start is reported at launch; otherwise only with the first prompt.
+    /// The CLI reports a session's start at launch. If this is not set, it does so only with the first prompt.
     #[serde(default)]
     pub starts_at_launch: bool,
     /// What the CLI puts around a prompt; the group `text` is what stays.
@@ -36,9 +36,9 @@ pub struct HooksSection<W = Pattern> {
 pub struct HookRule {
     /// The CLI's own name for it.
     pub name: String,
-    /// The rule fits only where a value says so.
+    /// The rule fits only where this is true of a value.
     pub when: Option<When>,
-    /// What it means.
+    /// What the CLI's event means.
     pub event: Meaning,
     /// Where the submitted prompt is.
     pub text: Option<Pointer>,

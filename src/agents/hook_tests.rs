@@ -118,10 +118,10 @@ fn ids_from_the_environment_are_checked() {
 }
 
 #[test]
-fn a_test_is_known_by_its_own_member_and_lands_where_the_sidecar_never_reads() {
+fn a_probe_is_known_by_its_own_member_and_lands_where_the_sidecar_never_reads() {
     let id = "5d0c0a52-1f0e-4d5b-9a57-2f64c1f6f0aa";
     let input = json!({"hook_event_name": "Stop", PROBE: id}).to_string();
-    let found = probe(input.as_bytes()).expect("a test");
+    let found = probe(input.as_bytes()).expect("a probe");
     assert_eq!(probe_name(&found), format!(".probe-{id}.json"));
     assert!(is_probe(OsStr::new(&probe_name(&found))) && !is_probe(OsStr::new("probe-x.json")));
     for other in [json!({"hook_event_name": "Stop"}), json!({PROBE: "../../x"}), json!({PROBE: 1})] {

@@ -29,7 +29,7 @@ impl HookTime {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const SINCE_BOOT: nix::time::ClockId = nix::time::ClockId::CLOCK_BOOTTIME;
-/// Elsewhere the monotonic clock counts on while the machine sleeps.
+/// On other systems the monotonic clock keeps counting while the machine sleeps.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const SINCE_BOOT: nix::time::ClockId = nix::time::ClockId::CLOCK_MONOTONIC;
 
@@ -60,7 +60,7 @@ fn boot_id() -> String {
     crate::darwin::boot_session().unwrap_or_default()
 }
 
-/// Process ids from the parent upwards, at most `max`; only the parent on systems that say no more.
+/// Process ids from the parent upwards, at most `max`; only the parent on systems that don't tell the others.
 #[must_use]
 pub fn ancestors(max: usize) -> Vec<u32> {
     let mut found = Vec::new();

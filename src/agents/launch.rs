@@ -22,14 +22,14 @@ pub struct LaunchContext<'a> {
     /// The directory in which the agent works.
     pub cwd: &'a Path,
     pub previous: Option<AgentId>,
-    /// The model that was asked for; none: the CLI chooses.
+    /// The model that was asked for; if `None`, the CLI chooses.
     pub model: Option<&'a str>,
 }
 
 /// How a process is to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// The program that the profile names, without what is put before it.
+    /// The program that the profile names, without the `env` that may stand before it in `argv`.
     pub program: String,
     pub argv: Vec<String>,
     /// What is added to the environment, sorted by name.

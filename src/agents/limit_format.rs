@@ -5,8 +5,8 @@ use crate::contract::LimitKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How a limit shows: in what the CLI's own event says, in a line of the transcript, or on the screen. The time at which
-/// the limit ends is found in the text by itself (`resets 3:24pm`, `try again in 2 hours`, seconds since 1970 …).
+/// How a limit shows: in what the CLI's own event says, in a line of the transcript, or on the screen. tasuki itself
+/// finds in the text when the limit ends (`resets 3:24pm`, `try again in 2 hours`, seconds since 1970 …).
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsSection {
@@ -23,11 +23,12 @@ pub struct LimitsSection {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitLine {
-    /// All of these are true.
+    /// All of these must fit the line.
     pub when: Vec<When>,
     /// Where the CLI's words are.
     pub text: Pointer,
-    /// Where the end of the limit is, as seconds or milliseconds since 1970 or as a date; the first that is there counts.
+    /// Where the end of the limit is, as seconds or milliseconds since 1970 or as a date; the first that is there
+    /// counts.
     #[serde(default)]
     pub until: Vec<Pointer>,
 }
@@ -38,7 +39,7 @@ pub struct LimitLine {
 pub struct LimitText {
     /// Which limit.
     pub kind: LimitKind,
-    /// What the text holds.
+    /// What the text must match.
     pub pattern: Pattern,
     /// What else is true of the transcript's line; a rule with this fits no event and no screen.
     #[serde(default)]

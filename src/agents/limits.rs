@@ -54,7 +54,7 @@ impl Profile {
         // An earlier limit may stand above the last one.
         let seen = section.screen.iter().find_map(|rule| Some((rule, rule.pattern.regex().find_iter(&last).last()?)));
         let (rule, place) = seen?;
-        // The time of the end may stand in the line after.
+        // The time at which the limit ends may stand in the next line.
         let from = last[..place.start()].rfind('\n').map_or(0, |at| at + 1);
         let after = last[place.end()..].split_inclusive('\n').take(2).map(str::len).sum::<usize>();
         let said = last[from..place.end() + after].replace(is_border, " ");
@@ -102,7 +102,7 @@ fn is_border(character: char) -> bool {
 }
 
 fn found(rule: &LimitText, said: &str, until_ms: Option<i64>, clock: &ReadingTime) -> LimitFound {
-    // A screen breaks a sentence anywhere, also before its time.
+    // A screen may break a sentence anywhere, also just before the time that it names.
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let until_ms = until_ms.or_else(|| reset_time::in_text(&words, clock));
     let words = secrets::without(&sanitise(&words), &Known::default());

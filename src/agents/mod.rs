@@ -1,7 +1,8 @@
 //! What tasuki knows of agent CLIs, all of it as data: one TOML profile for each CLI says how it is launched, how its
-//! screen is read and what its own hook events mean. This module knows neither tmux nor the spool. It turns screens
-//! into [`crate::core::pane::ScreenReading`]s, hook JSON into event files, and event files into
-//! [`crate::core::hook::HookEvent`]s.
+//! screen is read and what its own hook events mean. This module turns screens into
+//! [`crate::core::pane::ScreenReading`]s, hook JSON into event files, and event files into
+//! [`crate::core::hook::HookEvent`]s. It never talks to tmux. Only [`hook`] and [`statusline`], which are commands of
+//! their own, write to the spool.
 //!
 //! In reading order: [`condition`], [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`],
 //! [`ansi`] and [`screen`] (screens), [`rules`] (what each hook event means), [`hook`] and [`statusline`] (the commands

@@ -21,7 +21,7 @@ impl LaunchSection {
         self.files.get(name).or_else(|| self.texts.get(name)).map(String::as_str)
     }
 
-    /// The first thing about the section that serde can't see to be wrong: the key and what is the matter.
+    /// The first fault that serde can't find: the key, and what is wrong with it.
     pub(super) fn fault(&self) -> Option<(&'static str, String)> {
         let unknown = |text: &String, allowed: &[&str]| unknown_placeholder(text, allowed, self);
         if self.argv.first().is_none_or(String::is_empty) {
@@ -109,7 +109,7 @@ pub(super) fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
     filled
 }
 
-/// The first placeholder of a text that means nothing, if there is one.
+/// The first placeholder in a text that tasuki does not know, if there is one.
 fn unknown_placeholder(text: &str, names: &[&str], section: &LaunchSection) -> Option<String> {
     let has_own = |name: &str| {
         name.strip_prefix(TEXT).is_some_and(|name| section.texts.contains_key(name))
@@ -118,12 +118,12 @@ fn unknown_placeholder(text: &str, names: &[&str], section: &LaunchSection) -> O
     first_unknown(text, |name| names.contains(&name) || has_own(name))
 }
 
-/// The same where the profile's own texts and files are not allowed.
+/// As [`unknown_placeholder`], where the profile's own texts and files are not allowed.
 fn unknown_plain(text: &str, names: &[&str]) -> Option<String> {
     first_unknown(text, |name| names.contains(&name))
 }
 
-/// The first placeholder in a text that is not known.
+/// The first placeholder in a text whose name or filter is not known.
 pub(super) fn first_unknown(text: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
     let mut rest = text;
     while let Some(hole) = next_hole(rest) {

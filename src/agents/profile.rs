@@ -118,7 +118,7 @@ impl Profile {
         Ok(())
     }
 
-    /// What the flow must know of it.
+    /// What the core must know of this profile.
     #[must_use]
     pub fn facts(&self) -> ProfileFacts {
         let reports = |rule: &HookRule| rule.event == Meaning::Event(HookKind::PromptSubmit) && rule.text.is_some();
@@ -208,7 +208,7 @@ impl Profiles {
         self.by_name.values()
     }
 
-    /// What the flow must know of each.
+    /// What the core must know of each.
     #[must_use]
     pub fn facts(&self) -> BTreeMap<String, ProfileFacts> {
         self.by_name.iter().map(|(name, profile)| (name.clone(), profile.facts())).collect()
@@ -238,7 +238,7 @@ pub(super) fn read_regular(path: &Path) -> Result<String, ProfileError> {
     String::from_utf8(bytes).map_err(|_| unfit("is not UTF-8"))
 }
 
-/// That there is nothing is for the reader to say.
+/// Refuses a path that another user could change. A missing file is not an error here; the caller's read reports it.
 fn guard(path: &Path) -> Result<(), ProfileError> {
     match way::trust_if_there(path) {
         Err(error @ way::Unsafe::Exposed { .. }) => Err(ProfileError::Exposed(error)),

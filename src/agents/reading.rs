@@ -25,7 +25,7 @@ pub fn has_read(profile: &Profile, transcript: &Path, document: &Path) -> Result
     Ok(calls.any(|call| call.uses.iter().any(|(kind, target)| is_reading(*kind, target, document))))
 }
 
-/// The longest part of a name that JSON writes without an escape, also where it is a text inside a text.
+/// The longest part of a name that JSON writes without an escape, even as JSON text within a JSON string.
 fn unescaped_part(name: &str) -> &str {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     name.split(|c| !is_plain(c)).max_by_key(|part| part.len()).unwrap_or_default()

@@ -6,7 +6,7 @@ use regex::{Captures, Regex};
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// What a text's times are read by.
+/// The clock and the zone by which times in a text are read.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadingTime {
     /// The wall clock, in milliseconds since 1970.
@@ -15,7 +15,7 @@ pub struct ReadingTime {
     pub is_utc: bool,
 }
 
-/// A time of day without seconds is rounded down by the CLIs, in milliseconds.
+/// CLIs round a time of day down to the minute. This is added to make up for it, in milliseconds.
 const ROUNDED_MS: i64 = 60_000;
 /// Numbers below this are seconds since 1970, others milliseconds.
 const FIRST_MS: f64 = 1e11;
@@ -44,7 +44,7 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)BEFORE (?:(?<h>\d{1,2}):(?<m>\d\d)[ \x{202f}]?(?<half>[ap]m)?|(?<h12>\d{1,2})[ \x{202f}]?(?<half12>[ap]m))ZONE",
     )
 });
-static LASTS: LazyLock<Regex> = LazyLock::new(|| {
+static DURATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)(?:again in|resets? in|reset after|retry in|retrying in|retry after|wait) ~?(?<parts>(?:\d+(?:\.\d+)? ?(?:ms|milliseconds?|months?|weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|min|m|seconds?|secs?|s)\b?,? ?(?:and )?)+)",
     )
@@ -58,8 +58,8 @@ pub fn in_text(text: &str, clock: &ReadingTime) -> Option<i64> {
     let iso = || ISO.captures(text).and_then(|found| iso(&found, clock));
     let date = || DATE.captures(text).and_then(|found| date(&found, clock));
     let time = || TIME.captures(text).and_then(|found| time(&found, clock));
-    let lasts = || LASTS.captures(text).and_then(|found| lasts(&found["parts"], clock));
-    epoch().or_else(iso).or_else(date).or_else(time).or_else(lasts)
+    let duration = || DURATION.captures(text).and_then(|found| duration(&found["parts"], clock));
+    epoch().or_else(iso).or_else(date).or_else(time).or_else(duration)
 }
 
 /// The time that a JSON value names, in milliseconds since 1970: a number of seconds or milliseconds, or a date.
@@ -98,7 +98,7 @@ fn date(found: &Captures<'_>, clock: &ReadingTime) -> Option<i64> {
     let at = |year: i32| in_zone(NaiveDate::from_ymd_opt(year, month, day)?.and_time(time), is_utc);
     match year {
         Some(year) => at(year),
-        // In December a date in January is one of the next year.
+        // In December a date in January belongs to the next year.
         None => at(today.year()).filter(|at| *at > clock.now_ms - 7 * 86_400_000).or_else(|| at(today.year() + 1)),
     }
     .map(|at| at + ROUNDED_MS)
@@ -127,7 +127,8 @@ fn of_day(hour: &str, minute: Option<&str>, half: Option<&str>) -> Option<NaiveT
     NaiveTime::from_hms_opt(hour, minute, 0)
 }
 
-fn lasts(parts: &str, clock: &ReadingTime) -> Option<i64> {
+/// The time that is this duration away from now.
+fn duration(parts: &str, clock: &ReadingTime) -> Option<i64> {
     let mut seconds = 0.0;
     for part in PART.captures_iter(parts) {
         let number: f64 = part["n"].parse().ok()?;
@@ -146,8 +147,8 @@ fn lasts(parts: &str, clock: &ReadingTime) -> Option<i64> {
     clock.now_ms.checked_add(ms)
 }
 
-/// Whether a time is in UTC; if not, it is in the zone of this machine. None if it is in another zone, whose rules tasuki
-/// does not know: no time is better than a time that is wrong by hours.
+/// Whether a time is in UTC; if not, it is in the zone of this machine. None if it is in another zone, whose rules
+/// tasuki does not know: no time is better than a time that is wrong by hours.
 fn is_utc(found: &Captures<'_>, clock: &ReadingTime) -> Option<bool> {
     match found.name("zone").map(|zone| zone.as_str().trim_end_matches(')')) {
         None => Some(clock.is_utc || found.name("utc").is_some()),
@@ -165,7 +166,7 @@ fn in_zone(at: NaiveDateTime, is_utc: bool) -> Option<i64> {
     if is_utc {
         return Some(at.and_utc().timestamp_millis());
     }
-    // In the hour that comes twice, the later one is meant: nobody continues too early.
+    // When summer time ends, an hour comes twice. The later one counts, so that nobody continues too early.
     Local.from_local_datetime(&at).latest().map(|at| at.timestamp_millis())
 }
 

@@ -13,8 +13,8 @@ impl Profile {
         resume::command(&self.file.resume, session_id)
     }
 
-    /// How this session is opened again: by the profile's command, in the environment of its launch line. The process
-    /// has no persona.
+    /// How this session is opened again: by the profile's `resume` command, in the environment of an agent that tasuki
+    /// starts, but without a persona.
     #[must_use]
     pub fn reopening(&self, context: &LaunchContext<'_>, session_id: &str) -> Option<Launch> {
         let words = resume::words(&self.file.resume, session_id)?;
@@ -40,7 +40,7 @@ impl Profile {
         Some(Launch { program, argv, env: env.into_iter().collect(), files: launched.files })
     }
 
-    /// What of `resume` serde can't see to be wrong.
+    /// The first fault of `resume` that serde can't find.
     pub(super) fn resume_fault(&self) -> Option<String> {
         let resume = &self.file.resume;
         if resume.is_empty() {

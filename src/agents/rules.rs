@@ -1,5 +1,6 @@
 //! Applies a profile's rules to one hook's JSON: what the event means, and the values in it. The hook command writes
-//! what it finds to the top level of the event file; the sidecar finds what is missing there.
+//! what it finds to the top level of the event file; what is missing at the top level, the sidecar takes from the
+//! payload.
 
 use super::condition::{Pointer, When};
 use super::hook_format::{ContextRule, HookRule, HooksSection, Ignore, Meaning, ReasonRule};
@@ -38,8 +39,9 @@ impl<W> HooksSection<W> {
         Some(self.apply(rule, payload))
     }
 
-    /// For an event file that names the event in the contract's words: the rule of that meaning, by the CLI's own
-    /// name where the payload has it, so that the payload's fields are found.
+    /// For an event file that names the event in the contract's words: applies a rule with this meaning, so that the
+    /// payload's fields are found. It prefers the rule for the CLI's own name of the event, if the payload has that
+    /// name.
     #[must_use]
     pub fn extract_kind(&self, kind: HookKind, payload: &Value) -> Extract {
         let name = self.name_in(payload);

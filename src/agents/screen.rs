@@ -20,11 +20,11 @@ struct Place {
     whole: Range<usize>,
     /// Its beginning is, or may be, out of sight.
     is_cut: bool,
-    /// The columns of the pane before this one are the composer's.
+    /// How many columns, from the left, belong to the composer.
     width: usize,
 }
 
-/// From how many rows of text on a composer may have scrolled, where the profile doesn't know how that looks.
+/// A composer with at least this many rows of text may have scrolled, if the profile doesn't say how that looks.
 const TALL: usize = 5;
 
 impl Profile {
@@ -118,7 +118,7 @@ impl Rows {
         edge.map_or(usize::MAX, |edge| edge.chars().map(ansi::least_columns).sum())
     }
 
-    /// Whether a text in these rows is so high that there may be more of it above them.
+    /// Whether a text in these rows is so long that more of it may be above them, out of sight.
     fn is_tall(&self, rows: Range<usize>) -> bool {
         self.lines(rows).count() >= TALL
     }
@@ -139,15 +139,15 @@ impl Rows {
                 }
             }
         }
-        // Some CLIs draw the placeholder itself faint, so ghost text is searched too. Blanks are kept at first: without
-        // them two numbers beside each other become one.
+        // Some CLIs draw a collapsed paste faint, so ghost text is searched too. Blanks are kept at first: without them
+        // two numbers beside each other become one.
         let spaced = self.spaced(section, place);
         let readings = [&spaced, &text, &with_ghosts];
-        let placeholder = section
+        let collapsed = section
             .collapsed
             .iter()
             .find_map(|pattern| readings.into_iter().find_map(|text| pattern.0.regex().captures(text)));
-        if let Some(found) = placeholder {
+        if let Some(found) = collapsed {
             let size = found.name("size").and_then(|size| size.as_str().parse().ok());
             return ComposerContent::Collapsed { size };
         }
@@ -171,7 +171,7 @@ impl Rows {
         lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Which characters of a row are border or prompt sign.
+    /// Which characters of a row are not text, but a border or a prompt sign.
     fn strip(&self, section: &ComposerSection, row: usize) -> Vec<bool> {
         let cells = &self.cells[row];
         let mut stripped = vec![false; cells.len()];

@@ -1,5 +1,5 @@
 //! `tasuki statusline [--home DIR] [-- COMMAND ARGS…]`: Claude Code runs it to draw its status line, with JSON about
-//! the session on standard input. It drops a `context` event into the spool when the numbers have changed, and prints
+//! the session on standard input. It writes a `context` event into the spool when the numbers have changed, and prints
 //! what the user's own status line command prints. It adds a few milliseconds to that command, and always exits 0.
 
 use super::hook::{self, HookOptions};
@@ -21,21 +21,21 @@ use std::time::{Duration, Instant};
 const PROFILE: &str = "claude";
 /// How long the user's own command may take.
 const COMMAND_TIME: Duration = Duration::from_secs(5);
-/// Pause between two looks whether it has ended.
+/// The pause between two looks whether the command has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Longest note of what was reported, in bytes.
 const MAX_NOTE: u64 = 128;
 
-/// The whole command. `args` are those after `statusline`; `usual` is the user's own home, for a command that names
-/// none. The exit code is always 0.
+/// The whole command. `args` are those after `statusline`. `usual` is the user's default tasuki home, for a command
+/// that names none. The exit code is always 0.
 pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>) -> u8 {
     let hook_time = HookTime::take();
     let (options, command) = parse(args);
-    // A message of the default hook would appear in the user's terminal.
+    // A message of Rust's default panic hook would appear in the user's terminal.
     std::panic::set_hook(Box::new(|_| {}));
     let _ = std::panic::catch_unwind(|| {
         let input = if io::stdin().is_terminal() { Vec::new() } else { hook::read_all(&mut io::stdin().lock()) };
-        // The user's own line comes first: it is what the CLI waits for.
+        // The user's command is started first, because the CLI waits for what it prints.
         let child = start(&command, &input);
         if let Some(home) = options.home(usual) {
             report(&options, &home, &input, &hook_time);
@@ -79,7 +79,7 @@ fn wait(mut child: Child) {
     }
 }
 
-/// Drops the event, unless the last event of this session said the same.
+/// Writes the event into the spool, unless the last event of this session had the same numbers.
 fn report(options: &HookOptions, home: &Path, input: &[u8], hook_time: &HookTime) {
     let Ok(payload) = super::json::read::<Value>(input) else { return };
     let Some(context_usage) = context_usage(&payload) else { return };
@@ -131,7 +131,7 @@ fn read_note(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Written beside it and renamed: two status lines at once must not leave half of one.
+/// Writes the note under another name and renames it, so that two status lines at once leave no half note.
 fn write_note(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension(format!("{}.tmp", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;

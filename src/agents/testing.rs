@@ -28,7 +28,7 @@ pub(super) fn user(text: &str) -> Value {
     json!({"type":"user","message":{"content":text}})
 }
 
-/// A token, with nothing in any file that looks like one.
+/// A token. It is put together here, so that no file holds anything that looks like a token.
 pub(super) fn token() -> String {
     ["ghp_q7Zk2Vx9Lm4TcR8w", "Yb3NfJ6sHd5GpA1eUoXi"].concat()
 }

@@ -13,7 +13,7 @@ pub use super::tool_format::ToolKind;
 
 /// How many calls are kept: the last ones.
 pub const MAX_CALLS: usize = 2_000;
-/// How many calls back a result may be of an earlier one.
+/// How far back the call of a result is searched for, in calls.
 const MAX_BACK: usize = 256;
 /// How many files one call may write or read.
 const MAX_FILES: usize = 200;
@@ -137,7 +137,7 @@ impl Outcome {
     }
 }
 
-/// The calls of a line that do something that a rule of the profile names.
+/// The calls in a line, without those of tools that no rule of the profile names.
 pub(super) fn calls_in(rules: &ToolsSection, line: &Value) -> Vec<FoundCall> {
     let of_rule = |rule: &CallRule| {
         let blocks = blocks(line, &rule.when, rule.blocks.as_ref(), &rule.block_when);
@@ -169,7 +169,7 @@ fn unpacked(input: &Value) -> Cow<'_, Value> {
     inside.map_or(Cow::Borrowed(input), Cow::Owned)
 }
 
-/// A time of a transcript as a time of the contract.
+/// A transcript's time in the format of tasuki's files.
 pub(super) fn time(value: &Value) -> Option<String> {
     let ms = match value {
         Value::String(text) => millis(text),

@@ -5,8 +5,8 @@ use super::condition::{Pattern, Pointer, When};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How tool calls are read. A call and its result may be in different lines of the transcript, or in one. A place of
-/// several lines or blocks is read by each rule that fits.
+/// How tool calls are read. A call and its result may be in different lines of the transcript, or in one. Every rule
+/// that fits a line or block reads it, not only the first.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolsSection {
@@ -15,8 +15,8 @@ pub struct ToolsSection {
     /// Where the results are. If a call has several, each adds what is not known from an earlier one.
     #[serde(default)]
     pub results: Vec<ResultRule>,
-    /// What the tools do, by their names. A tool that is in several rules does several things; a tool that is in none is
-    /// left out.
+    /// What the tools do, by their names. A tool that is in several rules does several things; a tool that is in none
+    /// is left out.
     pub uses: Vec<UseRule>,
 }
 
@@ -57,15 +57,18 @@ pub struct ResultRule {
     pub block_when: Vec<When>,
     /// Where, in the block, the id of the call is. Without it the result is that of the latest call.
     pub id: Option<Pointer>,
-    /// The call has failed if one of these fits the block, and otherwise has not. Without it only an exit status tells.
+    /// The call has failed if one of these fits the block, and otherwise has not. An exit status other than 0, and the
+    /// group `failed` of `pattern`, show a failure too. If this is not set, an exit status of 0 shows that the call has
+    /// not failed.
     #[serde(default)]
     pub failed: Vec<When>,
     /// Where, in the block, the exit status of a command is. A command with one other than 0 has failed.
     pub exit: Option<Pointer>,
-    /// Where, in the block, the text is that the tool printed.
+    /// Where, in the block, the tool's output is.
     pub text: Option<Pointer>,
-    /// For a CLI that puts more into that text: a pattern with one or more of the groups `exit` (the exit status),
-    /// `printed` (what the tool itself printed) and `failed` (if it matches anything, the call has failed).
+    /// For a CLI that puts more than the output into that text: a pattern with one or more of the groups `exit` (the
+    /// exit status), `printed` (what the tool itself printed) and `failed` (if it matches anything, the call has
+    /// failed).
     pub pattern: Option<Pattern>,
 }
 
@@ -90,7 +93,8 @@ pub struct UseRule {
     /// What they do: `write` or `read` (a file), or `command`.
     pub kind: ToolKind,
     /// Where, in the input, the path or the command line is: a text, a list of texts, or an object with paths as keys.
-    /// The first place that has one counts. If none has one, or there is no place, an input that is a text is meant.
+    /// The first place that has one counts. If none has one, or no place is given, the input itself is used, if it is a
+    /// text.
     #[serde(default)]
     pub at: Vec<Pointer>,
     /// For a place with a longer text, such as a patch: a pattern with a group `path`, or `command` for a command line.
@@ -99,7 +103,7 @@ pub struct UseRule {
 }
 
 impl ToolKind {
-    /// The group of a pattern that has what the tool is used on.
+    /// The group, in a pattern, that holds the path or the command line.
     pub(super) fn group(self) -> &'static str {
         match self {
             ToolKind::Write | ToolKind::Read => "path",
@@ -109,7 +113,7 @@ impl ToolKind {
 }
 
 impl ToolsSection {
-    /// The first thing about the section that serde can't see to be wrong: the key and what is the matter.
+    /// The first fault that serde can't find: the key, and what is wrong with it.
     pub(super) fn fault(&self) -> Option<(&'static str, String)> {
         let has = |pattern: &Pattern, groups: &[&str]| {
             pattern.regex().capture_names().flatten().any(|name| groups.contains(&name))

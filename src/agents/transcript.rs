@@ -20,7 +20,8 @@ pub use super::transcript_format::Role;
 pub const MAX_READ: u64 = 8 << 20;
 /// How much of it is read for the context usage alone, or to look for a prompt, in bytes.
 pub(super) const MAX_TAIL_READ: u64 = 1 << 20;
-/// How many messages back a line may continue an earlier one: a tool's result may come between its lines.
+/// How far back the message that a line continues is searched for, in messages: a tool's result may stand between the
+/// lines of one message.
 const MAX_BACK: usize = 64;
 
 /// One message of a transcript.
@@ -135,7 +136,8 @@ pub(super) struct SpokenLine<'v> {
     pub(super) texts: Vec<&'v str>,
 }
 
-/// The line as one of a message. What has only noise, or the result of a tool, is not the person's.
+/// Reads a line as a part of a message; `None` if it is none. A user's line that has only noise or a tool's result is
+/// not part of a message.
 pub(super) fn spoken<'v>(rules: &'v TranscriptSection, line: &'v Value) -> Option<SpokenLine<'v>> {
     let rule = rules.messages.iter().find(|rule| all_fit(&rule.when, line))?;
     let is_noise = |text: &str| rules.skip_texts.iter().any(|pattern| pattern.regex().is_match(text));
@@ -202,7 +204,7 @@ impl<'r> TranscriptReader<'r> {
         self.out.silent_end = false;
     }
 
-    /// The place in `begun` of the message that a line belongs to.
+    /// The place, in `begun`, of the message that a line belongs to; begins a new message if there is none.
     fn begin(&mut self, role: Role, id: Option<String>) -> usize {
         let same = |begun: &Begun| begun.role == role && begun.id == id;
         if let Some(at) = id.as_ref().and_then(|_| self.begun.iter().rposition(same)) {

@@ -64,8 +64,8 @@ impl<'p> MessagesBack<'p> {
         Ok(MessagesBack { profile, rules, lines, begun: None, found: 0 })
     }
 
-    /// The message before those that were returned already; `None` at the beginning of the file, or once `most` bytes of
-    /// it were read.
+    /// The message before those that were returned already; `None` at the beginning of the file, or once `most` bytes
+    /// of it were read.
     ///
     /// # Errors
     /// When the file can't be read.

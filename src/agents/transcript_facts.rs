@@ -57,7 +57,7 @@ pub fn read_facts(profile: &Profile, path: &Path) -> Result<TranscriptFacts, Tra
     let (tail, cut) = file.tail(MAX_READ)?;
     let mut facts = FactReader::new(rules);
     if cut {
-        // The end was read from there on.
+        // The end of the file was read from here on.
         let before = file.size().saturating_sub(MAX_READ);
         facts.take_all(&file.head(MAX_HEAD.min(before))?);
     }
@@ -167,7 +167,7 @@ fn shortened(text: &str) -> String {
     if text.len() <= MAX_REQUEST {
         return text.to_owned();
     }
-    // That leaves room for the longest note.
+    // 48 bytes leave room for the longest note.
     let beginning = cut::beginning(text, MAX_REQUEST - 48);
     format!("{beginning}… ({} bytes left out)", text.len() - beginning.len())
 }

@@ -22,7 +22,7 @@ pub enum TranscriptError {
     NoRules { profile: String },
     #[error("could not read the transcript {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
-    /// It is not a file that is read.
+    /// A file that tasuki refuses to read.
     #[error("the transcript {path} {rule}; it was not read")]
     Unfit { path: PathBuf, rule: &'static str },
 }
@@ -121,7 +121,7 @@ pub(super) struct LinesBack {
     from: u64,
     /// What was read and not returned yet: it begins at `from`.
     buffer: Vec<u8>,
-    /// So many bytes at the buffer's end belong to one line whose beginning is not in it.
+    /// How many bytes at the buffer's end belong to a line whose beginning is not in the buffer.
     open: usize,
     /// The end of the line that is being read was dropped, because it is too long.
     too_long: bool,

@@ -22,8 +22,9 @@ pub enum Role {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TranscriptSection {
-    /// The CLI writes a prompt that it has taken as soon as its hooks have ended. Then this line is the proof that a
-    /// text was delivered, and not the hook, which may report a prompt that is dropped a moment later.
+    /// The CLI writes each prompt that it has taken into the transcript as soon as its hooks have ended. tasuki then
+    /// takes this line, and not the hook's report, as the proof of delivery: the hook may report a prompt that the CLI
+    /// drops a moment later.
     #[serde(default)]
     pub proves_prompts: bool,
     /// A line is left out if one of these fits: the talk of subordinate agents, the CLI's own error texts.

@@ -16,7 +16,7 @@ pub(super) fn is_here(name: &str) -> bool {
     is_zone_of(&file(), name, Path::new(ZONES))
 }
 
-/// The file that decides the zone of this process: that which `TZ` names, else `/etc/localtime`.
+/// The file that decides the zone of this process: the file of the zone that `TZ` names, else `/etc/localtime`.
 fn file() -> PathBuf {
     match env::var("TZ") {
         Ok(variable) if !matches!(variable.as_str(), "localtime" | ":localtime") => {
@@ -42,8 +42,8 @@ fn is_zone_of(file: &Path, name: &str, zones: &Path) -> bool {
     std::iter::once(name).chain(today).any(|name| is_file_of(file, name, zones))
 }
 
-/// Whether a file is that of the zone `name`, links to it, or is a copy of it. Some zones have two names (`Asia/Calcutta`,
-/// `Asia/Kolkata`): their files are the same.
+/// Whether a file is that of the zone `name`, links to it, or is a copy of it. Some zones have two names
+/// (`Asia/Calcutta`, `Asia/Kolkata`): their files are the same.
 fn is_file_of(file: &Path, name: &str, zones: &Path) -> bool {
     let is_named =
         |path: &Path| path.to_str().and_then(|path| path.split_once("/zoneinfo/")).is_some_and(|(_, of)| of == name);

@@ -10,9 +10,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Largest file that is changed, in bytes, before and after: what was put in must be able to be taken out again.
+/// Largest file that is changed, in bytes. The file must not be larger after the change either, so that the hooks can
+/// be taken out again.
 pub(super) const MAX_BYTES: u64 = 1024 * 1024;
-/// How long another installation in the same place is waited for.
+/// How long to wait for another installation in the same place.
 const HOLD_TIME: Duration = Duration::from_secs(5);
 const HOLD_AGAIN: Duration = Duration::from_millis(10);
 
@@ -47,7 +48,7 @@ pub(super) fn choose(places: &[String], env: Environment<'_>) -> Option<PathBuf>
 }
 
 impl FoundFile {
-    /// Looks at a file. It must be regular, this user's, with one name, UTF-8, and of at most 1 MiB.
+    /// Looks at a file. It must be a regular file of this user's, UTF-8, of at most 1 MiB, without a second hard link.
     pub(super) fn look(path: &Path) -> Result<FoundFile, InstallError> {
         let unfit = |why| InstallError::Unfit { path: path.to_owned(), why };
         let io = |source| InstallError::Io { doing: "read", path: path.to_owned(), source };
@@ -75,11 +76,12 @@ impl FoundFile {
         }
     }
 
-    /// Holds other installations off this file, those for another home too, until the returned handle is dropped or the
-    /// process has died: the nearest folder above the file that exists is locked.
+    /// Keeps other installations from this file, those for another home too, until the returned handle is dropped or
+    /// the process has died. It locks the nearest existing folder above the file.
     ///
     /// # Errors
-    /// [`InstallError::Changed`] if another one is at it for longer than is waited for; what the system says.
+    /// [`InstallError::Changed`] if another installation still holds the file after [`HOLD_TIME`]; what the system
+    /// says.
     pub(super) fn hold(&self) -> Result<File, InstallError> {
         let io = |source| InstallError::Io { doing: "lock", path: self.target.clone(), source };
         let above = self.target.ancestors().skip(1).find(|above| above.is_dir()).unwrap_or(Path::new("/"));
@@ -98,7 +100,8 @@ impl FoundFile {
     /// Puts a text in the file's place, or removes the file. Folders that are missing are made; they are returned.
     ///
     /// # Errors
-    /// [`InstallError::Changed`] if the file is not as it was found; what the system says. The file is as it was then.
+    /// [`InstallError::Changed`] if the file is not as it was found; what the system says. In each case the file is
+    /// unchanged.
     pub(super) fn replace(&self, text: Option<&str>) -> Result<Vec<PathBuf>, InstallError> {
         let io = |source| InstallError::Io { doing: "write", path: self.target.clone(), source };
         let now = FoundFile::look(&self.path)?;
@@ -121,7 +124,7 @@ impl FoundFile {
             remove_folders(&made);
             return Err(io(why));
         }
-        // The file is in its place; only a power cut could still take it back.
+        // The file is in its place; only a power cut could still undo that.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
         Ok(made)
     }

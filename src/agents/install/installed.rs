@@ -50,7 +50,7 @@ pub struct Installed {
     /// The CLI's file, as people name it.
     pub file: PathBuf,
     pub presence: Presence,
-    /// They were put in by `hooks install`, and not taken out by `hooks uninstall`.
+    /// The hooks were put in by `hooks install`, and not taken out by `hooks uninstall`.
     pub is_recorded: bool,
     /// Our commands in the file. Empty for a CLI whose whole file is ours.
     pub commands: Vec<HookCommand>,
@@ -111,7 +111,7 @@ impl Profile {
     }
 }
 
-/// Every text that runs our hook, with the name of the member that contains it, which is the event.
+/// Every text that runs our hook, with the CLI's event: the key below `hooks`.
 fn collect(node: &Node, needle: &str, path: &mut Vec<String>, found: &mut Vec<HookCommand>) {
     match &node.kind {
         ValueKind::Object(members) => {

@@ -66,7 +66,7 @@ impl Template {
         Ok(Template { text: text.to_owned(), root, units, shapes, notation })
     }
 
-    /// The file's own tree; a text of white space alone has none.
+    /// The file's own tree; `None` for a text of white space alone.
     pub(super) fn read(&self, text: &str) -> Result<Option<Node>, SyntaxError> {
         if text.trim().is_empty() {
             return Ok(None);
@@ -158,7 +158,7 @@ impl Template {
         found
     }
 
-    /// Takes out one unit, and the containers that are empty then.
+    /// Takes out one unit, and the containers that this leaves empty.
     fn take_one(&self, text: &str, root: &Node, (path, number): &Place) -> String {
         let mut path = path.clone();
         let mut number = *number;

@@ -180,7 +180,7 @@ impl Profile {
 }
 
 impl Change {
-    /// The path, shortened for messages.
+    /// The path of the file, as people name it.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.found.path
@@ -192,7 +192,7 @@ impl Change {
         Some(self.found.target.as_path()).filter(|target| *target != self.found.path)
     }
 
-    /// What the file holds, and what it will hold; `None` where there is none.
+    /// What the file holds, and what it will hold; `None` where there is no file.
     #[must_use]
     pub fn texts(&self) -> (Option<&str>, Option<&str>) {
         (self.found.text.as_deref(), self.after.as_deref())

@@ -29,7 +29,7 @@ pub(super) struct InstallRecord {
     pub(super) pieces: Vec<Piece>,
     /// Single values that were put in, by their keys.
     pub(super) set: Vec<Vec<String>>,
-    /// Of a file that is wholly ours: the hash of what was written.
+    /// For a file that is wholly ours: the hash of what was written.
     pub(super) sha256: Option<String>,
 }
 

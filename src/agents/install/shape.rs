@@ -22,11 +22,11 @@ impl Shape {
         Shape { filled, any, runs_hook }
     }
 
-    /// Whether an element is ours: it names this home, runs our hook, or was recorded, for which `is_recorded` is asked
-    /// with the element's JSON text. A person may have an element that only looks like one of ours, such as a rule about
-    /// a folder of the same name elsewhere.
+    /// Whether an element is ours: it names this home, runs our hook, or was recorded. `is_recorded` says whether the
+    /// element's JSON text was. A person may have an element that only looks like one of ours, such as a rule about a
+    /// folder of the same name elsewhere.
     pub(super) fn is_ours(&self, item: &Value, is_recorded: impl Fn(&str) -> bool) -> bool {
-        // Only strings are written in one way; in other values the record has spaces and line ends of its own.
+        // Only a string's JSON is the same in the record; other values are indented there.
         let was_put_in = || item.is_string() && is_recorded(&item.to_string());
         *item == self.filled || looks_like(item, &self.any) && (self.runs_hook || was_put_in())
     }

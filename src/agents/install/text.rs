@@ -69,7 +69,7 @@ impl Node {
         }
     }
 
-    /// The positions of its elements; of an object's with their keys.
+    /// The positions of its elements; for an object, key included.
     pub(super) fn elements(&self) -> Vec<Range<usize>> {
         match &self.kind {
             ValueKind::Object(members) => members.iter().map(|member| member.start..member.value.span.end).collect(),
@@ -146,7 +146,7 @@ impl Parser<'_> {
         &self.text[self.at..]
     }
 
-    /// Goes over white space, and over comments where the notation has them.
+    /// Skips white space, and comments where the notation has them.
     fn skip(&mut self) -> Result<(), SyntaxError> {
         loop {
             match self.peek() {
@@ -212,7 +212,7 @@ impl Parser<'_> {
         Ok(ValueKind::Array(items))
     }
 
-    /// Goes to the next element, or over the closing bracket.
+    /// Goes to the next element and returns `true`, or skips the closing bracket and returns `false`.
     fn more(&mut self, close: u8, first: bool) -> Result<bool, SyntaxError> {
         self.skip()?;
         if self.peek() == Some(close) {
