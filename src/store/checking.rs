@@ -1,8 +1,8 @@
 //! Checks all pages of a state file and opens it again. With a large file that takes longer than the loop may pause, so
-//! it runs on its own thread.
+//! it runs on its own thread. The file may be another one than before, so it is checked without being changed.
 
 use super::error::Error;
-use super::open;
+use super::{open, peek};
 use redb::Database;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -21,7 +21,8 @@ impl IntegrityCheck {
     pub(super) fn begin(path: &Path) -> Result<IntegrityCheck, Error> {
         tracing::warn!("checking the whole state file before it is used again; until then requests and events wait");
         let of = path.to_path_buf();
-        let begun = std::thread::Builder::new().name("check".to_owned()).spawn(move || open::open_existing(&of, true));
+        let check = move || peek::check(&of).and_then(|()| open::open_existing(&of));
+        let begun = std::thread::Builder::new().name("check".to_owned()).spawn(check);
         let why =
             |error: std::io::Error| Error::Io { path: path.to_path_buf(), what: "checked", why: error.to_string() };
         Ok(IntegrityCheck { path: path.to_path_buf(), thread: begun.map_err(why)? })
@@ -35,7 +36,7 @@ impl IntegrityCheck {
     /// The open file. Waits for the check.
     ///
     /// # Errors
-    /// The damage that was found, or that the check panicked.
+    /// The damage or the newer schema that was found, or that the check panicked.
     pub(super) fn opened(self) -> Result<Database, Error> {
         let why = || "the check itself failed".to_owned();
         self.thread.join().unwrap_or_else(|_| Err(Error::Unreadable { path: self.path, why: why() }))

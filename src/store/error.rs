@@ -1,6 +1,7 @@
 //! Errors of the store, and which of redb's errors mean that the file is damaged or was not written by tasuki.
 
 use super::tables::SCHEMA;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Why the store can't be used.
@@ -9,16 +10,18 @@ pub enum Error {
     /// Another sidecar has the home's lock.
     #[error("another sidecar (pid {pid}) uses {}; nothing was changed. Stop that sidecar first, or use another --home", path.display())]
     Locked { path: PathBuf, pid: String },
-    /// The file is damaged, is not a state file, or has a format of redb that is too old.
+    /// The file is damaged, is not a state file, or has a format of redb that is too old; or the link at its path leads
+    /// nowhere.
     #[error(
         "the state file {} can't be read: {why}. The file was left as it is. Restore a copy, or move the file away to \
          begin with an empty state", path.display()
     )]
     Unreadable { path: PathBuf, why: String },
-    /// It belongs to another user, or its permissions do not allow this one to use it.
+    /// The state file or the lock file belongs to another user, or its permissions do not allow this user to use it.
     #[error(
-        "the state file {} could not be {what}: {why}. The file was left as it is. Give it to the user that runs tasuki \
-         (chown), and let this user read and write it (chmod u+rw)", path.display()
+        "{} could not be {what}: {why}. The file was left as it is. Give it to the user that runs tasuki (chown), and \
+         let this user read and write it (chmod u+rw)",
+        named(path)
     )]
     NotAllowed { path: PathBuf, what: &'static str, why: String },
     /// A newer version of tasuki wrote it.
@@ -37,10 +40,20 @@ pub enum Error {
          another", path.display()
     )]
     Gone { path: PathBuf },
-    /// Any other I/O error; `what` is a participle, such as `written`. A commit that was running may or may not have
-    /// succeeded.
-    #[error("the state file {} could not be {what}: {why}", path.display())]
+    /// Any other I/O error, also of the lock file or the seal. `what` is a participle, such as `written`. A commit that
+    /// was running may or may not have succeeded.
+    #[error("{} could not be {what}: {why}", named(path))]
     Io { path: PathBuf, what: &'static str, why: String },
+}
+
+/// A file of the store as a message names it.
+fn named(path: &Path) -> String {
+    let kind = match path.extension().and_then(OsStr::to_str) {
+        Some("lock") => "the lock file",
+        Some("closed") => "the seal of the state file,",
+        _ => "the state file",
+    };
+    format!("{kind} {}", path.display())
 }
 
 impl Error {
@@ -53,8 +66,8 @@ impl Error {
         }
     }
 
-    /// As [`Error::io`] for a file that was to be opened; [`Error::Unreadable`] where its content is wrong, because
-    /// then a retry does not help.
+    /// As [`Error::io`] for a file that was to be opened; [`Error::Unreadable`] where its content is wrong or the file
+    /// is missing, because then a retry does not help.
     pub(super) fn of_opening(path: &Path, error: &std::io::Error) -> Error {
         use std::io::ErrorKind as Kind;
         match error.kind() {
@@ -62,6 +75,17 @@ impl Error {
                 Error::Unreadable { path: path.to_path_buf(), why: error.to_string() }
             }
             _ => Error::io(path, "opened", error),
+        }
+    }
+
+    /// Converts an error with which redb did not open a file.
+    pub(super) fn of_database(path: &Path, error: redb::DatabaseError) -> Error {
+        match error {
+            redb::DatabaseError::DatabaseAlreadyOpen => {
+                Error::Locked { path: path.to_path_buf(), pid: "unknown".into() }
+            }
+            redb::DatabaseError::Storage(redb::StorageError::Io(error)) => Error::of_opening(path, &error),
+            other => Error::Unreadable { path: path.to_path_buf(), why: other.to_string() },
         }
     }
 

@@ -64,7 +64,7 @@ impl Store {
             );
             peek::check(&path)?;
         }
-        let database = open::open_existing(&path, false)?;
+        let database = open::open_existing(&path)?;
         let identity = open::identity(&path);
         Store::from_database(path, database, identity, lock)
     }
@@ -118,7 +118,7 @@ impl Store {
                     self.checking = Some(IntegrityCheck::begin(&self.path)?);
                     return Ok(None);
                 }
-                open::open_existing(&self.path, false)?
+                open::open_existing(&self.path)?
             }
         };
         self.database = Some(opened);

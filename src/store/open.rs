@@ -71,22 +71,18 @@ pub(super) fn builder() -> redb::Builder {
     builder
 }
 
-/// Opens an existing file. With `checked`, reads all of it first to find damage.
+/// Opens an existing file. redb writes to it, and trusts its pages: where damage or a newer version is possible,
+/// [`check`](super::peek::check) the file first.
 ///
 /// # Errors
 /// [`Error::Unreadable`], also if the file is missing or empty; [`Error::Locked`] if it is open already;
 /// [`Error::NotAllowed`], or what the disk refused.
-pub(super) fn open_existing(path: &Path, checked: bool) -> Result<Database, Error> {
-    let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
+pub(super) fn open_existing(path: &Path) -> Result<Database, Error> {
     let length = std::fs::metadata(path).map_err(|error| Error::of_opening(path, &error))?.len();
     if length == 0 {
-        return Err(unreadable("it is empty".to_owned()));
+        return Err(Error::Unreadable { path: path.to_path_buf(), why: "it is empty".to_owned() });
     }
-    builder().set_check_integrity_on_open(checked).open(path).map_err(|error| match error {
-        redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked { path: path.to_path_buf(), pid: "unknown".into() },
-        redb::DatabaseError::Storage(redb::StorageError::Io(error)) => Error::of_opening(path, &error),
-        other => unreadable(other.to_string()),
-    })
+    builder().open(path).map_err(|error| Error::of_database(path, error))
 }
 
 /// Creates a new file if nothing has its name. A link that leads nowhere counts as something: its disk may not be

@@ -21,12 +21,11 @@ const PIECE: u64 = 4096;
 /// # Errors
 /// [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`], or what the disk refused.
 pub(super) fn check(path: &Path) -> Result<(), Error> {
-    let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
     let overlay = Overlay::of(path).map_err(|error| Error::of_opening(path, &error))?;
     let mut builder = Database::builder();
     // Without the check, redb trusts a damaged page and panics when it reads it.
     builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
-    let database = builder.create_with_backend(overlay).map_err(|error| unreadable(error.to_string()))?;
+    let database = builder.create_with_backend(overlay).map_err(|error| Error::of_database(path, error))?;
     match schema(&database) {
         Some(found) if found > SCHEMA => Err(Error::NewerSchema { path: path.to_path_buf(), found }),
         // A file without a schema is not a state file; opening it reports that.

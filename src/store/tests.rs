@@ -128,6 +128,33 @@ fn a_store_that_was_opened_but_not_read_again_is_not_written_to() {
     assert!(reopened(&mut store).is_ok() && store.put_live(&State::default()).is_ok());
 }
 
+#[test]
+fn a_file_of_a_later_version_that_is_put_in_place_is_left_as_it_is() {
+    let (dir, state) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let (later, placed) = (dir.path().join("later"), dir.path().join("placed"));
+    std::fs::copy(&state, &later).expect("a copy");
+    let database = Database::create(&later).expect("a redb file");
+    let write = database.begin_write().expect("a transaction");
+    write.open_table(tables::META).expect("a table").insert("schema", SCHEMA + 1).map(drop).expect("a row");
+    write.commit().expect("a commit");
+    // As a power cut leaves it: redb repairs such a file when it opens it.
+    std::fs::copy(&later, &placed).expect("a copy");
+    drop(database);
+    std::fs::rename(&placed, &state).expect("moved");
+    let before = std::fs::read(&state).expect("readable");
+    assert!(matches!(reopened(&mut store), Err(Error::NewerSchema { .. })));
+    assert!(std::fs::read(&state).expect("readable") == before, "its bytes were changed");
+}
+
+#[test]
+fn a_message_names_the_file_that_failed() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("tasuki.lock")).expect("in the lock's place");
+    let failed = Store::open(dir.path()).err().expect("no lock").to_string();
+    assert!(failed.starts_with("the lock file /") && failed.contains("tasuki.lock could not be opened"), "{failed}");
+}
+
 /// Calls `reopen` until it has a result, as the loop does.
 fn reopened(store: &mut Store) -> Result<Loaded, Error> {
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
