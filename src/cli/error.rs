@@ -137,10 +137,12 @@ impl From<agents::InstallError> for CliError {
             Why::Foreign { .. } => (exit::REFUSED, "not_ours"),
             Why::Changed { .. } | Why::Unfit { why: Unfit::Changing, .. } => (exit::TRY_AGAIN, "changed"),
             Why::Unfit { why: Unfit::Foreign, .. } => (exit::NOT_ALLOWED, "not_allowed"),
-            Why::Unfit { why: Unfit::Io(source), .. } | Why::Io { source, .. } if denied(source) => {
+            Why::Unfit { why: Unfit::Io(source), .. } | Why::Io { source, .. } | Why::Unrecorded { source, .. }
+                if denied(source) =>
+            {
                 (exit::NOT_ALLOWED, "not_allowed")
             }
-            Why::Io { .. } => (exit::REFUSED, "file"),
+            Why::Io { .. } | Why::Unrecorded { .. } => (exit::REFUSED, "file"),
             Why::Record { .. } => (exit::CONFIG, "bad_record"),
             Why::NoPlace { .. } => (exit::CONFIG, "no_home"),
             Why::Unfit { .. } | Why::DanglingLink { .. } | Why::NotText { .. } | Why::Wrong { .. } => {

@@ -309,6 +309,7 @@ fn explained(error: InstallError, profile: &Profile) -> CliError {
         }
         InstallError::Foreign { .. } => Some("Look at the file, then move or delete it yourself.".to_owned()),
         InstallError::Changed { .. } => Some("Try again.".to_owned()),
+        InstallError::Unrecorded { .. } => Some("Run the command again: it then removes only the record.".to_owned()),
         InstallError::DanglingLink { .. } => {
             Some("Create the file that the link points to, or remove the link.".to_owned())
         }

@@ -1,11 +1,11 @@
-//! Why a CLI's configuration was left as it is.
+//! Why a change to a CLI's configuration failed.
 
 use super::text::SyntaxError;
 use crate::files::Unfit;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why no hook file was changed.
+/// Why a change failed. The file was left as it is, except with [`InstallError::Unrecorded`].
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// The profile has no `install` section.
@@ -39,6 +39,12 @@ pub enum InstallError {
     /// The record of an installation can't be read.
     #[error("the record of the installation, {path}, can't be read, so nothing was changed: {message}", path = path.display())]
     Record { path: PathBuf, message: String },
+    /// The file was changed, and after that its record could not be removed.
+    #[error(
+        "{path} was changed as planned, but the record of the installation, {record}, could not be removed: {source}",
+        path = path.display(), record = record.display()
+    )]
+    Unrecorded { path: PathBuf, record: PathBuf, source: io::Error },
     #[error("could not {doing} {path}: {source}", path = path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
 }

@@ -207,7 +207,7 @@ impl Change {
     /// Carries out the change: keeps a copy of the file, writes the record, then the file. Returns the copy's path.
     ///
     /// # Errors
-    /// See [`InstallError`]; the file is as it was then.
+    /// See [`InstallError`]. The file is unchanged, except with [`InstallError::Unrecorded`].
     pub fn apply(self, wall_ms: i64) -> Result<Option<PathBuf>, InstallError> {
         // Of two installations at once, the second must not take back what the first has just recorded.
         let _held = self.found.hold()?;
@@ -233,9 +233,13 @@ impl Change {
                 return Err(why);
             }
         };
-        match self.record {
+        match &self.record {
             Some(record) if !made.is_empty() => {
-                self.records.write(Some(&InstallRecord { made_folders: made, ..record }))?
+                let with_folders = InstallRecord { made_folders: made.clone(), ..record.clone() };
+                if let Err(why) = self.records.write(Some(&with_folders)) {
+                    self.take_back(&made);
+                    return Err(why);
+                }
             }
             Some(_) => {}
             None => {
@@ -244,10 +248,28 @@ impl Change {
                 {
                     found_file::remove_folders(&old.made_folders);
                 }
-                self.records.write(None)?;
+                self.records.write(None).map_err(|why| unrecorded(&self.found.path, why))?;
             }
         }
         Ok(copy)
+    }
+
+    /// Removes a file that was just made, and the folders that were made for it.
+    fn take_back(&self, made: &[PathBuf]) {
+        let _ = std::fs::remove_file(&self.found.target);
+        found_file::remove_folders(made);
+        // This may fail too. Then the next installation or uninstallation replaces the record.
+        let _ = self.records.write(self.old.as_ref());
+    }
+}
+
+/// The error of a record that could not be removed after its file was changed.
+fn unrecorded(path: &Path, why: InstallError) -> InstallError {
+    match why {
+        InstallError::Io { path: record, source, .. } => {
+            InstallError::Unrecorded { path: path.to_owned(), record, source }
+        }
+        other => other,
     }
 }
 

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+#[path = "failed_tests.rs"]
+mod failed_tests;
 #[path = "rule_tests.rs"]
 mod rule_tests;
 
