@@ -19,6 +19,14 @@ pub struct LimitsSection {
     pub screen: Vec<LimitText>,
 }
 
+impl LimitsSection {
+    /// The first fault that serde can't find: the key, and what is wrong with it.
+    pub(super) fn fault(&self) -> Option<(&'static str, String)> {
+        let has_condition = self.screen.iter().any(|rule| !rule.when.is_empty());
+        has_condition.then(|| ("limits.screen", "`when` is not allowed here: a screen has no fields".into()))
+    }
+}
+
 /// A line of the transcript that reports a failed turn.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +49,7 @@ pub struct LimitText {
     pub kind: LimitKind,
     /// What the text must match.
     pub pattern: Pattern,
-    /// What else is true of the transcript's line; a rule with this fits no event and no screen.
+    /// What else must be true of the transcript's line. A rule with this fits no event. Not allowed in `screen`.
     #[serde(default)]
     pub when: Vec<When>,
 }

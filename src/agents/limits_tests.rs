@@ -135,6 +135,19 @@ fn a_screen_shows_a_limit_in_its_last_lines() {
 }
 
 #[test]
+fn a_screen_rule_with_a_condition_is_refused_at_loading() {
+    let demo = include_str!("../../data/profiles/demo.toml");
+    let with = |rule: &str| {
+        let text = format!("{demo}\n[[limits.screen]]\nkind = \"usage_limit\"\npattern = 'used up'\n{rule}");
+        Profile::parse("x", Path::new("x.toml"), &text).map(|_| text.lines().count())
+    };
+    let lines = with("").expect("a profile");
+    let refused = with("when = [{ at = '/status', is = ['429'] }]\n").expect_err("it would apply to every screen");
+    let place = format!("line {}, key `limits.screen`", lines - 2);
+    assert!(refused.to_string().contains(&place), "{refused}");
+}
+
+#[test]
 fn what_the_cli_says_is_kept_short_clean_and_without_credentials() {
     let key = ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat();
     let said = format!("API Error: 529 \u{1b}[31mOverloaded\n{key} {}", "x ".repeat(400));

@@ -2,6 +2,7 @@
 
 use super::format::{LaunchSection, ProfileFile};
 use super::hook_format::{HookRule, Meaning};
+use super::limit_format::LimitsSection;
 use crate::core::hook::HookKind;
 use crate::core::settings::{NewSession, ProfileFacts};
 use crate::core::text::{line_of, quotable, quotable_key, sanitise};
@@ -91,6 +92,9 @@ impl Profile {
             return Err(("resume", fault));
         }
         if let Some(fault) = self.file.transcript.as_ref().and_then(|rules| rules.tools.as_ref()?.fault()) {
+            return Err(fault);
+        }
+        if let Some(fault) = self.file.limits.as_ref().and_then(LimitsSection::fault) {
             return Err(fault);
         }
         if !is_command(&self.file.exit.command) {
@@ -277,11 +281,14 @@ fn is_command(text: &str) -> bool {
     !text.is_empty() && text.len() <= 200 && !text.contains(['\n', '\t']) && sanitise(text) == text
 }
 
-/// The line on which a dotted key's last part is set, for rules that are checked after parsing.
+/// The line on which a dotted key's last part is set or its table begins, for rules that are checked after parsing.
 fn line_of_key(text: &str, key: &str) -> usize {
+    let header_of = |name: &str| text.lines().position(|line| line.trim().trim_matches(['[', ']']) == name);
+    if let Some(header) = header_of(key) {
+        return header + 1;
+    }
     let mut parts = key.split('.');
-    let section = parts.next().unwrap_or_default();
-    let header = text.lines().position(|line| line.trim().trim_matches(['[', ']']) == section).unwrap_or(0);
+    let header = header_of(parts.next().unwrap_or_default()).unwrap_or(0);
     let Some(last) = parts.next_back() else { return header + 1 };
     let below = text.lines().skip(header).position(|line| line.trim_start().starts_with(last)).unwrap_or(0);
     header + below + 1
