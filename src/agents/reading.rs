@@ -71,10 +71,14 @@ fn resolved(path: &Path) -> PathBuf {
     })
 }
 
-/// Whether a command line has this path as a whole, and not as the beginning of a longer one.
+/// Whether a command line has this path as a whole, and not as a part of a longer one.
 fn names(command: &str, path: &str) -> bool {
-    let goes_further = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
-    command.match_indices(path).any(|(at, _)| !command[at + path.len()..].starts_with(goes_further))
+    let continues = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
+    // `~`, a variable, a substitution, a pattern, or another host's name.
+    let may_lead = |c: char| continues(c) || matches!(c, '~' | '}' | ')' | ']' | '*' | '?' | ':');
+    command
+        .match_indices(path)
+        .any(|(at, _)| !command[at + path.len()..].starts_with(continues) && !command[..at].ends_with(may_lead))
 }
 
 #[cfg(test)]
@@ -107,10 +111,24 @@ mod tests {
             "cat '/h/o m/handoffs/a-1.md'",
             "sed -n 1,9p \"/h/o m/handoffs/a-1.md\"; ls",
             r"cat /h/o\ m/handoffs/a-1.md|head",
+            "python3 -c \"print(open('/h/o m/handoffs/a-1.md').read())\"",
+            "bat --file='/h/o m/handoffs/a-1.md'",
+            "while read -r line; do echo; done <\"/h/o m/handoffs/a-1.md\"",
         ] {
             assert!(is_reading(ToolKind::Command, command, document), "{command}");
         }
-        for command in ["cat a-1.md", "cat '/h/o m/handoffs/a-1.md.bak'", "cat '/h/o m/handoffs/a-1.mdx'"] {
+        for command in [
+            "cat a-1.md",
+            "cat '/h/o m/handoffs/a-1.md.bak'",
+            "cat '/h/o m/handoffs/a-1.mdx'",
+            "cat '/h/o m/handoffs/a-1.mdé'",
+            "cat '/mnt/backup/h/o m/handoffs/a-1.md'",
+            "cat '/mnt/日本/h/o m/handoffs/a-1.md'",
+            "cat \"$HOME/h/o m/handoffs/a-1.md\"",
+            "cat \"${ROOT}/h/o m/handoffs/a-1.md\"",
+            "cat \"$(pwd)/h/o m/handoffs/a-1.md\"",
+            "scp 'host:/h/o m/handoffs/a-1.md' .",
+        ] {
             assert!(!is_reading(ToolKind::Command, command, document), "{command}");
         }
     }
