@@ -2,6 +2,7 @@
 //! cleaned before the core sees it.
 
 use super::profile::{Profile, Profiles};
+use super::prune::tail;
 use super::rules::Extract;
 use crate::core::hook::{ContextUsage, HookEvent, HookKind, SessionReason};
 use crate::core::id::{AgentId, Slug};
@@ -55,9 +56,7 @@ pub struct EventFile {
     pub payload: Option<Value>,
     /// The submitted prompt; of one over 64 KiB the last 64 KiB.
     pub text: Option<String>,
-    /// For a prompt over 64 KiB: what the whole of it was.
-    pub text_digest: Option<TextDigest>,
-    /// The last text of the answer.
+    /// The last text of the answer; of one over 256 KiB the last 256 KiB.
     pub last_text: Option<String>,
     /// The CLI's session id.
     pub session_id: Option<String>,
@@ -83,19 +82,10 @@ pub struct EventFile {
     pub ancestors: Option<Vec<u32>>,
 }
 
-/// What a prompt that was too long to be reported was.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TextDigest {
-    /// The id in its last line, if it is a text of tasuki's.
-    pub delivery_id: Option<String>,
-    /// Its length in bytes with every run of white space made one blank.
-    pub bytes: u64,
-    /// SHA-256 of that, in hexadecimal.
-    pub sha256: String,
-}
-
-/// Longest id, path and message that are taken over; longer ones are cut.
+/// Longest prompt and longest last text of an answer, in bytes. Of a longer one only its end is reported and read.
+pub(super) const MAX_TEXT: usize = crate::core::text::MAX_TYPED_BYTES;
+pub(super) const MAX_LAST_TEXT: usize = 256 * 1024;
+/// Longest id, path and message that are taken over, in characters; longer ones are cut.
 const MAX_ID: usize = 200;
 const MAX_PATH: usize = 4096;
 const MAX_MESSAGE: usize = 500;
@@ -151,6 +141,7 @@ fn build(file: EventFile, found: Extract, profile: Option<&Profile>) -> Result<H
         }
     };
     let unwrap = |text: String| sanitise(&profile.map_or_else(|| text.clone(), |profile| profile.unwrap_prompt(&text)));
+    let end = |text: String, max: usize| tail(&text, max).to_owned();
     let id = |text: Option<String>| text.map(|text| one_line(&text, MAX_ID)).filter(|text| !text.is_empty());
     let path = |text: Option<String>| text.map(|text| one_line(&text, MAX_PATH)).filter(|text| !text.is_empty());
     let mut ancestors = file.ancestors.unwrap_or_default();
@@ -164,8 +155,8 @@ fn build(file: EventFile, found: Extract, profile: Option<&Profile>) -> Result<H
         persona_slug: file.persona_slug,
         session_id: id(file.session_id.or(found.session_id)),
         turn_id: id(file.turn_id.or(found.turn_id)),
-        text: file.text.or(found.text).map(unwrap),
-        last_text: file.last_text.or(found.last_text).map(|text| sanitise(&text)),
+        text: file.text.or(found.text).map(unwrap).map(|text| end(text, MAX_TEXT)),
+        last_text: file.last_text.or(found.last_text).map(|text| end(sanitise(&text), MAX_LAST_TEXT)),
         transcript_path: path(file.transcript_path.or(found.transcript_path)),
         cwd: path(file.cwd.or(found.cwd)),
         reason: file.reason.or(found.reason),
@@ -217,6 +208,20 @@ mod tests {
         let event = json!({"v":1,"event":"stop","agent_id":AGENT,"text":text,"last_text":text});
         let event = read(&event).expect("an event");
         assert_eq!((event.text.as_deref(), event.last_text.as_deref()), (Some("one\n[31mtwo"), Some("one\n[31mtwo")));
+    }
+
+    #[test]
+    fn of_a_long_prompt_and_a_long_answer_only_the_end_is_taken() {
+        let text = format!("{} the end", "é".repeat(200_000));
+        for place in [json!({"text":text,"last_text":text}), json!({"payload":{"prompt":text}})] {
+            let mut event = json!({"v":1,"event":"prompt_submit","agent_id":AGENT,"profile":"claude"});
+            event.as_object_mut().expect("an object").extend(place.as_object().cloned().expect("an object"));
+            let event = read(&event).expect("an event");
+            let found = event.text.expect("a prompt");
+            assert!(found.len() <= MAX_TEXT && found.len() > MAX_TEXT - 2 && found.ends_with("é the end"));
+            let last = event.last_text.unwrap_or_default();
+            assert!(last.len() <= MAX_LAST_TEXT && text.ends_with(&last));
+        }
     }
 
     const AGENT: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";

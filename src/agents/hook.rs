@@ -5,10 +5,11 @@
 //! pattern for prompts and the ends of turns. Only an event with a message, such as a failure or a notification, is
 //! searched for credentials: that takes 1 to 2 ms more, or some 10 ms if the message has words such as `token`.
 
+use super::event::{MAX_LAST_TEXT, MAX_TEXT};
 use super::hook_format::HooksSection;
 use super::hook_time::{HookTime, ancestors};
 use super::profile::{self, BUILT_IN};
-use super::prune::{digest, prune, tail};
+use super::prune::{prune, tail};
 use super::rules::Extract;
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, Slug};
@@ -36,8 +37,6 @@ const INPUT_TIME: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_millis(50);
 /// A payload larger than this is cut down, in bytes of JSON.
 const MAX_PAYLOAD: usize = 256 * 1024;
-/// A prompt longer than this is described instead of sent whole, in bytes.
-const MAX_TEXT: usize = crate::core::text::MAX_TYPED_BYTES;
 /// Largest input of a probe (see [`PROBE`]), in bytes.
 const MAX_PROBE: usize = 4096;
 /// Most processes above the hook that are named.
@@ -265,9 +264,8 @@ pub(super) fn assemble(
     let agent_id = env("TASUKI_AGENT_ID").filter(|id| id.parse::<AgentId>().is_ok());
     let pane = env("TMUX_PANE").filter(|pane| pane.strip_prefix('%').is_some_and(|n| n.parse::<u32>().is_ok()));
     let slug = env("TASUKI_PERSONA").filter(|slug| slug.parse::<Slug>().is_ok());
-    let digest = found.text.as_deref().filter(|text| text.len() > MAX_TEXT).map(digest);
     let text = found.text.as_deref().map(|text| tail(text, MAX_TEXT));
-    let last_text = found.last_text.as_deref().map(|text| tail(text, MAX_PAYLOAD));
+    let last_text = found.last_text.as_deref().map(|text| tail(text, MAX_LAST_TEXT));
     let mut event = json!({
         "v": 1,
         "event": kind,
@@ -281,7 +279,6 @@ pub(super) fn assemble(
     });
     let more = [
         ("text", json!(text)),
-        ("text_digest", json!(digest)),
         ("last_text", json!(last_text)),
         ("session_id", json!(found.session_id)),
         ("turn_id", json!(found.turn_id)),

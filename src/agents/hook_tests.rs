@@ -103,7 +103,6 @@ fn large_payloads_and_prompts_stay_within_their_bounds() {
     let event = told(&["claude"], json!({"hook_event_name":"UserPromptSubmit","prompt":prompt}).to_string().as_bytes());
     let event = event.expect("an event");
     assert!(event.to_string().len() < MAX_PAYLOAD + 2 * MAX_TEXT);
-    assert_eq!(event["text_digest"]["bytes"], 399_999);
     assert!(event["text"].as_str().is_some_and(|text| text.len() <= MAX_TEXT));
 }
 

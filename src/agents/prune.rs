@@ -1,7 +1,6 @@
 //! Cuts a hook's JSON down to a size that the spool should carry, because prompts and conversations can be of any
 //! length.
 
-use crate::core::text::{normalise, sha256};
 use serde_json::{Value, json};
 
 /// A string of a payload that is too large is cut to this many bytes.
@@ -42,19 +41,6 @@ pub(super) fn tail(text: &str, max: usize) -> &str {
     &text[from..]
 }
 
-/// What a long prompt was: the delivery id in its last sentence, its length and its hash, both of the text with every
-/// run of white space made one blank.
-pub(super) fn digest(text: &str) -> Value {
-    let normal = normalise(text);
-    json!({"delivery_id": delivery_id(&normal), "bytes": normal.len(), "sha256": sha256(normal.as_bytes())})
-}
-
-fn delivery_id(text: &str) -> Option<&str> {
-    let (_, after) = text.rsplit_once("(tasuki delivery ")?;
-    let (id, _) = after.split_once(".)")?;
-    (id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit())).then_some(id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,12 +66,9 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_long_prompt_is_kept_and_the_whole_is_described() {
+    fn the_end_of_a_long_prompt_is_kept() {
         let text = format!("{}\n(tasuki delivery 5f2a9c81d0e3.)", "ä ".repeat(70_000));
         assert!(tail(&text, 65_536).ends_with("5f2a9c81d0e3.)"));
         assert!(tail(&text, 65_536).len() <= 65_536);
-        let digest = digest(&text);
-        assert_eq!(digest["delivery_id"], "5f2a9c81d0e3");
-        assert_eq!(digest["sha256"].as_str().map(str::len), Some(64));
     }
 }

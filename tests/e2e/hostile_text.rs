@@ -292,7 +292,7 @@ const EVENTS: [&str; 9] = [
     "context",
     "session_end",
 ];
-const EVENT_FIELDS: [&str; 19] = [
+const EVENT_FIELDS: [&str; 18] = [
     "/agent_id",
     "/pane",
     "/tmux",
@@ -311,7 +311,6 @@ const EVENT_FIELDS: [&str; 19] = [
     "/context",
     "/event",
     "/v",
-    "/text_digest",
 ];
 
 #[test]

@@ -124,12 +124,7 @@ class Agent:
         self.note("prompt", text=prompt)
         self.line("user", role="user", content=prompt)
         whole = prompt.encode()
-        digest = None
-        if len(whole) > MOST_TEXT:
-            flat = " ".join(prompt.split()).encode()
-            ids = re.findall(r"\(tasuki delivery ([0-9a-f]{12})\.\)", prompt)
-            digest = {"delivery_id": ids[-1] if ids else None, "bytes": len(flat), "sha256": hashlib.sha256(flat).hexdigest()}
-        self.tell("prompt_submit", text=whole[-MOST_TEXT:].decode("utf-8", "ignore"), text_digest=digest)
+        self.tell("prompt_submit", text=whole[-MOST_TEXT:].decode("utf-8", "ignore"))
         slow = re.search(r"\[\[slow:([0-9.]{1,4})\]\]", prompt)
         time.sleep(min(float(slow.group(1)), 5) if slow else TURN)
         reply = self.answer(prompt)
