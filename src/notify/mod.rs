@@ -19,7 +19,7 @@ pub const LIMIT: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 8;
 static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Why the operator could not be told. The error never contains the text of the notice.
+/// Why a notice could not be given to a command. The error never contains the text of the notice.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the command is empty; check config.toml")]

@@ -86,7 +86,8 @@ impl Store {
         let mut write = self.database()?.begin_write().map_err(|error| self.failed("written", error))?;
         write.set_durability(Durability::Immediate).map_err(|error| self.failed("written", error))?;
         // With this, redb itself need not read the whole file when it opens it after a crash or an I/O error. tasuki's
-        // own check reads it nevertheless: at a start without a valid seal, and in `reopen` if the file may be damaged.
+        // own check reads it nevertheless: at a start without a valid seal, and in `reopen` if the file may be damaged
+        // or is another one than before.
         write.set_quick_repair(true);
         let done = work(&write).map_err(|error| self.failed("written", error))?;
         write.commit().map_err(|error| self.failed("written", error))?;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 const COMMITS: u64 = 24;
 /// How many images of a disk after a power cut are tried in the gate; the long suite tries all of them.
 const IMAGES: usize = 250;
-/// Of up to this many unsynced operations, every combination is tried; of more, all prefixes and some random
+/// Up to this number of unsynced operations, every combination is tried; above it, all prefixes and some random
 /// combinations.
 const ALL_COMBINATIONS_OF: usize = 6;
 /// The size of a sector, which a disk writes whole or not at all, in bytes.
