@@ -6,7 +6,7 @@
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// How a cell's foreground is coloured, as far as ghosts must be told from text.
+/// How a cell's foreground is coloured, as far as that tells ghost text from text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Colour {
     #[default]

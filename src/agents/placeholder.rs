@@ -7,11 +7,11 @@ use crate::core::text::sha256;
 pub(super) const FILE: &str = "file:";
 /// The prefix of a placeholder for one of the profile's own texts, filled in.
 pub(super) const TEXT: &str = "text:";
-/// The names that may be used in braces in a file: they have the same value for all agents of a profile.
+/// The names that may be used in braces in one of `launch.files`: they have the same value for all agents of a profile.
 const FILE_NAMES: [&str; 3] = ["home", "program", "profile"];
-/// What may be used in braces in the words that name a model.
+/// The names that may be used in braces in `launch.model`.
 const MODEL_NAMES: [&str; 1] = ["model"];
-/// The names that may be used in braces.
+/// The names that may be used in braces in the rest of `launch`.
 const NAMES: [&str; 9] =
     ["home", "program", "agent_id", "creation", "persona", "handoffs", "cwd", "previous", "profile"];
 
@@ -38,7 +38,7 @@ impl LaunchSection {
                 return Some(("launch.model", "must have {model} in one of its words".into()));
             }
         }
-        // They are texts of their own, so they may not contain each other.
+        // The section's own texts and files may not contain each other.
         if let Some(name) = self.texts.values().find_map(|text| unknown_plain(text, &NAMES)) {
             return Some(("launch.texts", format!("there is no placeholder {{{name}}} here")));
         }

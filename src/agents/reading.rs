@@ -74,7 +74,7 @@ fn resolved(path: &Path) -> PathBuf {
 /// Whether a command line has this path as a whole, and not as a part of a longer one.
 fn names(command: &str, path: &str) -> bool {
     let continues = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
-    // `~`, a variable, a substitution, a pattern, or another host's name.
+    // A longer path may also begin with `~`, a variable, a substitution, a pattern, or another host's name.
     let may_lead = |c: char| continues(c) || matches!(c, '~' | '}' | ')' | ']' | '*' | '?' | ':');
     command
         .match_indices(path)

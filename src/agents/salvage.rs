@@ -5,9 +5,9 @@ use crate::core::cut;
 use crate::core::text::sanitise;
 
 impl Transcript {
-    /// The talk's end as Markdown: the latest messages that fit into `max_bytes`, oldest first, each under a heading
-    /// and inside a fence that it can't break, without anything that drives a terminal. Of a message that is longer
-    /// than a quarter of `max_bytes`, the middle is left out.
+    /// The end of the conversation as Markdown: the latest messages that fit into `max_bytes`, oldest first, each under
+    /// a heading and inside a fence that it can't break, without anything that drives a terminal. Of a message that is
+    /// longer than a quarter of `max_bytes`, the middle is left out.
     #[must_use]
     pub fn salvage(&self, max_bytes: usize) -> String {
         let mut parts = Vec::new();

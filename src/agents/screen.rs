@@ -95,7 +95,8 @@ impl Rows {
             Anchor::Top => {
                 let top = all.clone().rev().find(|row| is(&section.top, *row))?;
                 let bottom = (top + 1..all.end).find(|row| is(&section.bottom, *row));
-                // A dialog takes the composer's place; what looks like its top is an earlier prompt.
+                // A dialog takes the composer's place; the line that looks like the composer's top is an earlier
+                // prompt.
                 let is_dialog = bottom.is_none() && self.is_blocked(screen, None);
                 places(top, bottom.unwrap_or(all.end)).filter(|_| !is_dialog)
             }
@@ -214,7 +215,7 @@ impl Rows {
 }
 
 /// Which cells are ghost text. A cursor that the program draws itself covers the ghost's first character, so a
-/// reversed cell right before a ghost is one too.
+/// reversed cell right before ghost text is ghost text too.
 fn ghosts(cells: &[Cell], section: &ComposerSection) -> Vec<bool> {
     let mut ghosts: Vec<bool> = cells.iter().map(|cell| is_ghost(cell, section)).collect();
     for at in 1..cells.len() {

@@ -118,7 +118,8 @@ fn context_usage(payload: &Value) -> Option<ContextUsage> {
     Some(ContextUsage { used: counted.or_else(by_share)?, window: window.filter(|window| *window > 0) })
 }
 
-/// The file that remembers the last report: one of the spool's scratch files, which are swept.
+/// The file that remembers the last report: one of the spool's scratch files, which the sidecar removes when they are
+/// old.
 fn note_path(home: &Path, session: &str) -> PathBuf {
     let hash = sha256(session.as_bytes());
     home.join("spool/tmp").join(format!("statusline-{}.tmp", &hash[..16]))

@@ -38,7 +38,7 @@ pub struct ToolCall {
     pub at: Option<String>,
 }
 
-/// One call of a line: with a patch, an agent changes several files at once.
+/// One call in a line. It may have several uses: with a patch, an agent changes several files at once.
 #[derive(Debug)]
 pub(super) struct FoundCall {
     id: Option<String>,

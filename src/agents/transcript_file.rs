@@ -117,7 +117,7 @@ fn check(meta: &Meta) -> Result<(), &'static str> {
 /// The lines of a file from its end: the last one first. A line that is too long is left out.
 pub(super) struct LinesBack {
     file: TranscriptFile,
-    /// Where the part begins that was read.
+    /// Where the part that was read begins, in bytes.
     from: u64,
     /// What was read and not returned yet: it begins at `from`.
     buffer: Vec<u8>,
