@@ -12,7 +12,8 @@ use crate::core::tx::Tx;
 use crate::core::work;
 use serde_json::json;
 
-/// Prepares a failed handoff for another try: binds its agents again, and clears its error and the limit of its wait.
+/// Prepares a failed handoff for another try: binds its agents again, and clears its error and the deadline of the step
+/// `waiting`.
 pub(crate) fn bind_agents_and_clear_error(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     bind_agents(tx, id)?;
     if let Some(handoff) = tx.handoff_mut(&id) {
@@ -22,8 +23,8 @@ pub(crate) fn bind_agents_and_clear_error(tx: &mut Tx<'_>, id: HandoffId) -> Res
     Ok(())
 }
 
-/// Binds both agents to the handoff, so that their rows stay in memory, even if an agent has ended. Refuses if one of them
-/// is in another handoff, or if the outgoing agent is being shut down.
+/// Binds both agents to the handoff, so that their rows stay in memory, even if an agent has ended. Refuses if one of
+/// them is in another handoff, or if the outgoing agent is being shut down.
 pub(crate) fn bind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
@@ -70,7 +71,8 @@ pub(crate) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     notify_in_place(tx, id);
 }
 
-/// Notifies the operator if the successor is a new session in the same pane, which looks like the old one.
+/// Notifies the operator if the successor is, or was to be, a new session in the same pane, because old and new session
+/// look alike there.
 fn notify_in_place(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.successor == Successor::SamePane) else { return };
     let is_done = handoff.step == Step::Done;
@@ -99,8 +101,8 @@ fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {
     }
 }
 
-/// Removes the placeholder window: the successor has its own window, or there will be none. The window may exist even
-/// if the outcome of its effect never arrived, because a running effect cannot be undone.
+/// Removes the placeholder window, because the successor has its own window or the handoff has failed. The window may
+/// exist even if the outcome of its effect never arrived, because a running effect cannot be undone.
 pub(crate) fn drop_placeholder(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let tag = handoff.placeholder_tag();

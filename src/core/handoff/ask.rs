@@ -62,7 +62,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
     tx.answer(request, Reply::ok(&HandoffReply::new(&id, Step::Cancelled.as_str())));
 }
 
-/// `handoff_accept`: reads the document now, and answers the request when it was read.
+/// `handoff_accept`: reads the document now, and answers the request after that.
 pub(crate) fn accept(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
     let id = match find(tx, text) {
         Err(refused) => return tx.refuse(request, refused),
@@ -210,8 +210,8 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
     Ok(handoff.handoff_id)
 }
 
-/// Refuses a plain retry, which would start a second successor while the process of the first one, whose pane is gone,
-/// may still run.
+/// Refuses a plain retry if the successor's pane is gone but its process may still run. The retry would start a second
+/// successor beside it.
 fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id))?;
     let process = successor.process.filter(|_| successor.state == AgentState::Lost)?;
@@ -228,7 +228,7 @@ fn run_retry(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(),
     if let Some(successor) = other_successor(asked, handoff) {
         let chosen = choice_of_retry(tx, asked, &successor, handoff)?;
         agents::check_free(tx, id, &handoff.agent_id)?;
-        // The former one may be in another handoff by now: it is let go before both agents are bound.
+        // The former successor may be in another handoff by now, so it is let go before both agents are bound.
         change_successor(tx, id, &successor, chosen);
         agents::bind_agents_and_clear_error(tx, id)?;
         enter_with_successor(tx, id);
@@ -240,7 +240,7 @@ fn run_retry(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(),
     Ok(())
 }
 
-/// The other successor that a retry names; none if it names the present one.
+/// The successor that a retry names; `None` if it names no successor or the present one.
 fn other_successor(asked: &RetryRequest, handoff: &Handoff) -> Option<Successor> {
     let present = handoff.successor_id.map(|id| id.to_string());
     let is_present = |successor: &Successor| match successor {
@@ -250,7 +250,7 @@ fn other_successor(asked: &RetryRequest, handoff: &Handoff) -> Option<Successor>
     asked.other_successor().filter(|successor| !is_present(successor))
 }
 
-/// What the other successor of a retry is started with; none: as it was before.
+/// The profile and the model for the other successor that a retry names. `None`: the earlier choice stays.
 fn choice_of_retry(
     tx: &Tx<'_>,
     asked: &RetryRequest,
@@ -284,8 +284,8 @@ fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor, choic
     }
 }
 
-/// Continues with the successor that was taken. If the outgoing agent has only lost its pane, its process may still run:
-/// the step `ending` waits for its end.
+/// Continues with the successor that was taken. If the outgoing agent has not ended, the step `ending` comes first.
+/// That includes an agent that has only lost its pane, because its process may still run.
 fn enter_with_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let outgoing = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
     let has_ended = outgoing.is_none_or(|agent| agent.state == AgentState::Ended);

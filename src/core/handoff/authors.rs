@@ -12,7 +12,8 @@ use crate::core::rows::handoff::Handoff;
 use crate::core::settings::ProfileFacts;
 use crate::core::tx::Tx;
 
-/// A document can be made of a transcript with at least this many messages: a question and its answer.
+/// An agent can be asked to answer with its document only if its session has at least this many messages: a question
+/// and its answer.
 const FEWEST_MESSAGES: u64 = 2;
 
 /// Whether this author needs no agent to write the document, so that the agent may be dead.
@@ -119,8 +120,8 @@ pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
         Author::Provided => DocumentSource::Text(handoff.provided.clone().unwrap_or_default()),
     };
     let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
-    // After a rework, the new answer replaces the file only if it still holds the earlier answer: a person may have
-    // changed it.
+    // After a rework, the new answer replaces the file only if the file still holds the earlier answer: a person may
+    // have changed it.
     let replaces = handoff.examined.sha256.clone().filter(|_| handoff.examined.reworks > 0);
     let replaces = replaces.filter(|_| handoff.author == Author::AgentReply);
     Some(Effect::ComposeDocument { persona, file_name, source, replaces })

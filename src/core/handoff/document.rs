@@ -27,7 +27,7 @@ pub fn file_name(wall_ms: i64, agent_id: &AgentId, taken: &BTreeSet<String>) -> 
     }
 }
 
-/// Notes that a handoff of this agent uses this name, so that no later one gets it.
+/// Notes that a handoff of this agent uses this name, so that no later handoff of the agent gets it.
 pub(crate) fn reserve_name(tx: &mut Tx<'_>, agent_id: &AgentId, file_name: &str) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let from = (agent.promised.len() + 1).saturating_sub(MOST_PROMISED);

@@ -1,6 +1,6 @@
 //! The only module that moves a handoff from step to step. It asks the present step what follows from an event, and
-//! carries that out; a step never enters another step itself. The driver does not know what the steps do, except that
-//! `recording` adds the record.
+//! carries that out; a step never enters another step itself. The driver does not know what the steps do, with one
+//! exception: it adds the record itself, in the step `recording`.
 
 use super::ack::timeline;
 use super::handler::StepHandler;
@@ -45,7 +45,7 @@ pub(crate) fn leaves_doubt(error: &HandoffError) -> bool {
     is_doubtful(error.step, &error.code)
 }
 
-/// The same for the step and the code of a failure.
+/// Like [`leaves_doubt`], for the step and the code of a failure.
 pub(crate) fn is_doubtful(step: Step, code: &str) -> bool {
     steps::of(step).leaves_doubt(code)
 }
@@ -61,7 +61,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
     ask_step(tx, id, |step, tx| step.settled(tx, id, outcome));
 }
 
-/// A state machine of one of its agents has learned a fact.
+/// A state machine of one of the handoff's agents has learned a fact.
 pub(crate) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
     if let Fact::Verdict { purpose, verdict, .. } = fact
         && let Some(slot) = tx.handoff_mut(&id).and_then(|handoff| slot(handoff, purpose))
@@ -89,19 +89,19 @@ fn slot<'h>(handoff: &'h mut Handoff, purpose: &Purpose) -> Option<&'h mut Optio
     }
 }
 
-/// The successor has sent an ACK, well-formed or not, or the missing one was overridden: the briefing was read.
+/// The successor has sent an ACK, well-formed or not, or the missing ACK was overridden.
 pub(crate) fn successor_heard(tx: &mut Tx<'_>, id: HandoffId) {
     ask_step(tx, id, |step, tx| step.successor_heard(tx, id));
 }
 
-/// Lets the present step continue, if it can. Called for the handoff of each agent that the decision has changed, and
-/// of each agent of a handoff that it has changed.
+/// Lets the present step continue, if it can. Called at the end of a decision, for each handoff that the decision has
+/// changed in itself or in one of its agents.
 pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if !handoff.stay.deferred {
         return ask_step(tx, id, |step, tx| step.run_ready(tx, id));
     }
-    // What a person accepts is not to change under their hands.
+    // The document is being read, perhaps because a person accepts it. No agent may be asked to change it now.
     if handoff.stay.reading.is_some() {
         return;
     }
@@ -114,8 +114,8 @@ pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// Handles the step's deadline and those of its acknowledgement, if they have passed. The step's deadline is cleared
-/// first, so that it is handled only once.
+/// Handles the deadline of the present step and those of the acknowledgement, if they have passed. The step's deadline
+/// is cleared first, so that it is handled only once.
 pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
     // `handoff_mut` would write the row again, and there may be many handoffs without a passed deadline.
@@ -136,7 +136,7 @@ fn ask_step(tx: &mut Tx<'_>, id: HandoffId, what: impl FnOnce(&'static dyn StepH
     proceed(tx, id, next);
 }
 
-/// Does what a step returned, and then what each step that follows from it returns.
+/// Does what a step returned. If that enters another step, does what the other step returns, and so on.
 pub(crate) fn proceed(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
     for _ in 0..MOST {
         next = match next {

@@ -1,8 +1,9 @@
 //! A successor that is started early: while its predecessor's document is read, examined and recorded, and while the
 //! predecessor ends.
 //!
-//! It gets no text before the step `starting`, which it then finds done or nearly done. If the handoff stops before that
-//! step, or waits for a person, the successor is ended; a retry starts another.
+//! It gets no text before the step `starting`. By then its start is complete or nearly complete. If the handoff stops
+//! before that step, or waits for a person, the successor is ended, and the step `starting` starts another if the
+//! handoff gets there.
 
 use super::{row, successors};
 use crate::core::agent::unwanted;
@@ -13,8 +14,8 @@ use crate::core::rows::handoff::{Handoff, ReadReason, Step};
 use crate::core::settings::StartSuccessor;
 use crate::core::tx::Tx;
 
-/// Starts the successor if it is to be started early and it is likely that it will be needed: the turn that writes the
-/// document is over, and the document is there.
+/// Starts the successor if the configuration says so and the successor will probably be needed: the turn that writes
+/// the document is over, and the document is there.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let outgoing = tx.agent(&handoff.agent_id);
@@ -31,15 +32,16 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// It could not be started early, so the step `starting` will look for it, and start another if there is none.
+/// The successor could not be started early: adds a warning. The step `starting` will look for it, and start another if
+/// there is none.
 pub(super) fn failed(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
     if tx.handoff(&id).is_some_and(is_early) {
         row::warn(tx, id, &format!("the successor could not be started early: {why}"));
     }
 }
 
-/// Ends a successor that was started early: nobody knows when it will be needed, or whether. If somebody has typed to it
-/// meanwhile, it stays as an agent of its own.
+/// Ends a successor that was started early: nobody knows when it will be needed, or whether. If somebody has typed to
+/// it meanwhile, it stays as an agent of its own.
 pub(super) fn discard(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| is_early(handoff)) else { return };
     let Some(successor_id) = handoff.successor_id else { return };
@@ -48,13 +50,13 @@ pub(super) fn discard(tx: &mut Tx<'_>, id: HandoffId) {
         unwanted::end(tx, &successor_id);
         return successors::release(tx, id);
     }
-    // What somebody has told it, or still awaits of it, must not be lost.
+    // What that person has typed, and the answer that they may wait for, must not be lost.
     let short = successor_id.short();
     row::warn(tx, id, &format!("somebody has typed to the successor {short} that was started early, so it still runs"));
     successors::let_go(tx, id);
 }
 
-/// Whether its successor was started before the step that starts one.
+/// Whether the handoff's successor was started before the step `starting`.
 fn is_early(handoff: &Handoff) -> bool {
     let is_before = match handoff.place_in_flow() {
         Step::Waiting | Step::Instructing | Step::Writing | Step::Checking | Step::Recording | Step::Ending => true,

@@ -1,5 +1,5 @@
-//! Collects facts of the agent's work, and checks the document against them. The effect reads the document once more, so
-//! that what was examined is what is recorded.
+//! Collects facts of the agent's work, and checks the document against them. The effect reads the document once more,
+//! so that the text that is recorded is the text that was examined.
 
 use super::next::DocumentText;
 use super::{authors, row};
@@ -25,7 +25,7 @@ pub(crate) fn begin_update(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, sha2
     row::run(tx, id, Effect::Examine(Box::new(plan)));
 }
 
-/// `sha256`: of another document than the one that was read last.
+/// `sha256`: the hash of the document to examine, if that is not the document that was read last.
 fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExaminePlan> {
     let agent = tx.agent(&handoff.agent_id);
     Some(ExaminePlan {
@@ -53,7 +53,8 @@ fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExamineP
     })
 }
 
-/// The outcome: keeps what was found. None if the document has changed since it was read, so that it is to be read again.
+/// Keeps what an examination of the handoff's document has found. `None` if the document has changed since it was read:
+/// the caller must read it again.
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) -> Option<DocumentText> {
     let handoff = tx.handoff_mut(&id)?;
     match &examination.document {
@@ -67,10 +68,11 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, examination: Examination) 
 
 /// Keeps what an examination has found; `None` if there is no whole document.
 ///
-/// Part of an examination is a search of the document for the values of the agent's environment variables, which count as
-/// credentials. They can be read only while the agent's process lives. If they could not be read this time, the result of an
-/// earlier search of the same text counts (`handoff.examined.environment`): after `Clean` nothing changes; after
-/// `Found` its faults are kept; after `Found` and `NotDone` no view and no briefing shows the text.
+/// Part of an examination is a search of the document for the values of the agent's environment variables, which count
+/// as credentials. The environment can be read only while the agent's process lives. If it could not be read this time,
+/// the result of an earlier search of the same text counts (`handoff.examined.environment`). After `Clean`, the text
+/// may be shown. After `Found` and `NotDone`, no view and no briefing shows the text; after `Found`, the faults of the
+/// earlier search are kept too.
 pub(crate) fn keep(handoff: &mut Handoff, examination: Examination, file_path: &str) -> Option<DocumentText> {
     let Examination { document: DocumentRead::Whole { text, sha256 }, facts, mut faults, mut redacted, environment } =
         examination
@@ -93,27 +95,27 @@ pub(crate) fn keep(handoff: &mut Handoff, examination: Examination, file_path: &
     Some(DocumentText { text, sha256, redacted })
 }
 
-/// Whether the handoff enters `checking` when its document has been read: an agent has written the document, it is to be
-/// checked or reviewed, and no person has accepted it yet. A document that no agent has written is recorded next; from
-/// `recording` it enters `checking` only if a person must accept it.
+/// Whether the handoff enters `checking` when its document has been read: an agent has written the document, it is to
+/// be checked or reviewed, and no person has accepted it yet. A document that no agent has written is recorded next;
+/// from `recording` it enters `checking` only if a person must accept it.
 pub(crate) fn goes_to_checking(handoff: &Handoff) -> bool {
     let examined = &handoff.examined;
     let checks = examined.check != DocumentCheck::Off || examined.review;
     checks && !examined.accepted && !authors::needs_no_agent(handoff.author)
 }
 
-/// Whether a person is to see a document that could not be examined.
+/// Whether a person must accept the document if it could not be examined.
 pub(crate) fn needs_person_unexamined(handoff: &Handoff) -> bool {
     let examined = &handoff.examined;
     !examined.accepted && (examined.review || examined.check == DocumentCheck::Hold)
 }
 
-/// What the successor is told, and what views show, of a document that could not be searched for credentials.
+/// What the briefing and views contain instead of a document that could not be searched for all credentials.
 pub(crate) fn unsearched(file_path: &str) -> String {
     format!("(left out: tasuki could not search the document for all credentials. Read it there: `{file_path}`)\n")
 }
 
-/// Whether a person is to accept the document as it was examined.
+/// Whether a person must accept the document after its examination.
 pub(crate) fn needs_person(handoff: &Handoff) -> bool {
     let examined = &handoff.examined;
     let finds = examined.check == DocumentCheck::Hold && examined.needs_repairing();

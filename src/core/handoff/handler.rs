@@ -28,7 +28,8 @@ pub(super) trait StepHandler {
     /// The handoff has entered this step.
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next;
 
-    /// The handoff leaves this step: stops what only this step has started.
+    /// The handoff leaves this step. The driver cancels the step's effect and its texts; this method stops what else
+    /// the step has started, such as timers.
     fn leave(&self, _tx: &mut Tx<'_>, _id: HandoffId) {}
 
     /// The outcome of the effect that the step waited for.
@@ -41,23 +42,24 @@ pub(super) trait StepHandler {
         Next::Stay
     }
 
-    /// The successor has sent an ACK, well-formed or not, or the missing one was overridden: the briefing was read.
+    /// The successor has sent an ACK, well-formed or not, or the missing ACK was overridden. Either way, the briefing
+    /// counts as read.
     fn successor_heard(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
         Next::Stay
     }
 
-    /// The step may be able to continue, because an agent that is bound to the handoff has changed. Not called while a
-    /// text of the step is deferred.
+    /// The step may be able to continue, because this decision has changed the handoff or an agent that is bound to it.
+    /// Not called while a text of the step is deferred.
     fn run_ready(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
         Next::Stay
     }
 
-    /// What follows when the record is part of the decision. Only `recording` is asked.
+    /// What follows once the record is added to the decision. The driver asks only `recording`.
     fn recorded(&self) -> Next {
         Next::Stay
     }
 
-    /// The agent for which a deferred text of this step waits.
+    /// The agent to which this step types. A deferred text of the step waits until that agent is free.
     fn types_to(&self, handoff: &Handoff) -> Option<AgentId> {
         handoff.successor_id
     }
@@ -68,11 +70,11 @@ pub(super) trait StepHandler {
         self.begin(tx, id, Entry::From(step))
     }
 
-    /// The step has failed, and the operator retries it. `assume`: the operator's statement whether its text arrived,
-    /// if that is unknown.
+    /// The step has failed, and the operator retries it. `assume`: whether the step's text arrived, as the operator
+    /// says; `None` if there is no doubt about it.
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next;
 
-    /// Whether a failure with this code leaves it unknown if the text arrived.
+    /// Whether a failure with this code means that the step's text may have arrived, or may not.
     fn leaves_doubt(&self, code: &str) -> bool {
         code == "unconfirmed"
     }
@@ -91,7 +93,7 @@ pub(super) struct EndedAgent {
     pub(super) is_lost: bool,
 }
 
-/// The agent that has ended, if that is the fact.
+/// The agent that has ended, if the fact reports an end.
 pub(super) fn ended_agent(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Option<EndedAgent> {
     let Fact::Ended { agent_id } = fact else { return None };
     let is_lost = tx.agent(agent_id).is_some_and(|agent| agent.state == AgentState::Lost);

@@ -26,7 +26,7 @@ fn starts_new_session(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> bool {
 }
 
 /// Handles two facts, if the handoff waits for a new session: another session has replaced the agent's, or the command
-/// for a new session was submitted. The new session becomes the successor, and the outgoing agent has ended.
+/// for a new session was submitted. The new session becomes the successor, and the outgoing agent counts as ended.
 ///
 /// A submitted command counts only for a CLI that does not report a new session before its first prompt
 /// ([`NewSession::Lazy`]). The receipt of that prompt has another session id, which proves the new session.

@@ -9,11 +9,12 @@ pub(crate) enum Next {
     Enter(Step),
     /// Enters a step because of a retry.
     Retry(Step),
-    /// Enters the step after a failed text, because the operator says that the text arrived.
+    /// Enters the step that follows the delivery of a text, because the operator says that the text arrived although
+    /// its step has failed. (After a text that asks for a repair, `checking` enters itself.)
     AssumeDelivered(Step),
     /// Records this document. What follows is up to `recording`.
     Record(DocumentText),
-    /// Defers the step's text until its agent is free. The step's deadline stays.
+    /// Defers the step's text until the agent that gets it is free. The step's deadline stays.
     Defer,
     Fail(StepFailure),
 }
@@ -25,21 +26,23 @@ pub(crate) enum Entry {
     From(Step),
     /// By a retry of this step.
     Retry,
-    /// By a retry of the step before it, because the operator says that its text arrived.
+    /// By a retry, because the operator says that the text of the failed step arrived.
     AssumeDelivered,
     /// To record a document; nothing is left to read or examine.
     ToRecord,
 }
 
+/// A document that was read, as it will be recorded.
 #[derive(Debug)]
 pub(crate) struct DocumentText {
     pub(crate) text: String,
     pub(crate) sha256: String,
-    /// The text without its credentials, if it holds some.
+    /// What views and the briefing get instead of the text, if the text holds credentials or could not be searched for
+    /// them.
     pub(crate) redacted: Option<String>,
 }
 
-/// Why a step fails. The driver replaces `HANDOFF` in the hint by the handoff's id.
+/// Why a step fails. The driver replaces `HANDOFF` in the hint by the handoff's short id.
 #[derive(Debug)]
 pub(crate) struct StepFailure {
     pub(crate) code: String,

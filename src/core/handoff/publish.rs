@@ -16,14 +16,14 @@ use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
 
 const MOST_ATTEMPTS: usize = 50;
-/// Why a document is held that was not searched for all credentials.
+/// Why tasuki holds a document that it could not search for all credentials.
 const UNSEARCHED: &str = "it was not searched for the values of the agent's environment, which can't be read any more";
-/// Credentials of a held document that are named one by one.
+/// How many credentials of a held document are named one by one. The rest is only counted.
 const MOST_SECRETS: usize = 10;
-/// Addresses of earlier documents that are remembered.
+/// How many addresses of earlier publications are kept.
 const MOST_FORMER: usize = 20;
-/// How much the clocks here and at the server may differ when tasuki searches the uploads that were made since the
-/// first attempt.
+/// tasuki searches the uploads that were made since its first attempt. This is how much the server's clock may differ
+/// from its own, in milliseconds.
 const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;
 
 /// Begins to publish the recorded document if the handoff asks for that: after the first record, and after each new
@@ -36,8 +36,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     begin_next(tx, id, text, None);
 }
 
-/// Begins to publish the recorded document at a target that was named after its record. What an earlier search has found
-/// in it is still known, but what the operator has allowed for another target does not count for this one.
+/// Begins to publish the recorded document at a target that was named after its record. The credentials that an earlier
+/// search has found are kept. What the operator has allowed for another target does not count for this target.
 pub(super) fn begin_at(tx: &mut Tx<'_>, id: HandoffId, there: Publishing, publish_as: Option<PublishAs>) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     match &mut handoff.publish {
@@ -127,7 +127,8 @@ pub(super) fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
     let target = publishing.destination();
     let is_again = |attempt: &Attempt| attempt.number == publishing.number && attempt.to == target.way();
     let is_first = !publishing.attempts.iter().any(|attempt| attempt.number == publishing.number);
-    // Attempts in the row of an earlier version have no time: then tasuki searches all uploads for an earlier one.
+    // In a row of an earlier version of tasuki, the time of the first attempt is missing. tasuki then searches all
+    // uploads.
     let first_try_ms = publishing.first_try_ms.or(is_first.then_some(tx.now.wall_ms));
     let plan = PublishPlan {
         handoff_id: id,
@@ -246,8 +247,8 @@ pub(super) fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>)
     timeline::document_published(tx, id);
 }
 
-/// Nothing was sent, because the document seems to hold credentials, or was not searched for all of them: the operator
-/// decides.
+/// Nothing was sent, because the document seems to hold credentials, or was not searched for all of them. The operator
+/// decides what to do.
 fn hold(tx: &mut Tx<'_>, id: HandoffId, secrets: Vec<SecretFound>, is_unsearched: bool) {
     let one = |secret: &SecretFound| {
         let last = if secret.last.is_empty() { String::new() } else { format!(" (…{})", secret.last) };
@@ -313,8 +314,8 @@ fn upload_missing(tx: &mut Tx<'_>, id: HandoffId) {
     end(tx, id, PublishState::Failed, &PublishFault { code, message, ..PublishFault::default() });
 }
 
-/// Publishing has stopped, because it failed, is in doubt or is held: writes an error file, a journal line and a warning
-/// in the view, and notifies by every channel.
+/// Publishing has stopped, because it failed, is in doubt or is held: writes an error file, a journal line and a
+/// warning in the view, and notifies by every channel.
 fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(publishing) = &handoff.publish else { return };

@@ -1,4 +1,5 @@
-//! The request `publish`: the operator wants a recorded document published now, and says what they know of it.
+//! The request `publish`: publishes a recorded document now. With it the operator may also say whether an earlier
+//! upload arrived, and how a document with credentials is to be published.
 
 use super::publish::{self, attempt, end_published, keep_copy, publishing_mut, reset_failures};
 use super::{publish_targets, row};
@@ -63,7 +64,7 @@ fn is_same_place(publishing: &Publishing, there: &Publishing) -> bool {
     publishing.target == there.target || is_there
 }
 
-/// Publishes the document at another place than before, if nothing of it is under way or in doubt.
+/// Publishes the document at another place than before, unless publishing is under way or in doubt.
 fn publish_elsewhere(
     tx: &mut Tx<'_>,
     id: HandoffId,
@@ -88,7 +89,7 @@ fn publish_elsewhere(
     Ok(())
 }
 
-/// Publishes the document where it was to go before. `fallback`: as a gist, if the issue refuses it.
+/// Publishes the document where it was to go before. `fallback`: publish a gist if the issue refuses the document.
 fn try_again(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow, fallback: bool) -> Result<(), Refused> {
     let Some(publishing) = publishing_mut(tx, id) else { return Ok(()) };
     let before = publishing.fallback;
@@ -152,7 +153,7 @@ fn in_doubt(message: &str) -> Refused {
     Refused::new(409, "in_doubt", message)
 }
 
-/// The operator has decided about a document that seems to hold credentials.
+/// The operator has decided how a held document is to be published.
 fn publish_held(tx: &mut Tx<'_>, id: HandoffId, publish_as: Option<PublishAs>) -> Result<(), Refused> {
     held_check(tx, id, publish_as)?;
     reset_failures(tx, id);
@@ -163,7 +164,7 @@ fn publish_held(tx: &mut Tx<'_>, id: HandoffId, publish_as: Option<PublishAs>) -
     Ok(())
 }
 
-/// Whether a document that seems to hold credentials may be published in that way.
+/// Checks that a held document may be published in this way.
 fn held_check(tx: &mut Tx<'_>, id: HandoffId, publish_as: Option<PublishAs>) -> Result<(), Refused> {
     let is_unsearched = publishing_mut(tx, id).is_some_and(|publishing| publishing.is_unsearched);
     match publish_as {

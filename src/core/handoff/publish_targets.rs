@@ -1,4 +1,5 @@
-//! Where a handoff's document is published: where a request says, or else at the default of the persona or of config.toml.
+//! Where a handoff's document is published: at the target that a request names, or else at the default of the persona
+//! or of config.toml.
 
 use crate::core::persona::{PersonaFacts, PublishDefault};
 use crate::core::reply::Refused;
@@ -14,8 +15,8 @@ pub(super) fn check(tx: &Tx<'_>, asked: Option<&PublishChoice>) -> Result<(), Re
     }
 }
 
-/// The row of the publishing of a handoff that begins, if its document is to be published. The request has been checked
-/// before.
+/// How the document of a new handoff is to be published; `None` if it is not. The caller has checked the request with
+/// [`check`].
 pub(super) fn chosen(tx: &Tx<'_>, asked: Option<&PublishChoice>, persona: &PersonaFacts) -> Option<Publishing> {
     match asked {
         Some(PublishChoice::To(asked)) => named(tx, "publish", asked).ok(),
@@ -24,8 +25,8 @@ pub(super) fn chosen(tx: &Tx<'_>, asked: Option<&PublishChoice>, persona: &Perso
     }
 }
 
-/// The target that a request names in `field`. Refuses the address of an issue on a host that the configuration does not
-/// list, because `gh` sends its token to that host.
+/// The target that a request names in `field`. Refuses an issue on a host that the configuration does not list, because
+/// `gh` would send its token to that host.
 pub(super) fn named(tx: &Tx<'_>, field: &str, asked: &PublishRequest) -> Result<Publishing, Refused> {
     let hosts = &tx.state.settings.publish.hosts;
     match publish_target(field, asked)? {

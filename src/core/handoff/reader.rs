@@ -1,4 +1,5 @@
-//! Reads the document, after tasuki has written it for authors that need that, and returns what follows to the step.
+//! Reads the document, and returns to the step what follows. Unless the agent writes the file itself (author
+//! `agent_file`), tasuki writes the document first.
 
 use super::next::{DocumentText, Next};
 use super::{agents, authors, examination, row};
@@ -10,7 +11,7 @@ use crate::core::request::Author;
 use crate::core::rows::handoff::{CheckPhase, ReadReason, Step};
 use crate::core::tx::Tx;
 
-/// Begins to read the document; cancels a running reading.
+/// Begins to read the document. Cancels the step's running effect, such as an earlier reading.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: ReadReason) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     handoff.stay.reading = Some(reading);
@@ -28,8 +29,8 @@ fn read_file(tx: &mut Tx<'_>, id: HandoffId) {
     row::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
 }
 
-/// The outcome of writing, reading or examining the document. `examined` says what follows from a document whose facts
-/// and faults are in the row by then.
+/// The outcome of writing, reading or examining the document. `examined` is called after a successful examination, when
+/// the facts and faults are in the row, and returns what follows.
 pub(crate) fn settled(
     tx: &mut Tx<'_>,
     id: HandoffId,
@@ -47,7 +48,7 @@ pub(crate) fn settled(
         begin(tx, id, ReadReason::InFlow);
         Next::Stay
     } else if let Outcome::Failed { why } = outcome {
-        // Only an examination has this outcome. It fails no handoff: the document is recorded, but no view and no
+        // Only an examination has this outcome. The handoff does not fail: the document is recorded, but no view and no
         // briefing shows its text.
         row::warn(tx, id, &not_checked(&why));
         begin(tx, id, ReadReason::Unexamined);
@@ -106,8 +107,8 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
     }
 }
 
-/// If the agent was asked to repair its document and left none: writes the text that was read last back, and then reads
-/// it with the same `reading`. False if there is no such text.
+/// The agent was asked to repair its document and left none: writes the text that was read last back to the file, and
+/// then reads it with the same `reading`. Returns false if the agent was not asked, or no such text is kept.
 fn restore(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, problem: &str) -> bool {
     let Some(handoff) = tx.handoff_mut(&id).filter(|handoff| handoff.examined.reworks > 0) else { return false };
     let Some(text) = handoff.examined.last_read_text.take() else { return false };
@@ -143,7 +144,7 @@ fn as_before(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Stay
 }
 
-/// Refuses an accept. A handoff that had failed lets its agents go again.
+/// Refuses an accept. If the handoff had failed, its agents are released again.
 fn refuse_accept(tx: &mut Tx<'_>, id: HandoffId, request: &RequestId, code: &str, message: &str) {
     if tx.handoff(&id).is_some_and(|handoff| handoff.step == Step::Failed) {
         agents::release_agents(tx, id);
@@ -183,7 +184,7 @@ fn document_read(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: Do
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     if handoff.examined.sha256.as_ref() != Some(&whole.sha256) {
         handoff.examined.environment = EnvironmentSearch::NotDone;
-        // A person has accepted another text.
+        // An earlier accept was for another text.
         handoff.examined.accepted = false;
     }
     handoff.examined.sha256 = Some(whole.sha256.clone());

@@ -11,7 +11,7 @@ use crate::core::text;
 use crate::core::tx::Tx;
 use crate::core::work;
 
-/// How many earlier documents of the chain a briefing names: each names those before it.
+/// How many earlier documents of the chain a briefing names. If there are more, the file with the facts names them too.
 const MOST_NAMED: usize = 3;
 
 /// Adds the record to the decision. The effect that ends the agent starts after the commit, when the record is durable.
@@ -47,7 +47,7 @@ pub(crate) fn add_record(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
     work::transfer::reserve(tx, id);
 }
 
-/// Replaces the record by that of an updated document, which a successor is briefed with from now on.
+/// Replaces the record by the record of an updated document. From now on, successors are briefed with that document.
 pub(crate) fn renew(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText, created_at: String) {
     let DocumentText { text, sha256, redacted } = whole;
     let Some(handoff) = tx.handoff(&id) else { return };

@@ -1,5 +1,5 @@
-//! `handoff_reopen`: opens again the session of the agent that was handed off, beside its successor, so that a person
-//! can ask it. The handoff itself does not change.
+//! `handoff_reopen`: reopens the session of the outgoing agent, beside its successor, so that a person can ask that
+//! agent. The handoff itself does not change.
 
 use super::row::find;
 use crate::core::agent::reopen::{self, Reopening};
@@ -44,7 +44,7 @@ fn check(tx: &Tx<'_>, request: &RequestId, handoff: &Handoff) -> Result<Reopenin
     if tx.state.server.is_none() {
         return Err(Refused::no_tmux());
     }
-    // The window belongs beside the successor, where the person is who has a question.
+    // The window goes into the successor's tmux session, because the person who has a question is there.
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id)).filter(|agent| agent.state.is_live());
     let own = || agent.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{}", handoff.persona_slug));
     Ok(Reopening {

@@ -21,7 +21,8 @@ pub(crate) fn already_ended_refusal(handoff: &Handoff) -> Refused {
     Refused::new(409, "already_ended", format!("The handoff has ended: {end}{code}")).hint("nothing was changed")
 }
 
-/// Adds an effect, and notes it as the one whose outcome the present step waits for. Does not cancel an earlier one.
+/// Adds an effect, and notes that the present step waits for its outcome. Does not cancel an earlier effect of the
+/// step.
 pub(crate) fn run(tx: &mut Tx<'_>, id: HandoffId, effect: Effect) {
     let key = tx.effect(Waiter::Step(id), effect);
     if let Some(handoff) = tx.handoff_mut(&id) {

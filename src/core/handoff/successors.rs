@@ -29,8 +29,8 @@ pub(crate) fn check(
     }
 }
 
-/// What the successor is started with, or runs with. `asked`: the profile and the model of the request, which only a new
-/// successor can have. `fallbacks`: those of the persona, which may name a model for the profile.
+/// The profile and the model of the successor. `asked`: those that the request names; they count only for a new agent.
+/// `fallbacks`: the persona's other profiles; such an entry may name a model for its profile.
 pub(super) fn choice(
     tx: &Tx<'_>,
     successor: &Successor,
@@ -120,8 +120,8 @@ pub(crate) fn bind_successor(tx: &mut Tx<'_>, id: HandoffId, successor_id: Agent
     }
 }
 
-/// Lets the successor go if the handoff has failed because the successor was gone: tasuki may not have heard of its end
-/// yet, and a retry would type to it again.
+/// Lets the successor go if the handoff has failed because the successor was gone. tasuki may not have heard of its end
+/// yet, and the retry would type to it again.
 pub(super) fn let_go_if_gone(tx: &mut Tx<'_>, id: HandoffId, error: &HandoffError) {
     let was_its = matches!(error.step, Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging);
     if was_its && matches!(error.code.as_str(), "pane_gone" | "agent_ended") {
@@ -129,8 +129,9 @@ pub(super) fn let_go_if_gone(tx: &mut Tx<'_>, id: HandoffId, error: &HandoffErro
     }
 }
 
-/// The successor that a retry types to. `Err` says what follows if it is dead: it was released, and the step that starts
-/// another one is entered. It is dead as soon as its process is, even if tasuki still waits for its last hooks.
+/// The successor to which a retry types. If it is dead, releases it and returns `Err` with what follows: the step that
+/// starts another successor. It counts as dead as soon as its process is dead, even if tasuki still waits for its last
+/// hooks.
 pub(super) fn to_retry_with(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     match successor {
@@ -162,8 +163,8 @@ pub(super) fn let_go(tx: &mut Tx<'_>, id: HandoffId) {
     release(tx, id);
 }
 
-/// Gives up the successor's start, unless somebody else has asked for it: an agent that runs already may still be
-/// starting for an `agent_create`.
+/// Gives up the successor's start, unless the start belongs to another request: an existing agent that was named as the
+/// successor may still be starting for its `agent_create`.
 pub(super) fn abandon_start(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) {
     let start = tx.agent(successor_id).and_then(|agent| agent.start.as_ref());
     if start.is_none_or(|start| start.owner == Owner::Handoff(id)) {
@@ -205,7 +206,7 @@ pub(super) fn start(tx: &mut Tx<'_>, id: HandoffId, deadline: Option<Deadline>) 
         cwd: outgoing.cwd.clone().or_else(|| place.and_then(|place| place.cwd.clone())),
         session: place.map_or_else(fallback, |place| place.session.clone()),
         session_number: place.and_then(|place| place.session_number),
-        // Without a place, the outgoing agent still runs.
+        // Without a noted place, the outgoing agent may still run: the new window goes into the session of its pane.
         beside: outgoing.pane.filter(|_| place.is_none() && outgoing.state.is_live()),
         size: place.map_or(start::DEFAULT_SIZE, |place| place.size),
         previous: Some(handoff.agent_id),

@@ -15,7 +15,7 @@ use crate::core::rows::examined::Examined;
 use crate::core::rows::handoff::{Handoff, LastVerdicts, OutgoingSession, Stay, Step};
 use crate::core::tx::Tx;
 
-/// The result of the check of a handoff that may begin.
+/// The result of a passed check: what a new handoff needs.
 struct Checked<'f> {
     agent_id: AgentId,
     slug: Slug,
@@ -49,8 +49,9 @@ pub(crate) fn begin_automatic(
     Ok(begin(tx, asked, &checked, facts).0)
 }
 
-/// Begins a handoff of an agent whose CLI has reached its usage limit, to another CLI. tasuki writes the document. Its
-/// turn is not waited for, because it only waits until the usage limit is over.
+/// Begins the handoff of an agent to another CLI, because the agent's CLI has reached its usage limit. tasuki writes
+/// the document. The handoff does not wait for the end of the agent's turn, because that turn only waits until the
+/// usage limit is over.
 pub(crate) fn begin_after_limit(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
@@ -111,7 +112,7 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
     Ok(Checked { agent_id: agent.agent_id, slug, persona, successor, choice })
 }
 
-/// The 409 answer if the agent is in a handoff already. The hint names it and says what to do.
+/// The 409 answer if the agent is in a handoff already. The hint names that handoff and says what to do.
 fn in_progress(tx: &Tx<'_>, id: &HandoffId) -> Refused {
     let short = id.short();
     let step = tx.handoff(id).map_or("over", |handoff| handoff.step.as_str());

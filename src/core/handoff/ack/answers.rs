@@ -25,8 +25,8 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyRequest,
     }
 }
 
-/// Enters the step again, with the successor's ACK as an open question: the times of the step then count for its
-/// answer.
+/// Enters the step again, and treats the successor's ACK as an open question, so that the deadlines of the step apply
+/// to the answer.
 fn resume(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     if tx.state.server.is_none() {
         return Err(Refused::no_tmux());

@@ -56,7 +56,7 @@ fn of_flow(handoff: &Handoff) -> Vec<PointView> {
     ]
 }
 
-/// A point about a typed text. If it has no verdict, it was not typed: `why_not`.
+/// A point about a typed text. If the text has no verdict, it was not typed, and `why_not` is the reason.
 fn text(what: &str, verdict: Option<&DeliveryVerdict>, why_not: &str) -> PointView {
     let Some(seen) = verdict else { return point(what, None, why_not) };
     let reason = seen.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();

@@ -37,7 +37,7 @@ pub(super) fn is_same(documented: &str, starting_from: &str) -> bool {
     holds(&documented, &starting_from) || holds(&starting_from, &documented)
 }
 
-/// The words of a checkpoint, without what only marks or ends them.
+/// The words of a checkpoint in lower case, without quotation marks, emphasis and punctuation at its end.
 fn plain(text: &str) -> String {
     let is_mark = |c: char| matches!(c, '`' | '"' | '\'' | '*' | '“' | '”' | '‘' | '’' | '„' | '«' | '»');
     let unmarked: String = text.chars().filter(|c| !is_mark(*c)).collect();
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn another_checkpoint_is_another_one() {
+    fn different_checkpoints_are_told_apart() {
         for (documented, starting_from) in [
             ("step 2", "step 3"),
             ("step 1", "step 12"),

@@ -19,7 +19,8 @@ const MOST_ANSWERS: usize = 256;
 /// How many times the document of one handoff may be replaced.
 const MOST_DOCUMENTS: usize = 32;
 
-/// The answers of a request that was checked; if they bring no document, they are typed at once.
+/// Handles the answers of a checked request. If an updated document comes with them, tasuki writes that first;
+/// otherwise it types the answers at once.
 pub(super) fn begin(
     tx: &mut Tx<'_>,
     request: &RequestId,
@@ -40,8 +41,8 @@ fn granted(id: HandoffId, file_path: Option<String>) -> Reply {
     Reply::ok(&HandoffReply { file_path: Some(file_path), ..HandoffReply::new(&id, "clarified") })
 }
 
-/// Whether the successor waits for an answer: to its questions, or to its report that something is missing, because of
-/// which the step has failed. Returns the handoff and the updated document, if there is one.
+/// Checks that the successor waits for an answer: it has questions, or the step has failed because it reported a
+/// problem with its environment. Returns the handoff's id and the updated document, if there is one.
 pub(super) fn check(
     tx: &Tx<'_>,
     asked: &ClarifyRequest,
@@ -123,7 +124,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
     if outcome == Outcome::Composed(Composed::Written) {
         read(tx, id, clarifying.file_name);
     } else if let Outcome::Document(DocumentRead::Whole { text, sha256 }) = outcome {
-        // Another file may have had that name before.
+        // Another file may have been there under that name.
         if clarifying.sha256.as_ref().is_some_and(|given| *given != sha256) {
             refuse(tx, id, "the file does not hold the text that you gave");
         } else if clarifying.unchecked {
@@ -151,7 +152,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
         };
         take(tx, id, &clarifying, whole);
     } else if let Outcome::Failed { why } = outcome {
-        // Only a check ends so, and no document is refused because of that.
+        // Only an examination has this outcome, and tasuki does not refuse a document because of it.
         row::warn(tx, id, &format!("the updated document was not checked: {why}"));
         if let Some(clarifying) = clarifying_mut(tx, id) {
             clarifying.unchecked = true;
@@ -200,8 +201,8 @@ pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     tx.refuse(&clarifying.request_id, Refused::new(409, "no_questions", message));
 }
 
-/// Replaces the recorded document, its checkpoint and its entry in the successor's chain by those of the updated one.
-/// The file of the first one is kept.
+/// Replaces the recorded document, its checkpoint and its entry in the successor's chain by those of the updated
+/// document. The file of the former document is kept.
 fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, whole: DocumentText) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };

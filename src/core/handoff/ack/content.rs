@@ -64,8 +64,8 @@ pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value
     })
 }
 
-/// The message about an ACK to the orchestrator. If the successor starts from another point than the document says, it
-/// names both.
+/// The message about an ACK to the orchestrator. If the successor starts from another point than the document says, the
+/// message names both points.
 pub(crate) fn handoff_ack(handoff: &Handoff, received: &Received) -> Value {
     let mut json = json!({
         "to": "",
@@ -89,7 +89,8 @@ pub(crate) fn handoff_ack(handoff: &Handoff, received: &Received) -> Value {
     json
 }
 
-/// A reminder: to the successor, that its ACK is missing; otherwise to the orchestrator, that questions are open.
+/// A reminder. With `to_successor` it tells the successor that its ACK is missing; without, it tells the orchestrator
+/// that questions are open.
 pub(crate) fn reminder(handoff: &Handoff, ack: &Ack, reminder_number: u8, to_successor: bool) -> Value {
     let (what, message) = match to_successor {
         true => (
@@ -123,7 +124,7 @@ pub(crate) fn clarification(handoff: &Handoff, answers: &[Clarification], is_upd
     clarifies(handoff, "Answers to your questions about the handoff", answers, path)
 }
 
-/// Where the document that came with answers is published.
+/// The message with the address at which an updated document is published.
 pub(crate) fn document_published(handoff: &Handoff, url: &str) -> Value {
     clarifies(handoff, "The updated handoff document is published now", &[], Some(url))
 }
@@ -148,7 +149,7 @@ pub(crate) fn escalation(handoff: &Handoff, ack: &Ack) -> Value {
     let sent = ack.reminders_sent();
     let reminders = if sent == 1 { "1 reminder".to_owned() } else { format!("{sent} reminders") };
     let open = ack.received.as_ref().map(|received| received.questions.clone()).unwrap_or_default();
-    // `EOA` stands before the subjects of the protocol that these messages come from; programs match it.
+    // `EOA` is the prefix that subjects have in the protocol from which these messages come; programs match it.
     let (subject, message, action) = match open.is_empty() {
         true => (
             "[EOA-ESCALATE] Replacement Agent Not Responding",

@@ -65,7 +65,7 @@ pub(crate) fn to_successor(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, json: Val
     note(tx, id, Message { to_successor: true, sending: Sending::Waiting, text: Some(text), ..message });
 }
 
-/// Sets when the last message was due: the deadline that caused it, which may have passed some time ago.
+/// Notes when the last message was due: at the deadline that caused it, which may have passed some time ago.
 pub(crate) fn set_due_time_of_last(tx: &mut Tx<'_>, id: HandoffId, timer: &AckTimer) {
     let ack = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut());
     if let Some(message) = ack.and_then(|ack| ack.messages.last_mut()) {
@@ -73,7 +73,7 @@ pub(crate) fn set_due_time_of_last(tx: &mut Tx<'_>, id: HandoffId, timer: &AckTi
     }
 }
 
-/// Adds the notice of the handoff as sent: it was a part of the briefing.
+/// Adds the notice of the handoff as a message that is already sent, because it was a part of the briefing.
 pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId, json: Value) {
     let to = json["to"].as_str().unwrap_or_default().to_owned();
     let (message, at) = (message(tx, Kind::HandoffNotice, to, json), Some(tx.now.rfc3339()));
@@ -116,7 +116,7 @@ fn notify(tx: &mut Tx<'_>, handoff_id: HandoffId, number: u32, command: Option<V
     }
 }
 
-/// Queues the text for another agent until that is idle, with the usual limit for queued texts.
+/// Queues the text for another agent until that agent is idle, with the usual limit for queued texts.
 fn queue(tx: &mut Tx<'_>, id: HandoffId, number: u32, who: &str, json: &Value) -> Result<(), String> {
     let agent_id = addressee(tx, id, who)?;
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.waiting_ms);
@@ -193,7 +193,7 @@ fn refused(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, reas
     message.sending = Sending::Waiting;
     message.reason = Some(wire_name(&reason));
     if reason == Refusal::Busy {
-        // Its screen showed a turn that no event had reported; the end of that turn is awaited.
+        // The successor's screen showed a turn that no event had reported. The message waits for the end of that turn.
         return tx.set_state(agent_id, AgentState::Busy);
     }
     message.again = Some(Deadline::after(&now, pause));
@@ -233,15 +233,16 @@ pub(crate) fn notified(tx: &mut Tx<'_>, id: HandoffId, number: u32, outcome: Out
     settle(tx, id, number, sending, why.as_deref());
 }
 
-/// A message that waited for its agent will not be typed. For the successor, which is at work by then, that is not a failure.
+/// A message that waited for its agent will not be typed. If it was for the successor, that is not a failure: the
+/// successor is at work by then.
 pub(crate) fn not_typed(tx: &mut Tx<'_>, id: HandoffId, number: u32, why: &str) {
     let is_for_successor = find(tx, id, number).is_some_and(|message| message.to_successor);
     let sending = if is_for_successor { Sending::Missed } else { Sending::Failed };
     settle(tx, id, number, sending, Some(why));
 }
 
-/// The handoff is done: the successor gets the address of its document when it is next idle. Other messages that wait
-/// are void.
+/// The handoff is done: queues the address of the updated document, if one waits, until the successor is idle. Other
+/// messages that wait are given up when the handoff leaves its step.
 pub(crate) fn queue_address(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let (Some(ack), Some(successor_id)) = (&handoff.ack, handoff.successor_id) else { return };

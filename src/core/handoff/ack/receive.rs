@@ -17,7 +17,7 @@ use crate::core::tx::Tx;
 const MAX_QUOTED: usize = 600;
 
 enum CheckedAck {
-    /// The same ACK was received before: gets the same answer.
+    /// The same ACK was received before. It gets the same answer.
     Again(HandoffReply),
     New {
         id: HandoffId,
@@ -110,7 +110,7 @@ fn answer(handoff: &Handoff, received: &Received) -> HandoffReply {
 fn receive(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<HandoffReply, Refused> {
     let standing = received.standing();
     driver::successor_heard(tx, id);
-    // A late acknowledgement ends the handoff; any other late answer resumes it.
+    // A late ACK that acknowledges ends the handoff; any other late ACK resumes it.
     if received.late && standing != Standing::Acknowledged {
         agents::bind_agents_and_clear_error(tx, id)?;
         driver::enter(tx, id, Step::Acknowledging);
@@ -237,7 +237,8 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideR
     }
 }
 
-/// Checks an override. Returns the handoff, and the orchestrator's agent if that has sent the override.
+/// Checks an override. Returns the handoff's id, and the orchestrator's id if the orchestrator is an agent and has sent
+/// the override.
 fn override_check(tx: &Tx<'_>, asked: &OverrideRequest) -> Result<(HandoffId, Option<AgentId>), Refused> {
     let handoff = find(tx, &asked.handoff_id)?;
     let agent_id = asked.agent_id.as_deref().map(|text| orchestrating(tx, handoff.handoff_id, text)).transpose()?;
@@ -249,7 +250,8 @@ fn override_check(tx: &Tx<'_>, asked: &OverrideRequest) -> Result<(HandoffId, Op
     Ok((handoff.handoff_id, agent_id))
 }
 
-/// The agent that wants to override, if it is the orchestrator of this handoff. The two agents of the handoff never are.
+/// The agent that wants to override, if it is the orchestrator of this handoff. The two agents of the handoff never
+/// are.
 fn orchestrating(tx: &Tx<'_>, id: HandoffId, text: &str) -> Result<AgentId, Refused> {
     let agent_id = match &tx.state.settings.orchestrator {
         Target::Agent(who) => messages::addressee(tx, id, who).ok(),

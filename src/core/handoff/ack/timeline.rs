@@ -13,8 +13,8 @@ use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
 
-/// The step begins: after `reading`, by a retry, by a late answer, or by answers after the standing
-/// `environment_issue`.
+/// The step begins: after `reading`, by a retry, by a late ACK that does not acknowledge, or by answers after the
+/// standing `environment_issue`.
 pub(crate) fn begin_step(tx: &mut Tx<'_>, id: HandoffId) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
@@ -94,8 +94,8 @@ pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Stay
 }
 
-/// Sends a reminder. The next deadline counts from the one that has passed. Gives up an earlier reminder that could not
-/// be typed until now.
+/// Sends a reminder. The next deadline counts from the one that has passed. Gives up an earlier reminder if it has not
+/// been typed yet.
 fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer, next: Due) {
     let now = tx.now;
     give_up_untyped_reminders(tx, id);

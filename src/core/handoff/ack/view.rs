@@ -9,7 +9,7 @@ use crate::core::rows::handoff::Handoff;
 #[must_use]
 pub fn ack(handoff: &Handoff) -> Option<AckView> {
     let ack = handoff.ack.as_ref()?;
-    // An earlier successor's answers are in `former` only.
+    // The ACKs of an earlier successor are shown in `former` only.
     let of_this = |said: &&Received| Some(said.agent_id) == handoff.successor_id;
     let said = ack.received.as_ref().or(ack.former.last().filter(of_this));
     Some(AckView {

@@ -72,7 +72,8 @@ impl StepHandler for Briefing {
     }
 }
 
-/// What the repository is compared with, if it was seen when the document was recorded.
+/// The state with which the repository is compared: as tasuki saw it when it examined the document. `None` if tasuki
+/// did not see the repository.
 fn drift(tx: &Tx<'_>, handoff: &Handoff) -> Option<Box<Drift>> {
     let repository = handoff.examined.facts.as_ref()?.repository.clone()?;
     let cwd = tx.agent(&handoff.agent_id)?.cwd.clone()?;

@@ -1,5 +1,6 @@
-//! Checks the document against the facts that tasuki collected. If it has faults, the agent is asked once to repair it, or
-//! the handoff waits for a person. What is left becomes warnings: a check that throws work away would be worse than none.
+//! Checks the document against the facts that tasuki collected. If it has faults, the agent is asked once to repair it,
+//! or the handoff waits for a person. Faults that remain become warnings: a check that throws work away would be worse
+//! than no check.
 
 use super::author_turn;
 use crate::contract::document::DocumentCheck;
@@ -133,7 +134,8 @@ impl StepHandler for Checking {
     }
 }
 
-/// The operator says that the agent was asked to repair its document. If it is in a turn, waits for the end of this turn.
+/// The operator says that the agent was asked to repair its document. If the agent is in a turn, waits for the end of
+/// that turn. Returns whether it waits.
 fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) -> bool {
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.checking_ms);
     let agent_id = tx.handoff(&id).map(|handoff| handoff.agent_id);
@@ -149,7 +151,7 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) -> bool {
     true
 }
 
-/// Decides what follows from what was found.
+/// Decides what follows from the result of the examination.
 fn judge(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let examined = &handoff.examined;
@@ -233,7 +235,7 @@ fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     if tx.agent(&agent_id).is_some_and(|agent| agent.typing.is_some() || agent.state.is_in_a_turn()) {
         return Next::Defer;
     }
-    // The agent's time begins when the text is typed, not while it is deferred.
+    // The agent's time limit begins when the text is typed, not while the text is deferred.
     let deadline = Some(Deadline::after(&tx.now, tx.state.settings.limits.checking_ms));
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.examined.reworks += 1;
@@ -243,7 +245,7 @@ fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Stay
 }
 
-/// The text that asks the agent to repair its document has its verdict.
+/// The verdict on the text that asks the agent to repair its document has come.
 fn rework_verdict(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, result: &DeliveryResult) -> Next {
     let why = match result {
         DeliveryResult::Delivered(_) => {
@@ -285,8 +287,9 @@ fn was_not_asked(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// Whether a person has asked for the repair, and nothing holds the document until a person accepts it: then it must not
-/// be recorded as it is. A retry asks with the same note.
+/// Whether a person has asked for the repair, and nothing will hold the document for a person's accept. tasuki would
+/// then record the document without the repair, so the step fails if the agent may not have been asked. A retry asks
+/// again with the same note.
 fn awaits_repair(tx: &Tx<'_>, id: HandoffId) -> bool {
     tx.handoff(&id).is_some_and(|handoff| handoff.examined.note.is_some() && !examination::needs_person(handoff))
 }
@@ -307,7 +310,8 @@ fn read_again(tx: &mut Tx<'_>, id: HandoffId) {
     reader::begin(tx, id, ReadReason::InFlow);
 }
 
-/// Without its author the document can't be repaired, but it is there.
+/// If the agent has ended before it repaired its document, the step fails: a person must accept the document or repair
+/// it.
 fn author_ended(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
     let phase = tx.handoff(&id).and_then(|handoff| handoff.stay.checking);
     let waits = matches!(phase, Some(CheckPhase::Reworking | CheckPhase::AwaitingIdle));

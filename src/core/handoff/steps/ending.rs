@@ -59,7 +59,7 @@ impl StepHandler for Ending {
         } else if let Outcome::Failed { .. } = outcome {
             type_exit(tx, id)
         } else if outcome == Outcome::Done {
-            // `AwaitDeath`: the process of the agent whose pane is gone is dead.
+            // The effect was `AwaitDeath`: the agent, whose pane is gone, is dead.
             let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
             tx.set_state(&agent_id, AgentState::Ended);
             Next::Enter(Step::Starting)
@@ -112,7 +112,7 @@ impl StepHandler for Ending {
     }
 }
 
-/// Whether the agent that was to take over, which ran before, has ended.
+/// Whether the handoff goes to an agent that already ran, and that agent has ended.
 fn has_dead_successor(tx: &Tx<'_>, handoff: &Handoff) -> bool {
     let is_existing = matches!(handoff.successor, Successor::Existing { .. });
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id));
@@ -154,7 +154,8 @@ fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
 }
 
 /// Whether the agent may be ended although a turn runs or a dialog is open: its CLI is still used up, so the turn only
-/// waits and the dialog is about the limit, its work was taken from the transcript, and nobody is there who would answer.
+/// waits and the dialog is about the limit. Its work was taken from the transcript. tasuki has started it, and a new
+/// agent in a new window takes over.
 fn ends_by_force(tx: &Tx<'_>, handoff: &Handoff, agent: &Agent) -> bool {
     let is_for_limit = handoff.after_limit && handoff.author == Author::Salvage;
     is_for_limit && agent.ours && handoff.successor == Successor::New && cli_limits::is_used_up(agent, tx.now.wall_ms)

@@ -1,6 +1,6 @@
 //! The successor reads its document. The step ends when the successor's turn ends, when its transcript shows that it
-//! has read the document, when it answers, or at the limit if it lives. If the turn fails or the successor dies before
-//! that, the successor has not taken over the work.
+//! has read the document, when it sends an ACK, or at the time limit if it lives. If the turn fails or the successor
+//! dies before that, the step fails: the successor has not taken over the work.
 
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
@@ -40,7 +40,7 @@ impl StepHandler for Reading {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
-        // A watch that has failed tells nothing: the end of the turn still does.
+        // If the watch has failed, the end of the turn still ends the step.
         if outcome == Outcome::Done { leave_reading(tx, id, Read::Seen) } else { Next::Stay }
     }
 
@@ -85,8 +85,8 @@ fn await_read(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) {
     row::run(tx, id, Effect::AwaitRead { agent_id, profile, path, document });
 }
 
-/// The turn has ended. Without an event, tasuki inferred the end, from the screen or from the id of another turn: that
-/// counts as a success.
+/// The turn has ended. Without an event, tasuki inferred the end from the screen or from the id of another turn; an
+/// inferred end counts as a success.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let Some(event) = event else {
         row::warn(tx, id, "stop_inferred");

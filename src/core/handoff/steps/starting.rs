@@ -63,7 +63,8 @@ impl StepHandler for Starting {
     }
 }
 
-/// Continues with a successor that was started early: it is ready, or is waited for, or is looked for as by a retry.
+/// Continues with a successor that was started early. If it is ready, it is primed next. If its start still runs, waits
+/// for that. Otherwise looks for the successor, or starts another, as a retry does.
 fn continue_early(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) -> Next {
     let Some(agent) = tx.agent(successor_id) else { return Next::Stay };
     let is_alive = agent.is_alive();

@@ -1,4 +1,5 @@
-//! Waits until the agent can take the instruction.
+//! Waits until the agent can take the instruction. If no agent is to write the document, waits until the agent is free
+//! or has ended.
 
 use crate::core::fact::Fact;
 use crate::core::handoff::authors;
@@ -20,7 +21,7 @@ impl StepHandler for Waiting {
 
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
-        // One deadline, even if the instruction found a busy agent and the handoff returned to this step.
+        // The first deadline stays, even if the instruction found a busy agent and the handoff returned to this step.
         handoff.stay.deadline = handoff.wait_until.or(handoff.stay.deadline);
         handoff.wait_until = handoff.stay.deadline;
         self.run_ready(tx, id)

@@ -75,7 +75,7 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// The turn that answers the instruction has ended, well or not.
+/// The turn that answers the instruction has ended, with or without success.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let look = "look at the agent's pane, then: tasuki retry HANDOFF";
     author_turn::after_turn(tx, id, event, ("The agent's turn", look)).unwrap_or_else(|| {
