@@ -12,8 +12,8 @@ use crate::core::request::work::{
 use crate::core::rows::item::{Action, Comment, Item, Note, NotifiedAgent, Status, Who};
 use crate::core::tx::Tx;
 
-/// With so many entries in its history an item can't be claimed. Nothing else is refused for them, so an item that was
-/// claimed can always be completed, released or escalated.
+/// An item with this many entries in its history can't be claimed. Nothing else is refused because of the history, so
+/// an item that was claimed can always be completed, released or escalated.
 const MAX_HISTORY: usize = 2_000;
 /// Most comments on one item.
 const MAX_COMMENTS: usize = 1_000;
@@ -43,7 +43,8 @@ pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateRequ
     }
 }
 
-/// Who makes the item, and under which parent. An agent makes only children of an item that it has claimed.
+/// Checks the request, and returns the creator and the parent. An agent can create only children of an item that it has
+/// claimed.
 fn create_check(tx: &Tx<'_>, asked: &WorkCreateRequest) -> Result<(Who, Option<Item>), Refused> {
     let who = asked.agent_id.as_deref().map_or(Ok(Who::Human), |text| actor(tx, text))?;
     rule(tx, &asked.kind)?;
@@ -86,7 +87,7 @@ pub(crate) fn claim(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkClaimReque
     }
 }
 
-/// Whether it may be claimed; false where the claimer has it already.
+/// Checks that the item may be claimed. Returns false if the claimer has it already.
 fn claim_check(tx: &Tx<'_>, item: &Item, who: Who) -> Result<bool, Refused> {
     let rule = rule(tx, &item.kind)?;
     match (item.status, item.claimed_by) {
@@ -132,7 +133,7 @@ pub(crate) fn release(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkReleaseR
         Ok((item, who)) => {
             let id = item.item_id;
             give_back(tx, item, who, asked.reason.clone());
-            // By rule the parent's completion may have been undone, and the item withdrawn with it.
+            // By rule, the release may have undone the parent's completion, and so withdrawn the item.
             let status = tx.item(&id).map_or(Status::Ready, |item| item.status);
             tx.answer(request, stands(&asked.item_id, status));
         }
@@ -156,7 +157,7 @@ fn release_check(tx: &Tx<'_>, item: &Item, asked: &WorkReleaseRequest) -> Result
     }
 }
 
-/// Makes an item ready again, and does what follows from that.
+/// Makes an item ready again. By rule, that may undo the completion of its parent; the operator may be notified.
 fn give_back(tx: &mut Tx<'_>, item: Item, who: Who, reason: Option<String>) {
     let (id, parent) = (item.item_id, item.parent_id);
     make_ready(tx, item, who, reason);
@@ -164,7 +165,7 @@ fn give_back(tx: &mut Tx<'_>, item: Item, who: Who, reason: Option<String>) {
     notices::to_people(tx, &[id]);
 }
 
-/// Makes an item ready again. An agent that gives it back is not notified of it again.
+/// Makes an item ready again. If its owner gives it back, that agent is not notified of it again.
 pub(super) fn make_ready(tx: &mut Tx<'_>, mut item: Item, who: Who, reason: Option<String>) {
     let refuser = who.agent().filter(|_| item.claimed_by == Some(who));
     item.held_by = None;
@@ -199,7 +200,7 @@ pub(crate) fn escalate(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkEscalat
     }
 }
 
-/// What an escalation leaves on an item, and the operator's notice. The status is the caller's.
+/// Notes an escalation on the item, adds a comment, and notifies the operator. The caller sets the status.
 pub(crate) fn mark_escalated(tx: &mut Tx<'_>, item: &mut Item, who: Who, reason: &str) {
     item.escalated_at = Some(tx.now.rfc3339());
     item.escalation_reason = Some(reason.to_owned());

@@ -6,7 +6,7 @@ use crate::core::request::work::{ChildRequest, MAX_DESCRIPTION, MAX_METADATA, MA
 use crate::core::rules::Rule;
 use serde_json::Value;
 
-/// A child that was asked for: its place in the list, and what it is to be, or what is wrong with it.
+/// A requested child: its position in the list, what was asked for, and the child as it can be made, or its faults.
 pub(crate) struct CheckedChild {
     pub(crate) index: usize,
     pub(crate) asked: Value,
@@ -53,7 +53,7 @@ fn one(rule: &Rule, asked: &Value) -> Result<ChildRequest, Vec<(String, String)>
     if faults.is_empty() { Ok(child) } else { Err(faults) }
 }
 
-/// Why a parent with that rule has no such child.
+/// The message that a parent with this rule can't create this type of child.
 pub(crate) fn not_created(rule: &Rule, kind: &str) -> String {
     match rule.creates.as_slice() {
         [] => format!("{kind} can't be created here: the rule lets the item create nothing"),
@@ -61,7 +61,7 @@ pub(crate) fn not_created(rule: &Rule, kind: &str) -> String {
     }
 }
 
-/// A child as far as it can be read, for an answer.
+/// A field of a requested child, if it is a string: an answer names failed children by such fields.
 pub(crate) fn named(asked: &Value, field: &str) -> Option<String> {
     asked.get(field).and_then(Value::as_str).map(str::to_owned)
 }

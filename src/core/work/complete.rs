@@ -1,6 +1,6 @@
-//! A completion: first ownership and rule are checked, then everything happens in one decision: the item is done, its
-//! children are made, the history is written, the notices are queued. Also retries the children that a partial
-//! completion could not make.
+//! Completes an item. First tasuki checks the owner and the rule. Then one decision does everything: it gives the item
+//! its output and next status, makes the children, writes the history and queues the notices. Also makes, on request,
+//! the children that a partial completion could not make.
 
 use super::ask;
 use super::children::{self, CheckedChild};
@@ -29,7 +29,7 @@ pub(crate) fn complete(tx: &mut Tx<'_>, request: &RequestId, asked: WorkComplete
     }
 }
 
-/// Answers what the completion would be answered, without the children that it would make: they have no ids.
+/// Gives the answer that the completion would get, but lists no children: they were not made, so they have no ids.
 fn only_checked(tx: &mut Tx<'_>, request: &RequestId, item: &Item, judged: Vec<CheckedChild>) {
     let bad = |CheckedChild { index, asked, child }| Some(FailedChild { index, asked, errors: child.err()? });
     let failed: Vec<FailedChild> = judged.into_iter().filter_map(bad).collect();
@@ -42,7 +42,7 @@ fn only_checked(tx: &mut Tx<'_>, request: &RequestId, item: &Item, judged: Vec<C
     tx.answer(request, if failed.is_empty() { Reply::Ok(body) } else { Reply::Partial(body) });
 }
 
-/// What a completion has made, and what it has not.
+/// The children that a completion has made, and those that it could not make.
 struct Made {
     item_id: ItemId,
     children: Vec<ItemId>,
@@ -88,7 +88,7 @@ fn next_status(tx: &Tx<'_>, item: &Item, asked: Option<NextStatus>) -> Status {
     }
 }
 
-/// Carries out a completion that was checked.
+/// Carries out a checked completion.
 fn carry_out(
     tx: &mut Tx<'_>,
     mut item: Item,
@@ -139,7 +139,7 @@ fn verdict(failed: usize) -> String {
     }
 }
 
-/// Makes the good ones; their parent's list is the caller's.
+/// Makes the children that have no fault. The caller adds them to their parent's list.
 fn make_children(
     tx: &mut Tx<'_>,
     parent: &Item,
@@ -211,8 +211,8 @@ fn retry_check(tx: &Tx<'_>, asked: &WorkRetryRequest) -> Result<(Item, Who, Vec<
     let Some(completed_by) = item.completed_by.filter(|_| item.completion.is_some()) else {
         return Err(Refused::new(409, "not_done", "The item is not completed").hint("complete the item first"));
     };
-    let is_successor = who.agent().and_then(|id| tx.agent(&id)).and_then(|agent| agent.previous_agent_id);
-    let may = who == Who::Human || who == completed_by || is_successor.map(Who::Agent) == Some(completed_by);
+    let predecessor = who.agent().and_then(|id| tx.agent(&id)).and_then(|agent| agent.previous_agent_id);
+    let may = who == Who::Human || who == completed_by || predecessor.map(Who::Agent) == Some(completed_by);
     if !may {
         let message = format!("The item was completed by {completed_by}, not by {who}");
         return Err(Refused::new(403, "not_owner", message));

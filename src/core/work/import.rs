@@ -19,8 +19,8 @@ const MAX_ENTRIES: usize = 2_000;
 /// Most faults that a refusal lists.
 const MOST_FAULTS: usize = 100;
 
-/// An item as a view shows it. Ignored are fields that follow from others, and those that only hold for the agents of
-/// the home that exported it.
+/// An item as a view shows it. Two kinds of fields are ignored: those that follow from others, and those that concern
+/// only the agents of the home that exported the item.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Imported {
@@ -138,7 +138,7 @@ fn bounds(imported: &Imported) -> Option<(&'static str, &'static str)> {
     None
 }
 
-/// Parents before their children.
+/// Checks parents and types, and puts parents before their children.
 fn in_order(tx: &Tx<'_>, mut items: BTreeMap<ItemId, (usize, Imported)>) -> Result<Vec<(ItemId, Imported)>, Refused> {
     let mut below: BTreeMap<ItemId, Vec<ItemId>> = BTreeMap::new();
     let mut next = Vec::new();

@@ -16,7 +16,7 @@ impl Tx<'_> {
         self.out.items.get(id).or_else(|| self.state.items.get(id))
     }
 
-    /// The item's row, to be changed; an unknown id changes nothing.
+    /// The item's row, to be changed; `None` for an unknown id.
     pub(crate) fn item_mut(&mut self, id: &ItemId) -> Option<&mut Item> {
         to_change(&mut self.out.items, id, || self.state.items.get(id))
     }
@@ -44,7 +44,7 @@ impl Tx<'_> {
         self.out.rules.as_ref().unwrap_or(&self.state.settings.rules)
     }
 
-    /// The role that a persona has of its own.
+    /// The role that a persona's own `persona.toml` gives it.
     pub(crate) fn role_of(&self, persona: &Slug) -> Option<&str> {
         self.out.roles.as_ref().unwrap_or(&self.state.roles).get(persona).map(String::as_str)
     }

@@ -1,4 +1,5 @@
-//! What every request about work items needs: the item, who asks, the rule, and whether there is room for more.
+//! What several requests about work items need: the item, the sender, the rule, and whether there is room for more
+//! items.
 
 use super::children;
 use crate::contract::reply::WorkReply;
@@ -17,7 +18,7 @@ pub(crate) const MAX_OPEN: usize = 100_000;
 /// Most children of one item.
 pub(crate) const MAX_OF_ONE: usize = 10_000;
 
-/// What a new item is to be.
+/// The fields of a new item.
 pub(crate) struct New {
     pub(crate) kind: String,
     pub(crate) title: String,
@@ -34,7 +35,7 @@ pub(crate) fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Item, Refused> 
     found.ok_or_else(|| Refused::new(404, "no_item", "Work item not found"))
 }
 
-/// Who asks: the operator, or an agent that lives and has a persona.
+/// The sender of a request: the operator, or an agent that lives and has a persona.
 pub(crate) fn actor(tx: &Tx<'_>, text: &str) -> Result<Who, Refused> {
     if text == HUMAN {
         return Ok(Who::Human);
@@ -58,7 +59,7 @@ pub(crate) fn rule<'t>(tx: &'t Tx<'_>, kind: &str) -> Result<&'t Rule, Refused> 
     })
 }
 
-/// Whether the parent's rule creates that type.
+/// Checks that the parent's rule lets it create children of this type.
 pub(crate) fn may_have(tx: &Tx<'_>, parent: &Item, kind: &str) -> Result<(), Refused> {
     let rule = rule(tx, &parent.kind)?;
     if rule.creates.iter().any(|created| created == kind) {
@@ -67,7 +68,7 @@ pub(crate) fn may_have(tx: &Tx<'_>, parent: &Item, kind: &str) -> Result<(), Ref
     Err(Refused::new(422, "not_created", children::not_created(rule, kind)).field("type"))
 }
 
-/// Whether so many items more may be open.
+/// Checks that this many further items may be open.
 pub(crate) fn room_for(tx: &Tx<'_>, more: usize) -> Result<(), Refused> {
     if tx.state.items.open() + more > MAX_OPEN {
         let message = format!("At most {MAX_OPEN} items may be open");
@@ -76,7 +77,7 @@ pub(crate) fn room_for(tx: &Tx<'_>, more: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whether the parent may have so many children more.
+/// Checks that the parent may have this many further children.
 pub(crate) fn room_under(parent: &Item, more: usize) -> Result<(), Refused> {
     if parent.children.len() + more > MAX_OF_ONE {
         return Err(Refused::new(429, "too_many", format!("An item may have at most {MAX_OF_ONE} children")));
@@ -84,8 +85,8 @@ pub(crate) fn room_under(parent: &Item, more: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Makes an item. A child keeps its parent's creator; its history says who has made it. The parent's list of children is
-/// the caller's.
+/// Makes an item. A child's `created_by` is that of its parent; its history says who has made it. The caller adds the
+/// child to the parent's list.
 pub(crate) fn make(tx: &mut Tx<'_>, new: New, parent: Option<&Item>) -> ItemId {
     let id = tx.new_item_id();
     let mut item = blank(id, &tx.now, tx.out.next_seq);
@@ -103,7 +104,7 @@ pub(crate) fn make(tx: &mut Tx<'_>, new: New, parent: Option<&Item>) -> ItemId {
     id
 }
 
-/// An item with nothing but its id.
+/// An item that has only its id, order and times.
 pub(crate) fn blank(id: ItemId, now: &Now, order: u64) -> Item {
     Item {
         item_id: id,
@@ -144,7 +145,7 @@ pub(crate) fn stands(id: &impl ToString, status: Status) -> Reply {
     Reply::ok(&WorkReply { item_id: id.to_string(), status: status.into() })
 }
 
-/// Puts a changed item, with its journal line: what was done last.
+/// Writes a changed item, and a journal line with the last entry of its history.
 pub(crate) fn put(tx: &mut Tx<'_>, item: Item) {
     let Some(entry) = item.history.last() else { return };
     let owner = entry.owner.or(item.completed_by.filter(|_| entry.action == Action::Completed));
@@ -167,13 +168,13 @@ pub(crate) fn plays(tx: &Tx<'_>, agent: &Agent, rule: &Rule) -> bool {
     rule.processed_by.iter().any(|role| role != HUMAN && roles.contains(role.as_str()))
 }
 
-/// 409: nothing is done to it any more.
+/// The 409 answer for a done or withdrawn item.
 pub(crate) fn closed(item: &Item) -> Refused {
     let code = if item.status == Status::Withdrawn { "withdrawn" } else { "already_done" };
     Refused::new(409, code, format!("The item is {}", item.status.as_str())).hint("nothing was changed")
 }
 
-/// Refuses if `who` has not claimed the item; the refusal says in which state it is.
+/// Refuses if `who` has not claimed the item. The refusal says in which state the item is.
 pub(crate) fn owned(item: &Item, who: Who) -> Result<(), Refused> {
     match (item.status, item.claimed_by) {
         (Status::Claimed, Some(owner)) if owner == who => Ok(()),

@@ -1,10 +1,10 @@
-//! Work items: typed pieces of work between roles, checked at completion and undoable.
+//! Work items: pieces of work with a type, for agents of certain roles. A completion is checked, and can be undone.
 //!
 //! [`crate::core::rules`] say which role processes which type and what an output must hold; `output` and `children`
-//! check against them. `items` finds items. `ask` serves create, claim, release, escalate and comment, `complete` the
-//! completion, `rollback` its undoing, and `import` items from elsewhere. `transfer` gives items back when their agent
-//! ends, or to its successor. `notices` notifies agents and the operator. `watch` undoes a completion whose children
-//! nobody takes. The stored rows are in [`crate::core::rows::item`].
+//! check a completion against them. `items` finds items. `ask` serves create, claim, release, escalate and comment,
+//! `complete` the completion, `rollback` its undoing, and `import` items from elsewhere. `transfer` gives items back
+//! when their agent ends, or to its successor. `notices` notifies agents and the operator. `watch` undoes a completion
+//! whose children nobody takes. The stored rows are in [`crate::core::rows::item`].
 
 pub(crate) mod ask;
 pub(crate) mod children;
@@ -24,7 +24,7 @@ mod tests;
 use super::rules;
 use super::tx::{Failure, Tx};
 
-/// The rules have changed, or can't be used: then the operator is notified, and the old ones stay in force.
+/// The rules were read: takes them. If they can't be used, notifies the operator, and the old rules stay in force.
 pub(crate) fn rules_read(tx: &mut Tx<'_>, rules: Result<Box<rules::Rules>, String>) {
     match rules {
         Ok(rules) => tx.out.rules = Some(*rules),

@@ -1,7 +1,7 @@
 //! Decides which items an agent or the operator is notified of. An idle agent that has the role and no item is notified
 //! of one item, the oldest of the most important ones. If it does not claim the item within that turn, the next agent
 //! is notified. An agent whose completion was undone is notified that it has the item again. A person is notified if
-//! the rule names only `human`, and if it names `human` and others, and no living agent could process the item.
+//! the rule names only `human`, or if it names `human` beside other roles and no living agent could process the item.
 
 use super::items::plays;
 use crate::contract::{LimitKind, NoticeCode};
@@ -20,18 +20,20 @@ use crate::core::tx::Tx;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Notices in a row that an agent may leave without claiming anything: after that it is left alone until it claims.
+/// How many notices in a row an agent gets without claiming anything. After that it gets none until it claims an item.
 const MOST_UNANSWERED: u32 = 8;
-/// How often one agent's notice of one item is tried if nothing can be typed to the agent any more.
+/// How often the notice of one item is tried with one agent if the reason why it was not typed lasts as long as the
+/// agent.
 const MOST_TRIES: u8 = 5;
 /// The pause after a notice that could not be typed, or whose turn failed, in milliseconds.
 const PAUSE_MS: u64 = 60_000;
-/// So many such notices in a row have that pause after them; those that follow have the long one.
+/// How many of an agent's notices may fail in a row with that pause after each. From then on, the pause is the long
+/// one.
 const MOST_SOON: u32 = 5;
 /// The long pause, in milliseconds.
 const LONG_PAUSE_MS: u64 = 600_000;
-/// How long after the known end of a limit an agent is told of items, in milliseconds: after the text that tells it to
-/// continue.
+/// Added to the pause until the known end of a limit, in milliseconds: the text that tells the agent to continue should
+/// come before a notice.
 const AFTER_LIMIT_MS: u64 = 180_000;
 /// Most agents that are notified of one item before an agent claims it.
 const MOST_TOLD: usize = 32;
@@ -57,8 +59,8 @@ pub(crate) fn offer_next(tx: &mut Tx<'_>, agent_id: &AgentId) {
     typing::begin(tx, agent_id, Purpose::Work(id), text, None);
 }
 
-/// Whether something has become ready, somebody is free again, or who plays which role has changed: agents may be told
-/// that were not before.
+/// Whether agents that this decision has not touched may be told of an item now: an item has become ready, its owner
+/// has finished it or given it up, its completion was undone, tmux answers again, or rules or roles have changed.
 pub(crate) fn is_news(tx: &Tx<'_>) -> bool {
     let waits = |item: &Item| item.status == Status::Ready && item.offered_to.is_none();
     let owner_before = |item: &Item| tx.state.items.get(&item.item_id).and_then(|before| before.claimed_by);
@@ -80,8 +82,8 @@ fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
         && tx.out.server.unwrap_or(tx.state.server).is_some()
 }
 
-/// Whether the limit of a free agent's CLI has ended, by the time that the CLI has named. If not, tasuki looks again
-/// later; if no time is known, only a turn that ends well shows it.
+/// Whether the limit of a free agent's CLI has ended, by the time that the CLI has named. If it has not, tasuki looks
+/// again after a pause. If no time is known, only a successful turn shows that the limit has ended.
 fn limit_has_ended(tx: &mut Tx<'_>, agent_id: &AgentId) -> bool {
     let now = tx.now;
     let limited = tx.agent(agent_id).and_then(|agent| agent.limits.limited.as_ref());
@@ -96,7 +98,7 @@ fn limit_has_ended(tx: &mut Tx<'_>, agent_id: &AgentId) -> bool {
     if left > 0
         && let Some(agent) = tx.agent_mut(agent_id)
     {
-        // The limit may end earlier, so the pause is never a long one.
+        // The limit may end earlier than the CLI has said, so the pause is never longer than the long pause.
         let pause_ms = left.saturating_add(AFTER_LIMIT_MS).min(LONG_PAUSE_MS);
         agent.notices.not_before = Some(Deadline::after(&now, pause_ms));
     }
@@ -134,13 +136,14 @@ fn may_notify(item: &Item, agent: &Agent) -> bool {
         && !item.escalated_by.contains(&agent.agent_id)
 }
 
-/// Whether nobody is being told of the item, and its notice has not been typed to this agent.
+/// Whether no agent is being told of the item, and this agent still may be: it has had no notice of the item, has not
+/// given the item back, and the typing of the notice has not failed too often.
 fn is_untold(item: &Item, id: &AgentId) -> bool {
     let told = item.notified.iter().find(|told| told.agent_id == *id);
     item.offered_to.is_none() && told.is_none_or(|told| told.tries > 0 && told.tries < MOST_TRIES)
 }
 
-/// Whether its completion was undone, and its owner has done nothing with it since.
+/// Whether the item's completion was undone, and its owner has done nothing with the item since.
 fn is_undone(item: &Item) -> bool {
     item.status == Status::Claimed && item.history.last().is_some_and(|entry| entry.action == Action::RolledBack)
 }
@@ -186,7 +189,8 @@ pub(crate) fn verdict(
         return;
     }
     let our_turn = tx.agent(agent_id).and_then(|agent| agent.our_turn.as_ref());
-    // A notice that may not have arrived may have no turn, so nothing waits for one. It is never typed twice.
+    // Without a turn that answers the notice, no end of a turn would free the item for the next agent, so it is freed
+    // now. A notice that may have arrived is never typed again.
     let has_turn = our_turn.is_some_and(|turn| turn.purpose == Purpose::Work(id));
     let Some(item) = tx.item_mut(&id) else { return };
     if !has_turn {
@@ -203,8 +207,8 @@ pub(crate) fn verdict(
     });
 }
 
-/// Whether what has prevented the typing does not pass while the agent lives. Anything else may pass at any time, such
-/// as a draft that its person sends after an hour.
+/// Whether the reason why nothing was typed lasts as long as the agent. Any other reason may pass at any time: a person
+/// may send their draft after an hour.
 fn lasts(reason: Refusal) -> bool {
     matches!(
         reason,
@@ -217,7 +221,7 @@ fn lasts(reason: Refusal) -> bool {
     )
 }
 
-/// A notice has come to nothing: the agent is told of nothing for a while.
+/// A notice could not be typed, or its turn has failed: the agent gets no other notice for a while.
 fn pause(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now;
     let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.state.is_live()) else { return };
@@ -246,7 +250,7 @@ pub(crate) fn turn_over(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, event: 
     }
 }
 
-/// The pause after a notice that came to nothing is over.
+/// The pause before the agent's next notice is over.
 pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.not_before = None;
@@ -255,7 +259,7 @@ pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
 
 pub(crate) fn claimed(tx: &mut Tx<'_>, who: Who) {
     let Some(id) = who.agent() else { return };
-    // Only a row that is changed is written.
+    // `agent_mut` would write the row even without a change.
     let counts = tx.agent(&id).is_some_and(|agent| agent.notices.unanswered > 0 || agent.notices.failed > 0);
     if counts && let Some(agent) = tx.agent_mut(&id) {
         (agent.notices.unanswered, agent.notices.failed) = (0, 0);
@@ -274,7 +278,7 @@ pub(crate) fn completed(tx: &mut Tx<'_>, id: ItemId, children: &[ItemId]) {
     to_people(tx, children);
 }
 
-/// Notifies the operator of ready items that a person may process and that no living agent could.
+/// Notifies the operator of ready items that a person may process and no living agent can.
 pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
     let (mut seen, mut kinds) = (BTreeSet::new(), BTreeMap::new());
     let ready = ids.iter().filter(|id| seen.insert(**id)).filter_map(|id| tx.item(id));

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The place of an output in a request.
 const PLACE: &str = "/output";
 
-/// What is wrong with an output; nothing if it is good. Pointers lead into the request.
+/// Every fault of an output; empty if it is good. The pointer of a fault leads into the request.
 #[must_use]
 pub fn faults(rule: &Rule, output: &Value) -> Vec<Fault> {
     let mut faults = Vec::new();

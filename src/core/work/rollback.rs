@@ -1,4 +1,5 @@
-//! Undoes a completion: its children are withdrawn, and the item is as it was before, with its owner.
+//! Undoes a completion: withdraws the children that it made, and restores the item as it was before. Its owner has it
+//! again, or it is ready if the owner has ended.
 
 use super::items::{self, find};
 use super::notices;
@@ -59,7 +60,7 @@ fn describe(tx: &Tx<'_>, id: &ItemId) -> String {
     format!("{id} ({status}{owner})")
 }
 
-/// Undoes a completion that was checked before. Returns the item's status.
+/// Undoes a completion for which [`check`] has passed. Returns the item's status.
 pub(crate) fn undo(tx: &mut Tx<'_>, mut item: Item, by: Who, reason: &str) -> Status {
     let Some(completion) = item.completion.take() else { return item.status };
     for id in &completion.children {

@@ -1,5 +1,5 @@
-//! Items follow the life of their agent. When an agent ends, its items are released, unless its handoff has a record:
-//! then the handoff reserves them until the successor has registered.
+//! What happens to items when their agent ends. They are released, unless the agent's handoff has a record. Then the
+//! handoff reserves them until it is over, and the successor gets them as soon as it has registered.
 
 use super::{ask, items, notices, watch};
 use crate::core::id::{AgentId, HandoffId, ItemId};
@@ -20,15 +20,16 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let ids = tx.items_claimed_by(agent_id);
     let items = ids.iter().filter_map(|id| tx.item(id)).filter(|item| item.held_by.is_none()).cloned().collect();
     let mut ready = give_back(tx, items);
-    // A handoff in progress brings a successor, or tells of the rest when it is over.
+    // If a handoff is in progress, its successor follows, or its end notifies people of what is left.
     if tx.agent(agent_id).is_some_and(|agent| agent.handoff_id.is_none()) {
         ready.extend(notices::left_by(tx, agent_id));
     }
     notices::to_people(tx, &ready);
 }
 
-/// Gives back the items of owners that have ended; returns their ids. All are made ready before tasuki looks at their
-/// parents: several may be children of one parent, and its completion is undone only if all its children are free.
+/// Gives back the items of owners that have ended; returns their ids. All items are made ready before tasuki looks at
+/// their parents. Several may be children of one parent, whose completion can be undone only if all its children are
+/// free.
 fn give_back(tx: &mut Tx<'_>, items: Vec<Item>) -> Vec<ItemId> {
     let ids = items.iter().map(|item| item.item_id).collect();
     let parents: BTreeSet<ItemId> = items.iter().filter_map(|item| item.parent_id).collect();
@@ -41,7 +42,7 @@ fn give_back(tx: &mut Tx<'_>, items: Vec<Item>) -> Vec<ItemId> {
     ids
 }
 
-/// The record is about to be committed: from now on the agent's end releases nothing.
+/// The record is a part of this decision: reserves the agent's items, so that the agent's end does not release them.
 pub(crate) fn reserve(tx: &mut Tx<'_>, handoff: HandoffId) {
     let Some(agent_id) = tx.handoff(&handoff).map(|handoff| handoff.agent_id) else { return };
     for id in tx.items_claimed_by(&agent_id) {
@@ -53,7 +54,7 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, handoff: HandoffId) {
     }
 }
 
-/// What the successor has to do: the handoff's tasks, and the items that it will have.
+/// What the successor has to do: the tasks of the handoff, and the items that the successor will own.
 pub(crate) fn tasks(tx: &Tx<'_>, agent_id: &AgentId, asked: &[String]) -> Vec<String> {
     let mut tasks = asked.to_vec();
     let items = tx.items_claimed_by(agent_id);
@@ -76,8 +77,8 @@ fn reserved(tx: &Tx<'_>, handoff: HandoffId) -> Vec<ItemId> {
     ids.filter(|id| tx.item(id).is_some_and(|item| item.held_by == Some(handoff))).collect()
 }
 
-/// The successor has registered and owns the handoff's items. They stay reserved until the handoff is over, so that a
-/// successor that dies before its briefing loses nothing.
+/// The successor has registered: it becomes the owner of the handoff's items. They stay reserved until the handoff is
+/// over, so that none is released if the successor dies before its briefing.
 pub(crate) fn transfer(tx: &mut Tx<'_>, handoff: HandoffId) {
     let Some(successor) = tx.handoff(&handoff).and_then(|handoff| handoff.successor_id) else { return };
     let owner = Who::Agent(successor);
@@ -90,7 +91,7 @@ pub(crate) fn transfer(tx: &mut Tx<'_>, handoff: HandoffId) {
     }
 }
 
-/// The handoff is over: its agents' lives count again.
+/// The handoff is over: its items are not reserved any more. Gives back those whose owner has ended.
 pub(crate) fn release(tx: &mut Tx<'_>, handoff: HandoffId) {
     let mut orphans = Vec::new();
     for id in reserved(tx, handoff) {

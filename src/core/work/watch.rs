@@ -1,5 +1,5 @@
 //! Undoes a completion that leads nowhere: nobody claims its children in time, or an agent that claimed one ends or
-//! gives it back. It applies where the rule says so, and only while nobody has one of the children.
+//! gives it back. tasuki does this only if the rule says so, and only while none of the children is in use.
 
 use super::rollback;
 use crate::contract::NoticeCode;
@@ -11,7 +11,7 @@ use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 use serde_json::json;
 
-/// Begins to watch over what a completion has made.
+/// Begins to watch the children that a completion has made, if the rule says so.
 pub(crate) fn begin(tx: &Tx<'_>, item: &mut Item) {
     let made = item.completion.as_ref().is_some_and(|completion| !completion.children.is_empty());
     let rule = tx.rules().types.get(&item.kind).filter(|rule| made && !rule.rollback_on.is_empty());
@@ -24,7 +24,7 @@ fn deadline(tx: &Tx<'_>, rule: &Rule) -> Option<Deadline> {
     limit.map(|limit| Deadline::after(&tx.now, limit))
 }
 
-/// The parent, if it is watched over.
+/// The parent, if its completion is watched.
 fn watched<'t>(tx: &'t Tx<'_>, parent: Option<ItemId>) -> Option<&'t Item> {
     parent.and_then(|id| tx.item(&id)).filter(|item| item.watch.is_some())
 }
@@ -38,7 +38,7 @@ fn waits(tx: &Tx<'_>, item: &Item) -> bool {
     children.filter_map(|id| tx.item(id)).any(|child| child.status == Status::Ready)
 }
 
-/// A child was claimed: once all of them are, no time counts any more, unless one is given back.
+/// A child was claimed. Once no child waits, the deadline is removed. It begins again if a child is given back.
 pub(crate) fn child_taken(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     let Some(item) = watched(tx, parent) else { return };
     let (id, all_taken) = (item.item_id, !waits(tx, item));
@@ -47,7 +47,7 @@ pub(crate) fn child_taken(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     }
 }
 
-/// A child was completed, whatever its next status is: its parent's completion stays.
+/// A child was completed, with whatever next status: its parent's completion is not undone by rule any more.
 pub(crate) fn child_finished(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     let Some(id) = watched(tx, parent).map(|item| item.item_id) else { return };
     if let Some(item) = tx.item_mut(&id) {
@@ -55,7 +55,8 @@ pub(crate) fn child_finished(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     }
 }
 
-/// A child is ready again. If that undoes nothing, somebody must claim the child in time, as at first.
+/// A child is ready again. If its parent's completion is not undone because of that, somebody must claim the child in
+/// time, as at first.
 pub(crate) fn child_given_back(tx: &mut Tx<'_>, parent: Option<ItemId>, by: Who) {
     let failure = match by {
         Who::Human => None,
@@ -70,7 +71,7 @@ pub(crate) fn child_given_back(tx: &mut Tx<'_>, parent: Option<ItemId>, by: Who)
     wait_again(tx, parent);
 }
 
-/// Where no time counts any more although a child waits, it counts again from now.
+/// If a child waits and no deadline runs, begins a new one.
 fn wait_again(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     let Some(item) = watched(tx, parent).filter(|item| waits(tx, item)) else { return };
     let (id, deadline) = (item.item_id, rule_of(tx, item).and_then(|rule| deadline(tx, rule)));

@@ -1,4 +1,4 @@
-//! Items from elsewhere.
+//! Importing items, and reading new rules.
 
 use super::*;
 

@@ -1,11 +1,12 @@
-//! Whom a notice of an item reaches while a limit stops an agent's CLI.
+//! Which agents are notified of items while a limit stops an agent's CLI.
 
 use super::notices::{create, fail, later, looked, receipt, stop, typed};
 use super::*;
 use crate::contract::LimitKind;
 use crate::core::effect::{EffectKey, LimitFound, TypeText};
 
-/// After how many minutes an agent is told of something, and who of what; nobody within 90.
+/// Lets minutes pass until an agent is told of an item, at most 90. Returns how many passed, and the texts that are
+/// typed then.
 fn told_after(world: &mut World) -> (u32, Vec<(EffectKey, AgentId, TypeText)>) {
     let mut minutes = 0;
     loop {
@@ -41,7 +42,7 @@ fn an_agent_at_its_limit_is_notified_of_nothing_until_the_limit_has_ended() {
             Some(_) => assert!((60..80).contains(&minutes) && told[0].1 == dev, "{minutes}"),
             None => {
                 assert!(told.is_empty());
-                // A person has told it to continue.
+                // A person has told the agent to continue.
                 world.hook(dev, HookKind::PromptSubmit, None, |event| event.turn_id = Some("u".to_owned()));
                 let stopped = world.hook(dev, HookKind::Stop, None, |event| event.turn_id = Some("u".to_owned()));
                 assert_eq!(typed(&stopped).len(), 1);

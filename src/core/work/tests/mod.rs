@@ -1,4 +1,4 @@
-//! Work items, one decision after the other, on a model of the store with a crash wherever a test wants one.
+//! Tests of work items: decisions one after the other, on a model of the store, with a crash wherever a test wants one.
 
 mod import;
 mod limits;
@@ -79,7 +79,7 @@ impl World {
         (world, agents)
     }
 
-    /// An agent that is known by its own events alone; one with a pane can be told of items.
+    /// Adds an idle agent of a persona. Only an agent with a pane can be told of items.
     pub(super) fn agent(&mut self, slug: &str, pane: Option<u32>) -> AgentId {
         let agent_id = AgentId(Uuid::from_u128(u128::from(self.turns) + 0xa000));
         let mut agent = Agent::new(agent_id, "demo".to_owned(), self.now.rfc3339());
@@ -136,7 +136,7 @@ impl World {
         self.state = self.durable.clone();
         self.state.items = crate::core::rows::items::Items::default();
         for item in self.durable.items.values() {
-            // As a store would keep it.
+            // A store keeps the row as JSON.
             let row = serde_json::to_vec(item).expect("a row");
             self.state.items.insert(serde_json::from_slice(&row).expect("readable"));
         }
@@ -291,7 +291,7 @@ pub(super) fn check(world: &World) -> Result<(), String> {
             return wrong("it lists a child that is not its own");
         }
         if (item.status == Status::Claimed) != item.claimed_by.is_some() {
-            return wrong("claimed, and by nobody, or the other way round");
+            return wrong("claimed without an owner, or with an owner and not claimed");
         }
         let owner = item.claimed_by.and_then(Who::agent);
         if owner.is_some_and(|owner| !world.is_live(owner)) && item.held_by.is_none() {
@@ -311,18 +311,19 @@ pub(super) fn check(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// Each line begins where the one before ended, and the last one says how things are.
+/// Each entry must begin with the status with which the one before it ended, and the last entry must have the item's
+/// status and owner.
 fn history(item: &Item) -> Result<(), String> {
     let mut before = None;
     for entry in &item.history {
         if entry.from != before {
-            return Err(format!("a line of its history begins at {:?}, not at {before:?}", entry.from));
+            return Err(format!("an entry of its history begins at {:?}, not at {before:?}", entry.from));
         }
         before = Some(entry.to);
     }
     let last = item.history.last().ok_or("it has no history")?;
     if last.to != item.status || last.owner != item.claimed_by {
-        return Err("the last line of its history is not how things are".to_owned());
+        return Err("the last entry of its history has another status or owner".to_owned());
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! Who is notified of what, and when.
+//! When agents and the operator are notified of items, and which agents.
 
 use super::*;
 use crate::core::effect::{Effect, EffectKey, LimitFound, Outcome, TypeText};
 use crate::core::pane::{Refusal, Typed};
 
-/// The texts that a decision wants typed: the effect's key, whom, what.
+/// The texts that a decision wants typed: the effect's key, the agent, and what to type.
 pub(super) fn typed(decision: &Decision) -> Vec<(EffectKey, AgentId, TypeText)> {
     let plans = decision.effects.iter().filter_map(|(key, effect)| {
         let Effect::Type(plan) = &effect.effect else { return None };
@@ -13,7 +13,7 @@ pub(super) fn typed(decision: &Decision) -> Vec<(EffectKey, AgentId, TypeText)> 
     plans.collect()
 }
 
-/// Asks, and gives whom the decision tells of an item.
+/// Sends a request; returns the notices of items that the decision wants typed.
 fn deliver(world: &mut World, request: &Value) -> Vec<(EffectKey, AgentId, TypeText)> {
     let mut body = request.clone();
     body["v"] = json!(1);
@@ -52,7 +52,7 @@ fn an_idle_agent_is_notified_of_one_item_at_a_time_the_most_urgent_and_oldest_fi
     let (mut world, _) = World::new();
     let dev = world.agent("dev", Some(1));
     let first = create(&mut world, "story", "one", "normal");
-    assert_eq!((first.len(), first[0].1), (1, dev), "at once, for it is idle");
+    assert_eq!((first.len(), first[0].1), (1, dev), "at once, because it is idle");
     assert!(first[0].2.text.contains("one") && first[0].2.text.contains("tasuki work claim"), "{}", first[0].2.text);
     for (title, priority) in [("two", "normal"), ("three", "urgent"), ("four", "normal")] {
         assert!(create(&mut world, "story", title, priority).is_empty(), "one at a time");
@@ -126,7 +126,7 @@ fn an_agent_that_claims_nothing_is_no_longer_notified_after_a_while() {
     assert_eq!(deliver(&mut world, &done).len(), 1, "it works again");
 }
 
-/// So much later, in milliseconds.
+/// Lets this many milliseconds pass; returns the texts that are typed then.
 pub(super) fn later(world: &mut World, ms: u32) -> Vec<(EffectKey, AgentId, TypeText)> {
     world.now.boot_ms += u64::from(ms);
     world.now.wall_ms += i64::from(ms);
@@ -188,7 +188,7 @@ fn the_next_agent_is_notified_of_an_item_whose_notice_may_not_have_arrived() {
     assert!(later(&mut world, 3_600_000).is_empty());
 }
 
-/// The turn ends otherwise than well.
+/// The agent's turn ends with this event: it has failed or was interrupted.
 pub(super) fn fail(world: &mut World, agent: AgentId, kind: HookKind) -> Decision {
     world.hook(agent, kind, None, |event| {
         event.turn_id = Some("t".to_owned());
@@ -196,7 +196,7 @@ pub(super) fn fail(world: &mut World, agent: AgentId, kind: HookKind) -> Decisio
     })
 }
 
-/// What the look for a limit, which follows a failed turn, has found.
+/// After a failed turn tasuki looks for a limit: the look ends with this result.
 pub(super) fn looked(
     world: &mut World,
     failed: &Decision,

@@ -1,4 +1,4 @@
-//! What each operation answers and leaves.
+//! What each request about work items answers, and what it changes.
 
 use super::*;
 use crate::core::rows::item::Action;
@@ -305,7 +305,7 @@ fn a_rollback_gives_back_the_state_before() {
         );
     }
     assert_eq!(world.refused(&rollback), (409, "not_done".to_owned()));
-    // Where the owner has ended, the item waits for another one.
+    // If the owner has ended, the item becomes ready for another agent.
     world.complete(prd, sm, &json!({"output": {"stories": [1]}})).expect("completed");
     world.end(sm, None);
     assert_eq!(world.ask(&rollback).expect("undone")["status"], "ready");

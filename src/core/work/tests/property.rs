@@ -132,7 +132,7 @@ impl Play {
                 return drop(self.world.decide(Event::Deadlines, crash));
             }
         };
-        // Whether it is granted is not the matter here.
+        // The request may be refused: only the state after it matters.
         let _ = self.world.ask_with(&request, crash);
     }
 
@@ -163,7 +163,7 @@ impl Play {
     }
 }
 
-/// A good one, whatever the type; children of the type that a rule creates.
+/// A request to complete an item, with an output that is good for every type, and stories and prds as children.
 fn completion(id: ItemId, who: &str, children: usize) -> Value {
     let output = json!({"requirements": [1], "prd": 1, "stories": [1], "completed": true});
     let children: Vec<Value> =
@@ -171,7 +171,7 @@ fn completion(id: ItemId, who: &str, children: usize) -> Value {
     json!({"kind": "work_complete", "item_id": id, "agent_id": who, "output": output, "children": children, "partial": true})
 }
 
-/// Rules under which a completion that nobody takes up is undone by itself.
+/// Rules under which tasuki undoes a completion whose children nobody claims or keeps.
 fn strict() -> Rules {
     let text = "[types.prd]\nprocessed_by = [\"scrum_master\"]\ncreates = [\"story\", \"prd\"]\ntaken_within = \"60s\"\n\
                 rollback_on = [\"timed_out\", \"gone\", \"refused\"]\nrequire.non_empty = [\"/stories\"]\n";

@@ -1,4 +1,5 @@
-//! Items across handoffs and across the end of the agents that have claimed them or their children.
+//! What becomes of items, and of the completions of their parents, when the agents that have claimed them end or
+//! release them.
 
 use super::*;
 use crate::core::rows::item::Action;
@@ -78,7 +79,7 @@ fn a_child_whose_owner_ends_or_releases_it_undoes_the_completion_only_by_rule() 
 }
 
 #[test]
-fn a_done_child_makes_its_completion_final() {
+fn a_done_child_makes_its_parents_completion_final() {
     let (mut world, [_, sm, dev, _]) = World::with_rules(undoing("timed_out"));
     let (prd, stories) = world.stories(sm, 1);
     world.claim(stories[0], dev).expect("claimed");
@@ -120,7 +121,7 @@ fn a_release_that_undoes_the_completion_answers_what_has_become_of_the_item() {
     world.claim(review, dev).expect("claimed");
     let release = json!({"kind": "work_release", "item_id": review, "agent_id": dev, "reason": "not mine"});
     assert_eq!(world.ask(&release).expect("released"), json!({"item_id": review, "status": "withdrawn"}));
-    // An agent that has two of the children gives back both before the completion is judged.
+    // If an agent that has two of the children ends, both are given back before tasuki judges the completion.
     let made = world.complete(prd, sm, &completion).expect("completed");
     for child in made["children"].as_array().expect("a list") {
         world.claim(id_of(child), dev).expect("claimed");
