@@ -13,30 +13,30 @@ use serde::{Deserialize, Serialize};
 /// The longest ticket or key line, in bytes.
 const MOST_LINE: usize = 64 << 10;
 
-/// What the owner gives to a newcomer.
+/// The ticket: what the owner gives to a newcomer, so that it can join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ticket {
     /// The fleet.
     pub(crate) fleet: FleetName,
-    /// The key that says who is a member.
+    /// The fleet's key, which signs the list of members.
     pub(crate) fleet_key: AccountKey,
     /// The server's addresses.
     pub(crate) servers: Vec<String>,
-    /// The certificate of its authority; none if the system knows that authority.
+    /// The certificate of the server's authority; none if the system knows that authority.
     pub(crate) ca: Option<String>,
-    /// The domain of its streams; empty if they have none.
+    /// The domain of the server's streams; empty if they have none.
     pub(crate) domain: String,
-    /// The newcomer's claims.
+    /// The newcomer's claims, by which the server lets it log in.
     pub(crate) jwt: String,
 }
 
-/// What a newcomer prints.
+/// The key line, which a newcomer prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyLine {
-    /// Its name.
+    /// The newcomer's name.
     pub(crate) name: HostName,
-    /// Its identity.
+    /// The id of its home.
     pub(crate) home_id: HomeId,
     /// The key that it signs with.
     pub(crate) user_key: UserKey,
@@ -44,14 +44,14 @@ pub(crate) struct KeyLine {
     pub(crate) box_key: BoxKey,
 }
 
-/// Takes what a ticket says: fleet, server, claims.
+/// Writes what a ticket says into this host's files: fleet, server, claims. From then on the host is a member.
 ///
 /// # Errors
 /// The system's.
 pub(crate) fn save_ticket(folder: &FleetFolder, host: &HostFile, ticket: &Ticket) -> Result<(), CliError> {
     match &ticket.ca {
         Some(ca) => folder.write("", CA, ca.as_bytes(), Grade::Durable)?,
-        // That of a former fleet says nothing of this one's server.
+        // A certificate that is left from an earlier ticket does not belong to this server.
         None => folder.remove("", CA)?,
     }
     folder.write("", JWT, ticket.jwt.as_bytes(), Grade::Durable)?;
@@ -60,13 +60,13 @@ pub(crate) fn save_ticket(folder: &FleetFolder, host: &HostFile, ticket: &Ticket
 }
 
 impl Ticket {
-    /// The line that is given to the newcomer.
+    /// The ticket as a line of text.
     #[must_use]
     pub(crate) fn line(&self) -> String {
         format!("tkf1.{}", BASE64URL_NOPAD.encode(&serde_json::to_vec(self).expect("a plain value")))
     }
 
-    /// Reads such a line; none if it is not one.
+    /// Reads the line of a ticket; none if it is not one.
     #[must_use]
     pub(crate) fn read(line: &str) -> Option<Ticket> {
         let text = line.trim().strip_prefix("tkf1.").filter(|text| text.len() <= MOST_LINE)?;
@@ -75,20 +75,20 @@ impl Ticket {
 }
 
 impl KeyLine {
-    /// The line of a host's keys.
+    /// The key line of a host.
     #[must_use]
     pub(crate) fn of(host: &HostFile, keys: &HostKeys) -> KeyLine {
         let (user_key, box_key) = (keys.user_key(), keys.box_key());
         KeyLine { name: host.name.clone(), home_id: host.home_id, user_key, box_key }
     }
 
-    /// The line that is given to the owner.
+    /// The key line as text.
     #[must_use]
     pub(crate) fn line(&self) -> String {
         format!("tkk1.{}.{}.{}.{}", self.name, self.home_id, self.user_key, self.box_key)
     }
 
-    /// Reads such a line; none if it is not one.
+    /// Reads a key line; none if the text is not one.
     #[must_use]
     pub(crate) fn read(line: &str) -> Option<KeyLine> {
         let text = line.trim().strip_prefix("tkk1.").filter(|text| text.len() <= MOST_LINE)?;
@@ -144,14 +144,14 @@ mod tests {
         let access = member.access(&folder, &settings).expect("encrypted");
         assert_eq!((access.domain.as_str(), access.ca), ("hub", Some(folder.path("", CA))));
         save_ticket(&folder, &host, &Ticket { ca: None, ..ticket() }).expect("saved");
-        assert!(!folder.path("", CA).exists(), "the authority of another ticket");
+        assert!(!folder.path("", CA).exists(), "the certificate of the earlier ticket");
         std::fs::write(folder.path("", KEY), "SUABC\n").expect("written");
         assert_eq!(Membership::load(&folder, &settings).expect_err("a bad key").code, "bad_key");
     }
 
     proptest! {
         #[test]
-        fn lines_that_are_none_are_read_as_none(text in "(tkk1|tkf1)?\\.?[A-Za-z0-9_.-]{0,200}|\\PC{0,100}") {
+        fn no_text_makes_reading_panic(text in "(tkk1|tkf1)?\\.?[A-Za-z0-9_.-]{0,200}|\\PC{0,100}") {
             let _ = KeyLine::read(&text);
             let _ = Ticket::read(&text);
         }

@@ -1,4 +1,5 @@
-//! Answers of this host to others: where they are found, and the kinds that the bridge answers itself.
+//! Answers of this host to others: finds the answer to a request, puts requests into the spool and takes them back, and
+//! answers requests for views.
 
 use super::folder::FleetFolder;
 use super::out::granted;
@@ -16,13 +17,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 
-/// The most views of a kind that one answer has.
+/// The most views in one answer.
 const MOST_VIEWS: usize = 200;
 
-/// The answer that a request from another host has already: this bridge's own, or the sidecar's; none if it has none.
+/// The answer to a request from another host, given by this bridge or by the sidecar; none if there is none yet.
 ///
 /// # Errors
-/// It is there and can't be read.
+/// The answer is there and can't be read.
 pub(super) fn given(folder: &FleetFolder, home: &Home, rid: &RequestId) -> Result<Option<Vec<u8>>, CliError> {
     if let Some(told) = folder.read("told", &format!("{rid}.json"))? {
         return Ok(Some(told));
@@ -33,14 +34,14 @@ pub(super) fn given(folder: &FleetFolder, home: &Home, rid: &RequestId) -> Resul
 /// What is known of a request before its letter is judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct KnownRequest {
-    /// Its answer, if it has one.
+    /// Its answer, if there is one.
     pub(super) given: Option<Vec<u8>>,
     /// The bytes that were put into the spool under its id, or were about to be.
     pub(super) dropped: Option<Vec<u8>>,
 }
 
 impl KnownRequest {
-    /// Whether what is known is about another request of the same id.
+    /// Whether another request came under this id before: its answer or its bytes are known, and do not match.
     pub(super) fn is_another(&self, request: &[u8]) -> bool {
         let answered: Option<ResultFile> = self.given.as_ref().and_then(|given| contract::read(given).ok().flatten());
         let is_other_answer = answered.is_some_and(|result| result.request_sha256 != sha256(request));
@@ -51,7 +52,7 @@ impl KnownRequest {
 /// Reads what is known of a request.
 ///
 /// # Errors
-/// It is there and can't be read.
+/// A file of it is there and can't be read.
 pub(super) fn known(folder: &FleetFolder, home: &Home, rid: &RequestId) -> Result<KnownRequest, CliError> {
     let dropped = folder.read(&format!("in/{rid}"), MAIN_PART)?;
     Ok(KnownRequest { given: given(folder, home, rid)?, dropped })
@@ -66,18 +67,18 @@ pub(super) fn take_back(home: &Home, rid: &RequestId) -> std::io::Result<()> {
     files::remove_at(&dir, OsStr::new(&format!("{rid}.json"))).map(drop)
 }
 
-/// Writes down what the bridge itself answers, before it is told.
+/// Writes down an answer that the bridge itself gives, before it is sent. Returns its bytes.
 ///
 /// # Errors
-/// The system's; then it must not be told.
+/// The system's; then the answer must not be sent.
 pub(super) fn tell(folder: &FleetFolder, rid: &RequestId, result: &ResultFile) -> Result<Vec<u8>, CliError> {
     let bytes = contract::text(result).into_bytes();
     folder.write("told", &format!("{rid}.json"), &bytes, Grade::Durable)?;
     Ok(bytes)
 }
 
-/// Puts a request from another host into this home's spool. A request that waits there already is the same, or gets the
-/// sidecar's answer first.
+/// Puts a request from another host into this home's spool. If a request of this id waits there already, that one
+/// stays: it is the same request, or the sidecar answers it first.
 ///
 /// # Errors
 /// The spool does not take it.
@@ -88,8 +89,8 @@ pub(super) fn drop_request(home: &Home, rid: &RequestId, request: &[u8]) -> Resu
     }
 }
 
-/// Takes all requests of other hosts out of the spool that the sidecar has not read. Each was written down before it was
-/// put there; a request of this user whose id merely begins like theirs was not.
+/// Takes all requests of other hosts out of the spool that the sidecar has not read. They are known by `in/<rid>/`,
+/// where each was written down before. A request of this user may have an id that begins with `fleet.` too, and stays.
 pub(super) fn take_back_all(home: &Home, folder: &FleetFolder) {
     let Ok(dir) = files::open_dir(&home.requests()) else { return };
     let names = files::names(&dir, usize::MAX, |name| name.as_encoded_bytes().starts_with(b"fleet."));
@@ -153,7 +154,7 @@ mod tests {
     const NOW: Now = Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 1 };
 
     #[test]
-    fn another_request_of_the_same_id_does_not_get_the_first_one_s_answer() {
+    fn another_request_of_the_same_id_is_recognised() {
         let (_dir, home, folder) = of_test();
         let rid: RequestId = "fleet.a.x".parse().expect("an id");
         assert_eq!(given(&folder, &home, &rid).expect("readable"), None);
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_bridge_has_put_into_the_spool_is_taken_back_and_nothing_else() {
+    fn only_requests_that_the_bridge_has_put_into_the_spool_are_taken_back() {
         let (_dir, home, folder) = of_test();
         std::fs::create_dir_all(home.requests()).expect("a folder");
         folder.make("in", "fleet.a.x").expect("made");

@@ -1,4 +1,5 @@
-//! Requests of this host to others: taken from `requests/`, published until they are answered, and their answers.
+//! Requests of this host to others: the bridge takes them from `requests/`, publishes each until it is answered, and
+//! writes the answer.
 
 use super::audit::AuditLine;
 use super::out::{self, OutFile, TakenFile};
@@ -13,14 +14,14 @@ use crate::fleet::letter::{Age, Ends};
 use crate::fleet::nats::{ArrivedLetter, Settle};
 use crate::fleet::{Header, Letter, LetterError, Member, What};
 
-/// How long nothing is tried after an answer could not be written, in milliseconds.
+/// How long no request is published or given up after an answer could not be written, in milliseconds.
 const PAUSE_MS: u64 = 5_000;
-/// The most files that are taken at once: between them the lease must be kept.
+/// The most files that are taken at once: then the bridge must have time to renew its lease.
 const TAKEN_AT_ONCE: usize = 50;
-/// How soon files that are being written are looked at again at most, in milliseconds.
+/// The least time until files that are being written are looked at again, in milliseconds.
 const AGAIN_SOONEST_MS: u64 = 500;
 
-/// The most files that are passed over because they are not whole, or wait for the list of members.
+/// The most files that one look passes over because they are not whole, or wait for the list of members.
 const MOST_UNREAD: usize = 1_000;
 
 impl Bridge {
@@ -33,7 +34,8 @@ impl Bridge {
         self.has_more_requests = false;
         self.incomplete.keep_only(|name| names.iter().any(|there| there == name));
         self.take_files(names);
-        // A file that is being written is looked at again soon; what can't be taken for another reason need not be.
+        // A file that is being written is looked at again soon. A file that can't be taken for another reason waits for
+        // the next look at all folders.
         let soonest_ms = self.now.boot_ms.saturating_add(AGAIN_SOONEST_MS);
         self.requests_due_ms = self.incomplete.look_at_ms().map(|at| at.max(soonest_ms));
     }
@@ -43,7 +45,7 @@ impl Bridge {
         // As in the spool, a temporary name is never read.
         for name in names.into_iter().filter(|name| !name.ends_with(".tmp")) {
             if taken + failed >= TAKEN_AT_ONCE || waiting >= MOST_UNREAD {
-                // What could not be taken is tried again at the next look: a disk that is full stays so for a while.
+                // If a file could not be taken, all wait for the next look: a disk that is full stays so for a while.
                 self.has_more_requests = failed == 0 && waiting < MOST_UNREAD;
                 return;
             }
@@ -55,19 +57,20 @@ impl Bridge {
                     let status = format!("{} {}", refused.status, refused.code);
                     self.note(AuditLine { dir: "out", host: "", id: id.as_str(), kind: "", status: &status }, b"");
                 }
-                // It may lie in `out/` and still not be taken, if its file could not be removed before.
+                // The request may be in `out/` and still not be open here: it was written there once, and then its file
+                // in `requests/` could not be removed.
                 Ok(Some((id, TakenFile::Known))) => {
                     if let Ok(Some(out)) = out::load(&self.folder, &id) {
                         self.asking.take(id, out.taken(&self.now), self.now.boot_ms);
                     }
                 }
-                // It waits until it is whole, or for the list of members, and nobody behind it does.
+                // The file waits until it is whole, or for the list of members. The files behind it do not wait.
                 Ok(None) => {
                     waiting += 1;
                     continue;
                 }
                 Err(error) => {
-                    // One line for all: a full disk says the same of each.
+                    // One log line for all files: on a full disk each fails in the same way.
                     if failed == 0 {
                         tracing::warn!(name, "a request to another host was not taken: {error}");
                     }
@@ -79,7 +82,7 @@ impl Bridge {
         }
     }
 
-    /// Publishes what is due, and gives up what is over.
+    /// Publishes the requests that are due, and gives up those whose time is over.
     pub(super) fn publish_due(&mut self) {
         while self.in_flight < PUBLISHED_AT_ONCE && self.now.boot_ms >= self.paused_until_ms {
             match self.asking.poll(self.now.boot_ms, self.has_lease(0)) {
@@ -104,12 +107,14 @@ impl Bridge {
                 });
             }
             Err(Some(refused)) => drop(self.answer_here(&id, |_| refused)),
-            // It is tried again.
+            // It is tried again later.
             Err(None) => self.asking.published(&id, message, Published::Unreachable, self.now.boot_ms),
         }
     }
 
-    /// The letter of a request. That a publishing begins is noted durably before. Nothing if it can't be made now.
+    /// The file of a request and its sealed letter. Before it returns, it notes in the file, durably, that publishing
+    /// has begun. The error is the answer to a request that can't be sent at all; none if it is to be tried again
+    /// later.
     fn sealed(&self, id: &FleetId, age_ms: u64) -> Result<(OutFile, Vec<u8>), Option<FleetRefused>> {
         let later = |error: &dyn std::fmt::Display| {
             tracing::warn!(id = id.as_str(), "a request can't be published now: {error}");
@@ -120,7 +125,7 @@ impl Bridge {
         };
         let Some(to) = self.members.list().find(&out.to) else {
             let what = format!("{} is not a host of this fleet any more", out.to);
-            // What was sent before may have been carried out, and its answer may be on its way.
+            // A request that was sent before may have been carried out, and its answer may be on its way.
             return Err(if out.was_begun { later(&what) } else { Some(expelled(&what)) });
         };
         if to.home_id != out.to_home {
@@ -163,7 +168,8 @@ impl Bridge {
         self.asking.published(id, message, outcome, self.now.boot_ms);
     }
 
-    /// Answers a request whose time is over. Whether it may have been sent is what its file says: that was written before.
+    /// Answers a request whose time is over. Its file says whether it may have been sent, because that is noted there
+    /// before it is published.
     fn give_up(&mut self, id: FleetId, asked: TakenRequest) {
         let is_answered = self.answer_here(&id, |OutFile { to, was_begun, .. }| match was_begun {
             false => FleetRefused::new(
@@ -176,7 +182,7 @@ impl Bridge {
                 .hint(format!("The request may have been carried out: look at {to} before you ask again.")),
         });
         if !is_answered {
-            // It is on its way again, as after a restart, and is answered later.
+            // The request is taken again, as after a restart, and is answered later.
             self.asking.take(id, asked, self.now.boot_ms);
         }
     }
@@ -203,8 +209,8 @@ impl Bridge {
         true
     }
 
-    /// Nothing can be read or written at this moment: a full disk is not tried a thousand times a second.
-    /// False: no answer was written.
+    /// Pauses requests after an answer could not be written, so that a full disk is not tried a thousand times a
+    /// second. Always returns false, as `answer_here` does then.
     fn pause(&mut self, id: &FleetId, error: &CliError) -> bool {
         tracing::warn!(id = id.as_str(), "an answer was not written: {error}");
         self.paused_until_ms = self.now.boot_ms.saturating_add(PAUSE_MS);
@@ -234,7 +240,7 @@ impl Bridge {
             out::keep_late(&self.folder, &id, host, result.clone())
         };
         if let Err(error) = written {
-            // The letter comes again.
+            // The letter is not settled, so the server delivers it again.
             return tracing::warn!(id = id.as_str(), "a result was not written: {error}");
         }
         if is_from_asked {
@@ -247,13 +253,14 @@ impl Bridge {
     }
 }
 
-/// A host was expelled before anything was sent to it.
+/// The answer if the host was expelled before the request was sent to it.
 fn expelled(what: &str) -> FleetRefused {
     FleetRefused::new(404, "no_host", format!("{what}. Nothing was sent."))
         .hint("The hosts of the fleet: tasuki fleet hosts")
 }
 
-/// A request is never shown to another home than the home that was asked.
+/// The answer if another home has the host's name by now: a request is never sent to another home than the home that it
+/// was meant for.
 fn other_home(out: &OutFile) -> FleetRefused {
     if out.was_begun {
         return FleetRefused::new(504, "no_answer", format!("Another home is the host {} by now.", out.to))
@@ -263,7 +270,8 @@ fn other_home(out: &OutFile) -> FleetRefused {
         .hint("Ask again: the request then goes to the new home.")
 }
 
-/// Only a home that has taken another one's place may say so.
+/// Whether a result says that another home has the host's name now. That is the one answer which this other home may
+/// give.
 fn is_host_reborn(result: &ResultFile) -> bool {
     result.status == 410 && result.error.as_ref().is_some_and(|error| error.code == "host_reborn")
 }

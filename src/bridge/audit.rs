@@ -1,5 +1,5 @@
-//! `fleet/audit.jsonl`: one line for each letter that was sent, taken, refused or not authentic; no text of any. And for
-//! each time that somebody else has written to this host's name.
+//! `fleet/audit.jsonl`: one line for each letter that was sent, taken, refused or not authentic, and for each time that
+//! somebody else has written to this host's name at the server. No line has text of a letter.
 
 use super::folder::FleetFolder;
 use crate::core::text::sha256;
@@ -12,9 +12,9 @@ use std::os::unix::fs::OpenOptionsExt;
 
 /// The file's name.
 pub(super) const FILE: &str = "audit.jsonl";
-/// A file of this size is put aside, in bytes.
+/// When the file has this size, in bytes, it is renamed and a new one begins.
 const ROTATE_AT: u64 = 16 << 20;
-/// How many that were put aside are kept.
+/// How many former files are kept.
 const KEPT: usize = 4;
 
 /// What a line is about.
@@ -28,7 +28,7 @@ pub(crate) struct AuditLine<'a> {
     pub(crate) id: &'a str,
     /// The request's kind, or `result`.
     pub(crate) kind: &'a str,
-    /// `sent`, `taken`, `answered`, `not authentic: …`, or the status and code of a refusal.
+    /// Such as `sent`, `taken`, `answered 200`, `not authentic: seal`, or the status and code of a refusal.
     pub(crate) status: &'a str,
 }
 
@@ -37,6 +37,7 @@ pub(crate) struct AuditLine<'a> {
 pub(crate) struct Audit {
     folder: FleetFolder,
     file: Option<File>,
+    /// The number of the last line.
     seq: u64,
 }
 
@@ -48,12 +49,13 @@ impl Audit {
             let (mut file, _) = crate::files::open(&folder.path("", &name)).ok()?;
             last_whole_line(&mut file).ok()?.1
         };
-        // A file that was just put aside leaves none behind.
+        // If the file was renamed a moment ago, the last line is in the former file.
         let seq = last(FILE.to_owned()).or_else(|| last(format!("{FILE}.1"))).unwrap_or_default();
         Audit { folder: folder.clone(), file: None, seq }
     }
 
-    /// Adds a line. An audit that can't be written is reported, and keeps nobody from working.
+    /// Adds a line. `bytes`: the request, result or letter; the line has only its length and hash. If the line can't be
+    /// written, a warning is logged and the bridge continues.
     pub(crate) fn note(&mut self, line: AuditLine<'_>, bytes: &[u8], at: &str) {
         if let Err(error) = self.write(line, bytes, at) {
             let path = self.folder.path("", FILE);
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_its_place_keeps_nobody_waiting() {
+    fn a_pipe_in_its_place_does_not_block() {
         let (_dir, _, folder) = of_test();
         nix::unistd::mkfifo(&folder.path("", FILE), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
         let mut audit = Audit::open(&folder);
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_put_aside_and_four_are_kept() {
+    fn a_full_file_is_renamed_and_four_are_kept() {
         let (_dir, _, folder) = of_test();
         for _ in 0..6 {
             let full = File::create(folder.path("", FILE)).expect("a file");

@@ -1,4 +1,4 @@
-//! `fleet/hosts`: what is known of the other hosts, and who looks at it.
+//! `fleet/hosts`: what is known of the hosts of the fleet, and whether somebody looks at it.
 
 use super::folder::FleetFolder;
 use crate::contract;
@@ -13,38 +13,42 @@ use tokio::sync::watch;
 #[derive(Debug, Clone)]
 pub(super) struct KnownHost {
     pub(super) view: HostView,
-    /// When its roster was stored, by the server's clock, in milliseconds since 1970; none if it never told.
+    /// When its roster was stored, by the server's clock, in milliseconds since 1970; none if no roster of it was read.
     pub(super) told_ms: Option<i64>,
-    /// What its view was read from; none if it never told.
+    /// What its view was read from; none if no roster of it was read.
     pub(super) read: Option<ReadRoster>,
-    /// When its file was last written, by this machine's clock since its boot, in milliseconds; none if this view never was.
+    /// When this view was last written into its file, in milliseconds since the machine's boot; none if it was not yet.
     pub(super) written_ms: Option<u64>,
 }
 
-/// The bytes of a roster, and the list of members by whose keys they were judged. The same bytes by the same list say
-/// the same again.
+/// Which roster was read: the digest of its bytes, and the version of the list of members whose keys judged it. If both
+/// are the same again, the roster need not be read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReadRoster {
     pub(super) digest: Digest,
     pub(super) list_version: u64,
 }
 
-/// The hosts, and who looks at them.
+/// The hosts, and the state of reading their rosters.
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) folder: FleetFolder,
     pub(super) hosts: BTreeMap<HostName, KnownHost>,
-    /// When `fleet/looked` was last touched, by the wall clock.
+    /// When `fleet/looked` was last touched, by the wall clock: milliseconds since 1970.
     pub(super) looked_ms: Option<i64>,
-    /// Hosts whose rosters are still to be asked for, and how many were asked for and have not come.
+    /// The hosts whose rosters are still to be asked for.
     pub(super) to_ask: Vec<HostName>,
+    /// How many rosters were asked for and have not come.
     pub(super) asked: usize,
+    /// When the last reading of all rosters began, in milliseconds since the machine's boot.
     pub(super) asked_ms: u64,
+    /// When all rosters are to be read again, in milliseconds since the machine's boot.
     pub(super) all_due_ms: u64,
-    /// The look that the reading under way answers, and when the last reading was complete.
+    /// When the reading that is under way began, by the wall clock; none while there is none.
     pub(super) reading_for: Option<String>,
+    /// When the last complete reading began, by the wall clock.
     pub(super) read_at: Option<String>,
-    /// Whether the changes of all rosters are wanted.
+    /// Whether the server is to report changes of all rosters.
     pub(super) wants_changes: watch::Sender<bool>,
 }
 
@@ -64,12 +68,13 @@ impl Directory {
         }
     }
 
-    /// When all rosters were last read: nothing that a look before then has asked for is missing.
+    /// When the last complete reading of all rosters began. A command that touched `fleet/looked` before then need not
+    /// wait any longer.
     pub(super) fn read_at(&self) -> Option<String> {
         self.read_at.clone()
     }
 
-    /// Writes what is known of a host.
+    /// Writes what is known of a host into its file.
     pub(super) fn write(&self, host: &HostName) {
         let Some(known) = self.hosts.get(host) else { return };
         let text = contract::text(&known.view);

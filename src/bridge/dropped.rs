@@ -1,5 +1,5 @@
-//! Files that were dropped into `fleet/requests/`: read once they are whole, and checked. As in the spool, a file that is
-//! being written in its place is left alone until it has not changed for 2 s.
+//! Reads and checks the files that were dropped into `fleet/requests/`, once they are whole. As in the spool, a program
+//! may write a file directly there: a file that is not whole is left alone until it has not changed for 2 s.
 
 use super::folder::FleetFolder;
 use super::refused::{FleetRefused, MAIN_PART};
@@ -18,11 +18,11 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most that a dropped file may hold, in bytes: a request, and what stands around it.
+/// The largest dropped file, in bytes: it holds the request, and fields around it.
 const MOST_DROPPED: u64 = 2 << 20;
-/// The most that the name of a kind may hold, in bytes.
+/// The longest name of a kind, in bytes.
 const MOST_KIND: usize = 64;
-/// How long a file that is not whole must stay as it is until it is refused, in milliseconds.
+/// How long a file that is not whole must have stayed unchanged until it is refused, in milliseconds.
 const PATIENCE_MS: u64 = 2_000;
 
 /// The files that were not whole when they were last looked at.
@@ -32,12 +32,12 @@ pub(super) struct IncompleteFiles(BTreeMap<String, IncompleteFile>);
 #[derive(Debug)]
 struct IncompleteFile {
     file_stamp: FileStamp,
-    /// Since when it is known to be as it is, by this machine's clock since its boot.
+    /// Since when it is known to be unchanged, in milliseconds since the machine's boot.
     since_ms: u64,
 }
 
 impl IncompleteFiles {
-    /// Whether a file that is not whole has stayed as it is for so long that it will not become whole.
+    /// Whether a file that is not whole has stayed unchanged for so long that its writer has given it up.
     fn is_left(&mut self, name: &str, file_stamp: FileStamp, now_ms: u64) -> bool {
         match self.0.get(name) {
             Some(known) if known.file_stamp == file_stamp => now_ms.saturating_sub(known.since_ms) >= PATIENCE_MS,
@@ -48,32 +48,32 @@ impl IncompleteFiles {
         }
     }
 
-    /// Forgets the files that are gone, or were taken.
+    /// Forgets the files that are not in the folder any more.
     pub(super) fn keep_only(&mut self, is_there: impl Fn(&str) -> bool) {
         self.0.retain(|name, _| is_there(name));
     }
 
-    /// When one of them is to be looked at again.
+    /// When the first of these files is to be looked at again; none if there are none.
     pub(super) fn look_at_ms(&self) -> Option<u64> {
         self.0.values().map(|file| file.since_ms.saturating_add(PATIENCE_MS)).min()
     }
 }
 
-/// What lies under a name in `requests/`.
+/// What a look at a name in `requests/` has found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DroppedBytes {
-    /// Nothing; or a file that is being written: it is looked at again.
+    /// Nothing, or a file that is being written: it is looked at again.
     NotYet,
-    /// A file's bytes. Those that are not one JSON object will not become one.
+    /// The bytes of a file. If they are not one JSON object, the file has stayed so for too long to wait for the rest.
     Read { bytes: Vec<u8>, is_object: bool },
-    /// Something that can't be read. `code`: as in the file that says why it was put aside.
+    /// Something that can't be read. `code`: the reason, for the `.why.json` file in `rejected/`.
     Unfit { code: &'static str, refused: FleetRefused },
 }
 
 /// Looks at a file in `requests/`.
 ///
 /// # Errors
-/// It can't be read at this moment; nothing is known of it.
+/// It can't be read at this moment, which says nothing about the file.
 pub(super) fn look(
     folder: &FleetFolder,
     name: &str,
@@ -83,8 +83,9 @@ pub(super) fn look(
     let Some((file_stamp, read)) = folder.read_once("requests", name, MOST_DROPPED)? else {
         return Ok(DroppedBytes::NotYet);
     };
-    // A link, a folder or another user's file will not become readable by waiting. A file with two names is being dropped
-    // on a file system that can't rename without replacing.
+    // A link, a folder or another user's file will not become readable by waiting. A file with two names may do so: on
+    // a file system that can't rename without replacing, a client links the file to its name, and then removes its
+    // temporary name.
     let is_final = match &read {
         Ok(bytes) => is_object(bytes),
         Err(unfit) => matches!(unfit, Unfit::Link | Unfit::NotRegular | Unfit::Foreign),
@@ -105,7 +106,7 @@ fn unreadable(unfit: &Unfit) -> FleetRefused {
     }
 }
 
-/// Whether the bytes are one JSON object, whole.
+/// Whether the bytes are one whole JSON object.
 fn is_object(bytes: &[u8]) -> bool {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     first == Some(&b'{')
@@ -125,14 +126,14 @@ pub(super) struct Dropped {
     pub(super) parts: Vec<FleetPart>,
 }
 
-/// A dropped request that can be sent, if the host is one of the fleet's.
+/// A dropped request that is valid. Whether its host is a member of the fleet is checked later.
 pub(super) struct RequestToSend {
     pub(super) dropped: Dropped,
     pub(super) kind: String,
     pub(super) ttl_ms: u64,
 }
 
-/// Reads and checks what needs no other file.
+/// Reads a dropped file, and checks all that can be checked without other files.
 pub(super) fn read(bytes: &[u8], own: &HostName, settings: &FleetSettings) -> Result<RequestToSend, FleetRefused> {
     let bad = |message: String| FleetRefused::new(400, "bad_request", message);
     let dropped: Dropped =
@@ -167,8 +168,8 @@ pub(super) fn read(bytes: &[u8], own: &HostName, settings: &FleetSettings) -> Re
     Ok(RequestToSend { kind, ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX), dropped })
 }
 
-/// The kind of a request, if it has one. A word that is longer than any kind is none: it stands in answers, in the audit
-/// and in messages.
+/// The kind of a request, if it has one. A word that is longer than any kind does not count, because the kind is
+/// written into answers, the audit and messages.
 pub(super) fn kind_of(request: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Kind {
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_being_written_is_left_alone_until_it_has_stayed_as_it_is_for_two_seconds() {
+    fn a_file_that_is_not_whole_is_left_alone_until_it_has_not_changed_for_two_seconds() {
         let (_dir, _, folder) = of_test();
         let (mut incomplete, path) = (IncompleteFiles::default(), folder.path("requests", "a.json"));
         let mut look = |ms: u64| look(&folder, "a.json", &mut incomplete, &at(ms)).expect("it can be looked at");
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_no_file_is_refused() {
+    fn a_file_that_is_too_large_a_folder_and_a_link_are_refused() {
         let (_dir, _, folder) = of_test();
         let mut incomplete = IncompleteFiles::default();
         let mut look = |name: &str, ms: u64| match look(&folder, name, &mut incomplete, &at(ms)) {

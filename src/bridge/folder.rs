@@ -1,5 +1,5 @@
-//! `HOME/fleet`: the bridge's own files. Only this user may open them, no link in it is followed, and every file appears
-//! whole or not at all.
+//! `HOME/fleet`: the bridge's folder. Only this user may open it, links in it are not followed, and every file that is
+//! written here appears whole or not at all.
 
 use crate::cli::error::CliError;
 use crate::config::Home;
@@ -15,25 +15,25 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 8] = ["tmp", "requests", "results", "rejected", "out", "in", "told", "hosts"];
 /// The most names of one folder that are listed at once.
 pub(super) const MOST_NAMES: usize = 10_000;
-/// How often a file is read that seems to be missing or to be changing.
+/// How often reading a file is tried while it seems to be missing or changing.
 const READ_TRIES: usize = 4;
-/// The largest file of the bridge that is read, in bytes.
+/// The largest file that is read, in bytes.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
-/// A file's stamp, and its bytes or why it is not read.
+/// A file's stamp, and its bytes or the reason why it can't be read.
 pub(crate) type ReadOnce = (FileStamp, Result<Vec<u8>, Unfit>);
 
-/// The folder, checked.
+/// The folder `HOME/fleet`.
 #[derive(Debug, Clone)]
 pub(crate) struct FleetFolder {
     root: PathBuf,
 }
 
 impl FleetFolder {
-    /// Opens the folder, and makes what is missing in it.
+    /// Opens the folder and the folders inside it, and makes those that are missing.
     ///
     /// # Errors
-    /// It can't be made; or others can open it, or put another one into its place.
+    /// A folder can't be made; or other users can open it, or put another folder into its place.
     pub(crate) fn open(home: &Home) -> Result<FleetFolder, CliError> {
         let root = home.fleet();
         let failed = |path: &Path, error: &io::Error| CliError::file("Can't make", path, error);
@@ -47,14 +47,14 @@ impl FleetFolder {
         Ok(FleetFolder { root })
     }
 
-    /// The folder as it is, neither made nor checked.
+    /// The folder as it is: it is neither made nor checked.
     #[must_use]
     pub(crate) fn unchecked(home: &Home) -> FleetFolder {
         FleetFolder { root: home.fleet() }
     }
 
-    /// What is wrong with the folder and those in it: others can open one, or put another one into its place. A folder that is
-    /// missing is made by the next command.
+    /// What is wrong with the folder and the folders inside it: other users can open one, or put another folder into
+    /// its place. A missing folder is not a fault: the next command makes it.
     #[must_use]
     pub(crate) fn faults(&self) -> Vec<CliError> {
         let folders = std::iter::once("").chain(FOLDERS);
@@ -66,7 +66,7 @@ impl FleetFolder {
         folders.filter_map(fault).collect()
     }
 
-    /// The files of the folder itself that other users can read or write, with their modes.
+    /// The files directly in the folder that other users can read, write or run, with their modes.
     ///
     /// # Errors
     /// The system's.
@@ -78,7 +78,8 @@ impl FleetFolder {
         Ok(all.filter(|(mode, _)| mode & 0o077 != 0).map(|(mode, name)| (name, mode)).collect())
     }
 
-    /// Where a file of it lies; `folder` is empty for the folder itself.
+    /// The path of a file. `folder`: one of the folders inside, or empty for a file directly in `HOME/fleet`, as in all
+    /// methods here.
     #[must_use]
     pub(crate) fn path(&self, folder: &str, name: &str) -> PathBuf {
         self.root.join(folder).join(name)
@@ -100,7 +101,7 @@ impl FleetFolder {
         self.read_small(folder, name, MOST_BYTES)
     }
 
-    /// The same for a file of at most so many bytes.
+    /// The same for a file of at most `most` bytes.
     ///
     /// # Errors
     /// As for [`FleetFolder::read`].
@@ -114,7 +115,7 @@ impl FleetFolder {
         for _ in 0..READ_TRIES {
             match files::read_at(&dir, OsStr::new(name), most) {
                 Ok((bytes, _)) => return Ok(Some(bytes)),
-                // A file that is replaced at this moment looks as if it were missing.
+                // A file that is being replaced may look as if it were missing.
                 Err(Unfit::Missing | Unfit::Changing) => {}
                 Err(unfit) => return Err(failed(&io::Error::other(unfit.to_string()))),
             }
@@ -126,11 +127,11 @@ impl FleetFolder {
         }
     }
 
-    /// Reads a file once, as it is at this moment, with its stamp; none if it is not there. What is wrong with it is left
-    /// to the caller.
+    /// Reads a file once, as it is at this moment, with its stamp; none if it is not there. If something is wrong with
+    /// the file, the caller decides what follows.
     ///
     /// # Errors
-    /// The folder can't be looked at.
+    /// The folder can't be read, or reading the file has failed for a reason that passes.
     pub(crate) fn read_once(&self, folder: &str, name: &str, most: u64) -> Result<Option<ReadOnce>, CliError> {
         let failed = |error: io::Error| CliError::file("Can't read", &self.path(folder, name), &error);
         let dir = self.dir(folder).map_err(failed)?;
@@ -143,10 +144,10 @@ impl FleetFolder {
         }
     }
 
-    /// Writes a file whole, whatever lay there.
+    /// Writes a file whole, and replaces a file that is there.
     ///
     /// # Errors
-    /// The system's; then what lay there is as it was.
+    /// The system's; then the former file is as it was.
     pub(crate) fn write(&self, folder: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), CliError> {
         let temp = format!(".{}.tmp", uuid::Uuid::new_v4().simple());
         let written =
@@ -170,13 +171,13 @@ impl FleetFolder {
     /// Removes a file.
     ///
     /// # Errors
-    /// The system's, but not that it was gone.
+    /// The system's. A file that is not there is not an error.
     pub(crate) fn remove(&self, folder: &str, name: &str) -> Result<(), CliError> {
         let removed = self.dir(folder).and_then(|dir| files::remove_at(&dir, OsStr::new(name)));
         removed.map(drop).map_err(|error| CliError::file("Can't remove", &self.path(folder, name), &error))
     }
 
-    /// Makes a folder inside one of them.
+    /// Makes a folder inside a folder, if it is missing.
     ///
     /// # Errors
     /// The system's.
@@ -185,7 +186,7 @@ impl FleetFolder {
         made.map(drop).map_err(|error| CliError::file("Can't make", &self.path(folder, name), &error))
     }
 
-    /// The names of a folder's files, sorted, at most 10,000, without temporary ones.
+    /// Up to 10,000 names of a folder's entries, sorted, without names that begin with a dot.
     ///
     /// # Errors
     /// The system's.
@@ -193,7 +194,7 @@ impl FleetFolder {
         self.list(folder, MOST_NAMES)
     }
 
-    /// All names of a folder's files, sorted, without temporary ones.
+    /// All names of a folder's entries, sorted, without names that begin with a dot.
     ///
     /// # Errors
     /// The system's.
@@ -218,7 +219,7 @@ impl FleetFolder {
     }
 }
 
-/// Held to the same rules as the home: ours, and closed to everybody else.
+/// Checks a folder by the same rules as the home: it belongs to this user, and other users can't open it or replace it.
 fn check(path: &Path, dir: &OwnedFd) -> Result<(), CliError> {
     way::trust(path).map_err(|error| CliError::new(exit::NOT_ALLOWED, "not_allowed", format!("{error}.")))?;
     let meta = files::meta(dir).map_err(|error| CliError::file("Can't check", path, &error))?;
@@ -230,7 +231,7 @@ fn check(path: &Path, dir: &OwnedFd) -> Result<(), CliError> {
     Err(CliError::new(exit::NOT_ALLOWED, "not_allowed", message).hint(format!("chmod 0700 '{}'", path.display())))
 }
 
-/// A folder of a home of its own, for a test.
+/// The folder of a temporary home, for a test.
 #[cfg(test)]
 pub(super) fn of_test() -> (tempfile::TempDir, Home, FleetFolder) {
     let dir = tempfile::tempdir().expect("a folder");

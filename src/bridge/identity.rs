@@ -1,4 +1,4 @@
-//! Who this host is: its name and home, its two keys, and the fleet that it has joined.
+//! Who this host is: its name, its home's id, its two keys, and the fleet that it has joined.
 
 use super::folder::FleetFolder;
 use super::runtime::wait_for;
@@ -21,15 +21,16 @@ use tokio::process::Command;
 
 /// The file of the host's name and fleet.
 const HOST: &str = "host.json";
-/// The file of the host's seeds: user, then box, each in a line.
+/// The file of the host's two seeds, one on each line: first that of the user key, with which the host signs and logs in,
+/// then that of the box key, for which letters to it are encrypted.
 pub(super) const KEY: &str = "key";
-/// How long a `key_command` may take: it may ask a person, in a window of its own.
+/// How long a `key_command` may take. It may have to ask a person, in a window of its own.
 pub(super) const KEY_WITHIN: Duration = Duration::from_secs(60);
-/// The most that it may print, in bytes.
+/// How much of its output is read, in bytes.
 const MOST_KEY: u64 = 4 << 10;
-/// The file of the host's claims.
+/// The file of the host's claims: the signed text (JWT) by which the server lets it log in.
 pub(super) const JWT: &str = "jwt";
-/// The most of a wrong setting that a message quotes, in characters.
+/// The most characters of a wrong setting that a message quotes.
 const MOST_QUOTED: usize = 100;
 /// The file of the certificate of the server's authority.
 pub(super) const CA: &str = "ca.pem";
@@ -40,12 +41,12 @@ pub(crate) struct HostFile {
     pub(crate) v: u8,
     /// The host's name.
     pub(crate) name: HostName,
-    /// Its identity.
+    /// The id of its home.
     pub(crate) home_id: HomeId,
     /// The fleet that it has joined; none yet after `tasuki fleet key`.
     pub(crate) fleet: Option<JoinedFleet>,
-    /// The operator has said that this home was moved here from another machine (`tasuki fleet moved`); until the bridge
-    /// has served once.
+    /// The operator has said that this home was moved here from another machine (`tasuki fleet moved`). False again
+    /// once the bridge has served here.
     #[serde(default)]
     pub(crate) was_moved: bool,
 }
@@ -53,9 +54,9 @@ pub(crate) struct HostFile {
 /// The fleet that a host has joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JoinedFleet {
-    /// Its name.
+    /// The fleet's name.
     pub(crate) name: FleetName,
-    /// The key that says who is a member.
+    /// The fleet's key, which signs the list of members.
     pub(crate) key: AccountKey,
     /// The server's addresses.
     pub(crate) servers: Vec<String>,
@@ -70,7 +71,7 @@ impl HostFile {
         HostFile { v: 1, name, home_id: HomeId(uuid::Uuid::new_v4()), fleet: None, was_moved: false }
     }
 
-    /// Reads it; none if this home has neither made a key nor joined a fleet.
+    /// Reads the file; none if this home has neither made a key nor joined a fleet.
     ///
     /// # Errors
     /// It can't be read.
@@ -81,7 +82,7 @@ impl HostFile {
         serde_json::from_slice(&bytes).map(Some).map_err(broken)
     }
 
-    /// Writes it.
+    /// Writes the file.
     ///
     /// # Errors
     /// The system's.
@@ -93,7 +94,7 @@ impl HostFile {
 /// This host as a member of its fleet.
 #[derive(Debug)]
 pub(crate) struct Membership {
-    /// Its name and home.
+    /// Its name and home, and more.
     pub(crate) host: HostFile,
     /// The fleet.
     pub(crate) fleet: JoinedFleet,
@@ -104,7 +105,7 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    /// Reads all of it.
+    /// Reads the files that make this home a member.
     ///
     /// # Errors
     /// `no_fleet` (77) if this home has joined none; a file is missing or can't be read.
@@ -117,10 +118,11 @@ impl Membership {
         Ok(Membership { host, fleet, keys: Arc::new(keys), jwt })
     }
 
-    /// Where the server is, as the ticket or the settings say.
+    /// How to reach the server, by the ticket, or by the settings where they say otherwise.
     ///
     /// # Errors
-    /// A server off this machine would be reached without encryption, and the settings do not allow that.
+    /// A server on another machine would be reached without encryption, and the settings do not allow that. Or an
+    /// address, the domain or the certificate can't be used.
     pub(crate) fn access(&self, folder: &FleetFolder, settings: &FleetSettings) -> Result<ServerAccess, CliError> {
         access(&self.fleet, &self.jwt, folder, settings)
     }
@@ -132,7 +134,7 @@ impl Membership {
     }
 }
 
-/// Where the server is, and the claims to log in with.
+/// How to reach the server, and the claims to log in with.
 ///
 /// # Errors
 /// As for [`Membership::access`].
@@ -147,7 +149,7 @@ pub(crate) fn access(
     let mut urls: Vec<String> =
         named.iter().map(|url| if own.websocket { by_websocket(url) } else { url.clone() }).collect();
     urls.dedup();
-    // It would be shown with the address, and hosts log in by their keys.
+    // Addresses are shown in messages, so a password in one would be shown too. And hosts log in by their keys alone.
     if urls.iter().any(|url| url.contains('@')) {
         let message = "An address of the server names a user or a password.";
         return Err(
@@ -167,21 +169,21 @@ pub(crate) fn access(
         let message = format!("The domain {:?} of the server can't be used.", quotable(&domain, MOST_QUOTED));
         return Err(CliError::config("domain", message).hint("A domain has at most 64 of A-Z a-z 0-9 _ -"));
     }
-    // The client would wait for ever for what a pipe says.
+    // If the path is a pipe, the client would wait for ever to read it.
     if let Some(ca) = ca.as_ref().filter(|ca| needs_ca && !ca.is_file()) {
         return Err(CliError::config("ca", format!("{} is not there, or not a plain file.", ca.display())));
     }
     Ok(ServerAccess { urls, ca: ca.filter(|_| needs_ca), domain, jwt: jwt.to_owned() })
 }
 
-/// Whether a text can be the domain of a server's streams; an empty one says that they have none.
+/// Whether a text can be the domain of a server's streams. The empty text can: the streams then have no domain.
 fn is_domain(text: &str) -> bool {
     text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// Whether this address is off this machine and not encrypted.
+/// Whether this address leads to another machine without encryption.
 pub(crate) fn is_open(url: &str) -> bool {
-    // Without a scheme the client takes nats://.
+    // If there is no scheme, the client takes nats://.
     let scheme = url.split_once("://").map_or("nats", |(scheme, _)| scheme);
     ["nats", "ws"].contains(&scheme) && !is_local(url)
 }
@@ -196,20 +198,20 @@ fn host_of(url: &str) -> &str {
     }
 }
 
-/// The same host, by websocket at port 443; an address that names a websocket stays as it is.
+/// The address of the same host by websocket at port 443. An address that names a websocket already stays as it is.
 fn by_websocket(url: &str) -> String {
     let is_one = url.starts_with("wss://") || url.starts_with("ws://");
     if is_one { url.to_owned() } else { format!("wss://{}:443", host_of(url)) }
 }
 
-/// Whether this address is on this machine.
+/// Whether this address is one of this machine: localhost or a loopback address.
 pub(crate) fn is_local(url: &str) -> bool {
     let host = host_of(url);
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
-/// The host's keys: by the settings' command, or from the file; none if there is neither.
+/// The host's keys: from the `key_command` of the settings, or else from the file; none if there is neither.
 ///
 /// # Errors
 /// They can't be read.
@@ -228,7 +230,7 @@ pub(crate) fn load_keys(
     parse_keys(&text).map(Some)
 }
 
-/// The keys of two lines: both seeds, user and box.
+/// The keys whose seeds are in these two lines: user, then box.
 fn parse_keys(text: &str) -> Result<HostKeys, CliError> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (user, sealing) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -236,7 +238,7 @@ fn parse_keys(text: &str) -> Result<HostKeys, CliError> {
     HostKeys::from_seeds(user, sealing).map_err(broken)
 }
 
-/// Runs the command that prints the key, without a shell. A command that waits for a person is ended after a while.
+/// Runs the command that prints the key, without a shell. A command that takes longer than `within` is ended.
 fn printed(program: &str, args: &[String], within: Duration) -> Result<String, CliError> {
     let failed = |why: &dyn std::fmt::Display| {
         CliError::config("key_command", format!("The key_command {program} failed: {why}."))
@@ -260,7 +262,7 @@ fn printed(program: &str, args: &[String], within: Duration) -> Result<String, C
     }
 }
 
-/// Writes new keys of this host.
+/// Writes the seeds of this host's keys into its file.
 ///
 /// # Errors
 /// The system's.
@@ -275,7 +277,7 @@ fn missing(folder: &FleetFolder, name: &str) -> CliError {
         .hint("Have this host admitted again: tasuki fleet key, then admit, then join.")
 }
 
-/// The error of every command that needs a member where this home is none.
+/// The error of every command that must run in a member's home, if this home is not a member.
 #[must_use]
 pub(crate) fn not_a_member() -> CliError {
     CliError { exit: exit::NOT_ALLOWED, ..hosts::no_fleet() }
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_that_would_make_other_subjects_and_an_authority_that_is_not_a_file_are_refused() {
+    fn a_domain_that_would_change_the_subjects_and_a_certificate_that_is_not_a_plain_file_are_refused() {
         let (_dir, _, folder) = of_test();
         let fleet = fleet_at(&["tls://127.0.0.1:4222"]);
         let mut settings = FleetSettings::default();

@@ -1,4 +1,4 @@
-//! What a request from another host is worth here and now: gathers what is known, and has it judged.
+//! Gathers what [`judge`] must know about a request from another host, and puts refusals into words.
 
 use super::answers::KnownRequest;
 use super::personas;
@@ -23,8 +23,8 @@ impl Bridge {
         self.server_time.server_ms(self.now.boot_ms).is_some()
     }
 
-    /// How old a request is, in milliseconds, by its sender's clock since boot and the server's clock; none while the
-    /// server's is not known.
+    /// How old a request is, in milliseconds: its age at the sender, plus the time since then by the server's clock.
+    /// None while the server's clock is not known.
     pub(super) fn age_ms(&self, header: &Header, stored_ms: i64) -> Option<u64> {
         let since = on_its_way_since(header, stored_ms);
         Some(header.age_ms.saturating_add(self.server_time.in_stream_ms(since, self.now.boot_ms)?))
@@ -38,7 +38,7 @@ impl Bridge {
         age_ms: u64,
         known: &KnownRequest,
     ) -> Judged {
-        // What is too long for the spool is not even read: it counts as a request without a kind.
+        // A request that is too long for the spool is not even parsed: it counts as a request without a kind.
         let readable = Some(request).filter(|request| request.len() as u64 <= MAX_INPUT_BYTES);
         let asked: serde_json::Value =
             readable.and_then(|request| serde_json::from_slice(request).ok()).unwrap_or_default();
@@ -62,7 +62,7 @@ impl Bridge {
     }
 }
 
-/// Whether a path in the request leads out of what came with it.
+/// Whether a path in the request leads outside the files that came with it. `own`: the folder of these files.
 fn leads_outside(asked: &serde_json::Value, own: &Path) -> bool {
     let document = &asked["document"];
     let paths = [document, &document["path"]].into_iter().filter_map(serde_json::Value::as_str).map(Path::new);
@@ -70,13 +70,13 @@ fn leads_outside(asked: &serde_json::Value, own: &Path) -> bool {
     paths.into_iter().any(|path| !is_inside(path))
 }
 
-/// The smallest right that allows a kind.
+/// The right that allows this kind and the fewest others.
 fn right_for(kind: &str) -> &'static str {
     let allowing = RIGHTS.into_iter().filter(|right| right.kinds().contains(&kind));
     allowing.min_by_key(|right| right.kinds().len()).map_or("RIGHT", Right::as_str)
 }
 
-/// A refusal, for a person.
+/// A refusal with a message and a hint.
 pub(super) fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> FleetRefused {
     let (status, code) = refusal.answer();
     let (message, hint) = match refusal {
@@ -111,7 +111,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_path_must_lie_in_what_came_with_the_letter() {
+    fn a_path_must_lead_to_a_file_that_came_with_the_letter() {
         let own = Path::new("/h/fleet/in/fleet.a.x");
         for (asked, leads) in [
             (json!({"kind": "agent_send"}), false),

@@ -1,4 +1,4 @@
-//! What becomes of the requests that are on their way when this home leaves its fleet, or becomes another home.
+//! What happens to open requests to other hosts when this home leaves its fleet, or gets a new identity.
 
 use super::folder::FleetFolder;
 use super::out::{answer, load, reject, save};
@@ -6,8 +6,8 @@ use super::refused::FleetRefused;
 use crate::cli::error::CliError;
 use crate::core::host::{FleetId, HostName};
 
-/// Notes of all requests that are on their way that they may have been published: the home is about to become another
-/// one, which can't know.
+/// Notes in all open requests that they may have been published. The home is about to get a new identity, and can't
+/// find out afterwards.
 ///
 /// # Errors
 /// A file can't be read or written.
@@ -22,7 +22,8 @@ pub(super) fn note_all_begun(folder: &FleetFolder) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Answers all requests that are on their way, and puts those aside that were not taken: this home leaves its fleet.
+/// Answers all open requests, and puts files that were not taken yet into `rejected/`, because this home leaves its
+/// fleet.
 ///
 /// # Errors
 /// A file can't be read or written.

@@ -1,4 +1,5 @@
-//! `fleet/lock`: one bridge for a home. `join` makes the file, and nobody replaces it.
+//! `fleet/lock`: the lock that lets only one bridge run on a home. `join` makes the file, `leave` removes it, and
+//! nothing replaces it.
 
 use super::folder::FleetFolder;
 use super::identity::not_a_member;
@@ -13,18 +14,18 @@ use std::time::{Duration, Instant};
 
 /// The file's name.
 pub(super) const LOCK: &str = "lock";
-/// How long the lock is tried for: a look at whether a bridge runs holds it for a moment too.
+/// How long taking the lock is tried. A command that looks whether a bridge runs also holds it, for a moment.
 const TRY_FOR: Duration = Duration::from_secs(1);
-/// How often.
+/// The pause between two tries.
 const TRY_EVERY: Duration = Duration::from_millis(20);
 
-/// No link is followed, and a pipe in its place keeps nobody waiting.
+/// Opening the file does not follow a link, and does not block if a pipe lies in its place.
 const FLAGS: i32 = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
 
-/// The lock, as long as it is held.
+/// The held lock. Dropping it releases the lock.
 pub(super) type BridgeLock = Flock<File>;
 
-/// Holds the home's lock.
+/// Takes the home's lock.
 ///
 /// # Errors
 /// 75 `bridge_runs` if a bridge holds it; this home has joined no fleet.
@@ -45,7 +46,8 @@ pub(super) fn lock(folder: &FleetFolder) -> Result<BridgeLock, CliError> {
         }
         std::thread::sleep(TRY_EVERY);
     };
-    // `leave` removes the file while it holds it: what was waited for may be gone.
+    // `leave` removes the file while it holds the lock. So the file that was waited for may be gone, or another one by
+    // now.
     let named = std::fs::symlink_metadata(&path).map_err(failed)?;
     let own = held.metadata().map_err(failed)?;
     if (named.dev(), named.ino()) == (own.dev(), own.ino()) { Ok(held) } else { Err(not_a_member()) }
@@ -57,7 +59,7 @@ fn bridge_runs(folder: &FleetFolder) -> CliError {
         .hint("To stop it: tasuki fleet service uninstall, or end `tasuki fleet run`.")
 }
 
-/// Opens the file; a link, a pipe and the like are none.
+/// Opens the file. Fails if it is a link, a pipe or anything else than a plain file.
 fn open(folder: &FleetFolder) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).custom_flags(FLAGS).open(folder.path("", LOCK))?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a plain file")) }
@@ -75,7 +77,7 @@ pub(super) fn make_lock(folder: &FleetFolder) -> Result<(), CliError> {
     made.map(drop).map_err(|error| CliError::file("Can't make", &path, &error))
 }
 
-/// Whether a bridge of this program holds the lock.
+/// Whether somebody holds the lock: a bridge, or a command such as `leave`.
 #[must_use]
 pub(super) fn is_running(folder: &FleetFolder) -> bool {
     let held = open(folder).map(|file| Flock::lock(file, FlockArg::LockSharedNonblock));
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_of_a_home_that_has_left_meanwhile_is_none() {
+    fn a_lock_that_was_waited_for_does_not_count_if_the_home_has_left_meanwhile() {
         let (_dir, _, folder) = of_test();
         make_lock(&folder).expect("made");
         let leaves = lock(&folder).expect("free");
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_or_a_link_is_not_a_lock_and_stops_nobody_who_looks() {
+    fn a_pipe_or_a_link_is_not_a_lock_and_does_not_block() {
         let (_dir, _, folder) = of_test();
         nix::unistd::mkfifo(&folder.path("", LOCK), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
         assert!(!is_running(&folder) && lock(&folder).is_err() && make_lock(&folder).is_err());

@@ -1,4 +1,5 @@
-//! Reads what the other hosts tell of themselves, for as long as somebody looks.
+//! Reads the rosters of all hosts while somebody looks at them: commands touch `fleet/looked`, and the bridge then
+//! keeps `fleet/hosts` up to date for a while.
 
 use super::directory::{KnownHost, ReadRoster};
 use super::state::{Bridge, Done};
@@ -9,19 +10,21 @@ use crate::fleet::nats::{CourierError, StoredRoster};
 use crate::fleet::roster::Seen;
 use crate::fleet::{Roster, Topic};
 
-/// How long one look counts, in milliseconds.
+/// For how long the rosters are read after `fleet/looked` was touched, in milliseconds.
 const LOOKED_FOR_MS: i64 = 60_000;
-/// How often all rosters are read again while somebody looks, in milliseconds: news of a change may be lost.
+/// How often all rosters are read again while somebody looks, in milliseconds: the server's report of a change may be
+/// lost.
 const ALL_EVERY_MS: u64 = 60_000;
 /// How many rosters are asked for at once.
 const AT_ONCE: usize = 64;
-/// How long the whole reading may take, in milliseconds; then it counts as done, and is tried again.
+/// How long reading all rosters may take, in milliseconds. After that it counts as complete, and begins again when it
+/// is due.
 const READ_WITHIN_MS: u64 = 20_000;
-/// How old the time in a host's file may be at which it was last seen, in milliseconds, if nothing else in it has changed.
+/// While nothing else in a host's file changes, its `seen_at` is renewed only this often, in milliseconds.
 const WRITTEN_FOR_MS: u64 = 5_000;
 
 impl Bridge {
-    /// Reads the rosters while somebody looks, and says which hosts are away.
+    /// Reads the rosters while somebody looks, and notes which hosts are away.
     pub(super) fn tend_directory(&mut self) {
         let touched_ms = self.folder.changed_ms("", "looked");
         let is_new = touched_ms.is_some() && touched_ms != self.directory.looked_ms;
@@ -81,7 +84,7 @@ impl Bridge {
         self.directory.asked = 0;
     }
 
-    /// A roster that was asked for has come.
+    /// The server has answered what stands at the name of a host.
     pub(super) fn roster_read(&mut self, host: &HostName, standing: Result<Option<StoredRoster>, CourierError>) {
         self.directory.asked = self.directory.asked.saturating_sub(1);
         match standing {
@@ -95,7 +98,7 @@ impl Bridge {
         }
     }
 
-    /// A roster has changed a moment ago.
+    /// The server reports that a roster has changed.
     pub(super) fn roster_heard(&mut self, host: &HostName, bytes: &[u8]) {
         let stored_ms = self.server_time.server_ms(self.now.boot_ms);
         self.see(host, bytes, stored_ms);
@@ -117,13 +120,14 @@ impl Bridge {
         self.seen(host, KnownHost { view, told_ms, read: Some(read), written_ms: None });
     }
 
-    /// A host has told nothing new.
+    /// The host's roster is missing, or the same as before.
     fn see_nothing(&mut self, host: &HostName) {
         let known = self.known(host);
         self.seen(host, known);
     }
 
-    /// What is known of a host; of a member that has told nothing of itself yet, that it is one.
+    /// Takes out what is known of a host. Of a host that has told nothing yet, only name and home are known, from the
+    /// list of members.
     fn known(&mut self, host: &HostName) -> KnownHost {
         if let Some(known) = self.directory.hosts.remove(host) {
             return known;
@@ -146,7 +150,8 @@ impl Bridge {
         }
     }
 
-    /// Since when a host tells nothing, by this host's clock; none while it is live. It is counted by the server's clock.
+    /// Since when a host is away, by this host's clock; none while it is live, or while the server's clock is not
+    /// known. How old its roster is, is counted by the server's clock.
     fn away_since(&self, known: &KnownHost) -> Option<String> {
         let Some(told_ms) = known.told_ms else {
             return Some(known.view.away_since.clone().unwrap_or(self.now.rfc3339()));

@@ -1,5 +1,5 @@
-//! What the bridge does about each event. It waits for nothing itself: what asks the server runs beside it, and comes
-//! back as [`Done`].
+//! What the bridge does about each event. It never waits for the server: each question to the server is a task of its
+//! own, whose outcome arrives as a [`Done`].
 
 use super::settings::FleetSettings;
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
@@ -15,27 +15,32 @@ use std::time::SystemTime;
 
 /// How often `bridge.json` is written when nothing changes, in milliseconds.
 pub(super) const HEARTBEAT_MS: u64 = 15_000;
-/// How often the bridge looks at its folders, whatever it was told, in milliseconds.
+/// How often the bridge looks at its folders, even if no change was reported, in milliseconds.
 pub(super) const TICK_MS: u64 = 5_000;
-/// How soon it is read again for a letter from an unknown host, in milliseconds.
+/// If the list of members is wanted soon, such as for a letter from an unknown host, it is read at most this often, in
+/// milliseconds.
 const MEMBERS_SOONEST_MS: u64 = 2_000;
-/// After how long the stream of letters is looked at again while there is none, or none was seen: a server that has just
-/// started may not answer yet, in milliseconds.
+/// After how long the server is asked for the stream of letters again, if there is none or the server has not answered,
+/// in milliseconds. A server that has just started may not answer yet.
 const BOX_AGAIN_MS: u64 = 2_000;
-/// How long a server that is connected may say nothing of the stream of letters before the operator is told, in milliseconds.
+/// How long a connected server may leave questions about the stream of letters unanswered before the operator is told,
+/// in milliseconds.
 const BOX_SILENT_MS: u64 = 15_000;
-/// After how long the list of members is read again, in milliseconds, for news of it may be lost.
+/// How often the list of members is read again, in milliseconds: the server's report of a change may be lost.
 const MEMBERS_EVERY_MS: u64 = 60_000;
 
-/// What the bridge hears.
+/// What the bridge reacts to.
 #[derive(Debug)]
 pub(super) enum BridgeEvent {
+    /// The connection has changed, or the server refuses something.
     Heard(Heard),
+    /// A letter has arrived.
     Arrived(ArrivedLetter),
-    /// A roster or the list of members has changed.
+    /// A roster or the list of members has changed: its name at the server, and its bytes.
     Changed(String, Vec<u8>),
+    /// The server has answered.
     Done(Done),
-    /// Something was dropped or answered, or the settings have changed.
+    /// A request was dropped, the sidecar has answered, the settings have changed, or `looked` was touched.
     Files,
     /// The sidecar's views have changed.
     Views,
@@ -44,7 +49,7 @@ pub(super) enum BridgeEvent {
 }
 
 impl Bridge {
-    /// Takes these events, and then does all that is due.
+    /// Takes these events, then does everything that is due.
     pub(super) fn take(&mut self, events: impl IntoIterator<Item = BridgeEvent>) {
         self.now = self.clock.now();
         events.into_iter().for_each(|event| self.hear(event));
@@ -118,13 +123,14 @@ impl Bridge {
         }
     }
 
-    /// Takes what was dropped. Answers of the sidecar, and whether somebody looks, are looked at after each event.
+    /// Reads the settings and takes dropped requests. The sidecar's answers and `looked` are read after each event
+    /// anyway.
     fn look_at_files(&mut self) {
         self.read_settings();
         self.take_requests();
     }
 
-    /// Tells the other hosts of what has changed.
+    /// Reads the sidecar's views. If they have changed, the roster is put soon.
     fn look_at_views(&mut self) {
         if self.roster.refresh(&self.home, &self.settings.show, &self.now) {
             self.lease.changed(self.now.boot_ms);
@@ -137,7 +143,7 @@ impl Bridge {
                 self.settings = settings;
                 self.problem(BridgeConcern::Settings, None);
             }
-            // The last settings that could be read still count.
+            // The last valid settings still count.
             Err(error) => self.problem(BridgeConcern::Settings, Some(error.message)),
         }
     }
@@ -187,7 +193,8 @@ impl Bridge {
         self.beside(|courier| async move { Done::MemberList(courier.standing(&Topic::Fleet).await) });
     }
 
-    /// Reads the list of members again soon: a letter is from a host that is not in it.
+    /// Has the list of members read soon, because a letter is from a host that is not in it, or because reading it
+    /// failed.
     pub(super) fn want_members(&mut self) {
         let soonest = self.members_asked_ms.map_or(self.now.boot_ms, |at| at.saturating_add(MEMBERS_SOONEST_MS));
         self.members_due_ms = self.members_due_ms.min(soonest.max(self.now.boot_ms));
@@ -198,7 +205,8 @@ impl Bridge {
         self.beside(|courier| async move { Done::BoxCreated(courier.box_created().await) });
     }
 
-    /// A stream of letters that was made at another time has lost what the former held.
+    /// The server has said when the stream of letters was made, or why not. If the time is another one than before, the
+    /// stream is a new one, and the letters in the former one are lost.
     fn box_looked(&mut self, created: Result<String, CourierError>) {
         self.box_due_ms = created.is_err().then(|| self.now.boot_ms.saturating_add(BOX_AGAIN_MS));
         match created {
@@ -226,7 +234,8 @@ impl Bridge {
         }
     }
 
-    /// A server whose JetStream has not started lets every host log in, and answers none.
+    /// The server has not answered about the stream of letters. If JetStream has not started there, the server lets
+    /// every host log in and then answers nothing.
     fn box_is_silent(&mut self, error: &CourierError) {
         tracing::debug!(error = error.to_string(), "the stream of letters can't be looked at");
         let since_ms = *self.box_silent_ms.get_or_insert(self.now.boot_ms);
@@ -239,7 +248,7 @@ impl Bridge {
         }
     }
 
-    /// `bridge.json`, when it has changed or is due.
+    /// Writes `bridge.json` if something in it has changed, or if it is due.
     fn write_view(&mut self) {
         let lease = if self.has_lease(0) {
             LeaseWord::Held

@@ -1,5 +1,5 @@
-//! `fleet/members.json`: the newest list of members that was verified, with its signature. It is verified again
-//! whenever it is read.
+//! `fleet/members.json`: the newest list of members whose signature this host has verified, with that signature. It is
+//! verified again whenever the file is read.
 
 use super::folder::FleetFolder;
 use crate::cli::error::CliError;
@@ -27,7 +27,8 @@ pub(super) fn save(folder: &FleetFolder, signed: &[u8]) -> Result<(), CliError> 
     folder.write("", FILE, &serde_json::to_vec(&file).expect("a plain value"), Grade::Durable)
 }
 
-/// The list that was kept; an empty one of version 0 if none was, or if it can't be believed: then the server's is taken.
+/// The list that was kept. If none was kept, or its signature is wrong, it is empty and has version 0, so that any list
+/// from the server is newer.
 ///
 /// # Errors
 /// The file can't be read.

@@ -1,15 +1,17 @@
 //! The bridge between this home and the other hosts of its fleet: the program `tasuki-fleet`. It is a client of the
 //! spool, as commands are: it reads views and results, and drops request files. The sidecar knows nothing of it.
 //!
-//! 1. `commands`: what a person does: making a server's folder, joining, admitting, rights, looking.
-//! 2. `folder`, `settings`, `identity`, `admission`, `owner`, `owner_file`: `HOME/fleet` and what lies in it.
-//! 3. `run`, `lock`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`: being
-//!    this host, and no other bridge being it too. `asks`: requests of this host, with `dropped`, `out` and `leaving`, their
-//!    files. `serves`: requests to this host, with `judging`, `answers`, `told` and `personas`.
-//! 4. `roster`: what this host tells of itself. `looks`, `directory`: what others tell.
-//! 5. `audit`: one line for each letter. `sweep`: nothing grows for ever.
+//! 1. `commands`: the commands that a person runs, such as those that make a server's folder, admit a host, join a
+//!    fleet, give rights and list hosts.
+//! 2. `folder`, `settings`, `identity`, `admission`, `owner`, `owner_file`: `HOME/fleet` and the files in it.
+//! 3. `run`, `lock`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`:
+//!    keeps this host's name, so that no other bridge serves under it. `asks`: requests of this host to others; their
+//!    files are in `dropped`, `out` and `leaving`. `serves`: requests of others to this host, with `judging`,
+//!    `answers`, `told` and `personas`.
+//! 4. `roster`: what this host tells the others of itself. `looks`, `directory`: what the others tell.
+//! 5. `audit`: one line for each letter. `sweep`: removes old files.
 //!
-//! Nothing here decides by itself who is believed or what is due: that is in [`crate::fleet`].
+//! The decisions who is believed and when something is due are made in [`crate::fleet`], not here.
 
 mod admission;
 mod answers;

@@ -1,4 +1,5 @@
-//! Being one host: keeps the roster at this host's name, which is its lease, and the list of members.
+//! Keeps this host's name: puts the roster at the name, which is also the lease, and learns the list of members, which
+//! says whether the name is still this home's.
 
 use super::audit::AuditLine;
 use super::members_file;
@@ -9,13 +10,13 @@ use crate::fleet::lease::{LeaseAct, OursSeen, RosterStanding};
 use crate::fleet::nats::{CourierError, PutOutcome, StoredRoster};
 use crate::fleet::{Learnt, Member, MemberList, Roster, Topic};
 
-/// How old the reading of the server's clock may be, in milliseconds.
+/// How often the server's clock is learned again, in milliseconds.
 const CLOCK_FOR_MS: u64 = 60_000;
 
 impl Bridge {
     /// Does what the lease asks for.
     pub(super) fn keep_lease(&mut self) {
-        // A home that is not a member any more must not write over the roster of the one that has taken its name.
+        // A home that is not a member any more must not overwrite the roster of the home that has its name now.
         while let Some(act) = self.is_member.then(|| self.lease.poll(self.now.boot_ms)).flatten() {
             match act {
                 LeaseAct::Look => self.ask_for_own_name(false),
@@ -80,7 +81,7 @@ impl Bridge {
         }
     }
 
-    /// The server's time of this host's last roster.
+    /// Learns the server's clock from the time at which it has stored this host's last roster.
     pub(super) fn clock_looked(&mut self, standing: Result<Option<StoredRoster>, CourierError>) {
         if let (Ok(Some(standing)), Some((sequence, asked_ms, answered_ms))) = (standing, self.put)
             && standing.sequence == sequence
@@ -95,7 +96,9 @@ impl Bridge {
         match standing {
             Ok(None) => self.lease.looked(&RosterStanding::Nothing, 0, now_ms),
             Ok(Some(standing)) => {
-                // What the sidecar has written since the machine has started says nothing of how far the home was before.
+                // A power cut may have removed the journal's last lines, and the sidecar writes them again after the
+                // bridge has started. Only lines from before the boot count here: new ones would hide that the home was
+                // set back.
                 let booted_ms = self.now.wall_ms.saturating_sub_unsigned(self.now.boot_ms);
                 if let Some(seq) = journal_seq_before(&self.home, booted_ms) {
                     self.lease.journal_was_at(seq);
@@ -120,7 +123,7 @@ impl Bridge {
         RosterStanding::Ours(Box::new(OursSeen { machine, boot, instance, n, serves, journal_seq, started_at, digest }))
     }
 
-    /// A list of members was read from the server.
+    /// The server has answered what it has as the list of members.
     pub(super) fn members_read(&mut self, standing: Result<Option<StoredRoster>, CourierError>) {
         match standing {
             Ok(Some(standing)) => {
@@ -165,7 +168,8 @@ impl Bridge {
         self.problem(BridgeConcern::Members, (!is_member).then(|| what.to_owned()));
     }
 
-    /// A roster or the list of members has changed at the server, or somebody says so.
+    /// The server reports a change of a roster or of the list of members. The report itself proves
+    /// nothing: the bytes are verified as always.
     pub(super) fn changed(&mut self, name: &str, bytes: &[u8]) {
         if name == Topic::Fleet.as_str() {
             return self.learn_members(bytes);

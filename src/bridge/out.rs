@@ -1,4 +1,5 @@
-//! Requests of this host to others, as files: what is on its way, and the answers. What was dropped is read in `dropped`.
+//! The files of requests to other hosts: `out/` has the requests that are on their way, `results/` the answers.
+//! `dropped` reads the files in `requests/`.
 
 use super::dropped::{self, DroppedBytes, IncompleteFiles, RequestToSend, inner, kind_and_host};
 use super::folder::FleetFolder;
@@ -15,7 +16,7 @@ use crate::fleet::{LetterPart, MemberList, Moment, TakenRequest};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The most that a part may hold, in bytes.
+/// The largest part of a request, in bytes.
 const MOST_PART: u64 = 2 << 20;
 
 /// `fleet/out/<id>.json`: a request that was taken and not answered.
@@ -24,19 +25,19 @@ pub(super) struct OutFile {
     v: u8,
     /// The host that is asked.
     pub(super) to: HostName,
-    /// Its home.
+    /// The home of that host.
     pub(super) to_home: HomeId,
     /// The request's kind.
     pub(super) kind: String,
     /// The request's bytes.
     pub(super) request: String,
-    /// How old it may become, in milliseconds.
+    /// How old the request may become, in milliseconds.
     pub(super) ttl_ms: u64,
-    /// When it was taken, by the wall clock.
+    /// When it was taken from `requests/`, by the wall clock.
     pub(super) sent_at: String,
     /// When it was taken, by all clocks of this machine.
     taken_at: Moment,
-    /// A publishing of it has begun.
+    /// Publishing it has begun, so the other host may have got it.
     pub(super) was_begun: bool,
     /// The names of its parts, whose copies lie in `out/<id>/`.
     pub(super) parts: Vec<String>,
@@ -60,15 +61,16 @@ pub(super) fn granted(id: &str, kind: &str, request: &[u8], result: serde_json::
 /// What became of a file in `requests/`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TakenFile {
-    /// It is on its way from now on.
+    /// The request is on its way from now on.
     Open(Box<TakenRequest>),
-    /// It was on its way already, or was answered: the same id, and the same bytes.
+    /// The same request, of the same id, is on its way already, or was answered.
     Known,
-    /// It got its answer from this host.
+    /// This host itself has answered it.
     Answered(FleetRefused),
 }
 
-/// Takes a file from `requests/`. None if it is not taken yet, or gets no answer, because its name can't be an id.
+/// Takes a file from `requests/`. None if the file must wait, or if its name is not an id: then it is put into
+/// `rejected/` and gets no answer.
 ///
 /// # Errors
 /// Something can't be read or written; the file is as it was.
@@ -104,7 +106,7 @@ pub(super) fn take(
             return refuse_reuse(folder, &id, name, (&to, result), now).map(|taken| Some((id, taken)));
         }
     }
-    // A host that was admitted a moment ago is in the list that is still to be read.
+    // The host may have been admitted a moment ago: until the list of members was read from the server, the file waits.
     if read.is_ok() && !is_list_read && to.parse::<HostName>().is_ok_and(|name| members.find(&name).is_none()) {
         return Ok(None);
     }
@@ -125,7 +127,7 @@ pub(super) fn take(
     Ok(Some((id, taken)))
 }
 
-/// Answers a file whose bytes can't be read.
+/// Answers a file that can't be read, and puts it into `rejected/`.
 fn take_unfit(
     folder: &FleetFolder,
     id: &FleetId,
@@ -137,7 +139,7 @@ fn take_unfit(
         let result = refused.result(id.as_str(), None, b"", &now.rfc3339());
         ResultFile { request_sha256: String::new(), ..result }
     };
-    // What is known of the id may be as unreadable: then it is not this file.
+    // If the files under this id can't be read either, the id counts as that of another request.
     match known(folder, id, "", "").unwrap_or(KnownId::Another) {
         KnownId::Another => return refuse_reuse(folder, id, name, ("", unread(&id_reused())), now),
         KnownId::Same => {
@@ -155,7 +157,8 @@ fn id_reused() -> FleetRefused {
         .hint("Nothing was done. Ask again under an id that was never used.")
 }
 
-/// Refuses a file whose id belongs to another request. That request keeps its answer, so this one lies beside it.
+/// Refuses a file whose id belongs to another request. The answer of that request stays; the refusal gets a file of its
+/// own beside it.
 fn refuse_reuse(
     folder: &FleetFolder,
     id: &FleetId,
@@ -169,11 +172,11 @@ fn refuse_reuse(
     Ok(TakenFile::Answered(id_reused()))
 }
 
-/// What is known of an id.
+/// Whether an id is in use.
 enum KnownId {
     /// No request has it.
     Free,
-    /// This very request has it: it is on its way, or was answered.
+    /// The same request has it, to the same host: it is on its way, or was answered.
     Same,
     /// Another request has it.
     Another,
@@ -242,7 +245,7 @@ fn part_bytes(part: &FleetPart) -> Result<Vec<u8>, FleetRefused> {
 }
 
 impl OutFile {
-    /// As the machine takes it.
+    /// The request as [`crate::fleet::asking`] takes it.
     pub(super) fn taken(&self, now: &Now) -> TakenRequest {
         let (to, to_home, age_ms) = (self.to.clone(), self.to_home, self.taken_at.age_ms(&moment(now)));
         TakenRequest { to, to_home, age_ms, ttl_ms: self.ttl_ms, was_begun: self.was_begun }
@@ -253,7 +256,7 @@ fn moment(now: &Now) -> Moment {
     Moment { boot: format!("{:016x}", now.boot), boot_ms: now.boot_ms, wall_ms: now.wall_ms }
 }
 
-/// A request that is on its way; none if there is no such.
+/// The file of a request that is on its way; none if there is none of this id.
 ///
 /// # Errors
 /// It can't be read.
@@ -264,7 +267,7 @@ pub(super) fn load(folder: &FleetFolder, id: &FleetId) -> Result<Option<OutFile>
     serde_json::from_slice(&bytes).map(Some).map_err(broken)
 }
 
-/// Writes it again.
+/// Writes the file of a request.
 ///
 /// # Errors
 /// The system's.
@@ -285,7 +288,7 @@ pub(super) fn parts(folder: &FleetFolder, id: &FleetId, out: &OutFile) -> Result
     Ok(parts)
 }
 
-/// Writes the answer to a request and forgets the request. An answer that is there already stays.
+/// Writes the answer to a request and removes the request from `out/`. An answer that is there already stays.
 ///
 /// # Errors
 /// The system's; then the request stays on its way.
@@ -295,7 +298,7 @@ pub(super) fn answer(folder: &FleetFolder, id: &FleetId, host: &str, result: Res
     forget(folder, id)
 }
 
-/// Forgets a request that is answered.
+/// Removes a request that is answered from `out/`, with its parts.
 ///
 /// # Errors
 /// The system's.
@@ -306,13 +309,14 @@ pub(super) fn forget(folder: &FleetFolder, id: &FleetId) -> Result<(), CliError>
     Ok(())
 }
 
-/// Whether this host has answered a request of this id itself, so that a result may come late.
+/// Whether a result may still be kept as a late one: the request has an answer and no late result. [`keep_late`] checks
+/// whether this host had given it up.
 pub(super) fn may_come_late(folder: &FleetFolder, id: &FleetId) -> bool {
     folder.changed_ms("results", &format!("{id}.json")).is_some()
         && folder.changed_ms("results", &format!("{id}.late.json")).is_none()
 }
 
-/// A result that has come after this host had given up: it is kept beside the answer.
+/// Keeps a result beside the answer, if this host had given the request up before the result came (504).
 ///
 /// # Errors
 /// The system's.
@@ -328,7 +332,7 @@ pub(super) fn keep_late(folder: &FleetFolder, id: &FleetId, host: &str, result: 
     Ok(())
 }
 
-/// Puts a file aside that can't be taken, with the reason beside it.
+/// Moves a file from `requests/` to `rejected/`, with the reason in a second file.
 pub(super) fn reject(folder: &FleetFolder, name: &str, code: &str, now: &Now) -> Result<(), CliError> {
     let aside = format!("{}-{}", now.wall_ms, uuid::Uuid::new_v4().simple());
     let why = serde_json::json!({"v": 1, "at": now.rfc3339(), "code": code, "name": crate::core::text::sanitise(name)});

@@ -1,4 +1,4 @@
-//! The fleet's owner, at the server: admits and expels members, by the seeds in `owner_file`.
+//! What only the fleet's owner can do at the server: admit and expel members, with the seeds in `owner_file`.
 
 use super::admission::{KeyLine, Ticket};
 use super::folder::FleetFolder;
@@ -16,10 +16,10 @@ use crate::fleet::nats::{CourierError, PutOutcome, ServerAccess};
 use crate::fleet::{FleetKeys, LoginKey, Member, MemberList, Topic, UserKey, jwt};
 use std::cell::Cell;
 
-/// How often the list of members is written again when another change came first.
+/// How often a change of the list of members is tried while other changes come first.
 const TRIES: usize = 5;
 
-/// The owner, at the server.
+/// The owner, logged in at the server.
 pub(super) struct FleetOwner<'a> {
     folder: &'a FleetFolder,
     file: OwnerFile,
@@ -29,11 +29,11 @@ pub(super) struct FleetOwner<'a> {
     access: ServerAccess,
     admin: FleetAdmin,
     now: Now,
-    /// Something may have been changed at the server.
+    /// Something may have been changed at the server already.
     has_begun: Cell<bool>,
 }
 
-/// An error of the server before anything was changed, for a person.
+/// The error of a command if the server fails before anything was changed.
 fn server_error(error: &CourierError) -> CliError {
     match error {
         CourierError::Unreachable(_) | CourierError::BadAddress(_) => {
@@ -45,8 +45,8 @@ fn server_error(error: &CourierError) -> CliError {
     }
 }
 
-/// An error of the server once something may have been changed: a confirmation may be lost after the server has done
-/// what was asked.
+/// The error of a command if the server fails once something may have been changed. The server may have done what it
+/// was asked even if no confirmation came.
 fn broken_off(error: &CourierError) -> CliError {
     match error {
         CourierError::Unreachable(_) | CourierError::BadAddress(_) => {
@@ -70,7 +70,7 @@ impl<'a> FleetOwner<'a> {
     /// Logs in as the owner.
     ///
     /// # Errors
-    /// 77 `not_the_owner` if the fleet's seed lies elsewhere; the server was not reached.
+    /// 77 `not_the_owner` if the fleet's seeds are in another home; the server was not reached.
     pub(super) async fn connect(
         folder: &'a FleetFolder,
         settings: &FleetSettings,
@@ -80,7 +80,7 @@ impl<'a> FleetOwner<'a> {
         FleetOwner::connect_by(folder, settings, fleet, file).await
     }
 
-    /// Logs in by these seeds, and keeps them once the server has taken them.
+    /// Logs in by the seeds in `file`, and saves them in this home once the server has accepted them.
     ///
     /// # Errors
     /// A seed can't be used; the server was not reached, or refuses them.
@@ -101,7 +101,7 @@ impl<'a> FleetOwner<'a> {
         Ok(FleetOwner { folder, file, keys, login, fleet, access, admin, now, has_begun: Cell::new(false) })
     }
 
-    /// Makes the streams, and a first list of members.
+    /// Makes the streams and a first list of members, if they are missing.
     ///
     /// # Errors
     /// The server refuses.
@@ -111,11 +111,13 @@ impl<'a> FleetOwner<'a> {
         self.change_members(|_| Ok(false)).await.map(drop)
     }
 
-    /// Admits a host: its consumers, its entry in the list of members, its claims. The same host again gets the same.
-    /// Returns also what could not be done.
+    /// Admits a host: makes its consumers, enters it into the list of members, and signs its claims. A host that is
+    /// admitted again, with the same home and keys, stays as it is in the list. Returns the ticket, and a sentence on
+    /// what could not be done, if there is something.
     ///
     /// # Errors
-    /// `name_taken` if another home has the name, and `replace` does not say that it is to lose it.
+    /// `name_taken` if another home has the name and `replace` is false; the other errors of [`enter`]; the server
+    /// fails.
     pub(super) async fn admit(&mut self, line: &KeyLine, replace: bool) -> Result<(Ticket, Option<String>), CliError> {
         let member = Member {
             name: line.name.clone(),
@@ -125,7 +127,7 @@ impl<'a> FleetOwner<'a> {
             admitted_at: self.now.rfc3339(),
         };
         let list = self.change_members(|_| Ok(false)).await?;
-        // What can't be entered is refused before anything is changed.
+        // Tries it on a copy, so that a host that can't be entered is refused before anything is changed.
         enter(&mut list.members.clone(), &member, replace)?;
         self.note_replaced(&member, list.find(&member.name))?;
         self.has_begun.set(true);
@@ -151,8 +153,8 @@ impl<'a> FleetOwner<'a> {
         Ok((ticket, left))
     }
 
-    /// Notes whose name is given to another home before the list of members says so: once the list is public, nobody could
-    /// see any more whose login is to be revoked.
+    /// If the name now goes to another home, notes the user key of the home that loses it, before the list of members
+    /// changes. Once the new list is published, nobody could see any more which login is to be revoked.
     fn note_replaced(&mut self, member: &Member, standing: Option<&Member>) -> Result<(), CliError> {
         let replaced = standing.map(|standing| &standing.user_key).filter(|key| **key != member.user_key);
         let Some(replaced) = replaced else { return Ok(()) };
@@ -160,14 +162,16 @@ impl<'a> FleetOwner<'a> {
         self.file.save(self.folder)
     }
 
-    /// A host's name may have been given on before, by a command that has broken off.
+    /// Notes that the home with this name and key is being expelled. A command that has broken off may have noted an
+    /// earlier home of this name: its key counts as expelled from now on.
     fn note_expelling(&mut self, name: &HostName, key: &UserKey) {
         if let Some(earlier) = self.file.expelling.insert(name.clone(), key.clone()).filter(|earlier| earlier != key) {
             self.file.expelled.insert(earlier, self.now.wall_ms / 1_000);
         }
     }
 
-    /// Once the name is another home's, revokes the logins of those that had it. Returns what could not be done.
+    /// Once the name belongs to `member`, revokes the logins of the homes that had it before. Returns a sentence on
+    /// what could not be done, if there is something.
     async fn expel_replaced(&mut self, member: &Member, former: Option<UserKey>) -> Result<Option<String>, CliError> {
         let noted = self.file.expelling.get(&member.name).cloned();
         let replaced: Vec<UserKey> =
@@ -182,7 +186,7 @@ impl<'a> FleetOwner<'a> {
         Ok(left)
     }
 
-    /// Makes what keeps letters, where it is missing, for each member.
+    /// Makes the consumers of each member where they are missing.
     ///
     /// # Errors
     /// The server refuses.
@@ -196,10 +200,10 @@ impl<'a> FleetOwner<'a> {
     }
 
     /// Expels a host: from the list of members first, so that no bridge believes it any more; then from the server.
-    /// Returns what could not be done.
+    /// Returns a sentence on what could not be done, if there is something.
     ///
     /// # Errors
-    /// 404 `no_host`; the server refuses.
+    /// `no_host` if there is no such host; the server fails.
     pub(super) async fn expel(mut self, name: &HostName) -> Result<Option<String>, CliError> {
         let now_s = self.now.wall_ms / 1_000;
         let list = self.change_members(|_| Ok(false)).await?;
@@ -222,8 +226,9 @@ impl<'a> FleetOwner<'a> {
         Ok(left)
     }
 
-    /// Tells the server which keys may not log in any more, `last` among them. Returns what could not be done.
-    /// What the server knows of former ones stays: this home may have been put back to a state of before.
+    /// Tells the server which keys may not log in any more. Keys that the server has revoked before stay revoked, even
+    /// if this home was set back to an older state and does not know them. If another party runs the server, nothing is
+    /// done: the returned sentence says that `last` is to be revoked there.
     async fn push_expelled(&mut self, last: &UserKey) -> Result<Option<String>, CliError> {
         let Some(server) = self.file.server_keys() else {
             return Ok(Some(format!(
@@ -244,8 +249,9 @@ impl<'a> FleetOwner<'a> {
         Ok(None)
     }
 
-    /// Changes the list of members: `change` returns whether it has changed it. A list of another change that came
-    /// between is read again.
+    /// Changes the list of members, and returns the new list. `change` returns whether it has changed anything; if not,
+    /// nothing is written unless the list at the server is missing or outdated. If another change comes first, the list
+    /// is read again and `change` is called again.
     async fn change_members(
         &self,
         mut change: impl FnMut(&mut Vec<Member>) -> Result<bool, CliError>,
@@ -256,13 +262,14 @@ impl<'a> FleetOwner<'a> {
             let standing = self.admin.courier().standing(&Topic::Fleet).await.map_err(|error| self.failed(&error))?;
             let sequence = standing.as_ref().map_or(0, |standing| standing.sequence);
             let read = standing.map(|standing| MemberList::open(&standing.bytes, key, fleet)).transpose();
-            // Somebody has scribbled there: the list that this home has kept counts, if it has kept one.
+            // If a member has written something else there, the list that this home has kept counts, if it has kept
+            // one.
             let read = match read {
                 Ok(read) => read,
                 Err(_) if kept.version > 0 => None,
                 Err(error) => return Err(unreadable_list(&error)),
             };
-            // A server that has gone back shows an old list: the one that this home has kept is newer.
+            // If the server was set back, it has an old list, and the list that this home has kept is newer.
             let is_missing = read.as_ref().is_none_or(|list| list.version < kept.version);
             let mut list = read.filter(|_| !is_missing).unwrap_or_else(|| kept.clone());
             if !change(&mut list.members)? && !is_missing {
@@ -291,7 +298,7 @@ impl<'a> FleetOwner<'a> {
     }
 }
 
-/// The refusal where the fleet's key lies elsewhere.
+/// The error if the fleet's key is in another home.
 pub(super) fn not_the_owner() -> CliError {
     let message = "The fleet's key lies on another machine. Nothing was changed.";
     CliError::new(exit::NOT_ALLOWED, "not_the_owner", message)
@@ -302,7 +309,11 @@ fn unreadable_list(error: &dyn std::fmt::Display) -> CliError {
     CliError::refused("bad_list", format!("The list of members can't be right: {error}. Nothing was changed."))
 }
 
-/// Enters a host into the list; false if it is there already, as it is.
+/// Enters a host into the list; false if it is there already, with the same home and keys.
+///
+/// # Errors
+/// `is_member` if this home or one of its keys is there under another name; `name_taken` if another home has the name
+/// and `replace` is false; `too_many`.
 fn enter(members: &mut Vec<Member>, member: &Member, replace: bool) -> Result<bool, CliError> {
     let is_taken = |known: &&Member| {
         let is_same_key = known.user_key == member.user_key || known.box_key == member.box_key;

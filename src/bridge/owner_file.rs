@@ -1,8 +1,8 @@
-//! `fleet/owner.json`: the seeds by which members are admitted and expelled. They lie on one machine. The server needs
+//! `fleet/owner.json`: the seeds of the keys that admit and expel members. They are on one machine: the server needs
 //! none of them, and no other host has them.
 //!
-//! Where another party owns the fleet's account at the server, a key that it has given signs logins. The fleet's key, which
-//! signs the list of members, is then a key that this party never sees: so it can make nobody a member.
+//! If the fleet's account at the server belongs to another party, this party gives a signing key, which signs the
+//! logins. That party never sees the fleet's own key, which signs the list of members, so it can make nobody a member.
 
 use super::folder::FleetFolder;
 use crate::cli::error::CliError;
@@ -21,17 +21,18 @@ pub(super) struct OwnerFile {
     v: u8,
     /// The seed of the fleet's key.
     fleet: String,
-    /// The seeds of the server's operator and of its system account; none where another party runs the server.
+    /// The seeds of the server's operator and of its system account; none if another party runs the server.
     operator: Option<String>,
     system: Option<String>,
-    /// The account at a server of another party, and its signing key; none where the fleet's key is the account's.
+    /// The account that another party has given, and its signing key; none if the fleet's key is the key of the
+    /// account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     given: Option<GivenAccount>,
-    /// The keys that were expelled, with the second since when.
+    /// The user keys that were expelled, each with the time since when, in seconds since 1970.
     #[serde(default)]
     pub(super) expelled: BTreeMap<UserKey, i64>,
-    /// Hosts whose expulsion has begun, or whose name is given to another home, with the keys that are to log in no more:
-    /// the command can be repeated until all of it is done.
+    /// The hosts whose expulsion has begun, or whose name goes to another home, each with the user key that must not
+    /// log in any more. If the command breaks off, it can be repeated until all is done.
     #[serde(default)]
     pub(super) expelling: BTreeMap<HostName, UserKey>,
 }
@@ -60,7 +61,7 @@ impl OwnerFile {
         OwnerFile { v: 1, fleet: fleet.seed(), operator: None, system: None, given: None, expelled, expelling }
     }
 
-    /// The account of another party that the fleet is in, if it is in one.
+    /// The account that another party has given, if the fleet is in one.
     pub(super) fn account(&self) -> Option<&AccountKey> {
         self.given.as_ref().map(|given| &given.account)
     }
@@ -68,7 +69,7 @@ impl OwnerFile {
     /// The same with another signing key of the same account.
     ///
     /// # Errors
-    /// The fleet's own key is that of its account: no other key signs logins.
+    /// The fleet's own key is the key of its account, so no other key signs logins.
     pub(super) fn signing_by(self, seed: String) -> Result<OwnerFile, CliError> {
         let given = self.given.map(|given| GivenAccount { signing: seed, ..given });
         let own = || {
@@ -78,7 +79,7 @@ impl OwnerFile {
         Ok(OwnerFile { given: Some(given.ok_or_else(own)?), ..self })
     }
 
-    /// Reads the owner's seeds of this home; none if they lie elsewhere.
+    /// Reads the file; none if the fleet's seeds are in another home.
     ///
     /// # Errors
     /// The file can't be read.
@@ -119,7 +120,8 @@ impl OwnerFile {
         }
     }
 
-    /// The seeds of the server's operator; none where another party runs the server.
+    /// The keys of the server's operator and system account; none if another party runs the server, or if a seed can't
+    /// be used.
     pub(super) fn server_keys(&self) -> Option<ServerKeys> {
         ServerKeys::from_seeds(self.operator.as_deref()?, self.system.as_deref()?).ok()
     }

@@ -1,5 +1,5 @@
-//! Personas from other hosts. The bridge itself puts them into this home: the sidecar has no request for that. Where a
-//! persona of that name is here with other bytes, it is replaced only if the sender says so, and then what it was is kept.
+//! Personas from other hosts. The bridge itself puts them into this home, because the sidecar has no request for that.
+//! If another persona of the same name is here, it is replaced only if the sender says so, and the former one is kept.
 
 use super::folder::FleetFolder;
 use super::out::granted;
@@ -21,11 +21,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// The kind of such a request.
+/// The kind of a request that brings a persona.
 pub(super) const KIND: &str = "persona_put";
-/// The files that make a persona, as it is sent.
+/// The files of a persona that are sent.
 pub(super) const FILES: [&str; 2] = ["persona.toml", "skill.md"];
-/// The most that one of them may hold, in bytes.
+/// The largest of these files, in bytes.
 pub(super) const MOST: u64 = personas::MAX_TEXT_BYTES;
 
 #[derive(Deserialize)]
@@ -79,8 +79,8 @@ fn place(
     if here == sent {
         return Ok(json!({"status": "same", "slug": slug}));
     }
-    // A folder without a skill.md does not hold a persona. A folder with the persona.toml that was sent was left by a power cut or a
-    // full disk, half written.
+    // A folder without skill.md does not hold a persona. If it has the same persona.toml as was sent, an earlier
+    // attempt was cut off after that file, by a power cut or a full disk.
     let [toml_here, skill_here] = &here;
     let is_new = skill_here.is_none() && (toml_here.is_none() || *toml_here == sent[0]);
     if !is_new && !asked.replace {
@@ -105,10 +105,10 @@ fn not_written(error: &dyn Display) -> FleetRefused {
     FleetRefused::new(503, "not_written", format!("The persona was not written: {error}."))
 }
 
-/// The bytes of [`FILES`], as they are or are to be; none for a file that is not there.
+/// The bytes of each of [`FILES`]; none for a file that is not there.
 type PersonaBytes = [Option<Vec<u8>>; 2];
 
-/// A persona as it is here. A file that can't be read is not a file that is missing.
+/// Reads the persona that is here. A file that can't be read does not count as missing: it is an error.
 fn read_here(place: &Path) -> Result<PersonaBytes, FleetRefused> {
     let read = |name: &str| {
         read_bytes(&place.join(name), MOST).map_err(|error| {
@@ -120,7 +120,7 @@ fn read_here(place: &Path) -> Result<PersonaBytes, FleetRefused> {
     Ok([toml?, skill?])
 }
 
-/// Keeps what a persona was, in `fleet/replaced/<time>-<slug>/`.
+/// Copies the files of a persona into `fleet/replaced/<time>-<slug>/`, before they are replaced.
 fn keep(folder: &FleetFolder, slug: &Slug, here: &PersonaBytes, now: &Now) -> Result<(), crate::cli::error::CliError> {
     let name = format!("{}-{slug}", now.wall_ms);
     folder.make("", "replaced")?;
@@ -141,13 +141,13 @@ fn open_place(home: &Home, slug: &Slug) -> io::Result<OwnedFd> {
     Ok(dir)
 }
 
-/// The files of a persona, whole and on the disk, under temporary names. So a full disk is seen before anything that was
-/// there is gone.
+/// The new files of a persona, written whole to the disk under temporary names. If the disk is full, that shows before
+/// anything of the former persona is gone.
 struct Drafts<'a> {
     dir: &'a OwnedFd,
     /// Temporary name and name of each file that was sent.
     files: Vec<(String, &'static str)>,
-    /// Files that were not sent: they are removed.
+    /// The names of files that were not sent: they are removed from the folder.
     missing: Vec<&'static str>,
 }
 
@@ -167,8 +167,8 @@ impl<'a> Drafts<'a> {
         Ok(drafts)
     }
 
-    /// Moves the files to their names, `skill.md` last: a persona is there from then on. An error says whether anything
-    /// was changed before.
+    /// Moves the files to their names, `skill.md` last, because a folder with this file counts as a persona. An error
+    /// says whether anything was changed before it.
     fn put_in_place(mut self) -> Result<(), (io::Error, bool)> {
         let mut is_begun = false;
         for (draft, name) in std::mem::take(&mut self.files) {
@@ -266,12 +266,12 @@ mod tests {
     }
 
     #[test]
-    fn what_can_t_be_read_or_written_leaves_the_persona_as_it_was() {
+    fn if_a_file_can_t_be_read_or_written_the_persona_stays_as_it_was() {
         let here = Here::new();
         let kai = [("persona.toml", "name = \"Kai\"\n"), ("skill.md", "one")];
         assert_eq!(here.put("kai", false, &kai), said(200, "created"));
         let dir = here.home.personas().join("kai");
-        // A folder has the name of a file: it can't be read.
+        // A folder in the place of skill.md can't be read as a file.
         std::fs::rename(dir.join("skill.md"), dir.join("aside")).expect("renamed");
         std::fs::create_dir(dir.join("skill.md")).expect("a folder");
         let other = [("persona.toml", "name = \"Other\"\n"), ("skill.md", "two")];

@@ -1,4 +1,4 @@
-//! Why a bridge must not serve as its host, and who is told.
+//! The end of a bridge that must not serve as its host: `bridge.json` says why, and the operator is told.
 
 use super::folder::FleetFolder;
 use crate::cli::error::CliError;
@@ -10,7 +10,7 @@ use crate::files::Grade;
 use crate::fleet::LeaseProblem;
 use crate::notify;
 
-/// Why the last bridge of this home has ended, if it must not serve.
+/// Why the last bridge of this home has ended, if that was because it must not serve.
 pub(super) fn last_told(folder: &FleetFolder) -> Option<String> {
     let problems = kept_view(folder).problems;
     problems.into_iter().find(|problem| problem.about == BridgeConcern::Lease).map(|problem| problem.message)
@@ -21,9 +21,10 @@ fn kept_view(folder: &FleetFolder) -> BridgeView {
     kept.and_then(|bytes| contract::read(&bytes).ok().flatten()).unwrap_or_default()
 }
 
-/// Writes it into `bridge.json`, runs `notify.command`, and returns the error with which the bridge ends.
+/// Writes the problem into `bridge.json`, runs `notify.command`, and returns the error with which the bridge ends.
 ///
-/// `told`: why the last bridge has ended. launchd starts a bridge again and again: a person is told of each cause once.
+/// `told`: the answer of [`last_told`]. launchd starts a bridge again and again, so the operator is not told of the
+/// same cause twice in a row.
 pub(super) async fn tell(home: &Home, folder: &FleetFolder, problem: &LeaseProblem, told: Option<&str>) -> CliError {
     let error = in_words(problem);
     let mut view = BridgeView { lease: LeaseWord::None.into(), ..kept_view(folder) };

@@ -1,13 +1,14 @@
-//! Why this host itself answers a request to another host, and does not send it.
+//! Refusals that the bridge itself gives as answers: to requests of this host that can't be sent, and to requests of
+//! other hosts.
 
 use crate::contract::ResultFile;
 use crate::contract::answer::RefusedView;
 use crate::core::text::sha256;
 
-/// The name of the part that is the request or the result itself.
+/// The name of the part of a letter that holds the request or the result itself. The other parts are attachments.
 pub(super) const MAIN_PART: &str = "request.json";
 
-/// Why a request gets its answer from this host itself.
+/// A refusal: status, code and words of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FleetRefused {
     pub(super) status: u16,
@@ -25,7 +26,7 @@ impl FleetRefused {
         FleetRefused { hint: Some(hint.into()), ..self }
     }
 
-    /// As the answer to a request. `request`: its bytes.
+    /// The result file with this refusal. `request`: the bytes of the request. `at`: the time of the answer.
     pub(super) fn result(&self, id: &str, kind: Option<&str>, request: &[u8], at: &str) -> ResultFile {
         let FleetRefused { status, code, message, hint } = self.clone();
         ResultFile {

@@ -19,7 +19,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 /// How much of the journal's end is read, in bytes.
 const MOST_TAIL: u64 = 64 << 10;
-/// How long handoffs that have ended are told of, in milliseconds.
+/// For how long a handoff that has ended is in the roster, in milliseconds.
 const A_DAY_MS: i64 = 24 * 3_600_000;
 
 /// The entries of a roster.
@@ -40,7 +40,7 @@ pub(super) struct RosterSource {
 }
 
 impl RosterSource {
-    /// Reads the views; whether something has changed since the last time.
+    /// Reads the views. Returns whether something has changed since the last time.
     pub(super) fn refresh(&mut self, home: &Home, show: &ShowSettings, now: &Now) -> bool {
         let hide = &show.hide;
         let mut entries = Entries {
@@ -51,7 +51,7 @@ impl RosterSource {
             personas: personas(home, hide),
             journal: if show.journal { events(home) } else { Vec::new() },
         };
-        // A list that can't be read at this moment is told of as it was.
+        // While the folder of the agents' views is not there, the roster keeps the last agents.
         if entries.agents.is_empty() && !home.agent_views().is_dir() {
             entries.agents.clone_from(&self.last.agents);
         }
@@ -60,7 +60,7 @@ impl RosterSource {
         is_new
     }
 
-    /// The roster as it stands.
+    /// The roster with the entries that were read last. `n`: its number.
     pub(super) fn roster(&self, teller: Teller, n: u64, home: &Home) -> Roster {
         let Entries { sidecar, agents, handoffs, errors, personas, journal } = self.last.clone();
         let mut roster = Roster::new(teller, n, journal_seq(home).unwrap_or_default(), sidecar);
@@ -70,20 +70,20 @@ impl RosterSource {
     }
 }
 
-/// The number of the last line in the home's journal; none if it can't be read, or was moved away.
+/// The number of the last line in the home's journal; none if there is no journal, or it can't be read.
 pub(super) fn journal_seq(home: &Home) -> Option<u64> {
     let opened = crate::files::open(&home.spool().join("journal.jsonl")).ok();
     opened.and_then(|(mut file, _)| last_whole_line(&mut file).ok()?.1)
 }
 
-/// The number of the last line in the home's journal that was made before a time, in milliseconds since 1970; none if no
-/// such line is near the journal's end.
+/// The number of the last line in the home's journal from before a time. `wall_ms`: this time, in milliseconds since
+/// 1970. None if there is no such line in the last 64 KiB of the journal.
 pub(super) fn journal_seq_before(home: &Home, wall_ms: i64) -> Option<u64> {
     let is_before = |line: &JournalLine| millis(&line.at).is_some_and(|at| at < wall_ms);
     last_lines(&journal_tail(home)).find(is_before).map(|line| line.seq)
 }
 
-/// The last lines of the journal: number, time and type of each, and nothing of what they are about.
+/// The last lines of the journal, the oldest first: only number, time and type of each.
 fn events(home: &Home) -> Vec<HostEvent> {
     let one = |line: JournalLine| HostEvent { seq: line.seq, at: line.at, r#type: line.r#type.as_str().to_owned() };
     let mut events: Vec<HostEvent> = last_lines(&journal_tail(home)).take(MOST_EVENTS).map(one).collect();
@@ -102,7 +102,8 @@ fn journal_tail(home: &Home) -> Vec<u8> {
 
 /// The lines in the end of a journal, the newest first.
 fn last_lines(tail: &[u8]) -> impl Iterator<Item = JournalLine> {
-    // What follows the last line feed is a line that is being written; of a line that is cut off at its front nothing is read.
+    // The bytes after the last line feed are a line that is still being written. The first line may be cut off: it is
+    // not valid JSON then, and is left out.
     let whole = tail.rsplit(|byte| *byte == b'\n').skip(1);
     whole.filter_map(|line| serde_json::from_slice::<JournalLine>(line).ok())
 }
@@ -125,11 +126,11 @@ fn agents(home: &Home, hide: &[String]) -> Vec<HostAgent> {
         let told = HostAgent::from(&**agent);
         HostAgent { persona: told.persona.clone().filter(|persona| is_shown(persona, hide)), ..told }
     };
-    // Their files are listed by their ids.
+    // `view::all` sorts by file name, so the agents are in the order of their ids.
     views.iter().filter(|agent| agent.is_living()).map(one).collect()
 }
 
-/// Those that are open, then the last that have ended, the newest first.
+/// The open handoffs, then the last ended handoffs. Both begin with the handoff whose view changed last.
 fn handoffs(home: &Home, hide: &[String], now: &Now) -> Vec<HostHandoff> {
     let views: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), MOST_ENTRIES).unwrap_or_default();
     let is_recent = |told: &HostHandoff| millis(&told.since).is_some_and(|at| now.wall_ms - at <= A_DAY_MS);
@@ -146,7 +147,7 @@ fn errors(home: &Home) -> Vec<HostError> {
     files.iter().map(|error| HostError::from(&**error)).collect()
 }
 
-/// The personas that other hosts are told of.
+/// The personas of this home, without those that the settings hide.
 pub(super) fn personas(home: &Home, hide: &[String]) -> Vec<HostPersona> {
     let Ok(entries) = std::fs::read_dir(home.personas()) else { return Vec::new() };
     let slugs: BTreeSet<String> = entries
@@ -158,7 +159,7 @@ pub(super) fn personas(home: &Home, hide: &[String]) -> Vec<HostPersona> {
     slugs.into_iter().filter_map(one).collect()
 }
 
-/// A hash over the files that make a persona, each after its name and length; none if it has none.
+/// A hash over the files of a persona that are there, each after its name and length; none if there are none.
 fn persona_sha256(home: &Home, slug: &str) -> Option<String> {
     let mut all = Vec::new();
     for name in FILES {
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_the_journal_nothing_is_told_but_number_time_and_type_and_only_if_the_settings_say_so() {
+    fn the_journal_is_shown_only_if_the_settings_say_so_and_then_only_number_time_and_type() {
         let (_dir, home, _) = of_test();
         std::fs::create_dir_all(home.spool()).expect("made");
         let line = |seq: u64| {
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_journal_holds_from_before_a_boot_is_told_from_what_came_after() {
+    fn the_last_journal_line_from_before_a_boot_is_found() {
         let (_dir, home, _) = of_test();
         std::fs::create_dir_all(home.spool()).expect("made");
         let at = |second: u32| format!("2026-11-25T12:00:{second:02}.000Z");

@@ -26,18 +26,19 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-/// How many letters wait for the loop; the others stay with the server.
+/// How many letters may wait for the loop. The others stay at the server.
 const LETTERS: usize = 4;
-/// How many answers of the server wait for the loop.
+/// How many answers of the server may wait for the loop.
 const ANSWERS: usize = 256;
 
 /// Runs the bridge until it is told to end.
 ///
 /// # Errors
-/// This home has joined no fleet, another bridge runs on it, its files can't be used; or it must not serve.
+/// This home has joined no fleet, another bridge runs on it, or its files can't be used. Or the bridge has learned that
+/// it must not serve as its host.
 pub(crate) fn run(home: &Home) -> Result<(), CliError> {
     let folder = FleetFolder::open(home)?;
-    // Under the lock, for a command that makes this home a member no more, or another one, holds it meanwhile.
+    // The files are read under the lock: commands such as `leave` and `rejoin` hold it while they change them.
     let lock = lock(&folder)?;
     let settings = FleetSettings::load(&folder)?;
     let member = Membership::load(&folder, &settings)?;
@@ -46,7 +47,8 @@ pub(crate) fn run(home: &Home) -> Result<(), CliError> {
     wait_for(serve(home, folder, settings, member, (own, seen)))
 }
 
-/// What tells this bridge apart from a copy of its home. A copy has another lock file, so another inode.
+/// What distinguishes this bridge from one on a copy of its home. A copy has a lock file of its own, with another
+/// inode.
 fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File, seen: &SeenFile) -> Result<Own, CliError> {
     let meta = lock.metadata().map_err(|error| CliError::file("Can't check", &folder.path("", LOCK), &error))?;
     let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_else(|_| {
@@ -57,7 +59,7 @@ fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File, seen
         machine: sha256(machine.as_bytes()),
         boot: sha256(Clock::new().now().boot.to_string().as_bytes()),
         instance: uuid::Uuid::new_v4(),
-        // A journal that was moved away says nothing of the home: then it is not judged.
+        // Without a journal nothing shows that the home was set back: the highest number passes that check.
         journal_seq: journal_seq(home).unwrap_or(u64::MAX),
         last_n: seen.last_n,
         stored_n: seen.stored_n,
@@ -113,7 +115,8 @@ async fn serve(
             () = folders.views_changed() => BridgeEvent::Views,
             () = alarm.ring_after(wait) => { folders.retry(); BridgeEvent::Look }
         };
-        // What has come meanwhile is taken with it, so that two hundred rosters do not let it look at everything two hundred times.
+        // The server's answers that are there already are taken together, so that two hundred rosters do not make the
+        // bridge do everything that is due two hundred times.
         let ready = std::iter::from_fn(|| done.try_recv().ok()).take(ANSWERS).map(BridgeEvent::Done);
         bridge.take(std::iter::once(event).chain(ready));
         if let Some(ended) = bridge.ended.take() {
@@ -125,7 +128,7 @@ async fn serve(
     Ok(())
 }
 
-/// Brings letters of both kinds.
+/// Fetches letters with requests and with results, while `serves` is true.
 fn letters(courier: &NatsCourier, serves: &watch::Receiver<bool>) -> mpsc::Receiver<ArrivedLetter> {
     let (to, letters) = mpsc::channel(LETTERS);
     for what in [What::Req, What::Res] {
@@ -135,7 +138,7 @@ fn letters(courier: &NatsCourier, serves: &watch::Receiver<bool>) -> mpsc::Recei
     letters
 }
 
-/// Brings the changes of the list of members always, and those of the rosters while they are wanted.
+/// Reports changes of the list of members always, and changes of rosters while `wanted` is true.
 fn changes(courier: &NatsCourier, mut wanted: watch::Receiver<bool>) -> mpsc::Receiver<(String, Vec<u8>)> {
     let (to, changes) = mpsc::channel(ANSWERS);
     let (list, list_to) = (courier.clone(), to.clone());

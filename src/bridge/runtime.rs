@@ -1,4 +1,4 @@
-//! Waits for work that is asynchronous, in a program that otherwise is not.
+//! Runs asynchronous work to its end, for commands that are not asynchronous themselves.
 
 use crate::cli::error::CliError;
 use std::future::Future;
@@ -6,7 +6,7 @@ use std::future::Future;
 /// Runs the work to its end.
 ///
 /// # Errors
-/// Its own; no runtime can be started.
+/// The error of the work; or no runtime can be started.
 pub(crate) fn wait_for<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =

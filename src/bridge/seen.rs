@@ -1,4 +1,4 @@
-//! `fleet/seen.json`: what must be known after a restart.
+//! `fleet/seen.json`: what the bridge must still know after a restart.
 
 use super::folder::FleetFolder;
 use crate::fleet::roster::RosterNumbers;
@@ -13,17 +13,16 @@ pub(super) const SEEN: &str = "seen.json";
 pub(super) struct SeenFile {
     /// The highest number of a roster that this home has put or seen at its name.
     pub(super) last_n: u64,
-    /// The highest of them that the server is known to have stored.
+    /// The highest of these numbers whose roster the server is known to have stored.
     pub(super) stored_n: u64,
-    /// The highest number of each home's roster.
+    /// For each home of the fleet, the highest number of its rosters that was seen.
     pub(super) numbers: RosterNumbers,
-    /// When the stream of letters was made.
+    /// When the stream of letters was made, as the server says: another time means another stream.
     pub(super) box_created: Option<String>,
 }
 
 impl SeenFile {
-    /// What was known before the restart. A file that can't be read is as none: then the bridge waits longer before it
-    /// serves.
+    /// Reads the file. A file that can't be read counts as missing: then the bridge may wait longer before it serves.
     pub(super) fn load(folder: &FleetFolder) -> SeenFile {
         let bytes = folder.read("", SEEN).ok().flatten().unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Requests of other hosts to this one: judged, put into the spool, answered. A letter stays with the server until its
-//! answer is published, so a bridge that dies loses none.
+//! Requests of other hosts to this one: they are judged, put into the spool, and answered. A letter stays at the server
+//! until its answer is published, so no letter is lost if a bridge dies.
 
 use super::answers;
 use super::audit::AuditLine;
@@ -24,15 +24,16 @@ use crate::fleet::rights::VIEW;
 use crate::fleet::{Header, Letter, LetterPart, Member, What};
 use std::time::Duration;
 
-/// When a letter that can't be served yet comes again.
+/// After how long the server delivers a letter again that can't be served yet.
 const LATER: Duration = Duration::from_secs(10);
 /// How often the server is told that a letter is being worked at, in milliseconds.
 const WORKING_EVERY_MS: u64 = 20_000;
-/// After how long an answer that was not stored is published again, in milliseconds; then twice as long each time.
+/// The pause before an answer is published again that the server has not stored, in milliseconds: the first, and the
+/// longest. It doubles each time.
 const AGAIN_AFTER_MS: u64 = 1_000;
 const LONGEST_PAUSE_MS: u64 = 30_000;
-/// How much longer than it lets a text wait for its agent the sidecar may take to answer a request that it had read, in
-/// milliseconds: what was typed needs its receipt.
+/// How long the answer to a request that was taken back is awaited, in milliseconds, beyond the time for which the
+/// sidecar lets a text wait for its agent. If the sidecar has typed the text, it still has to wait for the receipt.
 const GIVEN_UP_AFTER_MS: u64 = 120_000;
 /// The most letters that wait for the server's clock or the list of members.
 const MOST_WAITING: usize = 256;
@@ -40,7 +41,7 @@ const MOST_WAITING: usize = 256;
 const WAIT_MS: u64 = 10_000;
 
 impl Bridge {
-    /// A letter has arrived. It is judged at once if it can be.
+    /// A letter has arrived. It is judged at once if that is possible; otherwise it waits for up to 10 s.
     pub(super) fn arrived(&mut self, letter: ArrivedLetter) {
         let until_ms = self.now.boot_ms.saturating_add(WAIT_MS);
         self.judge_or_wait(WaitingLetter { letter, until_ms });
@@ -60,14 +61,14 @@ impl Bridge {
         let from = sender(self.members.list(), &letter.from).cloned();
         let may_wait = self.now.boot_ms < until_ms && self.waiting.len() < MOST_WAITING;
         let Some(from) = from else {
-            // A host that was admitted a moment ago.
+            // The sender may have been admitted a moment ago.
             if may_wait {
                 self.want_members();
                 return self.waiting.push(WaitingLetter { letter, until_ms });
             }
             return self.not_authentic(letter, "from");
         };
-        // It is not even opened before it can be judged.
+        // Without the server's clock nobody can tell how old the request is, so it is not even opened.
         if letter.what == What::Req && !self.knows_time() {
             if may_wait {
                 return self.waiting.push(WaitingLetter { letter, until_ms });
@@ -87,7 +88,7 @@ impl Bridge {
         }
     }
 
-    /// A letter that is not believed is noted, and nobody is answered.
+    /// Drops a letter that is not authentic: the audit gets a line, and nobody is answered.
     pub(super) fn not_authentic(&mut self, letter: ArrivedLetter, what: &str) {
         let from: String = letter.from.chars().take(64).collect();
         let status = format!("not authentic: {what}");
@@ -96,14 +97,14 @@ impl Bridge {
         Bridge::settle(letter.settling, Settle::Never);
     }
 
-    /// A letter that is dropped is noted, and nobody is answered.
+    /// Drops an authentic letter: the audit gets a line, and nobody is answered.
     fn not_answered(&mut self, letter: ArrivedLetter, header: &Header, status: &str) {
         let host = header.from.to_string();
         self.note(AuditLine { dir: "in", host: &host, id: header.id.as_str(), kind: "", status }, &letter.sealed);
         Bridge::settle(letter.settling, Settle::Never);
     }
 
-    /// Settles a letter, beside all else. A letter that is not settled comes again.
+    /// Settles a letter, without waiting for it. If that fails, the letter comes again.
     pub(super) fn settle(settling: Settling, how: Settle) {
         tokio::spawn(async move { settling.settle(how).await });
     }
@@ -129,7 +130,7 @@ impl Bridge {
             Judged::CarryOut => "taken".to_owned(),
             Judged::TakeBack => "taken back".to_owned(),
             Judged::IdReused => "409 id_reused".to_owned(),
-            // It is not told: what is told is kept, and this host has been told enough.
+            // Each refusal is kept as a file before it is sent. This sender has so many already that it gets no more.
             Judged::Refuse(_) if self.told.is_full(&from.name) => {
                 return self.not_answered(letter, &header, "dropped: too many refusals");
             }
@@ -156,12 +157,12 @@ impl Bridge {
             tracing::warn!(rid = rid.as_str(), "a request from another host was not taken: {error}");
             return Bridge::settle(serving.settling, Settle::Later(LATER));
         }
-        // A letter that has come again replaces the one before: only its settling counts.
+        // If the letter was delivered again, its new delivery replaces the former one: only the new one can be settled.
         serving.is_replying = self.serving.get(&rid).is_some_and(|before| before.is_replying);
         self.serving.insert(rid, serving);
     }
 
-    /// Writes down the refusal, or carries out the request.
+    /// Does what was judged: writes down a refusal, takes the request back, answers it or puts it into the spool.
     fn begin(
         &mut self,
         judged: Judged,
@@ -196,15 +197,16 @@ impl Bridge {
                 let parts = parts.get(1..).unwrap_or_default();
                 self.drop_into_spool(rid, &serving.request, parts, serving.over_ms)?;
             }
-            // It has its answer already.
+            // `serving` has the answer already.
             Judged::AnswerAgain => {}
             Judged::NotAuthentic(_) | Judged::Later => {}
         }
         Ok(())
     }
 
-    /// Puts a request into the spool. What was put there is written down before: if the bridge dies, nobody may be told
-    /// that it was refused. The clock is read once more, for the bridge may have stood still since the letter was judged.
+    /// Puts a request into the spool, and first writes down that it is about to. If the bridge dies in between, the
+    /// next one sees that the sidecar may have the request, and tells nobody that it was refused. The clock is read
+    /// once more, because the bridge may have stood still since the letter was judged.
     fn drop_into_spool(
         &mut self,
         rid: &RequestId,
@@ -220,7 +222,7 @@ impl Bridge {
         answers::drop_request(&self.home, rid, request)
     }
 
-    /// Writes down what is about to be carried out, with its parts.
+    /// Writes the request that is about to be carried out into `in/<rid>/`, with its parts.
     fn write_down(&self, rid: &RequestId, request: &[u8], parts: &[LetterPart]) -> Result<(), CliError> {
         let folder = format!("in/{rid}");
         self.folder.make("in", rid.as_str())?;
@@ -231,8 +233,9 @@ impl Bridge {
     }
 
     /// Takes a request out of the spool that must not be carried out any more. The sidecar may have read it already, so
-    /// nothing is told but the sidecar's own answer, if there will be one. It is awaited for as long as the sidecar lets a
-    /// text wait for its agent: the host that asks has given up by then, and learns of it late.
+    /// the host that asks is told only the sidecar's own answer, if there will be one. This answer is awaited for as
+    /// long as the sidecar lets a text wait for its agent, and 2 minutes more. The host that asks may have given up by
+    /// then; it then keeps the answer as a late one.
     fn take_back(&self, rid: &RequestId, serving: &mut Serving) {
         if let Err(error) = answers::take_back(&self.home, rid) {
             tracing::warn!(rid = rid.as_str(), "a request that is over can't be taken out of the spool: {error}");
@@ -241,13 +244,13 @@ impl Bridge {
         serving.given_up_ms = Some(self.now.boot_ms.saturating_add(waiting_ms));
     }
 
-    /// For how long the sidecar lets a text wait for its agent. A sidecar whose settings are wrong serves by those before
-    /// them, which nobody here knows.
+    /// For how long the sidecar lets a text wait for its agent. If the configuration is wrong now, the sidecar still
+    /// uses the last valid one, which the bridge does not know: then the default counts.
     fn longest_waiting_ms(&self) -> u64 {
         Config::load(&self.home.config()).map_or(Limits::default().waiting_ms, |config| config.limits.waiting_ms)
     }
 
-    /// Looks for the sidecar's answers, and publishes those that are due.
+    /// Looks for the answers to all requests that are being served, and publishes those that are due.
     pub(super) fn serve_due(&mut self) {
         if !self.has_lease(0) {
             return self.take_back_what_is_over();
@@ -266,7 +269,7 @@ impl Bridge {
         }
     }
 
-    /// Without a lease nobody is told anything. But what is over must not be carried out.
+    /// Without a lease nobody is answered. But a request whose time is over must not be carried out.
     fn take_back_what_is_over(&mut self) {
         for (rid, mut serving) in std::mem::take(&mut self.serving) {
             if serving.answer.is_none() && self.is_over(&serving) && serving.given_up_ms.is_none() {
@@ -276,7 +279,8 @@ impl Bridge {
         }
     }
 
-    /// Whether a request must not be carried out any more: its time is over, or it would be refused by now.
+    /// Whether a request must not be carried out any more: its time is over, its sender was expelled, or the settings
+    /// do not allow it any more.
     fn is_over(&self, serving: &Serving) -> bool {
         let Header { from, from_home, .. } = &serving.header;
         let is_member = self.members.list().find(from).is_some_and(|member| member.home_id == *from_home);
@@ -284,7 +288,9 @@ impl Bridge {
         self.now.boot_ms >= serving.over_ms || !is_member || !is_accepted
     }
 
-    /// Looks after one request; false if it is over and nobody is answered.
+    /// Reads the answer to one request, takes the request back if it is over, and keeps its letter from being delivered
+    /// again. False if the bridge has stopped waiting for an answer: then the letter is settled, and nobody is
+    /// answered.
     fn tend(&mut self, rid: &RequestId, serving: &mut Serving) -> bool {
         let now_ms = self.now.boot_ms;
         if serving.answer.is_none() {
@@ -314,7 +320,7 @@ impl Bridge {
     fn reply(&mut self, rid: &RequestId) {
         let Some(serving) = self.serving.get(rid) else { return };
         let Some(to) = self.members.list().find(&serving.header.from).cloned() else {
-            // It was expelled meanwhile: nobody is answered.
+            // The host that asks was expelled meanwhile: nobody is answered.
             if let Some(serving) = self.serving.remove(rid) {
                 Bridge::settle(serving.settling, Settle::Never);
             }
@@ -339,7 +345,7 @@ impl Bridge {
         });
     }
 
-    /// The letter of an answer; the answer's length if it is too long.
+    /// The sealed letter with an answer. An answer that is too long for a letter is an error: its length in bytes.
     fn sealed_answer(&self, asked: &Header, to: &Member, answer: Vec<u8>) -> Result<Vec<u8>, usize> {
         let bytes = answer.len();
         let age = Age { sent_at: self.now.rfc3339(), age_ms: 0, ttl_ms: asked.ttl_ms };
@@ -351,7 +357,8 @@ impl Bridge {
     pub(super) fn replied(&mut self, rid: &RequestId, outcome: Published) {
         let now_ms = self.now.boot_ms;
         if outcome == Published::Full {
-            // The host that asks fetches nothing. It asks again, and gets the same answer; others must not wait for it.
+            // The host that asks does not fetch its letters, and others must not wait for it. When it asks again, it
+            // gets the same answer.
             if let Some(serving) = self.serving.remove(rid) {
                 Bridge::settle(serving.settling, Settle::Done);
             }
@@ -374,7 +381,7 @@ impl Bridge {
         Bridge::settle(settling, Settle::Done);
     }
 
-    /// When serving has something to do at the latest.
+    /// When `serve_due` must run next, at the latest; none if nothing is being served.
     pub(super) fn serve_wake_ms(&self) -> Option<u64> {
         let replies = self.serving.values().filter(|serving| serving.answer.is_some() && !serving.is_replying);
         let open = self.serving.values().filter(|serving| serving.answer.is_none());

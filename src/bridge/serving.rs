@@ -1,12 +1,13 @@
-//! What is known of the requests that this host serves.
+//! What the bridge remembers of each request from another host until its answer is published.
 
 use crate::fleet::Header;
 use crate::fleet::nats::{ArrivedLetter, Settling};
 
-/// A request that this host serves.
+/// A request from another host that this host has taken.
 #[derive(Debug)]
 pub(super) struct Serving {
     pub(super) header: Header,
+    /// Settles its letter at the server.
     pub(super) settling: Settling,
     pub(super) kind: String,
     pub(super) request: Vec<u8>,
@@ -14,12 +15,15 @@ pub(super) struct Serving {
     pub(super) answer: Option<Vec<u8>>,
     /// The answer is being published.
     pub(super) is_replying: bool,
+    /// How often publishing the answer has failed.
     pub(super) tries: u32,
+    /// When the answer may be published, in milliseconds since the machine's boot, as for all times here.
     pub(super) reply_due_ms: u64,
+    /// When the server is told again that the letter is being worked at.
     pub(super) working_due_ms: u64,
-    /// When its time is over.
+    /// When the request's time is over.
     pub(super) over_ms: u64,
-    /// When no answer is awaited any more, after it was taken back.
+    /// If the request was taken back: until when the sidecar's answer to it is still awaited.
     pub(super) given_up_ms: Option<u64>,
 }
 
@@ -27,5 +31,6 @@ pub(super) struct Serving {
 #[derive(Debug)]
 pub(super) struct WaitingLetter {
     pub(super) letter: ArrivedLetter,
+    /// Until when it may wait.
     pub(super) until_ms: u64,
 }

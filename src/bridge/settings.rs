@@ -1,5 +1,5 @@
-//! `fleet.toml`: which server, and who may ask this host for what. A wrong key is an error with file, key and line: the
-//! bridge does not guess who may run code here.
+//! `fleet.toml`: how to reach the server, who may ask this host for what, and more. A wrong key is an error that names
+//! file, key and line: the bridge does not guess who may run code here.
 
 use super::folder::FleetFolder;
 use crate::cli::error::CliError;
@@ -28,28 +28,28 @@ const LOCK: &str = "fleet.toml.lock";
 const LOCK_WITHIN: Duration = Duration::from_secs(10);
 /// The pause between two tries to take the lock.
 const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(20);
-/// The most that the file may hold, in bytes.
+/// The largest such file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
-/// The most characters of a key, and of what is wrong with it, that a message quotes.
+/// The most characters of a key that a message quotes, and the most of the parser's own message.
 const MOST_QUOTED: usize = 400;
-/// The longest time that a request may take to be carried out.
+/// The highest age that a request may be allowed to reach before it is carried out.
 pub(super) const LONGEST_TTL: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// What `fleet.toml` says.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FleetSettings {
-    /// Another server than the ticket has named.
+    /// How to reach the server, where that differs from the ticket.
     pub(crate) server: ServerSettings,
     /// Who may ask this host for what.
     pub(crate) accept: Accepts,
-    /// Where the working copies of remotes lie, for work that comes from other hosts.
+    /// Where the working copies of git remotes are, for work from other hosts. Nothing reads this yet.
     pub(crate) places: BTreeMap<String, PathBuf>,
-    /// What others see of this host.
+    /// What other hosts see of this one.
     pub(crate) show: ShowSettings,
-    /// The program that prints both seeds of this host's key, instead of the file `key`.
+    /// The command that prints both seeds of this host, if the file `key` is not to have them: program, then arguments.
     pub(crate) key_command: Vec<String>,
-    /// How old requests may become.
+    /// How old this host's requests to others may become.
     pub(crate) ttl: Ttl,
 }
 
@@ -57,15 +57,15 @@ pub(crate) struct FleetSettings {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServerSettings {
-    /// Its addresses.
+    /// The addresses of the server; if there are none, those of the ticket count.
     pub(crate) urls: Vec<String>,
-    /// The certificate of its authority.
+    /// The file with the certificate of the server's authority.
     pub(crate) ca: Option<PathBuf>,
-    /// The domain of its streams.
+    /// The domain of the server's streams.
     pub(crate) domain: Option<String>,
-    /// Whether a server that is not on this machine may be reached without encryption.
+    /// Whether a server on another machine may be reached without encryption.
     pub(crate) plaintext: bool,
-    /// Whether the server is reached by websocket at port 443, where a network lets nothing else out.
+    /// Whether the server is reached by websocket at port 443, for a network that lets nothing else out.
     pub(crate) websocket: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct ShowSettings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Ttl {
-    /// How old a request may become that says nothing else.
+    /// How old a request may become if it names no `ttl` of its own.
     #[serde(deserialize_with = "time")]
     pub(crate) default: Duration,
 }
@@ -97,7 +97,7 @@ impl Default for Ttl {
 /// Reads a time such as `10m`.
 ///
 /// # Errors
-/// It is not a time, or longer than seven days.
+/// It is not a time, shorter than a millisecond, or longer than seven days.
 pub(super) fn parse_ttl(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|_| format!("{text:?} is not a time such as 10m"))?;
     if time > LONGEST_TTL || time.as_millis() == 0 {
@@ -112,10 +112,10 @@ fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
 }
 
 impl FleetSettings {
-    /// Reads the file; without one, all is as by default: nobody may ask for anything.
+    /// Reads the file. If there is none, the defaults count: nobody may ask for anything.
     ///
     /// # Errors
-    /// A key or a value is wrong: then file, key and line are named.
+    /// A key or a value is wrong; the message names file, key and line. Or the file can't be read.
     pub(crate) fn load(folder: &FleetFolder) -> Result<FleetSettings, CliError> {
         Self::parse(folder, &text(folder)?)
     }
@@ -145,11 +145,12 @@ fn text(folder: &FleetFolder) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| CliError::config("config", format!("{} is not UTF-8.", path.display())))
 }
 
-/// What is to stand in the file as the rights of a host; none: no entry.
+/// The rights that the entry of a host is to have; none removes the entry.
 type ChangedRights = Option<Vec<Right>>;
 
-/// Changes the rights of one host in the file. `change` gets those that the host has now, by its own entry or else by that
-/// of every host. Two changes at once follow one another. What else stands in the file stays as it is.
+/// Changes the rights of one host in the file. `change` gets the rights that the host has now: those of its own entry,
+/// or else those of `*`. If two commands change the file at once, one waits for the other. The rest of the file stays
+/// as it is.
 ///
 /// # Errors
 /// The file is wrong already, or can't be locked or written; then it is as it was.
@@ -163,7 +164,7 @@ pub(crate) fn change_rights(
     write_rights(folder, host, rights.as_deref())
 }
 
-/// The rights that the host has now, by its own entry or else by that of every host.
+/// The rights that a host has now: those of its own entry, or else those of `*`.
 pub(crate) fn rights_now(settings: &FleetSettings, host: &str) -> Vec<Right> {
     let rights = match host.parse::<HostName>() {
         Ok(host) => settings.accept.of(&host),
@@ -172,7 +173,8 @@ pub(crate) fn rights_now(settings: &FleetSettings, host: &str) -> Vec<Right> {
     rights.into_iter().collect()
 }
 
-/// Waits until no other command changes the file, for at most [`LOCK_WITHIN`]. The lock is on a file of its own, for `fleet.toml` is replaced whole.
+/// Takes the lock for changes of the file; waits for another command for at most [`LOCK_WITHIN`]. The lock is a file of
+/// its own, because each change replaces `fleet.toml` whole.
 fn lock(folder: &FleetFolder) -> Result<Flock<File>, CliError> {
     let path = folder.path("", LOCK);
     let failed = |error: io::Error| CliError::file("Can't lock", &path, &error);
@@ -212,7 +214,7 @@ fn write_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) -> R
         Some(rights) => {
             let words: Array = rights.iter().map(|right| right.as_str()).collect();
             match accept.get_mut(host).and_then(Item::as_value_mut) {
-                // What stands before and behind the entry stays, such as a comment.
+                // Spaces and comments around the entry's value stay.
                 Some(entry) => {
                     let around = entry.decor().clone();
                     *entry = words.into();
@@ -231,7 +233,7 @@ fn write_rights(folder: &FleetFolder, host: &str, rights: Option<&[Right]>) -> R
 /// Removes all rights from the file: they were given to hosts of a fleet that this home leaves.
 ///
 /// # Errors
-/// The file is wrong already, or can't be written; then it is as it was.
+/// The file is wrong already, or can't be locked or written. The entries of some hosts may be removed by then.
 pub(crate) fn forget_rights(folder: &FleetFolder) -> Result<(), CliError> {
     let hosts: Vec<String> = FleetSettings::load(folder)?.accept.names().map(str::to_owned).collect();
     hosts.iter().try_for_each(|host| change_rights(folder, host, |_| None))
@@ -308,8 +310,9 @@ mod tests {
             assert_eq!(settings.accept.entry("*").is_some(), before.contains('*'), "{before}");
         }
     }
+
     #[test]
-    fn the_first_entry_of_a_host_begins_with_what_every_host_may_ask() {
+    fn a_host_without_an_entry_has_the_rights_of_every_host() {
         let (_dir, _, folder) = of_test();
         set_rights(&folder, "*", Some(&[Right::View, Right::Send])).expect("written");
         set_rights(&folder, "empty", Some(&[])).expect("written");

@@ -1,5 +1,5 @@
-//! What the bridge of one host knows, and what it may do with it. What it does about each event is in `machine` and in
-//! the files that it names.
+//! What the bridge of one host knows. What it does about each event is in `machine`, which calls `asks`, `serves`,
+//! `name` and `looks`.
 
 use super::answers;
 use super::audit::{Audit, AuditLine};
@@ -32,25 +32,25 @@ use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// The most publishings of requests that are under way at once: each holds its letter in memory.
+/// The most requests that are being published at once: each holds its letter in memory.
 pub(super) const PUBLISHED_AT_ONCE: usize = 16;
 
-/// What came of something that was asked of the server.
+/// The outcome of something that the bridge has asked of the server.
 #[derive(Debug)]
 pub(super) enum Done {
     /// A letter with a request was published.
     Published { id: FleetId, message: u64, outcome: Published },
     /// An answer was published.
     Replied { rid: RequestId, outcome: Published },
-    /// What stands at this host's own name; `is_clock`: only the server's time in it was asked for.
+    /// The roster that stands at this host's own name. `is_clock`: it was read only for the server's time in it.
     Looked { standing: Result<Option<StoredRoster>, CourierError>, is_clock: bool },
-    /// A roster was put.
+    /// This host's roster was put. `n`: its number. `asked_ms`: when the put was sent.
     Put { n: u64, outcome: PutOutcome, asked_ms: u64 },
     /// The list of members.
     MemberList(Result<Option<StoredRoster>, CourierError>),
-    /// When the stream of letters was made.
+    /// When the stream of letters was made, as the server says.
     BoxCreated(Result<String, CourierError>),
-    /// What stands at the name of another host.
+    /// The roster that stands at the name of a host.
     Roster { host: HostName, standing: Result<Option<StoredRoster>, CourierError> },
 }
 
@@ -71,53 +71,61 @@ pub(super) struct Bridge {
     pub(super) numbers: RosterNumbers,
     pub(super) lease: Lease,
     pub(super) asking: Asking,
-    /// How many publishings of requests are under way.
+    /// How many requests are being published.
     pub(super) in_flight: usize,
     pub(super) serving: BTreeMap<RequestId, Serving>,
-    /// How many refusals are kept, by host.
+    /// How many refusals are kept, by the host that was refused.
     pub(super) told: ToldCounts,
     /// Letters that can't be judged yet.
     pub(super) waiting: Vec<WaitingLetter>,
     pub(super) server_time: CourierTime,
-    /// The last roster that the server has confirmed: the server's number for it, and when it was put and confirmed, by this
-    /// machine's clock since its boot.
+    /// The last roster that the server has confirmed: the server's number for it, when the put was sent, and when it
+    /// was confirmed. As everywhere here, times in `…_ms` are milliseconds since the machine's boot.
     pub(super) put: Option<(u64, u64, u64)>,
-    /// When the server's clock was last looked at.
+    /// When the server's clock was last learned; none after a new connection.
     pub(super) clock_looked_ms: Option<u64>,
     pub(super) roster: RosterSource,
     pub(super) directory: Directory,
     pub(super) audit: Audit,
+    /// Where outcomes of [`Bridge::beside`] are sent.
     pub(super) done: mpsc::Sender<Done>,
+    /// Whether the bridge holds the lease: letters are fetched only while it does.
     pub(super) serves: watch::Sender<bool>,
-    /// When the stream of letters was made, and when that is looked at again; none while nothing is wrong with it.
+    /// When the stream of letters was made, as the server last said.
     pub(super) box_created: Option<String>,
+    /// When the server is asked for that again; none unless the last attempt failed.
     pub(super) box_due_ms: Option<u64>,
-    /// Since when the server says nothing of it, though it is connected.
+    /// Since when the server, though connected, does not answer what is asked about the stream of letters.
     pub(super) box_silent_ms: Option<u64>,
+    /// When the list of members is read next.
     pub(super) members_due_ms: u64,
+    /// When the folder is swept next.
     pub(super) sweep_due_ms: u64,
-    /// No request is published or given up before: an answer could not be written a moment ago.
+    /// Until when no request is published or given up, because an answer could not be written a moment ago.
     pub(super) paused_until_ms: u64,
     /// When the list of members was last asked for.
     pub(super) members_asked_ms: Option<u64>,
-    /// The list of members was read since this bridge has started.
+    /// The list of members was read from the server since this bridge started.
     pub(super) is_list_read: bool,
-    /// There are more files in `requests/` than were taken at once.
+    /// Files are left in `requests/`, because only so many are taken at once.
     pub(super) has_more_requests: bool,
-    /// Files in `requests/` that are being written, and when they are looked at again.
+    /// Files in `requests/` that are being written.
     pub(super) incomplete: IncompleteFiles,
+    /// When these files are looked at again.
     pub(super) requests_due_ms: Option<u64>,
-    /// This host is in the list, as far as is known.
+    /// This host is in the list of members, as far as is known.
     pub(super) is_member: bool,
+    /// What `bridge.json` says.
     pub(super) view: BridgeView,
+    /// When `bridge.json` is written again even if nothing has changed.
     pub(super) view_due_ms: u64,
-    /// What is wrong, by what it is about.
+    /// What is wrong: at most one problem about each concern.
     pub(super) problems: BTreeMap<BridgeConcern, String>,
-    /// Why the bridge must end.
+    /// Why the bridge must end, if it must.
     pub(super) ended: Option<LeaseProblem>,
 }
 
-/// What a bridge is made of.
+/// What [`Bridge::new`] needs.
 pub(super) struct BridgeParts {
     pub(super) home: Home,
     pub(super) folder: FleetFolder,
@@ -151,7 +159,7 @@ impl Bridge {
             fleet_key: fleet.key,
             in_flight: 0,
             serving: BTreeMap::new(),
-            // Counted with the first sweep, before any letter is taken.
+            // The first sweep counts them, before the bridge has its lease and takes letters.
             told: ToldCounts::default(),
             waiting: Vec::new(),
             server_time: CourierTime::default(),
@@ -188,17 +196,18 @@ impl Bridge {
             view,
         };
         bridge.take_up_open_requests()?;
-        // Their letters are not settled, so they come again; what is over by then is not carried out.
+        // The letters of these requests are not settled, so the server delivers them again. A request whose time is
+        // over by then is not carried out.
         answers::take_back_all(&bridge.home, &bridge.folder);
         Ok(bridge)
     }
 
-    /// What was on its way before this bridge started.
+    /// Takes the requests that were on their way before this bridge started.
     fn take_up_open_requests(&mut self) -> Result<(), CliError> {
         let mut unreadable = 0_usize;
         for name in self.folder.names("out")? {
             let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else { continue };
-            // One file that can't be read must not keep this host from all others.
+            // One file that can't be read must not stop the requests to all hosts.
             if let Err(error) = self.take_up(id, &name) {
                 tracing::warn!(name, "a request that was on its way can't be read: {error}");
                 unreadable += 1;
@@ -219,12 +228,12 @@ impl Bridge {
         Ok(())
     }
 
-    /// Whether this bridge serves as its host, and for so much longer.
+    /// Whether this bridge may serve as its host now, and for at least `more_ms` longer.
     pub(super) fn has_lease(&self, more_ms: u64) -> bool {
         self.is_member && self.lease.is_valid_for(more_ms, self.now.boot_ms)
     }
 
-    /// Notes what is wrong with something, for `bridge.json` and doctor; none if nothing is any more.
+    /// Notes a problem for `bridge.json`, which `tasuki doctor` reads too. None: there is no such problem any more.
     pub(super) fn problem(&mut self, about: BridgeConcern, what: Option<String>) {
         if self.problems.get(&about) == what.as_ref() {
             return;
@@ -239,7 +248,7 @@ impl Bridge {
         self.view_due_ms = self.now.boot_ms;
     }
 
-    /// Keeps what must be known after a restart: the highest numbers of rosters, and which stream of letters it was.
+    /// Writes `seen.json`: the highest numbers of rosters, and when the stream of letters was made.
     pub(super) fn save_seen(&self) {
         let seen = SeenFile {
             last_n: self.lease.last_n(),
@@ -253,10 +262,10 @@ impl Bridge {
         }
     }
 
-    /// Asks the server for something, beside all else: what comes of it comes back as [`Done`].
+    /// Asks the server for something without waiting for it. The outcome arrives as a [`Done`].
     pub(super) fn beside<W: Future<Output = Done> + Send + 'static>(&self, work: impl FnOnce(NatsCourier) -> W) {
         let (work, done) = (work(self.courier.clone()), self.done.clone());
-        // Nobody listens any more only at the end.
+        // Sending fails only when the bridge ends and nobody listens any more.
         tokio::spawn(async move {
             let _ = done.send(work.await).await;
         });
@@ -266,7 +275,7 @@ impl Bridge {
         self.audit.note(line, bytes, &self.now.rfc3339());
     }
 
-    /// A digest of a roster as it is put.
+    /// The digest of a roster's published bytes.
     pub(super) fn digest(bytes: &[u8]) -> Digest {
         use sha2::Digest as _;
         sha2::Sha256::digest(bytes).into()

@@ -1,4 +1,5 @@
-//! Nothing in `HOME/fleet` grows for ever: answers, refusals and parts are removed when nobody can ask for them any more.
+//! Removes answers, refusals and parts from `HOME/fleet` when nobody can ask for them any more, so that it does not
+//! grow for ever.
 
 use super::folder::FleetFolder;
 use crate::config::Home;
@@ -6,16 +7,22 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How often it is swept, in milliseconds.
+/// How often the folder is swept, in milliseconds.
 pub(super) const EVERY_MS: u64 = 3_600_000;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-/// The most files that were put aside.
+/// The most rejected files that are kept. Each has a second file, which says why.
 const MOST_REJECTED: usize = 1_000;
-/// The most personas that were replaced.
+/// The most replaced personas that are kept.
 const MOST_REPLACED: usize = 100;
 
-/// Removes what is too old: answers after 7 days, refusals after 30, what was put aside after 30, parts that came with a
-/// request 7 days after its answer, parts of requests that are answered, and what a crash has left in `tmp`.
+/// Removes what is too old:
+///
+/// - answers to requests of this host after 7 days;
+/// - answers that this bridge has given to others, such as refusals, after 30 days;
+/// - rejected files after 30 days;
+/// - a request from another host, with its parts, 7 days after its answer, or 40 days after it came;
+/// - parts in `out` whose request is gone, after an hour;
+/// - files that a crash has left in `tmp`, after an hour.
 pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
     let older = |folder_name: &str, limit: Duration| {
         for name in folder.all_names(folder_name).unwrap_or_default() {
@@ -52,7 +59,7 @@ fn age(path: &Path, now: SystemTime) -> Option<Duration> {
     now.duration_since(fs::symlink_metadata(path).ok()?.modified().ok()?).ok()
 }
 
-/// Names begin with the time, so that the first are the oldest.
+/// Keeps the newest entries of a folder. Their names begin with the time, so the first names are the oldest.
 fn newest_only(folder: &FleetFolder, part: &str, most: usize) {
     let names = folder.all_names(part).unwrap_or_default();
     for name in &names[..names.len().saturating_sub(most)] {
@@ -68,7 +75,7 @@ mod tests {
     use crate::files::Grade;
 
     #[test]
-    fn what_nobody_can_ask_for_any_more_is_removed_and_the_rest_stays() {
+    fn old_files_are_removed_and_requests_on_their_way_stay() {
         let (_dir, home, folder) = of_test();
         let put = |part: &str| folder.write(part, "a.json", b"{}", Grade::Fast).expect("written");
         ["results", "told", "rejected", "tmp"].into_iter().for_each(put);
@@ -82,10 +89,10 @@ mod tests {
         let after = |days: u32| sweep(&folder, &home, SystemTime::now() + DAY * days);
         assert_eq!(all(), [1, 2, 1, 1, 1, 3]);
         after(1);
-        assert_eq!(all(), [1, 2, 1, 0, 1, 2], "a crash's leftovers, and parts of nothing");
+        assert_eq!(all(), [1, 2, 1, 0, 1, 2], "a crash's leftovers, and parts without their request");
         after(8);
-        assert_eq!(all(), [0, 2, 1, 0, 0, 2], "answers, and the parts that came with one");
+        assert_eq!(all(), [0, 2, 1, 0, 0, 2], "answers, and requests that were answered");
         after(31);
-        assert_eq!(all(), [0, 0, 0, 0, 0, 2], "what is on its way stays");
+        assert_eq!(all(), [0, 0, 0, 0, 0, 2], "a request that is on its way stays");
     }
 }

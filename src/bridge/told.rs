@@ -1,11 +1,11 @@
-//! How many refusals this bridge keeps for each host that was refused. Each is a file for 30 days, so a host that asks and
-//! asks must not fill this one's disk with them.
+//! Counts the answers in `fleet/told` for each host that asked: refusals, and answers to pushed personas. Each is kept
+//! as a file for 30 days. The limit keeps a host that asks again and again from filling this host's disk.
 
 use super::folder::FleetFolder;
 use crate::core::host::HostName;
 use std::collections::BTreeMap;
 
-/// The most refusals that are kept for one host.
+/// The number of answers from which on refusals of one host are no longer written.
 const MOST: usize = 10_000;
 
 /// The counts, by host.
@@ -25,12 +25,12 @@ impl ToldCounts {
         counts
     }
 
-    /// One more was written.
+    /// Counts a refusal that was written.
     pub(super) fn add(&mut self, host: &HostName) {
         *self.0.entry(host.clone()).or_default() += 1;
     }
 
-    /// Whether no more is written for this host.
+    /// Whether no more refusals are to be written for this host.
     pub(super) fn is_full(&self, host: &HostName) -> bool {
         self.0.get(host).is_some_and(|count| *count >= MOST)
     }

@@ -1,5 +1,5 @@
-//! Tells when something has changed in the folders that the bridge reads. What the system does not report is found by
-//! the look every 5 s.
+//! Reports changes in the folders that the bridge reads. If the system does not report a change, the bridge finds it
+//! when it looks at everything, every 5 s.
 
 use crate::config::Home;
 use crate::files::watcher::{FolderNotice, FolderWatcher};
@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// Files of `fleet/` itself that the bridge reads; all others there are its own.
+/// The files directly in `fleet/` that others write and the bridge reads. It writes all other files there itself, or
+/// reads them only when it starts.
 const READ: [&str; 2] = ["looked", "fleet.toml"];
 
 /// Watches the folders.
 pub(super) struct FolderWatch {
     watcher: Option<FolderWatcher>,
+    /// The folders that are not watched yet, because they did not exist.
     missing: BTreeSet<PathBuf>,
     files: Arc<Notify>,
     views: Arc<Notify>,
@@ -42,13 +44,13 @@ impl FolderWatch {
         watch
     }
 
-    /// Watches the folders that were not there before.
+    /// Tries again to watch the folders that could not be watched before.
     pub(super) fn retry(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
         self.missing.retain(|folder| watcher.watch(folder).is_err());
     }
 
-    /// Waits until something was dropped or answered, or the settings have changed.
+    /// Waits until a request was dropped, the sidecar has answered, the settings have changed, or `looked` was touched.
     pub(super) async fn files_changed(&self) {
         self.files.notified().await;
     }
@@ -59,18 +61,20 @@ impl FolderWatch {
     }
 }
 
-/// Which of its files the bridge has to read again.
+/// What the bridge has to read again.
 #[derive(Debug, PartialEq, Eq)]
 struct Changed {
+    /// Dropped requests, the sidecar's answers, the settings and `looked`.
     files: bool,
+    /// The sidecar's views.
     views: bool,
 }
 
-/// Tells changes that others have made from the bridge's own.
+/// Distinguishes changes that others have made from the bridge's own writes.
 struct Judge {
     fleet: PathBuf,
     view_folders: Vec<PathBuf>,
-    /// What the files that the bridge reads in `fleet/` looked like, for systems that don't say which one has changed.
+    /// The last known stamps of the files in [`READ`], for systems that report only the folder and not the file.
     read: Mutex<[Option<FileStamp>; 2]>,
 }
 
@@ -81,7 +85,7 @@ impl Judge {
     }
 
     fn changed(&self, seen: &FolderNotice) -> Changed {
-        // Without a path it may be anything.
+        // Without a path anything may have changed.
         let Some(path) = seen.path() else { return Changed { files: true, views: true } };
         let views = self.view_folders.iter().any(|folder| path.starts_with(folder));
         let is_own = match seen {
@@ -110,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bridges_own_files_cause_no_look_even_where_no_file_is_named() {
+    fn the_bridge_s_own_writes_are_ignored_even_if_the_system_names_no_file() {
         let dir = tempfile::tempdir().expect("a folder");
         let (fleet, views) = (dir.path().join("fleet"), dir.path().join("view/agents"));
         std::fs::create_dir(&fleet).expect("made");
@@ -130,7 +134,7 @@ mod tests {
         assert_eq!(told(FolderNotice::In(fleet.clone())), (false, false));
         std::fs::write(fleet.join("looked"), "").expect("written");
         assert_eq!(told(FolderNotice::In(fleet.clone())), (true, false));
-        assert_eq!(told(FolderNotice::In(fleet.clone())), (false, false), "it is known by now");
+        assert_eq!(told(FolderNotice::In(fleet.clone())), (false, false), "it has not changed since");
         std::fs::write(fleet.join("fleet.toml"), "").expect("written");
         assert_eq!(told(FolderNotice::In(fleet)), (true, false));
     }
