@@ -21,8 +21,8 @@ use tokio::process::Command;
 
 /// The file of the host's name and fleet.
 const HOST: &str = "host.json";
-/// The file of the host's two seeds, one on each line: first that of the user key, with which the host signs and logs in,
-/// then that of the box key, for which letters to it are encrypted.
+/// The file of the host's two seeds, one on each line: first that of the user key, with which the host signs and logs
+/// in, then that of the box key, for which letters to it are encrypted.
 pub(super) const KEY: &str = "key";
 /// How long a `key_command` may take. It may have to ask a person, in a window of its own.
 pub(super) const KEY_WITHIN: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! `man` and `completions`: what the program tells of itself, made as tasuki makes its own.
+//! `man` and `completions`: manual pages and completion scripts, made by the same code as those of tasuki.
 
 use crate::cli::completions::{self, CompletionsArgs};
 use crate::cli::error::CliError;
@@ -52,7 +52,7 @@ pub(super) fn completions(session: &CliSession, args: &CompletionsArgs) -> Resul
     completions::print(session, args, PROGRAM)
 }
 
-/// The command line, with what a shell offers for its arguments.
+/// The command line, with the values that a shell can offer for its arguments.
 pub(super) fn for_shells(cli: Command) -> Command {
     help::with_names(cli.mut_subcommand("accept", with_rights).mut_subcommand("refuse", with_rights))
 }

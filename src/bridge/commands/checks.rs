@@ -1,7 +1,8 @@
-//! `checks`: what `tasuki doctor` tells of this host in its fleet. It changes nothing, here or at the server.
+//! `checks`: the checks of this host and its fleet that `tasuki doctor` reports. They change nothing, here or at the
+//! server.
 //!
-//! `finding` is one result. `files` checks what lies in `HOME/fleet`, `bridge` the program that should run, `server` asks
-//! the server, `members` judges its list of members, and `hosts` the other hosts.
+//! `finding` makes the result of one check. `files` checks `HOME/fleet`, and `bridge` the bridge's process. `server`
+//! asks the server and checks it. `members` checks the list of members, and `hosts` the other hosts.
 
 mod bridge;
 mod files;
@@ -26,7 +27,7 @@ use crate::fleet::{HostKeys, MemberList};
 use serde_json::json;
 use std::sync::Arc;
 
-/// What can't be checked without the server.
+/// The checks that are reported as skipped if the server is not reached.
 const AT_SERVER: [&str; 4] = ["fleet.clock", "fleet.streams", "fleet.consumers", "fleet.hosts"];
 
 /// This host, as its files describe it.
@@ -91,7 +92,7 @@ fn skipped(id: &str, cause: &str) -> Line {
     finding::skipped(id, format!("not checked (see {cause})"))
 }
 
-/// All that the server is asked for.
+/// The checks that ask the server.
 fn at_server(
     own: &OwnHost<'_>,
     settings: &FleetSettings,
@@ -122,7 +123,8 @@ fn at_server(
     all
 }
 
-/// The checks where the server was not reached: its list of members is judged as it was last read.
+/// The results if the server is not reached. `server`: the result that says why. The list of members is judged as it
+/// was last read.
 fn unreached(own: &OwnHost<'_>, server: Line, keys: &HostKeys, kept: &MemberList) -> Vec<Line> {
     let mut all = vec![server];
     all.extend(AT_SERVER.map(|id| skipped(id, "fleet.server")));

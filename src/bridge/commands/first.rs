@@ -1,5 +1,5 @@
-//! Being the first host of a new fleet, and its owner: at a server of one's own, or in an account that another party has
-//! given.
+//! Makes this home the first host of a new fleet, and its owner: at a server of one's own (`join --first`), or in an
+//! account that another party has given (`setup --account`).
 
 use super::ground::Ground;
 use super::server::NewFleet;
@@ -19,10 +19,10 @@ use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read of what a server's owner gives, in bytes.
+/// The largest file that is read from a server's folder or from another party, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// `setup --account …`: what another party says of its server.
+/// `setup --account …`: what another party has told about its server, and the names of the new fleet and host.
 #[derive(Debug, Args)]
 pub(crate) struct GivenServerArgs {
     /// The file with a signing key of the account.
@@ -45,7 +45,8 @@ pub(crate) struct GivenServerArgs {
     pub(crate) host: Option<HostName>,
 }
 
-/// In an account that another party has given. The fleet gets a key of its own, which that party never sees.
+/// Makes a new fleet in an account that another party has given. The fleet gets a key of its own, which that party
+/// never sees.
 pub(super) fn in_account(
     session: &CliSession,
     ground: &Ground,
@@ -59,7 +60,7 @@ pub(super) fn in_account(
     };
     let seed = seed_in(path)?;
     let file = match OwnerFile::load(&ground.folder)? {
-        // The same again, after it has failed half-way.
+        // The fleet was made before, perhaps by a command that failed half-way: it keeps its key.
         Some(file) if file.account() == Some(account) => file.signing_by(seed)?,
         _ => OwnerFile::of_account(&FleetKeys::generate(), account.clone(), seed),
     };
@@ -75,7 +76,8 @@ pub(super) fn in_account(
     report(session, ground, host, &ticket)
 }
 
-/// The seed in a file that another party has given: its line that begins with SA.
+/// The seed of a signing key in a file that another party has given: the first line that is a seed, which begins with
+/// SA.
 ///
 /// # Errors
 /// There is no such file, or no seed in it.
@@ -94,7 +96,7 @@ fn file_of(path: &Path) -> Result<Vec<u8>, CliError> {
         .ok_or_else(|| CliError::refused("no_file", format!("{} does not exist. Nothing was changed.", path.display())))
 }
 
-/// Makes the streams, and admits this home.
+/// Makes the streams at the server, admits this home, and makes it a member.
 fn be_first(
     ground: &Ground,
     file: OwnerFile,
@@ -124,7 +126,10 @@ fn report(session: &CliSession, ground: &Ground, name: &HostName, ticket: &Ticke
     session.report(&json!({"status": "joined", "host": name, "fleet": ticket.fleet, "owner": true}), &line)
 }
 
-/// Refuses if this home belongs to another fleet, or has the key of one; whether it has this one's.
+/// Whether this home has the fleet's key already.
+///
+/// # Errors
+/// `is_member` if this home belongs to another fleet, or has the key of another one.
 fn not_another_fleet(ground: &Ground, key: &AccountKey) -> Result<bool, CliError> {
     let (known, owner) = (HostFile::load(&ground.folder)?, OwnerFile::load(&ground.folder)?);
     let is_other_fleet = known.and_then(|host| host.fleet).is_some_and(|joined| joined.key != *key);
@@ -137,7 +142,7 @@ fn not_another_fleet(ground: &Ground, key: &AccountKey) -> Result<bool, CliError
         .hint("Use another home; or leave that fleet, and put its fleet/owner.json into a safe place."))
 }
 
-/// By the folder that `server init` has written.
+/// Makes a new fleet at the server whose folder `server init` has written.
 pub(super) fn join(
     session: &CliSession,
     ground: &Ground,
@@ -165,7 +170,7 @@ pub(super) fn join(
     let fleet = JoinedFleet { name: fleet, key, servers, domain };
     let file = OwnerFile::load(&ground.folder)?.ok_or_else(not_the_owner)?;
     let ticket = be_first(ground, file, fleet, name, replicas)?;
-    // The seeds lie in this home now, and the server needs none of them.
+    // The seeds are in this home now. The server needs none of them, so they are removed from its folder.
     let seeds = server.join("owner/owner.json");
     if let Err(error) = std::fs::remove_file(&seeds).or_else(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! What most commands need.
+//! What most commands begin with: the folder and its settings, this host's keys, and a line of input.
 
 use crate::bridge::folder::FleetFolder;
 use crate::bridge::identity::{self, HostFile, save_keys};
@@ -9,17 +9,17 @@ use crate::core::host::HostName;
 use crate::fleet::HostKeys;
 use std::io::Read;
 
-/// The longest line of standard input that is read, in bytes.
+/// How much of standard input is read, in bytes.
 const MOST_INPUT: u64 = 64 << 10;
 
-/// What most commands need: the folder and its settings.
+/// `HOME/fleet`, opened, and the settings in it.
 pub(super) struct Ground {
     pub(super) folder: FleetFolder,
     pub(super) settings: FleetSettings,
 }
 
 impl Ground {
-    /// Opens the folder, and makes the home if it is missing.
+    /// Opens the folder and reads the settings. Makes the home and the folder if they are missing.
     pub(super) fn open(session: &CliSession) -> Result<Ground, CliError> {
         let root = session.home.root();
         let mut builder = std::fs::DirBuilder::new();
@@ -30,7 +30,10 @@ impl Ground {
         Ok(Ground { folder, settings })
     }
 
-    /// This host's keys, made if it has none. A host that is a member keeps its name.
+    /// This host's name and keys, saved. If it has no keys, they are made.
+    ///
+    /// # Errors
+    /// `is_member` if this home is a member under another name; a file can't be read or written.
     pub(super) fn own_key(&self, name: &HostName) -> Result<(HostFile, HostKeys), CliError> {
         let known = HostFile::load(&self.folder)?;
         if let Some(host) = known.as_ref().filter(|host| host.fleet.is_some() && host.name != *name) {
@@ -51,7 +54,7 @@ impl Ground {
     }
 }
 
-/// The argument, or the first line of standard input for `-`.
+/// The argument; for `-`, the first line of standard input that is not empty.
 pub(super) fn line_of_input(argument: &str) -> Result<String, CliError> {
     if argument != "-" {
         return Ok(argument.to_owned());

@@ -1,4 +1,4 @@
-//! `hosts` and `audit`: what a person looks at.
+//! `hosts` and `audit`: show the hosts of the fleet, and the letters that this host has sent and taken.
 
 use super::ground::Ground;
 use crate::bridge::audit::FILE as AUDIT;
@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::io::{Read, Seek, SeekFrom};
 
-/// How much of the audit's end is read, in bytes.
+/// How much of the end of the audit file is read, in bytes.
 const MOST_AUDIT: u64 = 4 << 20;
 
 /// `audit`.
@@ -66,7 +66,7 @@ pub(super) fn list(session: &CliSession) -> Result<(), CliError> {
     session.out.toned(&["HOST", "STATE", "TOLD", "AGENTS", "VERSION", "LAST EVENT", "MAY ASK US FOR"], &rows, &tones)
 }
 
-/// Prints the last lines of the audit.
+/// Prints the last lines of `audit.jsonl`. Former audit files are not read.
 pub(super) fn audit(session: &CliSession, args: &AuditArgs) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let path = ground.folder.path("", AUDIT);

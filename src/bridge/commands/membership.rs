@@ -1,4 +1,5 @@
-//! Becoming a member and ceasing to be one: `key`, `join`, `admit`, `setup`, `expel`, `leave`, `moved`, `rejoin`.
+//! The commands by which hosts become members and leave: `key`, `join`, `admit`, `setup`, `expel`, `leave`, `moved`,
+//! `rejoin`.
 
 use super::first;
 use super::ground::{Ground, line_of_input};
@@ -52,7 +53,8 @@ pub(crate) struct AdmitArgs {
     /// The newcomer takes the name of another home, which is gone.
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Where another party runs the server: the file with the signing key of the account, if it is another one than before.
+    /// Where another party runs the server: the file with the signing key of the account, if it is another one than
+    /// before.
     #[arg(long, value_name = "FILE")]
     pub(crate) signing_key: Option<PathBuf>,
 }
@@ -149,7 +151,7 @@ pub(super) fn admit(session: &CliSession, args: &AdmitArgs) -> Result<(), CliErr
     session.report(&json!({"status": "admitted", "host": line.name, "ticket": ticket.line()}), &ticket.line())
 }
 
-/// Makes the streams at the server, where they are missing; or a new fleet in a given account.
+/// Makes streams and consumers at the server where they are missing. With `--account`, makes a new fleet instead.
 pub(super) fn setup(session: &CliSession, args: &SetupArgs) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     if let Some(account) = &args.account {
@@ -183,13 +185,16 @@ pub(super) fn expel(session: &CliSession, args: &ExpelArgs) -> Result<(), CliErr
     session.report(&json!({"status": "expelled", "host": args.host}), &line)
 }
 
-/// Refuses while a bridge runs on this home, and lets none start as long as what it returns is held.
+/// Takes the home's lock, so that no bridge can start while the returned lock is held. None if there is no lock file.
+///
+/// # Errors
+/// `bridge_runs` while a bridge runs on this home.
 fn without_bridge(ground: &Ground) -> Result<Option<BridgeLock>, CliError> {
     let held = ground.folder.path("", LOCK).try_exists().is_ok_and(|there| there).then(|| lock(&ground.folder));
     held.transpose()
 }
 
-/// Makes this home a member no more. What others have sent it stays with the server until the owner expels the host.
+/// Makes this home leave its fleet. Letters to it stay at the server until the owner expels the host.
 pub(super) fn leave(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (host, fleet) = joined(&ground)?;
@@ -203,7 +208,8 @@ pub(super) fn leave(session: &CliSession) -> Result<(), CliError> {
     for name in ground.folder.names("hosts")? {
         ground.folder.remove("hosts", &name)?;
     }
-    // By host.json this is a member: as long as it is there, all of this can be done again.
+    // With host.json this home is still a member, so the command can be repeated if it fails before that file is
+    // removed.
     for name in ["jwt", "key", "members.json", CA, SEEN, "bridge.json", "host.json", LOCK] {
         ground.folder.remove("", name)?;
     }
@@ -214,7 +220,7 @@ pub(super) fn leave(session: &CliSession) -> Result<(), CliError> {
     session.report(&json!({"status": "left", "fleet": fleet.name}), &line)
 }
 
-/// Says that this home was moved here, and that its former place is gone.
+/// Notes that this home was moved here from another machine, and is gone there.
 pub(super) fn moved(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (host, _) = joined(&ground)?;
@@ -225,8 +231,8 @@ pub(super) fn moved(session: &CliSession) -> Result<(), CliError> {
     session.report(&json!({"status": "moved", "host": host.name}), &line)
 }
 
-/// Makes this home a new one under its old name, for the owner to admit again. The owner's home admits itself: nobody else
-/// can.
+/// Gives this home a new identity under its old name. The owner must then admit it again. If this home is the owner's,
+/// it admits itself, because nobody else can.
 pub(super) fn rejoin(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
     let (host, fleet) = joined(&ground)?;

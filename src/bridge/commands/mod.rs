@@ -64,7 +64,8 @@ enum FleetCommand {
         after_help = "Example:\n  ssh box tasuki fleet key box | tasuki fleet admit - | ssh box tasuki fleet join -"
     )]
     Admit(AdmitArgs),
-    /// Make the streams at the server, where they are missing; or a new fleet in an account that another party has given.
+    /// Make the streams at the server, where they are missing; or a new fleet in an account that another party has
+    /// given.
     #[command(
         after_help = "Example:\n  tasuki fleet setup --replicas 3\n  tasuki fleet setup --account ACCOUNT --signing-key FILE --server tls://connect.example.org:4222 --name home --as desk"
     )]
@@ -101,7 +102,8 @@ enum FleetCommand {
     /// Give personas to other hosts.
     #[command(subcommand, after_help = "Example:\n  tasuki fleet persona push kai --to box")]
     Persona(persona::FleetPersonaCommand),
-    /// Show two hosts, a text from one to the other, and the death of a bridge, on this machine; nothing is left behind.
+    /// Show two hosts, a text from one to the other, and the death of a bridge, on this machine; nothing is left
+    /// behind.
     #[command(after_help = "Example:\n  tasuki fleet demo")]
     Demo,
     /// Let systemd or launchd run the bridge for you.
@@ -170,8 +172,8 @@ fn dispatch(cli: &FleetCli) -> Result<(), CliError> {
     }
 }
 
-/// The log of `run` goes to standard error; `TASUKI_LOG` says how much of it. What the client library says of the
-/// connection, tasuki-fleet says itself.
+/// Begins the log of `run`, on standard error. `TASUKI_LOG` says how much is logged. By default the messages of the
+/// NATS library are left out, because tasuki-fleet itself logs what happens to the connection.
 fn log(json: bool) {
     let filter = std::env::var("TASUKI_LOG").unwrap_or_else(|_| "tasuki=info,warn,async_nats=off".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_else(|_| "info".into());

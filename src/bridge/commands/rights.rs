@@ -54,7 +54,7 @@ pub(super) fn accept(session: &CliSession, args: &AcceptHostArgs) -> Result<(), 
     told(session, &ground, &args.host)
 }
 
-/// Says before anything is written what these rights let a host do here.
+/// Warns, before anything is written, that some of these rights let a host run code here.
 fn warn_of_code(session: &CliSession, host: &str, rights: &[Right]) {
     let dangerous: Vec<&str> = rights.iter().filter(|right| right.runs_code()).map(|right| right.as_str()).collect();
     if !dangerous.is_empty() {
@@ -70,7 +70,7 @@ fn warn_of_code(session: &CliSession, host: &str, rights: &[Right]) {
 pub(super) fn refuse(session: &CliSession, args: &RefuseHostArgs) -> Result<(), CliError> {
     check_host(&args.host)?;
     let ground = Ground::open(session)?;
-    // An empty entry stays: it wins over that of every host.
+    // An entry without rights stays in the file: it counts instead of the entry `*`.
     change_rights(&ground.folder, &args.host, |mut rights| {
         rights.retain(|right| !args.rights.is_empty() && !args.rights.contains(right));
         Some(rights)

@@ -1,4 +1,5 @@
-//! `server init`: everything that a NATS server needs to carry a fleet's letters, in one folder. It starts nothing.
+//! `server init`: writes a folder with everything that a NATS server needs to carry a fleet's letters. It does not
+//! start the server.
 
 use crate::bridge::owner_file::OwnerFile;
 use crate::cli::CliSession;
@@ -42,13 +43,13 @@ pub(crate) struct InitArgs {
     /// The fleet's name: 1 to 16 of a-z and 0-9.
     #[arg(long)]
     pub(crate) name: FleetName,
-    /// A name or an IP address by which the hosts reach the server; may be given several times [default: this machine's own
-    /// name and addresses].
+    /// A name or an IP address by which the hosts reach the server; may be given several times [default: this machine's
+    /// own name and addresses].
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Vec<String>,
 }
 
-/// `owner/fleet.json`, beside the seeds: what `join --first` must know.
+/// `owner/fleet.json`, beside the seeds in `owner/owner.json`: what `join --first` must know of the new fleet.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NewFleet {
     pub(crate) name: FleetName,
@@ -60,7 +61,7 @@ pub(crate) struct NewFleet {
 /// Writes the folder.
 ///
 /// # Errors
-/// There is something in it already, or it can't be written.
+/// The folder is not empty, or it can't be written.
 pub(crate) fn command(session: &CliSession, command: &ServerCommand) -> Result<(), CliError> {
     let ServerCommand::Init(args) = command;
     let folder = std::path::absolute(&args.folder)
@@ -82,7 +83,8 @@ pub(crate) fn command(session: &CliSession, command: &ServerCommand) -> Result<(
     session.report(&answer, &lines.into_iter().chain(urls).collect::<Vec<_>>().join("\n"))
 }
 
-/// How other machines may reach this one: the address that is listened at, or this machine's name and addresses.
+/// The addresses by which hosts may reach a server that listens at `listen`. At a loopback address: 127.0.0.1 and
+/// localhost. At all addresses: this machine's IPv4 addresses, its name and 127.0.0.1. Otherwise that one address.
 fn own_addresses(listen: SocketAddr) -> Vec<String> {
     if listen.ip().is_loopback() {
         return vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
@@ -145,8 +147,8 @@ fn write(folder: &Path, args: &InitArgs, addresses: &[String]) -> Result<NewFlee
     Ok(server)
 }
 
-/// The certificate of an authority that has certified this server and nothing else, and whose key is thrown away; the
-/// server's own certificate, and its key.
+/// Makes a certificate authority that certifies this server and nothing else, because its key is thrown away
+/// afterwards. Returns three PEM texts: the authority's certificate, the server's certificate, and the server's key.
 fn certificates(name: &FleetName, addresses: &[String]) -> Result<(String, String, String), CliError> {
     let failed =
         |error: rcgen::Error| CliError::refused("certificate", format!("The certificate can't be made: {error}."));
@@ -160,7 +162,7 @@ fn certificates(name: &FleetName, addresses: &[String]) -> Result<(String, Strin
     let ca_certificate = ca.self_signed(&ca_key).map_err(failed)?;
     let mut server = CertificateParams::new(addresses.to_vec()).map_err(failed)?;
     server.distinguished_name.push(DnType::CommonName, format!("nats-server of {name}"));
-    // Three servers of one fleet log in at each other with it.
+    // If a fleet has three servers, they also log in at each other with this certificate.
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
     (server.not_before, server.not_after) = (from, to);
     let server_key = KeyPair::generate().map_err(failed)?;
@@ -176,7 +178,7 @@ fn configuration(folder: &Path, args: &InitArgs, keys: &ServerKeys, at_s: i64) -
             "  # Each letter is on the disk before the server confirms it.\n  sync_interval: always\n",
         )
     } else {
-        // An old server refuses a configuration with words that it does not know.
+        // An older server refuses a configuration with these words, because it does not know them.
         ("  # min_version: \"1.3\"\n", "  # sync_interval: always\n")
     };
     format!(
@@ -212,8 +214,8 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Whether the server on this machine is 2.10 or newer, and so knows all that is written into the configuration. If there is
-/// none here, it counts as a new one.
+/// Whether nats-server on this machine is 2.10 or newer, and so knows everything in the configuration. If it is not
+/// installed here, it counts as new.
 fn is_new() -> bool {
     let run = Command::new("nats-server").arg("--version").stdin(Stdio::null()).output();
     let Ok(output) = run else { return true };
@@ -223,7 +225,7 @@ fn is_new() -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (2, 10)
 }
 
-/// A service file for the server, for a user's own systemd.
+/// A service file with which the user's own systemd runs the server.
 fn unit(folder: &Path) -> String {
     let conf = folder.join("nats-server.conf").display().to_string().replace('%', "%%").replace('"', "\\\"");
     format!(

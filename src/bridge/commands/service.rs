@@ -1,4 +1,4 @@
-//! `service`: the bridge as a service of its user, by systemd or launchd, as `tasuki service` does it for the sidecar.
+//! `service`: the bridge as a user service of systemd or launchd, as `tasuki service` makes one of the sidecar.
 
 use super::ground::Ground;
 use crate::bridge::identity::{HostFile, not_a_member};

@@ -1,4 +1,4 @@
-//! Checks the bridge: whether it runs and serves as this host, and what waits for it.
+//! Checks the bridge: whether it runs, whether it serves as this host, and which requests wait for their answers.
 
 use super::finding::{fail, ok, skipped, span, warn};
 use crate::bridge::folder::FleetFolder;
@@ -13,15 +13,16 @@ use crate::contract::fleet::HOST_STALE_MS;
 use crate::core::text::shell_word;
 use crate::core::time::millis;
 
-/// How long a request may wait for its answer until that is worth a look, in milliseconds.
+/// A request that has waited longer than this for its answer is a warning, in milliseconds.
 const LONG_MS: i64 = 10 * 60_000;
-/// The most requests whose age is looked at.
+/// The most requests that are read to find the oldest.
 const MOST_READ: usize = 1_000;
 
 struct BridgeFacts {
     home: String,
     /// A process holds the lock.
     runs: bool,
+    /// `bridge.json`, if there is one.
     view: Option<BridgeView>,
     now_ms: i64,
 }
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn each_state_of_the_bridge_has_its_judgement() {
+    fn each_state_of_the_bridge_has_its_status() {
         let both = |change: fn(&mut BridgeFacts, &mut BridgeView)| {
             let (bridge, lease) = found(change);
             format!("{} {}", bridge.status, lease.status)
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bridge_that_does_not_run_is_told_with_how_to_start_it_and_why_the_last_one_ended() {
+    fn if_no_bridge_runs_the_result_says_how_to_start_it_and_why_the_last_one_ended() {
         let (bridge, _) = found(|facts, view| (facts.runs, view.problem) = (false, Some("A copy runs.".to_owned())));
         assert!(bridge.said.ends_with("the last one said: A copy runs"), "{bridge:?}");
         assert!(bridge.fix.is_some_and(|fix| fix.contains("tasuki --home '/my home' fleet run")));
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_waits_long_is_worth_a_look() {
+    fn a_request_that_waits_long_is_a_warning() {
         let judged = |count, oldest| judge_waiting(count, oldest, "fleet.waiting");
         assert_eq!(judged(0, None).status, "ok");
         assert_eq!(judged(1, Some((LONG_MS, "box"))).status, "ok");

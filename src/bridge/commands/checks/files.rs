@@ -1,4 +1,4 @@
-//! Checks what lies in `HOME/fleet`: folders and files, this host's key, its login, and whom it trusts.
+//! Checks `HOME/fleet`: who can open its folders and files, this host's key, its login, and the rights of other hosts.
 
 use super::finding::{ADMIT_AGAIN, fail, listed, of_error, ok, warn};
 use crate::bridge::folder::FleetFolder;
@@ -12,9 +12,9 @@ use crate::fleet::{Accepts, HostKeys, Right, UserKey, jwt};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How long a `key_command` may take here.
+/// How long a `key_command` may take in this check. That is shorter than elsewhere, so that the doctor does not hang.
 const KEY_WITHIN: Duration = Duration::from_secs(4);
-/// How long before its end a login is worth a look, in milliseconds.
+/// A login that expires within this time is a warning, in milliseconds.
 const SOON_MS: i64 = 14 * 24 * 3_600_000;
 
 /// Whether other users can open the folders and the files in them.
@@ -50,7 +50,7 @@ pub(super) fn key(folder: &FleetFolder, settings: &FleetSettings) -> (Line, Opti
     }
 }
 
-/// Whether the claims by which this host logs in are for its key and still count.
+/// Whether the claims by which this host logs in are for its key and have not expired. Returns the claims too.
 pub(super) fn login(folder: &FleetFolder, keys: Option<&HostKeys>, now_ms: i64) -> (Line, Option<String>) {
     let bytes = match folder.read("", JWT) {
         Ok(bytes) => bytes,
@@ -80,7 +80,7 @@ fn judge_login(text: Option<&str>, own: Option<&UserKey>, now_ms: i64) -> Line {
     }
 }
 
-/// Who may have code run here.
+/// Which hosts have rights by which they can have code run here.
 pub(super) fn rights(accepts: &Accepts) -> Line {
     let id = "fleet.rights";
     let words = |rights: &BTreeSet<Right>| {
@@ -107,7 +107,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn whom_this_host_trusts_is_told_and_everybody_is_worth_a_look() {
+    fn hosts_that_may_run_code_are_named_and_a_right_for_every_host_is_a_warning() {
         let of = |json: &str| rights(&serde_json::from_str(json).expect("rights"));
         let status = |json: &str| of(json).status;
         assert_eq!(of("{}").said, "no other host may have code run here");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_is_for_this_host_s_key_and_has_an_end() {
+    fn a_login_must_be_for_this_host_s_key_and_must_not_have_expired() {
         let (fleet, own, other) = (FleetKeys::generate(), HostKeys::generate(), HostKeys::generate());
         let login = LoginKey::of_fleet(&fleet);
         let claims = jwt::owner(&login, &own.user_key(), 1_000_000);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_open_is_found() {
+    fn files_that_others_can_open_and_keys_that_can_t_be_read_are_found() {
         let dir = tempfile::tempdir().expect("a folder");
         let folder = FleetFolder::open(&Home::at(dir.path()).expect("a home")).expect("it is made");
         let mode = |name: &str, mode| {

@@ -1,5 +1,5 @@
-//! Judges the other hosts by what they tell of themselves: whether they are there, their versions, and personas of one name
-//! that are not the same.
+//! Checks the other hosts by their rosters: whether they are live, whether all have one version, and whether personas
+//! of one name are the same on all hosts.
 
 use super::finding::{listed, ok, span, warn};
 use super::server::FoundRosters;
@@ -12,20 +12,20 @@ use crate::fleet::MemberList;
 use crate::fleet::roster::{RosterNumbers, Seen};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of one host.
+/// What was read of one host.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HostLook {
-    /// It has told of itself: how long ago, in milliseconds, and in which version.
+    /// Its roster: how old it is, in milliseconds, the host's version, and its personas.
     Told { age_ms: i64, version: String, personas: Vec<HostPersona> },
-    /// It has never told of itself.
+    /// It has never put a roster.
     Never,
-    /// What stands at its name is not signed by it, or older than what was seen before.
+    /// The bytes at its name are not signed by it, or are an older roster than was seen before.
     NotAuthentic,
-    /// It was not read.
+    /// Its roster could not be fetched.
     Unread,
 }
 
-/// Reads what stands at the names of the hosts. `server_ms`: the server's clock.
+/// Verifies the rosters. `server_ms`: the server's clock, in milliseconds since 1970; without it, rosters count as new.
 pub(super) fn read(
     rosters: &FoundRosters,
     list: &MemberList,
@@ -51,7 +51,7 @@ pub(super) fn read(
     looks
 }
 
-/// Judges them.
+/// Judges the hosts. `own`: this host. `hide`: personas of this home that other hosts are not told of.
 pub(super) fn judge(home: &Home, own: &HostName, hide: &[String], looks: &BTreeMap<HostName, HostLook>) -> [Line; 3] {
     let mut told: Vec<(&HostName, Vec<HostPersona>)> = vec![(own, personas(home, hide))];
     for (name, look) in looks.iter().filter(|(name, _)| *name != own) {
@@ -111,7 +111,7 @@ fn versions(own: &HostName, looks: &BTreeMap<HostName, HostLook>) -> Line {
     warn(id, said, "install one version on all hosts, and start the bridges again")
 }
 
-/// Each host uses its own personas, so a difference may be meant.
+/// Each host uses its own personas, and a difference may be intended. So it is mentioned, but is not a warning.
 fn judge_personas(told: &[(&HostName, Vec<HostPersona>)]) -> Line {
     let id = "fleet.personas";
     let mut all: BTreeMap<&str, (BTreeSet<&str>, Vec<&str>)> = BTreeMap::new();

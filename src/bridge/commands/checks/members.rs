@@ -1,4 +1,4 @@
-//! Judges the list of members: whether the fleet's key has signed it, and whether this host is in it.
+//! Checks the list of members: whether the fleet's key has signed it, and whether this host is in it.
 
 use super::finding::{ADMIT_AGAIN, SETUP, fail, ok, warn};
 use crate::bridge::identity::HostFile;
@@ -13,17 +13,17 @@ const ID: &str = "fleet.members";
 /// The list that stands at the server.
 #[derive(Debug)]
 pub(super) enum FoundList {
-    /// The fleet's key has signed it; when the server has stored it, in milliseconds since 1970.
+    /// A list that the fleet's key has signed, and when the server has stored it, in milliseconds since 1970.
     Signed(MemberList, i64),
-    /// It is not believed.
+    /// The fleet's key has not signed it, or it can't be read.
     NotAuthentic(SignedError),
     /// There is none.
     Missing,
-    /// It was not read.
+    /// It could not be fetched from the server.
     Unread,
 }
 
-/// What was read at the server.
+/// Verifies the list that the server has sent.
 pub(super) fn opened(
     standing: Result<Option<StoredRoster>, CourierError>,
     key: &AccountKey,
@@ -39,7 +39,8 @@ pub(super) fn opened(
     }
 }
 
-/// The list that counts: that of the server, unless this host has seen a newer one.
+/// The list that counts: the server's, or the one that this host has kept, if that is newer or the server's can't be
+/// used.
 pub(super) fn newest<'l>(found: &'l FoundList, kept: &'l MemberList) -> &'l MemberList {
     match found {
         FoundList::Signed(list, _) if list.version >= kept.version => list,
@@ -47,7 +48,7 @@ pub(super) fn newest<'l>(found: &'l FoundList, kept: &'l MemberList) -> &'l Memb
     }
 }
 
-/// Judges it. `kept`: the list as this host has last seen it; `found`: that of the server, if it was asked.
+/// Judges the list. `kept`: the list that this host has kept. `found`: the server's, if the server was asked.
 pub(super) fn judge(host: &HostFile, keys: Option<&HostKeys>, kept: &MemberList, found: Option<&FoundList>) -> Line {
     let (list, source) = match found {
         Some(FoundList::Missing) => return fail(ID, "the server has no list of members for this fleet", SETUP),
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_in_the_list_with_its_home_and_its_keys() {
+    fn this_host_must_be_in_the_list_with_its_home_and_its_keys() {
         let (host, keys) = (HostFile::new("box".parse().expect("a name")), HostKeys::generate());
         let kept = list(2, vec![member(&host, &keys)]);
         let judged = |version, member: Option<Member>| {
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_list_of_the_server_the_last_one_counts() {
+    fn if_the_server_s_list_was_not_read_the_kept_one_counts() {
         let (host, keys) = (HostFile::new("box".parse().expect("a name")), HostKeys::generate());
         let kept = list(2, vec![member(&host, &keys)]);
         let unread = opened(

@@ -1,5 +1,5 @@
-//! Asks the server all that the checks need, and judges the server itself: its version, its clock, and what it keeps for
-//! the fleet.
+//! Asks the server for everything that the checks need, and judges the server itself: its version, its clock, and the
+//! streams and consumers that it has for the fleet.
 
 use super::finding::{ADMIT_AGAIN, SETUP, fail, listed, ok, skipped, span, warn};
 use super::members::{FoundList, newest, opened};
@@ -18,19 +18,20 @@ use std::time::Duration;
 
 /// How long connecting may take, all addresses together.
 const CONNECT_WITHIN: Duration = Duration::from_secs(7);
-/// How long the reading of all rosters may take.
+/// How long reading all rosters may take.
 const ROSTERS_WITHIN: Duration = Duration::from_secs(3);
 /// How many rosters are asked for at once.
 const AT_ONCE: usize = 64;
-/// The smallest message size that the server must take, in bytes.
+/// The server must take messages at least this large, in bytes.
 const LEAST_PAYLOAD: usize = 1 << 20;
-/// How far this machine's clock may be from the server's, in milliseconds: beyond the first, that is worth a look.
+/// How far this machine's clock may differ from the server's, in milliseconds: more than the first is a warning, more
+/// than the second a failure.
 const CLOCK_WARN_MS: i64 = 5 * 60_000;
 const CLOCK_FAIL_MS: i64 = 24 * 3_600_000;
 
 type Found = Result<Option<ServerObject>, CourierError>;
 
-/// What stands at the name of each host.
+/// What the server has as the roster of each host.
 pub(super) type FoundRosters = Vec<(HostName, Result<Option<StoredRoster>, CourierError>)>;
 
 /// What the server has answered.
@@ -40,13 +41,14 @@ pub(super) struct ServerSeen {
     consumers: [Found; 2],
     pub(super) list: FoundList,
     pub(super) rosters: FoundRosters,
-    /// The server's clock, as its answers or the newest roster show it, in milliseconds since 1970.
+    /// The server's clock when it was asked, in milliseconds since 1970. If no answer tells it, the time at which the
+    /// newest roster was stored.
     pub(super) server_ms: Option<i64>,
-    /// This machine's clock at that time.
+    /// This machine's clock at that time, in milliseconds since 1970.
     own_ms: i64,
 }
 
-/// Connects, and asks.
+/// Connects to the server, and asks for everything.
 ///
 /// # Errors
 /// The server was not reached, or refuses this host.
@@ -72,14 +74,14 @@ pub(super) async fn ask(
     let list = opened(list, fleet_key, &place.fleet);
     let rosters = rosters(&courier, newest(&list, kept)).await;
     let told = [&letters, &hosts, &requests].into_iter().find_map(|found| found.as_ref().ok()?.as_ref()?.server_ms);
-    // A host that lives tells of itself every 15 s: that is near enough where the server does not say its time.
+    // If no answer tells the server's time, the newest roster is near enough: a live host puts its roster every 15 s.
     let stored = rosters.iter().filter_map(|(_, found)| found.as_ref().ok()?.as_ref()).map(|roster| roster.stored_ms);
     let server_ms = told.or(stored.max());
     let (streams, consumers) = ([letters, hosts], [requests, results]);
     Ok(ServerSeen { facts, streams, consumers, list, rosters, server_ms, own_ms })
 }
 
-/// The rosters of all members; those that do not come in time are left out.
+/// The rosters of all members. Rosters that do not arrive in time are left out.
 async fn rosters(courier: &NatsCourier, list: &MemberList) -> FoundRosters {
     let names: Vec<HostName> = list.members.iter().map(|member| member.name.clone()).collect();
     let one = |name: HostName| async move {
@@ -95,7 +97,7 @@ async fn rosters(courier: &NatsCourier, list: &MemberList) -> FoundRosters {
     found
 }
 
-/// The server that was not reached.
+/// The result if the server was not reached, or refuses this host.
 pub(super) fn not_reached(urls: &[String], error: &CourierError) -> Line {
     let (id, at) = ("fleet.server", listed(urls));
     match error {
@@ -115,7 +117,7 @@ pub(super) fn not_reached(urls: &[String], error: &CourierError) -> Line {
     }
 }
 
-/// The server that was reached.
+/// Judges the server that was reached: its version, its largest message, and encryption.
 pub(super) fn judge(facts: &ServerFacts, urls: &[String]) -> Line {
     let id = "fleet.server";
     let ServerFacts { version, max_payload, needs_tls } = facts;
@@ -146,7 +148,7 @@ pub(super) fn judge(facts: &ServerFacts, urls: &[String]) -> Line {
     }
 }
 
-/// This machine's clock against the server's.
+/// Compares this machine's clock with the server's.
 pub(super) fn clock(seen: &ServerSeen) -> Line {
     let Some(server_ms) = seen.server_ms else {
         return skipped("fleet.clock", "the server does not say its time, and no host has told of itself");
@@ -167,7 +169,7 @@ fn judge_clock(ahead_ms: i64) -> Line {
     }
 }
 
-/// The streams, and what keeps this host's letters.
+/// Judges the fleet's two streams, and this host's two consumers.
 pub(super) fn objects(place: &FleetPlace, seen: &ServerSeen) -> [Line; 2] {
     let FleetPlace { fleet, host } = place;
     let streams = ["box", "hosts"].map(|what| format!("tk_{fleet}_{what}"));
@@ -212,7 +214,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn a_server_with_known_holes_fails_only_where_others_reach_it() {
+    fn a_server_with_known_holes_fails_only_if_other_machines_reach_it() {
         let status = |version: &str, url: &str, needs_tls| {
             let facts = ServerFacts { version: version.to_owned(), max_payload: 2 << 20, needs_tls };
             judge(&facts, &[url.to_owned()]).status

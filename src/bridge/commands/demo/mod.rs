@@ -1,5 +1,5 @@
-//! `demo`: a fleet of two hosts on this machine, with nothing left behind. `stage` builds and removes what it needs,
-//! `play` shows it.
+//! `demo`: shows a fleet of two hosts on this machine, and leaves nothing behind. `stage` makes and removes what the
+//! demo needs, `play` shows the scenes.
 
 mod play;
 mod stage;
@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Shows two hosts, a text from one to the other, and the death of a bridge.
 ///
 /// # Errors
-/// The failure; everything is removed first, and the ends of the logs are shown.
+/// A scene has failed. Before the error is returned, the ends of the logs are shown and everything is removed.
 pub(super) fn command(json: bool) -> Result<(), CliError> {
     let (start, out) = (Instant::now(), Out::new(json));
     let programs = Programs::find()?;

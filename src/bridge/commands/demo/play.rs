@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 const SLUG: &str = "kai";
 const FIRST: &str = "Find out why the checkout test fails once in ten runs.";
-/// Each is sent while the bridge is killed, until one was still on its way at that moment.
+/// The texts during which the bridge is killed. The next one is sent only if the answer to the one before was faster
+/// than the kill.
 const SECOND: [&str; 3] = [
     "It is the clock: compare both times in UTC.",
     "Also look at the test of the calendar.",
@@ -40,7 +41,7 @@ impl FleetPlay<'_> {
         self.count(stage, text)
     }
 
-    /// Prints a heading that says what happens, and the command that does it, with the host on which it is run.
+    /// Prints what happens next, and the command that does it, with the host on which that is run.
     fn say(&self, text: &str, host: &str, command: &str) -> Result<(), CliError> {
         if self.out.is_json() {
             let scene = json!({"v": 1, "type": "scene", "text": text, "host": host, "command": command});
@@ -51,7 +52,7 @@ impl FleetPlay<'_> {
         self.out.line(&self.out.paint(Tone::Faint, &format!("{host} $ {command}")))
     }
 
-    /// Prints that something was done, and when.
+    /// Prints that something was done, and how long the demo has run.
     fn passed(&self, text: &str, answer: &Value) -> Result<(), CliError> {
         let took = span(u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX));
         if self.out.is_json() {
@@ -217,12 +218,12 @@ fn word<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// Has the host's bridge read what the others tell of themselves, as lists do.
+/// Touches `fleet/looked`, so that the host's bridge reads the rosters, as commands that list hosts do.
 fn looked(host: &DemoHost) {
     let _ = std::fs::File::create(host.fleet_file("looked"));
 }
 
-/// The lines of a host's audit about letters with texts that came in.
+/// The lines of a host's audit about texts that came from other hosts.
 fn audit(host: &DemoHost) -> Vec<Value> {
     let text = std::fs::read_to_string(host.fleet_file("audit.jsonl")).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -1,5 +1,5 @@
-//! What the demo of a fleet needs around it: two homes, each with a private tmux server, a sidecar and a bridge, and one
-//! NATS server. All of it is removed, no matter how the demo ends.
+//! What the demo of a fleet needs: two homes, each with a private tmux server, a sidecar and a bridge, and one NATS
+//! server. All of them are removed, no matter how the demo ends.
 
 use crate::cli::demo::stage::{DemoStage, ends_within, signal, wait_until};
 use crate::cli::error::CliError;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The variable that names a NATS server.
+/// The environment variable with the path of the program nats-server.
 const NATS_VARIABLE: &str = "TASUKI_NATS_SERVER";
 /// How long a process may take to end.
 const END_LIMIT: Duration = Duration::from_secs(4);
@@ -22,7 +22,7 @@ const END_LIMIT: Duration = Duration::from_secs(4);
 const SERVER_LIMIT: Duration = Duration::from_secs(10);
 /// How long one command may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(90);
-/// How often a command that runs is looked at.
+/// The pause between two looks whether a command has ended, or the server accepts connections.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The programs that the demo runs.
@@ -50,7 +50,7 @@ pub(super) struct DemoHost {
 /// Two hosts and the server between them.
 pub(super) struct FleetStage<'a> {
     programs: Programs,
-    /// The host whose home has the fleet's key, and that asks.
+    /// The host whose home has the fleet's key. It sends the texts.
     pub(super) desk: DemoHost,
     /// The host on which the agent runs.
     pub(super) other: DemoHost,
@@ -59,7 +59,7 @@ pub(super) struct FleetStage<'a> {
 }
 
 impl Programs {
-    /// Finds all of them.
+    /// Finds the programs.
     ///
     /// # Errors
     /// 69 if there is no NATS server, or no `tasuki` beside this program or in `PATH`.
@@ -101,7 +101,7 @@ impl DemoHost {
 }
 
 impl<'a> FleetStage<'a> {
-    /// Makes the temporary folders; nothing is started. `stop`: the person has interrupted the demo.
+    /// Makes the temporary folders; nothing is started. `stop`: whether the person has interrupted the demo.
     pub(super) fn new(programs: Programs, stop: &'a dyn Fn() -> bool) -> Result<FleetStage<'a>, CliError> {
         let (desk, other) = (DemoHost::new("desk")?, DemoHost::new("box")?);
         Ok(FleetStage { programs, desk, other, server: None, stop })
@@ -181,7 +181,7 @@ impl<'a> FleetStage<'a> {
         let mut command = Command::new(path);
         command.arg("--json").args(args).process_group(0);
         host.stage.place().private(&mut command);
-        // `server init` writes what the server in PATH can read.
+        // `server init` asks the nats-server in PATH for its version, so that must be the one of the demo.
         let path_list = std::env::var_os("PATH").unwrap_or_default();
         let folders =
             self.programs.nats.parent().map(PathBuf::from).into_iter().chain(std::env::split_paths(&path_list));
@@ -220,7 +220,7 @@ impl<'a> FleetStage<'a> {
         self.finish(self.start(host, program, args)?)
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition is true. `what`: what was wrong if it took too long.
     pub(super) fn until(&self, what: &str, limit: Duration, is_so: impl Fn() -> bool) -> Result<(), CliError> {
         let is_over = || (self.stop)() || is_so();
         match wait_until(limit, is_over) {
@@ -269,7 +269,8 @@ fn log(host: &DemoHost, name: &str) -> PathBuf {
     host.stage.place().folder().join(name).with_extension("log")
 }
 
-/// Starts a process that stays, with its output in a log. It has a process group of its own: Ctrl-C is for the demo.
+/// Starts a process that keeps running, with its output in a log. It has a process group of its own, so that Ctrl-C
+/// reaches only the demo.
 fn spawn(host: &DemoHost, command: &mut Command, name: &str) -> Result<Child, CliError> {
     let program = command.get_program().to_owned();
     let path = log(host, name);
