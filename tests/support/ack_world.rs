@@ -1,5 +1,5 @@
-//! An urgent handoff in the pure core, with an injected clock: a dead agent, a document that is provided, and a successor
-//! that runs already. Effects end well and at once, unless a test says otherwise.
+//! An urgent handoff in the pure core, with an injected clock. The agent is dead, the request provides the document,
+//! and the successor runs already. Effects succeed at once, unless a test says otherwise.
 
 use super::facts::demo_facts;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(crate) const HEIR: &str = "0b54f3f0-3c9f-4f16-8a43-4f3a6e1f2a10";
 const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
 pub(crate) const MINUTE: u64 = 60_000;
 
-/// The state, the clock, and all that was said.
+/// The state, the clock, and everything that the core's decisions have shown.
 pub(crate) struct AckWorld {
     pub(crate) state: State,
     pub(crate) now: Now,
@@ -34,28 +34,28 @@ pub(crate) struct AckWorld {
     pub(crate) journal: Vec<Value>,
     pub(crate) answers: BTreeMap<String, Value>,
     pub(crate) errors: Vec<Value>,
-    /// What was typed into whom.
+    /// The texts that were typed, each with its agent.
     pub(crate) typed: Vec<(AgentId, String)>,
-    /// What the operator, or a command, was told.
+    /// The notices and messages to the operator, or to a command.
     pub(crate) told: Vec<Value>,
-    /// What stands against typing into the successor.
+    /// The reason for which typing is refused; none if it is not refused.
     pub(crate) refusal: Option<Refusal>,
-    /// What becomes of a message to the operator or a command.
+    /// The outcome of each message to the operator or a command.
     pub(crate) notify: Outcome,
     document: String,
-    /// What somebody else has put under the document's name meanwhile.
+    /// The text that somebody else has written over the document; none if nobody has.
     pub(crate) put_there: Option<String>,
-    /// Documents can't be examined.
+    /// Whether examining a document fails.
     pub(crate) is_blind: bool,
-    /// What the request for the handoff says beside the rest.
+    /// More fields of the request for the handoff.
     pub(crate) options: Value,
     /// What the persona's file says about publishing.
     pub(crate) persona_publish: Option<PublishDefault>,
-    /// What becomes of the copy that is published; a copy unless set.
+    /// The outcome of making the copy that is published; unless set, it succeeds.
     pub(crate) copied: Option<Outcome>,
-    /// What becomes of an upload; an address of its own unless set.
+    /// The outcome of each upload; unless set, it succeeds, with an address of its own.
     pub(crate) posted: Option<Posted>,
-    /// Every upload that was made.
+    /// The uploads that were made.
     pub(crate) uploads: Vec<PublishPlan>,
     pub(crate) id: HandoffId,
 }
@@ -70,13 +70,13 @@ fn agent(id: &str, pane: u32) -> Agent {
     agent
 }
 
-/// A test says itself what becomes of a start.
+/// Effects of starting an agent are left in the outbox: a test settles them itself.
 fn is_start(effect: &Effect) -> bool {
     matches!(effect, Effect::Start(_) | Effect::AwaitReady { .. })
 }
 
 impl AckWorld {
-    /// A handoff that is about to be asked for.
+    /// A world in which no handoff was requested yet.
     pub(crate) fn new() -> Self {
         let profile = ProfileFacts { screen_proof: true, reports_context: false, ..demo_facts() };
         let settings = Settings {
@@ -169,7 +169,7 @@ impl AckWorld {
         }
     }
 
-    /// Asks; gives the answer, which may come only after [`AckWorld::go_on`].
+    /// Makes a request and carries out all effects; returns the answer, or null if there is none yet.
     pub(crate) fn ask(&mut self, request: &Value) -> Value {
         self.turns += 1;
         let id = format!("r{}", self.turns);
@@ -197,7 +197,7 @@ impl AckWorld {
         self.go_on();
     }
 
-    /// An ACK of the successor's; what `changes` says is otherwise, null takes a field away.
+    /// The successor sends an ACK. `changes`: fields with other values than usual; null removes a field.
     pub(crate) fn ack(&mut self, changes: &Value) -> Value {
         let mut ack = json!({
             "v": 1, "kind": "ack", "handoff_id": self.id, "agent_id": HEIR, "understanding": "to do both tasks",
@@ -212,7 +212,7 @@ impl AckWorld {
         self.ask(&ack)
     }
 
-    /// Every effect that is left is carried out, but for starts, and the successor ends the turns that it was given.
+    /// Carries out all effects except starts. An agent that gets a text ends its turn at once.
     pub(crate) fn go_on(&mut self) {
         for _ in 0..200 {
             let Some((key, effect)) = self
@@ -291,7 +291,7 @@ impl AckWorld {
         self.decide(Event::Hook(Box::new(event)));
     }
 
-    /// Time passes, and all that falls within it falls when it is due.
+    /// Lets time pass. Each deadline in between is decided when it is due.
     pub(crate) fn pass(&mut self, ms: u64) {
         let mut left = ms;
         loop {
@@ -310,13 +310,13 @@ impl AckWorld {
         }
     }
 
-    /// Time passes while nobody looks.
+    /// Lets time pass without deciding any deadline.
     pub(crate) fn sleep(&mut self, ms: u64) {
         self.now.boot_ms += ms;
         self.now.wall_ms += i64::try_from(ms).expect("a short time");
     }
 
-    /// The sidecar is killed and started again: what is durable is all that is left.
+    /// Kills the sidecar and starts it again: agents and handoffs are written as rows and read again.
     pub(crate) fn restart(&mut self) {
         let text = serde_json::to_string(&(&self.state.agents, &self.state.handoffs)).expect("rows");
         let (agents, handoffs) = serde_json::from_str(&text).expect("rows");
@@ -324,7 +324,7 @@ impl AckWorld {
         self.state.rebase(&self.now);
     }
 
-    /// The texts that the successor was given and that hold this.
+    /// The texts with this part that were typed to the successor.
     pub(crate) fn texts(&self, part: &str) -> Vec<&str> {
         let heir: AgentId = HEIR.parse().expect("an id");
         let of = self.typed.iter().filter(|(agent_id, text)| *agent_id == heir && text.contains(part));

@@ -1,4 +1,4 @@
-//! What the tests of the tmux connection wait for and look at.
+//! Helpers for tests of the tmux connection: its notices, and its control clients.
 
 use super::processes::words;
 use super::tmux::Server;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tasuki::tmux::TmuxNotice;
 use tokio::sync::mpsc;
 
-/// Waits until the adapter tells this.
+/// Waits until the adapter sends such a notice.
 pub(crate) async fn expect(notices: &mut mpsc::Receiver<TmuxNotice>, wanted: fn(&TmuxNotice) -> bool) {
     let found = async { while !notices.recv().await.as_ref().is_some_and(wanted) {} };
     tokio::time::timeout(Duration::from_secs(20), found).await.expect("the notice comes in time");

@@ -21,7 +21,7 @@ pub(crate) struct Decided {
 }
 
 impl Decided {
-    /// With that tmux server, one profile, and these agents.
+    /// A state with this tmux server, this profile and these agents.
     pub(crate) fn new(server: ServerId, profile: ProfileFacts, agents: impl IntoIterator<Item = Agent>) -> Decided {
         let settings = Settings { profiles: BTreeMap::from([(profile.name.clone(), profile)]), ..Settings::default() };
         let agents = agents.into_iter().map(|agent| (agent.agent_id, agent)).collect();
@@ -39,12 +39,12 @@ impl Decided {
         decision
     }
 
-    /// A request arrives, in a home with a persona `dev`; the decision has its answer, if that comes at once.
+    /// Decides a request, in a home with a persona `dev`. The decision holds the answer, if there is one at once.
     pub(crate) fn ask(&mut self, id: &str, request: &Value) -> Decision {
         self.ask_with(id, request, RequestFacts::default())
     }
 
-    /// The same, with what the intake knows of the request besides the persona.
+    /// The same, with more facts that the intake has collected for the request.
     pub(crate) fn ask_with(&mut self, id: &str, request: &Value, facts: RequestFacts) -> Decision {
         let persona = Some(("dev".parse().expect("a slug"), self.persona.clone()));
         let facts = RequestFacts { persona, ..facts };
@@ -53,7 +53,7 @@ impl Decided {
         self.decide(Event::Request(Box::new(arrived)))
     }
 
-    /// Time passes; what is due then.
+    /// Lets time pass since boot, and decides the deadlines that are due then.
     pub(crate) fn pass(&mut self, ms: u64) -> Decision {
         self.now.boot_ms += ms;
         self.decide(Event::Deadlines)

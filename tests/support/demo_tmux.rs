@@ -1,4 +1,4 @@
-//! A private tmux server with one demo agent in it, its home, its recorder and its screen.
+//! A private tmux server with one demo agent, and access to the agent's home, recorder and screen.
 
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use tasuki::agents::Profiles;
 use tasuki::core::pane::{Activity, ComposerContent, ScreenReading};
 
-/// How long anything may take on a loaded machine.
+/// How long a test waits for anything: a loaded machine may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The agent's id in every test.
 pub(crate) const AGENT: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
 
-/// One agent in one pane. The server is ended when this is dropped.
+/// One agent in one pane. Dropping this ends the server.
 pub(crate) struct DemoTmux {
     dir: tempfile::TempDir,
     profiles: Profiles,
@@ -56,17 +56,17 @@ impl DemoTmux {
         self.dir.path().join("home")
     }
 
-    /// Where the agent looks for faults that change while it runs.
+    /// The file from which the agent reads faults while it runs.
     pub(crate) fn faults_file(&self) -> PathBuf {
         self.dir.path().join("faults")
     }
 
-    /// Where the agent is asked to write its document.
+    /// The path to which the agent is asked to write its document.
     pub(crate) fn document(&self) -> PathBuf {
         self.home().join("handoffs/20261121T200000-6f1c3a52.md")
     }
 
-    /// Runs one tmux command and returns what it printed; a failure is an empty text.
+    /// Runs one tmux command and returns its output, whether it succeeds or not.
     pub(crate) fn tmux<S: AsRef<OsStr>>(&self, args: &[S]) -> String {
         let out = self.command().args(args).stdin(Stdio::null()).output().expect("tmux runs");
         String::from_utf8_lossy(&out.stdout).into_owned()
@@ -79,7 +79,7 @@ impl DemoTmux {
         command
     }
 
-    /// Pastes a text as a paste with brackets, as a user's terminal does; without, byte by byte as it is.
+    /// Pastes a text. With `bracketed`, as a bracketed paste, as from a user's terminal; otherwise as if it were typed.
     pub(crate) fn paste(&self, text: &str, bracketed: bool) {
         let mut child =
             self.command().args(["load-buffer", "-b", "t", "-"]).stdin(Stdio::piped()).spawn().expect("tmux runs");
@@ -94,7 +94,7 @@ impl DemoTmux {
         self.paste("\r", false);
     }
 
-    /// Types a text when the agent is ready and submits it once it is seen.
+    /// Types a text when the agent is ready, and submits it once it is in the composer.
     pub(crate) fn send(&self, text: &str) {
         self.ready();
         self.paste(text, true);
@@ -104,7 +104,7 @@ impl DemoTmux {
         self.enter();
     }
 
-    /// Types a command of the agent's own.
+    /// Types one of the agent's own commands, such as its exit, and submits it.
     pub(crate) fn command_line(&self, text: &str) {
         self.until("there is a composer", || self.view().composer == ComposerContent::Empty);
         self.paste(text, false);
@@ -117,12 +117,12 @@ impl DemoTmux {
         self.send(&format!("Please write a handoff document to `{}` now.", self.document().display()));
     }
 
-    /// The screen with its escapes.
+    /// The screen with its escape sequences.
     pub(crate) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-e"])
     }
 
-    /// The screen, read by the profile.
+    /// The profile's reading of the screen.
     pub(crate) fn view(&self) -> ScreenReading {
         let format = "#{pane_height} #{cursor_x} #{cursor_y}";
         let numbers = self.tmux(&["display-message", "-p", format]);
@@ -153,7 +153,7 @@ impl DemoTmux {
         files
     }
 
-    /// What the events are called, in order.
+    /// The names of all events so far, in order.
     pub(crate) fn kinds(&self) -> Vec<String> {
         self.events().iter().map(|event| event["event"].as_str().unwrap_or_default().to_owned()).collect()
     }
@@ -164,7 +164,7 @@ impl DemoTmux {
         self.events()
     }
 
-    /// What the recorder holds.
+    /// The lines of the recorder.
     pub(crate) fn log(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
@@ -191,7 +191,8 @@ impl DemoTmux {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid()), None).is_ok()
     }
 
-    /// Polls until something is so; fails with what the screen, the events and the recorder show.
+    /// Polls until a condition is true. If it does not become true in time, the panic shows screen, events and
+    /// recorder.
     pub(crate) fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_so() {

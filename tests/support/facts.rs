@@ -1,8 +1,8 @@
-//! What tests of pure logic tell it of the world.
+//! Facts that tests give to the pure core.
 
 use tasuki::core::settings::ProfileFacts;
 
-/// A profile, by the name of `demo`, that can do all but begin a new session.
+/// A profile with the name `demo`. It reports nearly everything, but can't begin a new session in the same process.
 pub(crate) fn demo_facts() -> ProfileFacts {
     ProfileFacts {
         name: "demo".to_owned(),

@@ -1,5 +1,5 @@
-//! The folders of a fleet, and a bridge that passes requests to nobody: it answers them itself, as a test tells it to. No
-//! server is there.
+//! The folders of a fleet, and a fake bridge. It sends nothing to other hosts, but answers requests itself, as a test
+//! says. There is no server.
 
 use super::fake_sidecar::{FakeHome, write_whole};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A time so many seconds ago, as files have it.
+/// The time that was so many seconds ago, as text.
 pub(crate) fn ago(seconds: i64) -> String {
     let at = chrono::Utc::now() - chrono::TimeDelta::seconds(seconds);
     at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
@@ -25,10 +25,10 @@ pub(crate) fn make_folders(home: &Path) {
     }
 }
 
-/// What a host answers to a request file: `(status, result or error)`; `None` takes the request and never answers.
+/// The answer to a request file: `(status, result or error)`. `None`: the request is taken and never answered.
 pub(crate) type Answer = dyn Fn(&FakeHome, &Value) -> Option<(u16, Value)> + Send + Sync;
 
-/// A bridge that answers in a thread of its own until it is dropped.
+/// A fake bridge, which answers in a thread of its own until it is dropped.
 pub(crate) struct FakeBridge {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

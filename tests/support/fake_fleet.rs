@@ -1,4 +1,4 @@
-//! A fleet made of files: what a bridge writes of three hosts.
+//! A fleet of three hosts that consists only of files: those that a bridge writes.
 
 use super::fake_bridge::{ago, make_folders};
 use super::fake_sidecar::write_whole;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 /// The agent of `box-1` that has a persona.
 pub(crate) const MIA: &str = "33333333-3333-4333-8333-333333333333";
-/// The handoff of `box-1`.
+/// The handoff on `box-1`.
 pub(crate) const HANDOFF: &str = "44444444-4444-4444-8444-444444444444";
-/// Since when `attic` is away.
+/// The time since when `attic` is away.
 pub(crate) const AWAY_SINCE: &str = "2026-11-25T12:00:00.000Z";
 
-/// Lets this home be the host `desk` of a fleet with `box-1`, which lives, and `attic`, which is away. Its bridge has read
-/// all rosters just now.
+/// Makes this home the host `desk` of a fleet with `box-1`, which is live, and `attic`, which is away. By its file, the
+/// bridge has read all rosters just now.
 pub(crate) fn join(home: &Path) {
     make_folders(home);
     write_whole(&home.join("fleet/host.json"), &json!({"name": "desk", "fleet": {"name": "test"}}));
@@ -28,7 +28,7 @@ pub(crate) fn join(home: &Path) {
     host(home, "box-1", &box_1("idle"));
 }
 
-/// What `box-1` tells of itself while mia is in this state.
+/// The lists in the roster of `box-1`. `state`: that of mia.
 pub(crate) fn box_1(state: &str) -> Value {
     json!({
         "agents": [
@@ -41,7 +41,7 @@ pub(crate) fn box_1(state: &str) -> Value {
     })
 }
 
-/// Writes what a host has told of itself.
+/// Writes the file of a host, as a bridge does that has read its roster. `more`: its lists and other fields.
 pub(crate) fn host(home: &Path, name: &str, more: &Value) {
     let mut view = json!({
         "v": 1, "host": name, "home_id": "88888888-8888-4888-8888-888888888888", "n": 7, "version": "0.1.0",
@@ -52,7 +52,7 @@ pub(crate) fn host(home: &Path, name: &str, more: &Value) {
     write_whole(&home.join(format!("fleet/hosts/{name}.json")), &view);
 }
 
-/// Writes the bridge's own file, with a heartbeat of this moment. Without a server it is not connected.
+/// Writes the bridge's own file, with a heartbeat of this moment. `server`: none if the bridge is not connected.
 pub(crate) fn bridge(home: &Path, server: Option<&str>) {
     let view =
         json!({"v": 1, "host": "desk", "pid": 1, "heartbeat": ago(0), "server": server, "hosts_seen_at": ago(0)});

@@ -1,5 +1,5 @@
-//! A sidecar made of files: it beats, takes requests and answers them as a test tells it to. For tests of the command
-//! line alone.
+//! A fake sidecar, which only writes files: it has a heartbeat, takes requests and answers them as a test says. For
+//! tests of the command line alone.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -17,7 +17,7 @@ pub(crate) struct FakeHome {
 }
 
 impl FakeHome {
-    /// An empty home; nobody beats in it.
+    /// An empty home without a heartbeat.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for name in ["spool/tmp", "spool/requests", "spool/results", "spool/errors", "view/agents", "view/handoffs"] {
@@ -40,7 +40,7 @@ impl FakeHome {
         write_whole(&self.path().join(name), value);
     }
 
-    /// The view of an agent that is idle.
+    /// Writes an agent's view. `previous`: the id of its predecessor.
     pub(crate) fn agent(&self, id: &str, slug: Option<&str>, previous: Option<&str>, state: &str) {
         let view = json!({
             "agent_id": id, "persona_slug": slug, "profile": "demo", "pane": "%1", "state": state,
@@ -49,7 +49,7 @@ impl FakeHome {
         self.write(&format!("view/agents/{id}.json"), &view);
     }
 
-    /// Runs the program with this home and no other surroundings.
+    /// Runs the program with this home, and without tmux and other variables of the person who runs the tests.
     pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().expect("the program runs")
     }
@@ -82,10 +82,10 @@ pub(crate) fn write_whole(path: &Path, value: &Value) {
     fs::rename(&scratch, path).expect("renamed");
 }
 
-/// What the fake answers to a request: `(status, result or error)`; `None` takes the request and never answers.
+/// The answer to a request: `(status, result or error)`. `None`: the request is taken and never answered.
 pub(crate) type Answer = dyn Fn(&FakeHome, &Value) -> Option<(u16, Value)> + Send + Sync;
 
-/// Beats and answers in a thread of its own until it is dropped.
+/// A fake sidecar: it renews its heartbeat and answers requests in a thread of its own until it is dropped.
 pub(crate) struct FakeSidecar {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

@@ -1,4 +1,4 @@
-//! A home in a fleet that is made of files, for tests of the command line alone.
+//! A home in a fleet that consists only of files, for tests of the command line alone.
 
 use super::fake_bridge::{ago, make_folders};
 use super::fake_sidecar::FakeHome;
@@ -12,7 +12,8 @@ pub(crate) fn home_in_fleet() -> FakeHome {
     home
 }
 
-/// Writes what a host has told of itself; `told` has the lists, and what else differs from a live host.
+/// Writes the file of a host, as a bridge does that has read its roster. `told`: its lists, and fields that differ from
+/// those of a live host.
 pub(crate) fn host(home: &FakeHome, name: &str, told: &Value) {
     let mut view = json!({"v": 1, "host": name, "seen_at": ago(1), "authentic": true, "away_since": null,
         "sidecar": {"state": "runs", "since": ago(60)}, "agents": [], "handoffs": [], "errors": []});
@@ -25,7 +26,7 @@ pub(crate) fn host(home: &FakeHome, name: &str, told: &Value) {
 /// Writes the bridge's file with a heartbeat so many seconds old.
 pub(crate) fn heartbeat(home: &FakeHome, age_s: i64) {
     let view = json!({"v": 1, "host": "desk", "pid": 1, "heartbeat": ago(age_s), "server": "tls://box 2.12.7",
-        // It has read all rosters, whenever a command asks.
+        // A time in the future: whenever a command asks, the rosters count as read.
         "hosts_seen_at": "2999-01-01T00:00:00.000Z"});
     home.write("fleet/bridge.json", &view);
 }

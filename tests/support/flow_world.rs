@@ -1,4 +1,4 @@
-//! Whole handoffs, decided without a machine: all goes well, but for what the test says.
+//! Whole handoffs in the pure core: everything goes well, except where a test says otherwise.
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,11 +23,11 @@ const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
 /// How long tasuki waits for the last hooks of a process that is dead, in milliseconds.
 const LAST_HOOKS_MS: u64 = 2_000;
 
-/// What happens instead of what would, once.
+/// What happens to one effect instead of success.
 pub(crate) enum Instead {
     /// The effect has this outcome.
     Outcome(Outcome),
-    /// Nobody hears of it again.
+    /// The effect never has an outcome.
     Silence,
 }
 
@@ -37,17 +37,17 @@ pub(crate) enum Turn {
     Ends,
     Fails,
     GoesOn,
-    /// Something that the agent has started still runs.
+    /// The turn pauses, because something that the agent has started still runs.
     Pauses,
-    /// The agent dies in it.
+    /// The agent dies in the turn.
     Dies,
 }
 
-/// A home with two idle agents of the persona `dev`, of which the first is handed off.
+/// A home with two idle agents of the persona `dev`. The first one is handed off.
 pub(crate) struct FlowWorld {
     pub(crate) core: Decided,
     pub(crate) document: String,
-    /// By the name of an effect, or of the text that is typed: see [`FlowWorld::moment`].
+    /// What happens instead, by the name of an effect or of a typed text: see [`FlowWorld::moment`].
     instead: BTreeMap<&'static str, Instead>,
     turns: BTreeMap<&'static str, Turn>,
     silent: Vec<EffectKey>,
@@ -60,7 +60,7 @@ pub(crate) struct FlowWorld {
     pub(crate) started: Vec<AgentId>,
     pub(crate) errors: Vec<Value>,
     pub(crate) answers: BTreeMap<String, Value>,
-    /// Whether the outgoing agent has ever been at its end without a record.
+    /// Whether the outgoing agent was ever ended while a handoff had no record.
     pub(crate) ended_unrecorded: bool,
 }
 
@@ -102,19 +102,19 @@ impl FlowWorld {
         }
     }
 
-    /// At this moment, once, this happens instead.
+    /// At the next moment of this name, this happens instead of success, once.
     pub(crate) fn at(mut self, moment: &'static str, instead: Instead) -> Self {
         self.instead.insert(moment, instead);
         self
     }
 
-    /// The agent does this with the text of that name, once.
+    /// The agent that gets the next text of this name does this with it, once.
     pub(crate) fn turn(mut self, text: &'static str, turn: Turn) -> Self {
         self.turns.insert(text, turn);
         self
     }
 
-    /// Asks for a handoff of the first agent with these fields more, and lets everything happen that follows.
+    /// Requests a handoff of the first agent, with these additional fields, and carries out everything that follows.
     pub(crate) fn hand_off(mut self, fields: &Value) -> Self {
         let mut asked = json!({"v": 1, "kind": "handoff", "agent_id": outgoing(), "reason": "r"});
         asked.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
@@ -135,7 +135,7 @@ impl FlowWorld {
         self.answers.get(id).cloned().unwrap_or_default()
     }
 
-    /// Asks for something of the handoff.
+    /// Makes a request about the handoff, such as a retry.
     pub(crate) fn ask_of_it(&mut self, kind: &str, fields: &Value) -> Value {
         let mut asked = json!({"v": 1, "kind": kind, "handoff_id": self.handoff().handoff_id});
         asked.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
@@ -152,7 +152,7 @@ impl FlowWorld {
         self.handoff().step.as_str()
     }
 
-    /// The step and the code of the failure.
+    /// The step and the code of the handoff's failure, if it has failed.
     pub(crate) fn failure(&self) -> Option<(&'static str, &str)> {
         self.handoff().error.as_ref().map(|error| (error.step.as_str(), error.code.as_str()))
     }
@@ -161,7 +161,7 @@ impl FlowWorld {
         &self.core.state.agents[id]
     }
 
-    /// Changes an agent's row as something that this world does not show would.
+    /// Changes an agent's row directly, in place of events that this world does not have.
     pub(crate) fn change(&mut self, id: &AgentId, change: impl FnOnce(&mut Agent)) {
         change(self.core.state.agents.get_mut(id).expect("it is there"));
     }
@@ -172,7 +172,7 @@ impl FlowWorld {
         self.run();
     }
 
-    /// Whether the outgoing agent lives.
+    /// Whether the outgoing agent is live.
     pub(crate) fn agent_lives(&self) -> bool {
         self.core.state.agents.get(&outgoing()).is_some_and(|agent| agent.state.is_live())
     }
@@ -182,7 +182,7 @@ impl FlowWorld {
         self.typed.iter().filter(|(agent, _)| agent == id).map(|(_, text)| *text).collect()
     }
 
-    /// Time passes until this handoff is over, or nothing is waited for.
+    /// Lets time pass until the handoff is over, or no deadline is left.
     pub(crate) fn wait(&mut self) {
         for _ in 0..100 {
             let is_over = self.core.state.handoffs.values().all(|handoff| handoff.step.is_end());
@@ -224,7 +224,8 @@ impl FlowWorld {
         panic!("effects do not end: {:?}", self.core.state.outbox);
     }
 
-    /// The name of a moment: that of the text which is typed, otherwise that of the effect.
+    /// The name of the moment at which this effect is carried out: the name of the typed text, or that of another
+    /// effect.
     fn moment(&self, effect: &Effect) -> &'static str {
         let Effect::Type(plan) = effect else { return effect.kind() };
         match self.core.state.agents[&plan.agent_id].typing.as_ref().map(|typing| &typing.purpose) {
@@ -264,7 +265,7 @@ impl FlowWorld {
         }
     }
 
-    /// What comes of a text that the agent has.
+    /// Does with a text what the test has said, or else ends the turn (or, after the exit command, the agent).
     fn answer(&mut self, agent_id: AgentId, text: &'static str) {
         let usual = if text == "exit" { Turn::Dies } else { Turn::Ends };
         match self.turns.remove(text).unwrap_or(usual) {
@@ -294,27 +295,27 @@ impl FlowWorld {
         self.hear_of(agent_id, HookEvent { pane, reason, ..HookEvent::new(kind) });
     }
 
-    /// An agent's hook reports this, and everything happens that follows.
+    /// Decides a report of an agent's hook. The effects that follow are not carried out yet.
     pub(crate) fn hear_of(&mut self, agent_id: AgentId, event: HookEvent) {
         self.at_work.remove(&agent_id);
         self.decide(Event::Hook(Box::new(HookEvent { agent_id: Some(agent_id), ..event })));
     }
 
-    /// A person interrupts the agents that are at work.
+    /// A person interrupts all agents that are at work.
     pub(crate) fn interrupt(&mut self) {
         for agent_id in std::mem::take(&mut self.at_work) {
             self.hear_of(agent_id, HookEvent::new(HookKind::Interrupted));
         }
     }
 
-    /// A document of this size is seen.
+    /// The document is reported with this size.
     pub(crate) fn see_document(&mut self, bytes: u64) {
         let handoff_id = self.handoff().handoff_id;
         self.decide(Event::DocumentGrew { handoff_id, bytes });
         self.run();
     }
 
-    /// How an effect ends if all goes well.
+    /// The outcome of an effect if all goes well.
     fn outcome(&self, effect: &Effect) -> Outcome {
         let whole = |text: &str| DocumentRead::Whole {
             text: text.to_owned(),

@@ -1,5 +1,5 @@
-//! As much of GitHub as `gh` needs to comment, to look, and to make gists: a server on a Unix socket, which does to each
-//! upload and to each look what a script says.
+//! A fake GitHub: a server on a Unix socket with as much of GitHub as `gh` needs to comment, to look for comments, and
+//! to make gists. A script says how it answers each upload and each look.
 
 use super::stage::Stage;
 use super::stage_files::{make_folder, planted_keys, processes_with};
@@ -16,25 +16,25 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The one token that is known.
+/// The only token that the server accepts.
 const TOKEN: &str = "token fake";
-/// Most characters of a comment.
+/// The longest comment, in characters.
 const MAX_COMMENT: usize = 65_536;
 
-/// What the server does to one upload, or to one look.
+/// How the server answers one upload, or one look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// What it should.
+    /// As GitHub does when all is well.
     Well,
     /// Answers with a status, and stores nothing.
     Status(u16),
     /// 403, as for too many requests.
     RateLimit,
-    /// Stores it, and never answers.
+    /// Stores the upload, and never answers.
     StoresOnly,
     /// Never answers, and stores nothing.
     Hangs,
-    /// Stores it so many milliseconds later, whether anybody waits for that or not.
+    /// Stores the upload so many milliseconds later, even if the client has hung up by then, and never answers.
     Late(u64),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct GitHub {
 }
 
 impl GitHub {
-    /// The server, or nothing where there is no `gh` that could ask it; that is counted.
+    /// Starts the server. None if `gh` is not installed: then the test counts as skipped.
     pub(crate) fn start() -> Option<GitHub> {
         if !Command::new("gh").arg("--version").output().is_ok_and(|output| output.status.success()) {
             tally::skip("there is no gh");
@@ -93,21 +93,22 @@ impl GitHub {
         self.dir.path().join("gh")
     }
 
-    /// Takes the server off the network, or puts it back.
+    /// Makes the server reachable or unreachable.
     pub(crate) fn reachable(&self, is_so: bool) {
         let away = self.dir.path().join("away");
         let (from, to) = if is_so { (away, self.socket()) } else { (self.socket(), away) };
         fs::rename(from, to).expect("moved");
     }
 
-    /// What `gh` finds around it: this server, a login, and nothing of whoever runs the tests.
+    /// A command prefix that gives `gh` this server and a login, and nothing of the person who runs the tests: `env`,
+    /// and its arguments.
     pub(crate) fn surroundings(&self) -> Vec<String> {
         let mut words: Vec<String> = vec!["env".to_owned()];
         for name in ["GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_REPO"] {
             words.extend(["-u".to_owned(), name.to_owned()]);
         }
         let config = format!("GH_CONFIG_DIR={}", self.config().display());
-        // What is not for gh must not reach it: with this it would print all that it sends.
+        // tasuki must not pass GH_DEBUG on to gh, which would print everything that it sends.
         words.extend([
             config,
             "GH_TOKEN=fake".to_owned(),
@@ -117,7 +118,7 @@ impl GitHub {
         words
     }
 
-    /// Starts a stage's sidecar among them.
+    /// Starts a stage's sidecar in these surroundings.
     pub(crate) fn start_sidecar(&self, stage: &Stage) {
         let words = self.surroundings();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -125,7 +126,7 @@ impl GitHub {
         stage.until_beating();
     }
 
-    /// A command of the program among them.
+    /// A tasuki command in these surroundings.
     pub(crate) fn command(&self, stage: &Stage, args: &[&str]) -> Command {
         let mut command = stage.command(args);
         for word in self.surroundings() {
@@ -136,7 +137,7 @@ impl GitHub {
         command
     }
 
-    /// The `gh` that run among them.
+    /// The running `gh` processes with this server.
     pub(crate) fn callers(&self) -> Vec<i32> {
         let own = format!("GH_CONFIG_DIR={}", self.config().display());
         processes_with(&own, |arguments| arguments.starts_with("gh"))
@@ -146,27 +147,27 @@ impl GitHub {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is done to the next uploads; after them all is well.
+    /// Sets how the next uploads are answered. After these, all is well.
     pub(crate) fn uploads(&self, script: &[Does]) {
         self.shelves().uploads = script.iter().copied().collect();
     }
 
-    /// What is done to the next looks; after them all is well.
+    /// Sets how the next looks are answered. After these, all is well.
     pub(crate) fn looks(&self, script: &[Does]) {
         self.shelves().looks = script.iter().copied().collect();
     }
 
-    /// The operator wants a planted credential to be published as it is.
+    /// Allows planted credentials in uploads, for a test in which the operator wants to publish them.
     pub(crate) fn may_hold_keys(&self) {
         self.shelves().may_hold_keys = true;
     }
 
-    /// Everybody may read the repository.
+    /// Makes the repository public.
     pub(crate) fn is_public(&self) {
         self.shelves().is_public = true;
     }
 
-    /// The comments on the one issue that there is.
+    /// The comments on the only issue.
     pub(crate) fn comments(&self) -> Vec<String> {
         self.shelves().comments.clone()
     }
@@ -176,7 +177,7 @@ impl GitHub {
         self.shelves().gists.clone()
     }
 
-    /// Gists of the same account that others have made just now, newer than all that there are.
+    /// Adds gists that something else has made in the same account. They are newer than all that exist.
     pub(crate) fn others(&self, count: usize) {
         for _ in 0..count {
             let note = json!({"description": "a note", "files": {"note.md": {"content": "# Note\n"}}});
@@ -184,7 +185,7 @@ impl GitHub {
         }
     }
 
-    /// How often something was to be uploaded.
+    /// How many uploads were tried.
     pub(crate) fn asked(&self) -> u32 {
         self.shelves().asked
     }
@@ -224,7 +225,7 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
     }
 }
 
-/// Which part of a list is asked for, as GitHub reads it.
+/// The part of a list that a request asks for, by GitHub's query parameters.
 struct Page {
     length: usize,
     number: usize,
@@ -240,7 +241,7 @@ impl Page {
         Page { length: number("per_page", 30).clamp(1, 100), number: number("page", 1).max(1), since }
     }
 
-    /// The newest first, a page at a time.
+    /// This page of the gists, the newest first.
     fn list(&self, gists: &[Value]) -> Value {
         let is_new = |gist: &&Value| {
             let at = gist["updated_at"].as_str().and_then(|text| text.parse().ok());
@@ -302,7 +303,7 @@ async fn upload(shared: &Shared, what: Upload) -> Response {
         }
         Does::Late(ms) => {
             let shared = Arc::clone(shared);
-            // Whoever hangs up ends the answer, not the work.
+            // A client that hangs up does not stop the work.
             tokio::spawn(async move {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
                 store(&shared, what);

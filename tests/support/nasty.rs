@@ -1,8 +1,8 @@
-//! Texts that are meant to do harm, for every field that a text can stand in.
+//! Texts that are meant to do harm, for every field that takes a text.
 
 use std::path::Path;
 
-/// The table. Commands in it would make the file `trap`.
+/// The texts. If a command in one of them runs, it makes the file `trap`.
 pub(crate) fn nasty(trap: &Path) -> Vec<String> {
     let trap = trap.display();
     let mut texts: Vec<String> = [

@@ -1,18 +1,19 @@
-//! What is packaged, as the manifest lists it.
+//! The Debian packages, as the manifest lists them.
 
 use std::fs;
 use std::path::PathBuf;
 use toml::Value;
 
-/// Where all of this lies.
+/// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A package: its name, what it depends on, and its files: where each comes from, where it goes, and its mode.
+/// A package: its name, its dependencies, and its files. Of each file: where it comes from, where it goes, and its
+/// mode.
 pub(crate) type Package = (String, String, Vec<[String; 3]>);
 
-/// The packages that are made: tasuki, then those beside it.
+/// All packages: tasuki first, then its variants in the manifest.
 pub(crate) fn packages() -> Vec<Package> {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("readable");
     let manifest: Value = toml::from_str(&manifest).expect("TOML");

@@ -1,4 +1,5 @@
-//! Processes as tests see them, by the same calls as the program: so they are seen on every system that it knows.
+//! What tests ask about processes. They use the same calls as the program, so they work on every system that it
+//! supports.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,8 +10,8 @@ pub(crate) fn is_running(pid: u32) -> bool {
     process::identify(pid).is_some_and(|process| process::is_alive(&process))
 }
 
-/// Waits at most 10 s until a killed process is gone, and returns whether it is: a signal is sent before it has its
-/// effect.
+/// Waits at most 10 s until a killed process is gone, because a signal takes effect some time after it was sent.
+/// Returns whether the process is gone.
 pub(crate) fn ends_soon(pid: u32) -> bool {
     let until = Instant::now() + Duration::from_secs(10);
     while is_running(pid) && Instant::now() < until {
@@ -19,34 +20,34 @@ pub(crate) fn ends_soon(pid: u32) -> bool {
     !is_running(pid)
 }
 
-/// Whether a process was started with a variable, `NAME=value`.
+/// Whether a process was started with this environment variable, `NAME=value`.
 pub(crate) fn bears(pid: u32, variable: &str) -> bool {
     let (name, value) = variable.split_once('=').expect("NAME=value");
     process::environ_var(pid, name).is_some_and(|found| found == value)
 }
 
-/// The processes that were started with a variable, `NAME=value`.
+/// The processes that were started with this environment variable, `NAME=value`.
 pub(crate) fn bearing(variable: &str) -> Vec<u32> {
     process::all().into_iter().filter(|pid| bears(*pid, variable)).collect()
 }
 
-/// The words with which a process was started; none if it has ended.
+/// The arguments of a process, the program first; empty if it has ended.
 pub(crate) fn words(pid: u32) -> Vec<String> {
     process::argv(pid).unwrap_or_default()
 }
 
-/// The processes that a process has started and that have not ended.
+/// The living children of a process.
 pub(crate) fn children(pid: u32) -> Vec<u32> {
     process::all().into_iter().filter(|child| process::ancestors(*child, 1) == [pid]).collect()
 }
 
-/// How much memory a process that runs holds, in KiB.
+/// How much memory a running process holds, in KiB.
 pub(crate) fn resident_kib(pid: impl std::fmt::Display) -> u64 {
     let output = Command::new("ps").args(["-o", "rss=", "-p", &pid.to_string()]).output().expect("ps runs");
     String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number of KiB")
 }
 
-/// The most memory that a process that runs has held so far, in KiB; where only Linux tells that, what it holds now.
+/// The most memory that a running process has held so far, in KiB. Only Linux tells that; elsewhere, what it holds now.
 pub(crate) fn peak_kib(pid: impl std::fmt::Display) -> u64 {
     if !cfg!(target_os = "linux") {
         return resident_kib(pid);

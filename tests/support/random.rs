@@ -1,14 +1,14 @@
-//! Chance that can be repeated.
+//! Random numbers that a seed repeats.
 
-/// Numbers that a seed repeats (splitmix64).
+/// A generator of random numbers (splitmix64).
 pub(crate) struct Random {
-    /// What it began with, for messages.
+    /// The seed that it began with, for messages.
     pub(crate) seed: u64,
     state: u64,
 }
 
 impl Random {
-    /// Of `TASUKI_SEED`, else of the clock; says which.
+    /// A generator with the seed in `TASUKI_SEED`, or else one from the clock. Prints the seed.
     pub(crate) fn from_env() -> Random {
         let given = std::env::var("TASUKI_SEED").ok().and_then(|text| text.parse().ok());
         let clock =
@@ -18,12 +18,12 @@ impl Random {
         Random::of(seed)
     }
 
-    /// Of a seed that another one has given.
+    /// A generator with this seed.
     pub(crate) fn of(seed: u64) -> Random {
         Random { seed, state: seed }
     }
 
-    /// From 0, below the bound.
+    /// A number from 0 to `bound` - 1.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -32,7 +32,7 @@ impl Random {
         (mixed ^ (mixed >> 31)) % bound.max(1)
     }
 
-    /// One of them.
+    /// One of these values.
     pub(crate) fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[usize::try_from(self.below(all.len() as u64)).expect("it fits")]
     }

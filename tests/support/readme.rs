@@ -1,4 +1,4 @@
-//! The README and the guide, whose recipes are for others to paste, and for tests to run.
+//! Reads the README and the guide, so that tests can run the recipes that others paste.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a program has said.
+//! The output of a program as text.
 
 use std::process::Output;
 

@@ -1,5 +1,5 @@
-//! Holds JSON to a JSON Schema, as far as ours go, and more strictly than the standard: where a schema lists an object's
-//! properties, no other may be there.
+//! Checks JSON against a JSON Schema, with the keywords that tasuki's schemas use. It is stricter than the standard: if
+//! a schema lists an object's properties, the object may have no others.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ pub(crate) fn of(name: &str) -> Value {
     all.into_iter().find(|format| format.name == name).unwrap_or_else(|| panic!("no format {name}")).schema
 }
 
-/// What is wrong with a value; empty when it is as its schema says.
+/// What is wrong with a value; empty if it fits its schema.
 pub(crate) fn faults(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     check(schema, schema, value, "", &mut found);
@@ -55,7 +55,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
 fn fields(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
     let Some(object) = value.as_object() else { return };
     let Some(properties) = schema["properties"].as_object() else {
-        // A table whose keys are names that people choose.
+        // Without listed properties, the object is a table whose keys are names that people choose.
         let each = schema.get("additionalProperties").filter(|each| each.is_object());
         for (each, (name, field)) in each.into_iter().flat_map(|each| object.iter().map(move |field| (each, field))) {
             check(root, each, field, &format!("{at}/{name}"), found);

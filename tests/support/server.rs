@@ -1,4 +1,4 @@
-//! `tasuki serve` as a child process, and ways to speak to it: by curl as people do, and byte by byte.
+//! `tasuki serve` as a child process, and ways to make requests to it: by curl, or with exact bytes.
 
 use super::stage::PATIENCE;
 use nix::sys::signal::{Signal, kill};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A server on any free port. It ends when this is dropped.
+/// A server on a free port. Dropping this ends it.
 pub(crate) struct Server {
     child: Child,
     pub(crate) url: String,
@@ -19,12 +19,12 @@ pub(crate) struct Server {
     token_file: PathBuf,
 }
 
-/// What was answered.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: String,
-    /// The body, if it is JSON.
+    /// The body if it is JSON, else null.
     pub(crate) body: Value,
     /// The body as it came.
     pub(crate) said: String,
@@ -49,7 +49,7 @@ impl Answer {
 }
 
 impl Server {
-    /// Starts it by a command that ends in `serve` and its options; waits until it listens.
+    /// Starts the server and waits until it listens. `command`: ends in `serve` and its options.
     pub(crate) fn start(mut command: Command) -> Server {
         command.args(["--listen", "127.0.0.1:0", "--json"]).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
@@ -74,7 +74,7 @@ impl Server {
         Pid::from_raw(i32::try_from(self.child.id()).expect("a process id"))
     }
 
-    /// Tells it to end and waits until it has.
+    /// Sends the server a signal, and waits until it has ended.
     pub(crate) fn end(&mut self, signal: Signal) -> ExitStatus {
         kill(self.pid(), signal).expect("it runs");
         let until = Instant::now() + PATIENCE;
@@ -87,7 +87,7 @@ impl Server {
         }
     }
 
-    /// Asks by curl, with the token.
+    /// Makes a request by curl, with the token.
     pub(crate) fn curl(&self, path: &str, more: &[&str]) -> Answer {
         let mut command = Command::new("curl");
         command.args(["-sS", "-i", "--max-time", "60", "-H", &format!("Authorization: Bearer {}", self.token())]);
@@ -110,18 +110,19 @@ impl Server {
         stream
     }
 
-    /// Sends these bytes on a connection of their own and reads all that is answered. `{host}` and `{token}` are filled in.
+    /// Sends these bytes on a new connection and reads the whole response. `{host}` and `{token}` in them are replaced.
     pub(crate) fn raw(&self, request: &str) -> Answer {
         let mut stream = self.connect();
         let request = request.replace("{host}", &self.address.to_string()).replace("{token}", &self.token());
-        // What is refused before it was sent whole has been answered, and so has a connection that was cut after its answer.
+        // Writing fails if the server refuses the request before all of it was sent, and reading if the server then
+        // cuts the connection. In both cases the response has come.
         let _ = stream.write_all(request.as_bytes());
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         Answer::parse(&String::from_utf8_lossy(&answer))
     }
 
-    /// Begins to listen to events; with the `seq` after which they go on.
+    /// Begins to listen to events. `after`: the `seq` after which they begin.
     pub(crate) fn listen(&self, after: Option<u64>) -> Events {
         let mut stream = self.connect();
         let last = after.map(|seq| format!("Last-Event-ID: {seq}\r\n")).unwrap_or_default();
@@ -139,18 +140,18 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The server may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A stream of events.
+/// A stream of server-sent events.
 pub(crate) struct Events {
     reader: BufReader<TcpStream>,
 }
 
-/// One of them.
+/// One event of the stream.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Event {
     pub(crate) id: Option<u64>,
@@ -163,7 +164,7 @@ impl Events {
         let mut lines = Vec::new();
         loop {
             let mut line = String::new();
-            // A connection that breaks is at its end.
+            // A broken connection counts as the end of the stream.
             if self.reader.read_line(&mut line).unwrap_or(0) == 0 {
                 return None;
             }
@@ -174,7 +175,7 @@ impl Events {
         }
     }
 
-    /// The next event; none at the end. Comments and the chunks' own lines are passed over.
+    /// The next event; none at the end. Comments and lines of the chunked encoding are skipped.
     pub(crate) fn next(&mut self) -> Option<Event> {
         loop {
             let mut event = Event::default();
@@ -192,7 +193,7 @@ impl Events {
         }
     }
 
-    /// The events that come, until one of this name; it is the last.
+    /// The next events, up to and including the first of this name.
     pub(crate) fn until(&mut self, name: &str) -> Vec<Event> {
         let mut seen = Vec::new();
         while let Some(event) = self.next() {
@@ -206,7 +207,7 @@ impl Events {
     }
 }
 
-/// Whether curl is there; a test that can't run is counted.
+/// Whether curl is installed. If not, the test counts as skipped.
 pub(crate) fn has_curl() -> bool {
     let found =
         Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());

@@ -1,4 +1,5 @@
-//! A user of `tasuki service` or `tasuki fleet service`, whose systemd and launchd are scripts that note how they were called.
+//! A user of `tasuki service` or `tasuki fleet service`. In place of systemd and launchd there are scripts that note
+//! how they were called.
 
 use super::said::{err, out};
 use super::tally;
@@ -8,10 +9,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The questions to a service manager whether it is there.
+/// The calls that ask whether a service manager is there.
 const QUESTIONS: [&str; 2] = ["--user show-environment", "print gui/"];
 
-/// A user with a program of ours.
+/// A user who runs `program`, `tasuki` or `tasuki-fleet`.
 pub(crate) struct ServiceUser {
     folder: tempfile::TempDir,
     program: &'static str,
@@ -20,7 +21,7 @@ pub(crate) struct ServiceUser {
 }
 
 impl ServiceUser {
-    /// `home` is below the user's folder, unless it is absolute.
+    /// `home`: tasuki's home, absolute or below the user's folder.
     pub(crate) fn new(program: &'static str, unit: &'static str, home: &str) -> ServiceUser {
         let folder = tempfile::tempdir().expect("a folder");
         let home = folder.path().join(home);
@@ -38,17 +39,18 @@ impl ServiceUser {
         &self.home
     }
 
-    /// Puts a script in the place of a program.
+    /// Puts a script into the user's `PATH` in place of a program.
     pub(crate) fn play(&self, name: &str, body: &str) {
         let path = self.path("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\n{body}\n")).expect("written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
     }
 
-    /// Plays launchd, which ends a service only after it has said that it does, and then refuses another for a moment.
-    /// Questions are not noted.
+    /// Plays launchd. It answers the order to end a service before the service has ended, and then refuses to start it
+    /// again for a moment. Questions are not noted.
     ///
-    /// `looks`: how often a service that was told to end is still there. `busy`: how often the next is refused.
+    /// `looks`: at how many looks a service that was told to end is still there. `busy`: how many starts are refused
+    /// then.
     pub(crate) fn play_launchd(&self, looks: u32, busy: u32) {
         let body = r#"
 here=$CALLS.here left=$CALLS.left busy=$CALLS.busy
@@ -78,7 +80,7 @@ esac"#;
         self.path("config/systemd/user").join(self.unit)
     }
 
-    /// What the manager was told to do since the last look.
+    /// The calls of the service manager since the last call of this method, without questions whether it is there.
     pub(crate) fn calls(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path("calls")).unwrap_or_default();
         let _ = fs::remove_file(self.path("calls"));
@@ -91,7 +93,7 @@ esac"#;
         self.asked("service", args)
     }
 
-    /// Another command than `service`.
+    /// Runs a command with these arguments in the user's home.
     pub(crate) fn asked(&self, word: &str, args: &[&str]) -> Output {
         let mut command = Command::new(self.program);
         command.arg(word).args(args).arg("--home").arg(&self.home);
@@ -104,14 +106,14 @@ esac"#;
         command.env("LANG", "C.UTF-8").output().expect("the program runs")
     }
 
-    /// What a command says that must succeed.
+    /// Runs `service` with these arguments, which must succeed. Returns its JSON.
     pub(crate) fn done(&self, args: &[&str]) -> Value {
         let output = self.run(&[args, &["--json"]].concat());
         assert_eq!(output.status.code(), Some(0), "{args:?}: {}", err(&output));
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", out(&output)))
     }
 
-    /// The exit code and the error's code of a command that must fail.
+    /// Runs `service` with these arguments, which must fail. Returns the exit code and the error's code.
     pub(crate) fn refused(&self, args: &[&str]) -> (i32, String) {
         let output = self.run(&[args, &["--json"]].concat());
         let error: Value = serde_json::from_slice(&output.stderr).expect("an error");
@@ -119,9 +121,9 @@ esac"#;
     }
 }
 
-/// Has systemd's own tools judge the user's unit and the packaged one, which starts `packaged`.
+/// Checks the user's unit and the packaged one with systemd's own tools.
 ///
-/// `most`: how exposed it may be at most, in tenths.
+/// `packaged`: the path of the program in the packaged unit. `most`: the highest allowed exposure, in tenths.
 pub(crate) fn systemd_finds_nothing_wrong(user: &ServiceUser, packaged: &str, most: u32) {
     let copy = user.path("packaged").join(user.unit);
     fs::create_dir(user.path("packaged")).expect("a folder");
@@ -138,7 +140,7 @@ pub(crate) fn systemd_finds_nothing_wrong(user: &ServiceUser, packaged: &str, mo
     }
 }
 
-/// What a property list says, as another program reads it; none if there is no such program.
+/// The content of a property list, as Python reads it; none if there is no Python.
 pub(crate) fn property_list(path: &Path) -> Option<Value> {
     let read = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
     let output = judge("python3", &["-c", read], Some(path))?;
@@ -150,7 +152,7 @@ pub(crate) fn packaging(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging").join(folder)
 }
 
-/// Whether a program is there to judge what was written.
+/// The output of a program that checks what was written. None if the program is not installed: that counts as skipped.
 fn judge(program: &str, args: &[&str], path: Option<&Path>) -> Option<Output> {
     let mut command = Command::new(program);
     command.args(args).args(path);

@@ -1,4 +1,4 @@
-//! A small file system of its own for one test: nobody else sees it, and it goes with the test.
+//! A small file system for one test: nothing outside the test sees it, and it is removed with the test.
 
 use super::tally;
 #[cfg(target_os = "linux")]
@@ -9,8 +9,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Gives this thread, and the programs that it starts, a view of their own of what is mounted where. Counts what is
-/// skipped if that is not allowed.
+/// Gives this thread, and the programs that it starts, a mount namespace of their own. If that is not allowed, the test
+/// counts as skipped.
 pub(crate) fn has_mounts_of_its_own() -> bool {
     let allowed = nix::unistd::geteuid().is_root() && mounts_privately();
     if !allowed {
@@ -38,7 +38,7 @@ fn mount_over(path: &Path, options: &str) {
     mount(Some("tasuki-test"), path, Some("tmpfs"), MsFlags::empty(), Some(options)).expect("a tmpfs");
 }
 
-/// Nobody comes here: see [`has_mounts_of_its_own`].
+/// Is never called: [`has_mounts_of_its_own`] is false here.
 #[cfg(not(target_os = "linux"))]
 fn mount_over(path: &Path, options: &str) {
     panic!("only Linux mounts {options} over {}", path.display());
@@ -50,7 +50,7 @@ pub(crate) struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts it over a folder, with options such as `size=6m` or `nr_inodes=300`.
+    /// Mounts a tmpfs over a folder, with options such as `size=6m` or `nr_inodes=300`.
     pub(crate) fn over(path: &Path, options: &str) -> SmallDisk {
         let options = format!("mode=0700,{options}");
         mount_over(path, &options);
@@ -61,14 +61,14 @@ impl SmallDisk {
         self.path.join(".filler")
     }
 
-    /// Takes every block that is left. Again and again it takes what was freed in between.
+    /// Takes every free block. If it is called again, it takes the blocks that were freed in between.
     pub(crate) fn fill_blocks(&self) {
         let file = File::options().create(true).append(true).open(self.filler());
         let mut file = file.expect("a filler");
         while file.write_all(&[b'x'; 4096]).is_ok() {}
     }
 
-    /// The same with inodes.
+    /// Takes every free inode.
     pub(crate) fn fill_inodes(&self) {
         let _ = fs::create_dir(self.filler());
         let mut number = 0;
@@ -77,7 +77,7 @@ impl SmallDisk {
         }
     }
 
-    /// Makes room again.
+    /// Frees everything that was taken.
     pub(crate) fn make_room(&self) {
         if fs::remove_file(self.filler()).is_err() {
             fs::remove_dir_all(self.filler()).expect("the filler goes");

@@ -8,7 +8,8 @@ pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file below a folder whose name has one of these endings (any, if none is given), in the order of their paths.
+/// Every file below a folder whose name has one of these endings, in the order of the paths. Without endings: every
+/// file.
 pub(crate) fn files_below(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {

@@ -1,5 +1,6 @@
-//! The whole program on a stage of its own: a private tmux server, a home in a temporary folder, and the sidecar as a
-//! child process that can be stopped, killed and started again. Tests speak to it only as a dashboard does, by files.
+//! The whole program in an environment of its own: a private tmux server, a home in a temporary folder, and the sidecar
+//! as a child process that can be stopped, killed and started again. Tests talk to it only by files, as a dashboard
+//! does.
 
 use super::stage_files::{self, read_json};
 use nix::sys::signal::{Signal, kill};
@@ -12,9 +13,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long anything may take on a loaded machine.
+/// How long a test waits for anything: a loaded machine may be slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// Turns of the demo agents are this short unless a test says otherwise, in milliseconds.
+/// How long a turn of a demo agent takes unless a test says otherwise, in milliseconds.
 const TURN_MS: u32 = 100;
 /// Variables that would lead a program under test to somebody else's home or server.
 pub(super) const FOREIGN: [&str; 8] = [
@@ -28,7 +29,7 @@ pub(super) const FOREIGN: [&str; 8] = [
     "TASUKI_CREATION",
 ];
 
-/// A home, a tmux server, agents, and a sidecar. All of it ends when this is dropped.
+/// A home, a tmux server, agents, and a sidecar. Dropping this ends all of them.
 pub(crate) struct Stage {
     dir: tempfile::TempDir,
     pub(crate) sidecar: RefCell<Option<Child>>,
@@ -48,7 +49,7 @@ impl Stage {
         stage
     }
 
-    /// A tmux server and an empty home.
+    /// A tmux server, and a home that has only a `config.toml`.
     pub(crate) fn without_sidecar(config: &str) -> Self {
         let dir = tempfile::tempdir().expect("a folder for the test");
         let stage = Stage { dir, sidecar: RefCell::new(None), next_request: Cell::new(0) };
@@ -74,7 +75,7 @@ impl Stage {
         self.dir.path().join("home")
     }
 
-    /// Where agents work.
+    /// The folder in which agents work.
     pub(crate) fn work_dir(&self) -> PathBuf {
         self.dir.path().join("work")
     }
@@ -99,7 +100,7 @@ impl Stage {
         self.dir.path().join("s")
     }
 
-    /// Sets the faults of all demo agents, from their next Enter on. Lines as in the fault file.
+    /// Sets the faults of all demo agents, from their next Enter on. `lines`: as in the fault file.
     pub(crate) fn faults(&self, lines: &str) {
         let turn = if lines.contains("slow_turn") { String::new() } else { format!("slow_turn={TURN_MS}\n") };
         let scratch = self.dir.path().join("faults.new");
@@ -107,7 +108,7 @@ impl Stage {
         fs::rename(&scratch, self.faults_file()).expect("faults in force");
     }
 
-    /// Runs one tmux command and returns what it printed; a failure is an empty text.
+    /// Runs one tmux command and returns its output, whether it succeeds or not.
     pub(crate) fn tmux<S: AsRef<OsStr>>(&self, args: &[S]) -> String {
         let mut command = Command::new("tmux");
         command.arg("-u").arg("-S").arg(self.socket()).args(["-f", "/dev/null"]).args(args);
@@ -116,7 +117,7 @@ impl Stage {
         String::from_utf8_lossy(&out.stdout).into_owned()
     }
 
-    /// What stands on a pane's screen.
+    /// The text on a pane's screen.
     pub(crate) fn screen(&self, pane: &str) -> String {
         self.tmux(&["capture-pane", "-p", "-t", pane])
     }
@@ -129,19 +130,19 @@ impl Stage {
         command
     }
 
-    /// Keeps a program from somebody else's home and server.
+    /// Removes variables that would lead a program to somebody else's home or server.
     pub(crate) fn make_own(command: &mut Command) {
         for name in FOREIGN {
             command.env_remove(name);
         }
     }
 
-    /// The sidecar's place.
+    /// The sidecar's process, if one was started.
     pub(crate) fn sidecar(&self) -> RefMut<'_, Option<Child>> {
         self.sidecar.borrow_mut()
     }
 
-    /// Takes a sidecar over that was started otherwise.
+    /// Takes over a sidecar that was started in another way.
     pub(crate) fn adopt(&self, child: Child) {
         *self.sidecar() = Some(child);
     }
@@ -169,7 +170,7 @@ impl Stage {
         kill(Pid::from_raw(pid), signal).expect("the sidecar is there");
     }
 
-    /// Sends the sidecar a signal that ends it, and waits for its end.
+    /// Sends the sidecar a signal that ends it, and waits until it has ended.
     pub(crate) fn end_sidecar(&self, signal: Signal) -> ExitStatus {
         self.signal(signal);
         let mut child = self.sidecar.borrow_mut().take().expect("a sidecar runs");
@@ -183,7 +184,7 @@ impl Stage {
         }
     }
 
-    /// `kill -9` and a new start.
+    /// Kills the sidecar (SIGKILL) and starts it again.
     pub(crate) fn crash_and_restart(&self) {
         self.end_sidecar(Signal::SIGKILL);
         self.start_sidecar();
@@ -204,14 +205,14 @@ impl Stage {
         format!("r-{}", self.next_request.get())
     }
 
-    /// Drops bytes into a room of the spool as writers should: whole, by rename.
+    /// Drops a file into a folder of the spool (`room`) as writers should: whole, by rename.
     pub(crate) fn drop_file(&self, room: &str, name: &str, bytes: &[u8]) {
         let scratch = self.spool("tmp").join(format!("w-{name}"));
         fs::write(&scratch, bytes).expect("written");
         fs::rename(&scratch, self.spool(room).join(name)).expect("dropped");
     }
 
-    /// Drops a request; `v` is added. Gives its id.
+    /// Drops a request, with `v` added. Returns its id.
     pub(crate) fn send(&self, request: &Value) -> String {
         let id = self.new_request_id();
         let mut request = request.clone();
@@ -225,29 +226,29 @@ impl Stage {
         self.wait_for(&format!("{id} is answered"), || read_json(&self.spool(&format!("results/{id}.json"))))
     }
 
-    /// Asks and waits for the answer.
+    /// Drops a request and waits for its answer.
     pub(crate) fn ask(&self, request: &Value) -> Value {
         self.result(&self.send(request))
     }
 
-    /// Asks for what must be granted; gives the answer's `result`.
+    /// Makes a request that must be granted. Returns the answer's `result`.
     pub(crate) fn granted(&self, request: &Value) -> Value {
         let answer = self.ask(request);
         assert_eq!((&answer["status"], &answer["ok"]), (&json!(200), &json!(true)), "{answer}\n{}", self.story());
         answer["result"].clone()
     }
 
-    /// Asks for what must be refused; gives `(status, code, message)`.
+    /// Makes a request that must be refused. Returns `(status, code, message)`.
     pub(crate) fn refused(&self, request: &Value) -> (u64, String, String) {
         stage_files::refusal(&self.ask(request))
     }
 
-    /// Makes a persona and an agent of it, and waits until that is primed and idle.
+    /// Makes a persona and an agent of it, and waits until the agent is primed and idle. Returns the agent's id.
     pub(crate) fn agent(&self, slug: &str) -> String {
         self.agents(&[slug]).remove(0)
     }
 
-    /// The same for several at once.
+    /// The same for several personas at once.
     pub(crate) fn agents(&self, slugs: &[&str]) -> Vec<String> {
         let asked: Vec<String> = slugs
             .iter()
@@ -289,7 +290,7 @@ impl Stage {
         stage_files::json_files(&self.home().join("view").join(kind))
     }
 
-    /// Begins a handoff that must be granted; gives its id.
+    /// Requests a handoff, which must be granted. Returns its id.
     pub(crate) fn hand_off(&self, agent: &str) -> String {
         self.hand_off_with(agent, &json!({}))
     }
@@ -305,7 +306,7 @@ impl Stage {
         result["handoff_id"].as_str().expect("an id").to_owned()
     }
 
-    /// Waits until a handoff is in a step; gives its view. An end that was not awaited is a failure at once.
+    /// Waits until a handoff is in a step, and returns its view. Panics at once if the handoff ends in another step.
     pub(crate) fn until_step(&self, handoff: &str, step: &str) -> Value {
         self.wait_for(&format!("handoff {handoff} is {step}"), || {
             let view = self.handoff_view(handoff);
@@ -316,7 +317,7 @@ impl Stage {
         })
     }
 
-    /// Waits until a handoff has ended, in whichever way; gives its view.
+    /// Waits until a handoff has ended, in whichever way, and returns its view.
     pub(crate) fn until_ended(&self, handoff: &str) -> Value {
         self.wait_for(&format!("handoff {handoff} ends"), || {
             let view = self.handoff_view(handoff);
@@ -334,12 +335,12 @@ impl Stage {
         view
     }
 
-    /// The public events so far. A last line without its newline does not count.
+    /// The journal's lines so far. A last line without its newline does not count.
     pub(crate) fn journal(&self) -> Vec<Value> {
         stage_files::json_lines(&self.spool("journal.jsonl"))
     }
 
-    /// What the recorder holds, of all demo agents.
+    /// The lines of the recorder, into which all demo agents write.
     pub(crate) fn recorded(&self) -> Vec<Value> {
         stage_files::json_lines(&self.recorder())
     }
@@ -351,27 +352,27 @@ impl Stage {
         of.filter_map(|line| line["text"].as_str().map(str::to_owned)).collect()
     }
 
-    /// The demo agents that run on this stage with that id, nested copies not counted.
+    /// The processes of the demo agent with this id. A process whose parent is one of them does not count.
     pub(crate) fn processes(&self, agent: &str) -> Vec<i32> {
         stage_files::demo_agents_with(&format!("TASUKI_AGENT_ID={agent}"))
     }
 
-    /// Whether the one process of an agent is there.
+    /// Whether an agent has exactly one process.
     pub(crate) fn is_running(&self, agent: &str) -> bool {
         self.processes(agent).len() == 1
     }
 
-    /// Polls until something is so.
+    /// Polls until a condition is true.
     pub(crate) fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         self.wait_for(what, || is_so().then_some(()));
     }
 
-    /// Polls until there is something; fails with all that the stage knows.
+    /// Polls until `look` returns something. If that takes too long, the panic shows everything that the stage knows.
     pub(crate) fn wait_for<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> T {
         self.wait_within(PATIENCE, what, look)
     }
 
-    /// The same for so long.
+    /// The same with another time limit.
     pub(crate) fn wait_within<T>(&self, patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + patience;
         loop {

@@ -1,4 +1,5 @@
-//! A stage whose operator listens; and what must be true after every handoff, whatever happened in it.
+//! Checks of what must be true after every handoff, whatever happened in it; and a stage that collects the notices to
+//! the operator.
 
 use super::stage::Stage;
 use super::stage_files::{delivery_ids, json_files, names};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tasuki::core::text::sentence;
 
 impl Stage {
-    /// A stage whose sidecar tells its operator everything by a line of JSON in this file.
+    /// A stage whose sidecar writes each notice to the operator as a line of JSON into the returned file.
     pub(crate) fn with_notices() -> (Self, PathBuf) {
         let stage = Stage::without_sidecar("");
         let told = stage.work_dir().join("told");
@@ -20,17 +21,17 @@ impl Stage {
         (stage, told)
     }
 
-    /// The files in `errors/`.
+    /// All error files.
     pub(crate) fn errors(&self) -> Vec<Value> {
         json_files(&self.spool("errors"))
     }
 
-    /// The names in a room of the spool, sorted.
+    /// The names in a folder of the spool (`room`), sorted.
     pub(crate) fn names(&self, room: &str) -> Vec<String> {
         names(&self.spool(room))
     }
 
-    /// No delivery was typed twice into anything, and the journal has no gap.
+    /// Checks that no delivery was typed twice into any agent, and that the journal has no gap.
     pub(crate) fn check_once(&self) {
         let mut seen: BTreeMap<String, u32> = BTreeMap::new();
         for line in self.recorded() {
@@ -57,14 +58,14 @@ impl Stage {
         self.journal().into_iter().filter(of).collect()
     }
 
-    /// The steps that the journal says a handoff has entered, in order.
+    /// The steps that a handoff has entered, in order, by the journal.
     pub(crate) fn steps_of(&self, handoff: &str) -> Vec<String> {
         let lines = self.lines_of(handoff, "handoff.step");
         let entered = lines.iter().filter(|line| line["document_bytes"].is_null());
         entered.map(|line| line["step"].as_str().expect("a step").to_owned()).collect()
     }
 
-    /// How many of an agent's prompts were handoff instructions, primings, briefings.
+    /// How many of an agent's prompts were handoff instructions, primings and briefings.
     pub(crate) fn typed(&self, agent: &str) -> (usize, usize, usize) {
         let prompts = self.prompts(agent);
         let count = |start: &str| prompts.iter().filter(|prompt| prompt.contains(start)).count();
@@ -75,8 +76,8 @@ impl Stage {
         )
     }
 
-    /// What a failed handoff leaves: one error file, one journal line, both telling the same; both agents let go; and
-    /// document and record, where there were any.
+    /// Checks what a failed handoff leaves: one error file and one journal line, which say the same; both agents belong
+    /// to no handoff any more; and a recorded document is still there.
     pub(crate) fn check_failure(&self, view: &Value) {
         let id = view["handoff_id"].as_str().expect("an id");
         let error = &view["error"];
@@ -104,17 +105,17 @@ impl Stage {
         self.check_once();
     }
 
-    /// The same, and the outgoing agent was left running and has no successor.
+    /// The same, and checks that the outgoing agent was left running and has no successor.
     pub(crate) fn check_halted(&self, view: &Value) {
         self.check_failure(view);
         let agent = view["agent_id"].as_str().expect("an id");
-        // The list of processes misses one that is just being looked at; one that has ended never comes back.
+        // The list of processes may miss a living one for a moment. A process that has ended never comes back.
         self.until("the agent is left running", || self.is_running(agent));
         assert!(view["successor_id"].is_null() && self.agent_view(agent)["ended_at"].is_null());
         assert!(self.errors().len() == 1 || self.views("handoffs").len() > 1, "{}", self.story());
     }
 
-    /// What must be so after any crash.
+    /// Checks what must be true of a handoff during which the sidecar has crashed.
     pub(crate) fn check_crashed(&self, view: &Value) {
         let id = view["handoff_id"].as_str().expect("an id");
         let step = view["step"].as_str().expect("a step");
@@ -145,7 +146,7 @@ impl Stage {
         }
     }
 
-    /// What a handoff that is done leaves: one successor, each text once, the predecessor dead.
+    /// Checks what a handoff that is done leaves: one successor, each text delivered once, and the predecessor ended.
     pub(crate) fn check_done(&self, view: &Value) {
         let id = view["handoff_id"].as_str().expect("an id");
         let (agent, successor) = (view["agent_id"].as_str().expect("an id"), view["successor_id"].as_str());
@@ -170,7 +171,8 @@ impl Stage {
         self.check_once();
     }
 
-    /// Views are written before the journal: a test that looks into both waits for the later one.
+    /// Whether the journal says that a handoff is in this step. Views are written before the journal, so a test that
+    /// reads both must wait for the journal.
     pub(crate) fn is_journaled(&self, handoff: &str, step: &str) -> bool {
         let of = |line: &&Value| line["handoff_id"] == handoff;
         let last = self
@@ -187,7 +189,7 @@ impl Stage {
         })
     }
 
-    /// Everything that helps to understand a failed test.
+    /// Everything that helps to understand a failed test, as text.
     pub(crate) fn story(&self) -> String {
         let lines = |path: &Path, most: usize| {
             let text = fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A stage in bad surroundings: how the sidecar is started in them, and what it says of them.
+//! A stage in a bad environment, such as a full disk: starts the sidecar there, and reads what it reports.
 
 use super::stage::{FOREIGN, PATIENCE, Stage};
 use super::stage_files::{names, read_json};
@@ -9,7 +9,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tasuki::core::text::sanitise;
 
-/// Whether this is root's own process, and not only called so in a container's user namespace.
+/// Whether this process runs as the real root, and not as the root of a user namespace. If not, the test counts as
+/// skipped.
 pub(crate) fn is_root(needed_for: &str) -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let is = nix::unistd::geteuid().is_root() && map.split_whitespace().eq(["0", "0", "4294967295"]);
@@ -20,7 +21,7 @@ pub(crate) fn is_root(needed_for: &str) -> bool {
 }
 
 impl Stage {
-    /// Waits until no process holds the home: one that was killed under a tracer may outlive that by a moment.
+    /// Waits until no process holds the home's lock. A sidecar that was killed under a tracer may live a moment longer.
     pub(crate) fn until_left(&self) {
         let Ok(lock) = fs::File::open(self.home().join("state/tasuki.lock")) else { return };
         self.until("nobody holds the home", || lock.try_lock().is_ok());
@@ -31,7 +32,8 @@ impl Stage {
         self.spawn_sidecar_by(&[], "debug");
     }
 
-    /// The same by way of another program, which must put the sidecar into its own place; and with what is to be logged.
+    /// The same by way of another program. `wrapper`: this program with its arguments; it must replace itself by the
+    /// sidecar (exec). `log`: the value of `TASUKI_LOG`.
     pub(crate) fn spawn_sidecar_by(&self, wrapper: &[&str], log: &str) {
         let socket = self.socket().display().to_string();
         let own = self.command(&["run", "--tmux", &socket]);
@@ -51,7 +53,7 @@ impl Stage {
         *self.sidecar.borrow_mut() = Some(command.spawn().expect("the sidecar starts"));
     }
 
-    /// How the sidecar has ended, if it has; then another may be started.
+    /// How the sidecar has ended, if it has. Then another one may be started.
     pub(crate) fn ended(&self) -> Option<ExitStatus> {
         let mut sidecar = self.sidecar();
         let status = sidecar.as_mut()?.try_wait().expect("a child of ours");
@@ -61,7 +63,7 @@ impl Stage {
         status
     }
 
-    /// Waits until the sidecar has ended or something is so. Gives how it ended.
+    /// Waits until the sidecar has ended or a condition is true. Returns how the sidecar ended; none if it did not.
     pub(crate) fn ended_or(&self, what: &str, mut is_so: impl FnMut() -> bool) -> Option<ExitStatus> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -84,7 +86,7 @@ impl Stage {
         format!("--- trace\n{}", lines[lines.len().saturating_sub(30)..].join("\n"))
     }
 
-    /// Starts a sidecar that must not run, and waits for its end. Gives its exit code and what it said.
+    /// Starts a sidecar that must refuse to run, and waits until it has ended. Returns its exit code and its log.
     pub(crate) fn refused_start(&self) -> (Option<i32>, String) {
         let _ = fs::remove_file(self.log_file());
         self.spawn_sidecar();
@@ -95,12 +97,12 @@ impl Stage {
         (code, fs::read_to_string(self.log_file()).expect("a log"))
     }
 
-    /// What the sidecar says of itself.
+    /// The sidecar's view of itself; null if there is none.
     pub(crate) fn sidecar_view(&self) -> Value {
         read_json(&self.home().join("view/sidecar.json")).unwrap_or(Value::Null)
     }
 
-    /// Waits until the sidecar says that something is wrong, in words that hold all of these.
+    /// Waits until the sidecar reports a problem whose message contains all of these words.
     pub(crate) fn until_degraded(&self, words: &[&str]) {
         self.until(&format!("the sidecar tells of {words:?}"), || {
             let view = self.sidecar_view();
@@ -109,7 +111,7 @@ impl Stage {
         });
     }
 
-    /// Waits until the sidecar says that all is well.
+    /// Waits until the sidecar reports no problem.
     pub(crate) fn until_well(&self) {
         self.until("the sidecar is well", || {
             let view = self.sidecar_view();
@@ -122,12 +124,13 @@ impl Stage {
         super::processes::peak_kib(self.sidecar_pid())
     }
 
-    /// Drops a request that is refused whatever happens, and costs next to nothing. Gives its id.
+    /// Drops a request that costs little to answer and is always refused. Returns its id.
     pub(crate) fn send_cheap(&self) -> String {
         self.send(&json!({"kind": "error_dismiss", "error_id": "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa"}))
     }
 
-    /// Waits until all of these are answered, each 404 as [`Stage::send_cheap`] must be, and none was called a repetition.
+    /// Waits until these requests of [`Stage::send_cheap`] are answered, and checks that each answer is a 404 and that
+    /// none was refused because of a reused id.
     pub(crate) fn all_answered(&self, ids: &[String]) {
         tally::add(tally::REQUESTS, ids.len() as u64);
         for id in ids {
@@ -138,13 +141,14 @@ impl Stage {
         tally::none_lost_none_twice("requests", &[], &twice);
     }
 
-    /// Nothing that tasuki has written for others drives a terminal: files of the spool, views, and the log.
+    /// Checks that no file that tasuki has written for others holds characters that control a terminal: files of the
+    /// spool, views, and the log.
     pub(crate) fn check_plain(&self) {
         let rooms = ["spool/results", "spool/errors", "spool/rejected", "view/agents", "view/handoffs", "view"];
         let mut files = vec![self.spool("journal.jsonl"), self.log_file()];
         for room in rooms {
             let folder = self.home().join(room);
-            // What was rejected lies there as it was; only the reason beside it is ours.
+            // A rejected file is kept as it was. Only the file with the reason is written by tasuki.
             let ours = |name: &String| room != "spool/rejected" || name.ends_with(".why.json");
             files.extend(names(&folder).into_iter().filter(ours).map(|name| folder.join(name)));
         }

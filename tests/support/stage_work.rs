@@ -1,4 +1,4 @@
-//! Work items on a stage: personas in roles, and what is known of items.
+//! Work items on a stage: makes personas with roles, and makes, claims and checks items.
 
 use super::stage::Stage;
 use super::stage_files::{names, read_json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 
 impl Stage {
-    /// Makes a persona that plays a role.
+    /// Makes a persona with a role.
     pub(crate) fn player(&self, slug: &str, role: &str) {
         self.persona(slug);
         let path = self.home().join("data/personas").join(slug).join("persona.toml");
@@ -14,7 +14,7 @@ impl Stage {
         fs::write(path, format!("{toml}role = \"{role}\"\n")).expect("a role");
     }
 
-    /// Demo agents in roles, primed and idle; their ids.
+    /// Makes demo agents whose personas have roles, and waits until they are primed and idle. Returns their ids.
     pub(crate) fn team(&self, players: &[(&str, &str)]) -> Vec<String> {
         let asked: Vec<String> = players
             .iter()
@@ -31,7 +31,8 @@ impl Stage {
         ids
     }
 
-    /// An agent that is known by its own events alone: it is told of nothing, and asks by files.
+    /// Registers an agent without a pane, by its event alone. Nothing can be typed to it; the test makes requests for
+    /// it.
     pub(crate) fn clerk(&self, number: u8, slug: &str, role: &str) -> String {
         self.player(slug, role);
         let id = format!("0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9b0{number:02x}");
@@ -46,7 +47,7 @@ impl Stage {
         read_json(&self.home().join(format!("view/work/{id}.json"))).unwrap_or(Value::Null)
     }
 
-    /// Makes an item; gives its id.
+    /// Makes an item, and returns its id.
     pub(crate) fn item_of(&self, kind: &str, title: &str) -> String {
         let made = self.granted(&json!({"kind": "work_create", "type": kind, "title": title}));
         assert_eq!(made["status"], "ready");
@@ -58,7 +59,7 @@ impl Stage {
         assert_eq!(claimed, json!({"item_id": id, "status": "claimed"}));
     }
 
-    /// Completes an item; gives the ids of its children.
+    /// Completes an item, and returns the ids of its children.
     pub(crate) fn complete(&self, id: &str, agent: &str, output: &Value, children: &Value) -> Vec<String> {
         let done = self.granted(&json!({"kind": "work_complete", "item_id": id, "agent_id": agent, "output": output,
             "children": children}));
@@ -66,25 +67,25 @@ impl Stage {
         made.map(|child| child["item_id"].as_str().expect("an id").to_owned()).collect()
     }
 
-    /// Waits until an item has a status; gives its view.
+    /// Waits until an item has a status, and returns its view.
     pub(crate) fn until_status(&self, id: &str, status: &str) -> Value {
         self.wait_for(&format!("item {id} is {status}"), || Some(self.item(id)).filter(|item| item["status"] == status))
     }
 
-    /// The actions of an item's history.
+    /// The actions in an item's history, in order.
     pub(crate) fn actions(&self, id: &str) -> Vec<String> {
         let view = self.item(id);
         let lines = view["history"].as_array().unwrap_or_else(|| panic!("no history: {view}"));
         lines.iter().map(|line| line["action"].as_str().expect("a word").to_owned()).collect()
     }
 
-    /// The ids of the items that are marked as not done.
+    /// The ids of the items that have a mark in `view/work/open`.
     pub(crate) fn open_items(&self) -> Vec<String> {
         names(&self.home().join("view/work/open"))
     }
 
-    /// What must be so of all items: a whole tree, one owner for what is claimed, histories without gaps, and marks of what
-    /// is not done.
+    /// Checks what must be true of all items: parents and children name each other, exactly the claimed items have an
+    /// owner, histories have no gaps, and exactly the open items have a mark.
     pub(crate) fn check_work(&self) {
         let items = self.views("work");
         let find = |id: &Value| items.iter().find(|item| item["item_id"] == *id);
@@ -107,7 +108,7 @@ impl Stage {
         let mut open: Vec<String> =
             items.iter().filter(is_open).map(|item| item["item_id"].as_str().expect("an id").to_owned()).collect();
         open.sort();
-        // A mark goes only after the view that it speaks of was written: until then there is one too many.
+        // An item's mark is removed after its view was written: until then there is one mark too many.
         self.until(&format!("marked as open are {open:?}"), || self.open_items() == open);
     }
 }

@@ -1,6 +1,6 @@
 //! The steps of a handoff.
 
-/// Those of a handoff without an acknowledgement, in their order.
+/// The steps of a handoff without an acknowledgement, in their order.
 pub(crate) const STEPS: [&str; 11] = [
     "waiting",
     "instructing",

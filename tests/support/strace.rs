@@ -1,4 +1,4 @@
-//! The sidecar under `strace`, which kills it at its n-th system call of a kind, or lets that call fail.
+//! Runs the sidecar under `strace`, which kills it at its n-th system call of a kind, or makes that call fail.
 
 use super::stage::Stage;
 use super::stage_files::read_json;
@@ -8,27 +8,28 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// One thing to be done to one system call.
+/// What strace does to one system call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Injection {
-    /// The call.
+    /// The name of the call.
     pub(crate) call: &'static str,
-    /// `signal=SIGKILL`, `error=EIO` …, as strace writes it. Killed at its entry, a call does nothing.
+    /// What happens, as strace writes it, such as `signal=SIGKILL` or `error=EIO`. A process that is killed at a call
+    /// does not make the call.
     pub(crate) what: &'static str,
-    /// Only calls on these files and folders count; where it is empty, all do.
+    /// Only calls on these files and folders count; if there are none, all calls do.
     pub(crate) paths: Vec<PathBuf>,
-    /// Which of them, from 1; each thread counts its own.
+    /// Which of these calls, from 1; each thread counts its own.
     pub(crate) when: u64,
 }
 
 impl Injection {
-    /// Death at the n-th call of a kind.
+    /// Kills the sidecar at the n-th call of a kind.
     pub(crate) fn death(call: &'static str, when: u64) -> Injection {
         Injection { call, what: "signal=SIGKILL", paths: Vec::new(), when }
     }
 
     fn arguments(&self, trace: &str) -> Vec<String> {
-        // -D: the sidecar stays our own child. -b: its children are left alone.
+        // -D: the sidecar is our child, and not strace's. -b execve: its child programs are not traced.
         let mut arguments: Vec<String> = ["-D", "-f", "-q", "-b", "execve", "-o", trace].map(str::to_owned).into();
         for path in &self.paths {
             arguments.extend(["-P".to_owned(), path.display().to_string()]);
@@ -40,7 +41,7 @@ impl Injection {
     }
 }
 
-/// Whether strace is there and may trace; counts what is skipped if not.
+/// Whether strace is installed and may trace. If not, the test counts as skipped.
 pub(crate) fn is_there() -> bool {
     let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).stderr(Stdio::null()).status();
     let works = works.is_ok_and(|status| status.success());
@@ -51,7 +52,7 @@ pub(crate) fn is_there() -> bool {
 }
 
 impl Stage {
-    /// Starts the sidecar under strace without waiting for it. It is our own child all the same.
+    /// Starts the sidecar under strace without waiting for it. The child process is the sidecar, not strace.
     pub(crate) fn spawn_under_strace(&self, injection: &Injection) {
         let trace = self.home().with_file_name("trace");
         let _ = fs::remove_file(&trace);
@@ -65,7 +66,7 @@ impl Stage {
         self.adopt(command.spawn().expect("strace starts"));
     }
 
-    /// Whether the handoff that this answer tells of is done or has failed.
+    /// Whether the handoff that a result file names is done or has failed.
     pub(crate) fn handoff_has_ended(&self, result: &Path) -> bool {
         let Some(answer) = read_json(result) else { return false };
         let Some(id) = answer["result"]["handoff_id"].as_str() else { return false };
@@ -73,13 +74,13 @@ impl Stage {
         view["step"].as_str().is_some_and(|step| ["done", "failed"].contains(&step))
     }
 
-    /// Whether strace did what it was to do.
+    /// Whether the trace shows that strace has injected something.
     pub(crate) fn was_injected(&self) -> bool {
         fs::read(self.home().with_file_name("trace"))
             .is_ok_and(|text| String::from_utf8_lossy(&text).contains("(INJECTED"))
     }
 
-    /// An empty home in the place of the present one. No sidecar may run.
+    /// Replaces the home by a new one with only this `config.toml`. No sidecar may run.
     pub(crate) fn fresh_home(&self, config: &str) {
         fs::remove_dir_all(self.home()).expect("the old home goes");
         stage_files::make_folder(&self.home());
@@ -87,7 +88,7 @@ impl Stage {
     }
 }
 
-/// Killed, as it was to be.
+/// Whether a process was ended by SIGKILL.
 pub(crate) fn was_killed(status: ExitStatus) -> bool {
     status.signal() == Some(nix::sys::signal::Signal::SIGKILL as i32)
 }

@@ -3,8 +3,8 @@
 use super::stage::Stage;
 use super::tmux::Server;
 
-/// A terminal of 100 × 30 that is attached to a session of the stage; what is sent to `pane` of `inner` is typed by the
-/// user.
+/// A terminal of 100 × 30 that is attached to a session of the stage. It is the pane `pane` of another tmux server,
+/// `inner`: keys that are sent to this pane are typed by the user.
 pub(crate) struct Terminal {
     pub(crate) inner: Server,
     pub(crate) pane: String,
@@ -26,7 +26,7 @@ impl Terminal {
 
     /// Types letters.
     pub(crate) fn types(&self, keys: &str) {
-        // tmux takes a semicolon at the end of an argument for its own.
+        // tmux takes a semicolon at the end of an argument as the end of its command.
         let keys = keys.strip_suffix(';').map_or_else(|| keys.to_owned(), |rest| format!("{rest}\\;"));
         self.inner.tmux(&["send-keys", "-t", &self.pane, "-l", "--", &keys]);
     }
@@ -40,7 +40,7 @@ impl Terminal {
         self.presses(&["Enter"]);
     }
 
-    /// All that the user sees.
+    /// The user's screen.
     pub(crate) fn screen(&self) -> String {
         self.inner.tmux(&["capture-pane", "-p", "-t", &self.pane])
     }

@@ -1,4 +1,5 @@
-//! A private tmux server for one test, the program that runs in its panes, and the eye that reads that program's screen.
+//! A private tmux server for one test, a composer program that runs in its panes, and the reader of that program's
+//! screen.
 
 use super::processes::ends_soon;
 pub(crate) use super::processes::is_running;
@@ -13,11 +14,11 @@ use tasuki::core::pane::{Activity, ComposerContent, PaneRef, ScreenReading};
 use tasuki::tmux::{Capture, Input, ScreenReader, Socket, SocketOptions, Tmux, TmuxNotice, TypePlan};
 use tokio::sync::mpsc;
 
-/// The tag that tests use for their home.
+/// The tag of the tests' home, as it stands in names of tmux options.
 pub(crate) const TAG: &str = "00c0ffee";
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A server on a socket of its own; it and its folder go with this value.
+/// A server on a socket of its own. Dropping this ends the server and removes its folder.
 pub(crate) struct Server {
     pub(crate) dir: tempfile::TempDir,
 }
@@ -56,7 +57,7 @@ impl Server {
         server
     }
 
-    /// Starts the server (again).
+    /// Starts the server, also after it has ended.
     pub(crate) fn begin(&self) {
         let out =
             self.command(&["-f", "/dev/null", "new-session", "-d", "-s", "main", "-x", "100", "-y", "30", "exec cat"]);
@@ -116,8 +117,8 @@ impl Server {
         self.composer_behind(&[], extra)
     }
 
-    /// Runs it from a shell with job control, as a person does. When it has ended, another program takes the pane over
-    /// as it is and notes what comes in: [`ComposerPane::strays`].
+    /// Runs the composer program from a shell with job control, as a person does. When it has ended, the next program
+    /// takes over the pane and notes its input: [`ComposerPane::strays`].
     pub(crate) fn composer_in_shell(&self, extra: &[(&str, &str)]) -> ComposerPane {
         let script = "set -m; \"$@\"; stty raw -echo; exec cat >\"$TASUKI_TEST_COMPOSER/strays\"";
         self.composer_behind(&["sh", "-c", script, "sh"], extra)
@@ -145,13 +146,13 @@ impl Drop for Server {
     fn drop(&mut self) {
         let Some(said) = self.try_tmux(&["display-message", "-p", "#{pid}"]) else { return };
         let _ = self.command(&["kill-server"]);
-        // A test's own hooks may have printed more behind it.
+        // Hooks that the test has set may have printed more lines.
         let Some(Ok(pid)) = said.lines().next().map(str::parse) else { return };
         ends_soon(pid);
     }
 }
 
-/// Polls for something, with a deadline.
+/// Polls until a condition is true, for at most 20 s.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + DEADLINE;
     while !is_so() {
@@ -167,23 +168,23 @@ pub(crate) struct ComposerPane {
 }
 
 impl ComposerPane {
-    /// The pane's identity.
+    /// Server, number and process of the pane.
     pub(crate) async fn pane(&self, tmux: &Tmux) -> PaneRef {
         tmux.facts(self.id).await.expect("tmux answers").expect("the pane is there").pane
     }
 
-    /// Every prompt that was submitted.
+    /// All prompts that were submitted, in order.
     pub(crate) fn submits(&self) -> Vec<String> {
         let text = fs::read_to_string(self.dir.path().join("submits")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a string")).collect()
     }
 
-    /// Every byte that came in.
+    /// All bytes that the program has read.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         fs::read(self.dir.path().join("bytes")).unwrap_or_default()
     }
 
-    /// How much came in with each reading.
+    /// The number of bytes of each read.
     pub(crate) fn reads(&self) -> Vec<usize> {
         let text = fs::read_to_string(self.dir.path().join("reads")).unwrap_or_default();
         text.lines().map(|line| line.parse().expect("a number")).collect()
@@ -194,32 +195,33 @@ impl ComposerPane {
         fs::read_to_string(self.dir.path().join("pid")).expect("it runs").parse().expect("a number")
     }
 
-    /// Kills the program that was started by [`Server::composer_in_shell`]; returns when its successor is in front.
+    /// Kills the program that was started by [`Server::composer_in_shell`], and waits until the next program has the
+    /// pane.
     pub(crate) fn quit(&self, server: &Server) {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.pid()).expect("small"));
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).expect("our own program");
         self.wait_for_successor(server);
     }
 
-    /// Waits until the program has ended and its successor is in front.
+    /// Waits until the composer program has ended and the next program has the pane.
     pub(crate) fn wait_for_successor(&self, server: &Server) {
         let pane = format!("%{}", self.id);
         let front = || server.tmux(&["display-message", "-p", "-t", &pane, "#{pane_current_command}"]);
         wait_until("the next program is in front", || front() == "cat" && !is_running(self.pid()));
     }
 
-    /// Every byte that came in for the successor, once it is there.
+    /// All bytes that the next program has read. It must be there already.
     pub(crate) fn strays(&self) -> Vec<u8> {
         fs::read(self.dir.path().join("strays")).expect("the next program is there")
     }
 
-    /// What the program shows: `ready`, `busy`, `dialog` or anything else.
+    /// Sets the mode that the program shows: `ready`, `busy`, `dialog` or another word.
     pub(crate) fn set_mode(&self, mode: &str) {
         fs::write(self.dir.path().join("mode.tmp"), mode).expect("written");
         fs::rename(self.dir.path().join("mode.tmp"), self.dir.path().join("mode")).expect("renamed");
     }
 
-    /// Waits until the screen shows that mode.
+    /// Waits until the screen shows this activity.
     pub(crate) async fn shows(&self, tmux: &Tmux, wanted: Activity) {
         let pane = self.pane(tmux).await;
         let until = Instant::now() + DEADLINE;
@@ -234,7 +236,7 @@ impl ComposerPane {
     }
 }
 
-/// A plan with times that suit a test.
+/// A plan to type a text, with times that suit a test.
 pub(crate) fn plan(pane: PaneRef, id: u64, text: &str) -> TypePlan {
     TypePlan {
         pane,
@@ -283,8 +285,8 @@ impl ScreenReader for TestScreenReader {
     }
 }
 
-/// Not a test: the program that runs in panes, when this binary is started again with a folder in its environment. It
-/// is a raw-mode composer with bracketed paste; Enter submits, `/exit` ends it.
+/// Not a test, but the composer program that runs in panes: tmux starts this test binary again, with a folder in the
+/// variable `TASUKI_TEST_COMPOSER`. The program uses the raw mode and bracketed paste. Enter submits, `/exit` ends it.
 #[test]
 fn composer_program() {
     let Some(dir) = std::env::var_os("TASUKI_TEST_COMPOSER").map(PathBuf::from) else { return };
@@ -320,11 +322,11 @@ struct Program {
     draft: Vec<u8>,
     rest: Vec<u8>,
     pasting: bool,
-    /// As vim's NORMAL mode: keys are commands, until an `i`.
+    /// Whether keys are commands until an `i` comes, as in vim's NORMAL mode.
     commands: bool,
     collapsed: Option<usize>,
     swallow: u64,
-    /// How long the text stays where it is after Enter has been taken; until then other ones do nothing.
+    /// How long the text stays in the composer after Enter. Until then, further Enters do nothing.
     slow_enter: Duration,
     taken: Option<Instant>,
     collapses: bool,

@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The client; it ends when this is dropped.
+/// The client. Dropping this ends it.
 pub(crate) struct Viewer(Child);
 
 impl Viewer {
-    /// Begins to attach. The caller waits until the server counts it.
+    /// Begins to attach. The caller must wait until the server counts the client.
     pub(crate) fn attach(socket: &Path, session: &str) -> Viewer {
         let mut command = Command::new("tmux");
         command.arg("-S").arg(socket).args(["-C", "attach", "-t", session]).env_remove("TMUX");
         Viewer(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("tmux runs"))
     }
 
-    /// Detaches as a client does that has nothing more to say.
+    /// Detaches by closing the client's input, and waits until it has ended.
     pub(crate) fn detach(mut self) {
         drop(self.0.stdin.take());
         self.0.wait().expect("it ends");
