@@ -78,6 +78,8 @@ fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
         && agent.handoff_id.is_none()
         && agent.queue.is_empty()
         && agent.notices.not_before.is_none()
+        // After a limit, the agent is first told to continue.
+        && agent.limits.resume_at.is_none()
         && (agent.limits.looking.is_none() || agent.limits.cause == LookCause::Sign)
         && tx.out.server.unwrap_or(tx.state.server).is_some()
 }

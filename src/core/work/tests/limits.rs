@@ -4,6 +4,7 @@ use super::notices::{create, fail, later, looked, receipt, stop, typed};
 use super::*;
 use crate::contract::LimitKind;
 use crate::core::effect::{EffectKey, LimitFound, TypeText};
+use crate::core::settings::OnUsageLimit;
 
 /// Lets minutes pass until an agent is told of an item, at most 90. Returns how many passed, and the texts that are
 /// typed then.
@@ -64,4 +65,25 @@ fn an_agent_whose_service_was_overloaded_is_notified_again() {
     let (minutes, told) = told_after(&mut world);
     assert!((8..15).contains(&minutes), "{minutes}");
     assert_eq!(told[0].1, dev);
+}
+
+/// The operator was told that the agent continues its work after the limit. A notice that came first would take that
+/// turn, and the agent would count as continued.
+#[test]
+fn an_agent_that_is_to_continue_after_its_limit_is_told_that_before_it_is_notified() {
+    for ends_in_ms in (30_000..700_000).step_by(30_000) {
+        let (mut world, _) = World::new();
+        world.state.settings.on_usage_limit = OnUsageLimit::Wait;
+        world.state.settings.resume_text = "Continue with your work.".to_owned();
+        let dev = world.agent("dev", Some(1));
+        let notice = create(&mut world, "story", "one", "normal").remove(0);
+        receipt(&mut world, &notice);
+        let failed = fail(&mut world, dev, HookKind::StopFailure);
+        let until_ms = Some(world.now.wall_ms + ends_in_ms);
+        let found = LimitFound { kind: LimitKind::UsageLimit, until_ms, said: "limit".to_owned(), on_screen: false };
+        assert!(looked(&mut world, &failed, Some(found)).is_empty());
+        let (minutes, told) = told_after(&mut world);
+        assert_eq!(told.len(), 1, "limit of {ends_in_ms} ms, after {minutes} minutes");
+        assert!(told[0].2.text.contains("Continue with your work."), "limit of {ends_in_ms} ms: {}", told[0].2.text);
+    }
 }
