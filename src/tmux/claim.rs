@@ -11,7 +11,7 @@ use crate::core::pane::{PaneRef, Process};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How long another home's sidecar may be away before its claims count for nothing: a restart takes less.
+/// How long another home's sidecar may be disconnected before its claims no longer count. A restart takes less.
 const AWAY: Duration = Duration::from_secs(5);
 /// The pause between two checks whether that sidecar is back.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -39,10 +39,12 @@ impl<'a> Claim<'a> {
 impl Tmux {
     /// Claims a pane for this home, for as long as `agent` lives. Returns the tag of the other home that owns it, if
     /// that home's sidecar is connected to this server and the process of its claim lives; otherwise the pane is ours
-    /// from now on. `lives` says whether a process lives. Takes up to 5 s if another home's sidecar does not answer.
+    /// from now on. `lives` says whether a process lives. If that home's sidecar is not connected, this waits up to 5 s
+    /// until it is.
     ///
     /// # Errors
-    /// [`Error::Pane`] when the pane is gone or another one; else when no server answers.
+    /// [`Error::Pane`] when the pane is gone or runs another process; [`Error::NotConnected`] also when other homes
+    /// keep changing the claim; else when no server answers.
     pub async fn claim(
         &self,
         pane: &PaneRef,

@@ -1,10 +1,10 @@
 //! One connection: lines go out, replies come back to the caller.
 //!
 //! A request is one line, followed by a second line that prints a random number. All answers to our lines before that
-//! number belong to the request, however many there are, so hooks, aliases, parse errors and braces can't shift
-//! replies. At most [`MAX_REQUESTS`] or [`MAX_BYTES`] are in flight. A request that is not answered in time makes the
-//! whole connection suspect: it is given up, and whether a change in flight was made is settled by reading marks, never
-//! by sending it again.
+//! number belong to the request, however many there are, so hooks, aliases, parse errors and braces can't give a reply
+//! to the wrong request. At most [`MAX_REQUESTS`] requests, with [`MAX_BYTES`] bytes, are in flight. If a request is
+//! not answered in time, the whole connection is suspect and is closed. Whether a change in flight was made is then
+//! found out by reading marks; it is never sent again.
 
 use super::protocol::{Block, ProtocolEvent, ProtocolParser};
 use super::pty::PtyClient;
@@ -23,9 +23,9 @@ use tokio::sync::oneshot;
 const MAX_REQUESTS: usize = 32;
 /// The most bytes of such requests; a single request may be bigger.
 const MAX_BYTES: usize = 64 * 1024;
-/// Answers that one request may have.
+/// The most answers to one request that are kept.
 const MAX_BLOCKS: usize = 4096;
-/// The most notifications that may wait.
+/// The most notifications that may wait; further ones are dropped.
 const MAX_NOTICES: usize = 1024;
 /// How long tmux may take to answer a line.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -42,7 +42,7 @@ pub(super) struct Lost {
 pub(super) struct QueuedLine {
     /// Without its line end; never empty (an empty line detaches).
     pub(super) line: String,
-    /// Gets the reply; the asker may have gone.
+    /// Gets the reply; the caller may no longer wait for it.
     pub(super) reply: oneshot::Sender<Result<CommandReplies, Lost>>,
     pub(super) due: Instant,
 }
@@ -59,7 +59,7 @@ pub(super) enum ConnectionEnd {
     Io(#[from] io::Error),
     #[error("another process of this tasuki home has taken over the tmux server")]
     FencedOut,
-    /// Nobody holds the handle any more, or it was closed.
+    /// The last handle was dropped, or the adapter was closed.
     #[error("closed")]
     Closed,
 }
@@ -150,7 +150,7 @@ impl Connection {
         if self.in_flight.front().is_some_and(|first| first.due <= now) {
             return Err(ConnectionEnd::Silent);
         }
-        // What was not sent has not happened; only its asker needs to know.
+        // A line that was not sent has changed nothing, so the connection stays. Only the caller must be told.
         let (late, rest) = self.queue.drain(..).partition::<VecDeque<_>, _>(|request| request.due <= now);
         self.queue = rest;
         for request in late {
@@ -259,7 +259,7 @@ impl Connection {
             return;
         }
         if let Some(done) = self.in_flight.pop_front() {
-            // The asker may have been cancelled; the line was carried out all the same.
+            // The caller may have been cancelled; the line was carried out all the same.
             let _ = done.reply.send(Ok(done.blocks));
         }
     }

@@ -1,5 +1,5 @@
-//! Compares a composer with a text of ours: whether the text is in it, whether it is alone, and how much of it has
-//! arrived.
+//! Compares a composer with a text of ours: whether the text is in it, whether anything else is in it, and how much of
+//! the text has arrived.
 
 use crate::core::pane::ComposerContent;
 use crate::core::text::seen;
@@ -19,12 +19,13 @@ fn is_drawn(c: char) -> bool {
     !is_none && !is_private && !is_picture && c != '\u{fffd}'
 }
 
-/// What a composer shows of a text of ours that should be in it.
+/// What a composer shows of the text that tasuki typed into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ComposerMatch {
     /// The whole text is there to its end, and nothing else.
     Shown,
-    /// Its end is there, with something else: a person's words, or a part of it that arrived changed.
+    /// The end of the text is there, but the rest differs: a person has typed too, or part of the text was lost or
+    /// changed.
     Mixed,
     /// The composer can be read, and the text is not in it.
     Absent,
@@ -33,7 +34,8 @@ pub(super) enum ComposerMatch {
 }
 
 /// Searches a composer for the end of `text` (`tail`), or for the label of a collapsed paste that represents the whole
-/// of it. The composer must show the whole text; only if its beginning is out of sight is the end enough.
+/// of it. The composer must show the whole text. If the beginning has scrolled out of sight, the visible rest must be
+/// an end of the text.
 pub(super) fn match_composer(composer: &ComposerContent, text: &str, tail: &str) -> ComposerMatch {
     match composer {
         ComposerContent::Text(shown) | ComposerContent::Tail(shown) => {
@@ -54,7 +56,7 @@ pub(super) fn match_composer(composer: &ComposerContent, text: &str, tail: &str)
     }
 }
 
-/// Whether what is shown is the whole, or its end where the composer is cut.
+/// Whether `shown` is the whole text or, if the composer's beginning is out of sight, an end of it.
 fn fits(whole: &str, shown: &str, is_cut: bool) -> bool {
     if is_cut { whole.ends_with(shown) } else { whole == shown }
 }
@@ -69,6 +71,7 @@ fn is_size_of(size: u64, text: &str) -> bool {
 
 /// Whether a composer holds exactly the pieces that were typed until now (`so_far`), so that the next piece may follow.
 pub(super) fn holds_so_far(composer: &ComposerContent, so_far: &str) -> bool {
+    // A shorter end could be the end of another text.
     const ENOUGH: usize = 16;
     let (shown, is_cut) = match composer {
         ComposerContent::Text(shown) => (bare(shown), false),
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_fits_only_on_its_own_predecessor() {
+    fn the_next_piece_follows_only_the_pieces_before_it() {
         let so_far = "the first piece of a long text";
         assert!(holds_so_far(&end("piece of a\nlong text"), so_far));
         assert!(holds_so_far(&text(so_far), so_far));

@@ -1,8 +1,8 @@
-//! New panes, made once, and found again by a mark that they got when they were made.
+//! Makes new windows, each once, and finds them again by a mark that they get when they are made.
 //!
-//! The line that makes a window also notes, inside the server, that it was made, so repeating it does nothing. The same
-//! line puts the creation id into the environment of the program. Later the id is noted at the pane too, because a
-//! program may overwrite its own environment.
+//! The line that makes a window also sets a server option that names the creation. It does nothing if the option is
+//! already set, so it can be repeated. The same line puts the creation id into the environment of the program.
+//! Afterwards a pane option gets the id too, because a program may overwrite its own environment.
 
 use super::guard::Names;
 use super::pane::{first, same};
@@ -16,16 +16,16 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// How long a pane that was just made may look as if it were not there: between fork and exec it has no environment of
-/// its own.
+/// How long a pane that was just made may not be found: between fork and exec, its process does not have its own
+/// environment yet.
 const BIRTH: Duration = Duration::from_millis(500);
-/// How often a creation is tried over new connections.
+/// How many connections a creation or a search is tried over.
 const TRIES: u32 = 3;
 
 /// A program to be started in a new window.
 #[derive(Debug, Clone)]
 pub struct SpawnPlan {
-    /// Unique for ever; hexadecimal digits and hyphens.
+    /// The id of the creation, which is never used again: hexadecimal digits and hyphens.
     pub creation: String,
     /// The session that the window goes into.
     pub session: String,
@@ -37,21 +37,21 @@ pub struct SpawnPlan {
     pub env: Vec<(String, String)>,
     /// The program and its arguments; no shell is in between.
     pub argv: Vec<String>,
-    /// Columns and rows of a session that is made.
+    /// Columns and rows of the session, if it is made.
     pub size: (u16, u16),
 }
 
 /// The result of a creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpawnOutcome {
-    /// It runs, or ran a moment ago, in this pane.
+    /// The program runs, or ran a moment ago, in this pane.
     Started(PaneRef),
-    /// It was started and is gone again.
+    /// The program was started and has ended.
     Died,
     Failed(String),
-    /// It can't be known whether it was started: look again.
+    /// It is not known whether the program was started: look again.
     Unknown(String),
-    /// No server answers. If the connection was lost on the way it may have been started: look again.
+    /// No server answers. If the connection was lost on the way, the program may have been started: look again.
     NoTmux,
 }
 
@@ -59,9 +59,9 @@ pub enum SpawnOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreationState {
     Alive(PaneRef),
-    /// It was made, and its process has ended.
+    /// The pane was made, and its process has ended.
     Died,
-    /// It was never made in this life of the server.
+    /// The pane was never made in this life of the server.
     Never,
 }
 
@@ -111,7 +111,8 @@ impl Tmux {
         let reply = self.change(&live, creation_line(names, &live, plan, session)?).await?;
         let pane = reply.iter().find_map(|block| created(block, &live));
         if let Some(error) = reply.iter().find(|block| pane.is_none() && !block.ok) {
-            // The note must not say that something was made; the fence makes sure that nobody else made it meanwhile.
+            // Nothing was made, so the server option must not say that it was. The fence makes sure that no other
+            // connection has made the window meanwhile.
             let made = names.made(&plan.creation);
             self.change(&live, format!("if-shell -F \"{}\" {{ set-option -s -u {made} }}", names.fenced(&live.fence)))
                 .await?;
@@ -121,7 +122,8 @@ impl Tmux {
             return Err(if now == session { Error::Said(error.text()) } else { Error::Lost });
         }
         let Some(pane) = pane else {
-            // The guard refused: it exists already, or another connection has taken over. Another look shows which.
+            // The guard refused: the window was made before, or another connection has taken over. Another search shows
+            // which.
             let fence = self.change(&live, format!("display-message -p \"#{{{}}}\"", names.fence())).await?;
             if first(&fence)?.text() != live.fence {
                 live.give_up();
@@ -135,7 +137,7 @@ impl Tmux {
             names.same_pane(&live.fence, &pane),
             plan.creation
         );
-        // The pane is made, even if the note fails.
+        // The pane is made, even if its option can't be set.
         let _ = self.change(&live, note).await;
         tracing::info!(pane = %pane, creation = plan.creation, "made a window");
         Ok(SpawnOutcome::Started(pane))
@@ -158,8 +160,8 @@ impl Tmux {
             let mut unseen = None;
             let mut panes = self.list_noted().await?;
             panes.retain(|noted| noted.row.pane.server == live.info.id);
-            // The note is certain. Another window may have the same environment: a user's, in a session that an earlier
-            // version of tasuki made.
+            // A pane with the creation's option is certainly the right one, so such panes come first. The environment
+            // is less certain: in a session that an earlier version of tasuki made, a user's window may have it too.
             panes.sort_by_key(|noted| noted.born != creation);
             for noted in panes {
                 let pane = noted.row.pane;
@@ -169,10 +171,8 @@ impl Tmux {
                         false
                     });
                 if is_it {
-                    tracing::debug!(%pane, dead = noted.row.dead, noted = noted.born == creation, creation, "found the \
-                                                                                                             window \
-                                                                                                             that was \
-                                                                                                             made");
+                    let is_noted = noted.born == creation;
+                    tracing::debug!(%pane, dead = noted.row.dead, noted = is_noted, creation, "found the window");
                     return Ok(if noted.row.dead { CreationState::Died } else { CreationState::Alive(pane) });
                 }
             }
@@ -201,7 +201,8 @@ impl Tmux {
         Ok(found.map(|(_, name)| name.to_owned()))
     }
 
-    /// Kills exactly this pane, decided inside the server. `false` when it was gone already, or is another one.
+    /// Kills this pane if it still runs the same process, which the server itself checks as it kills. Returns `false`
+    /// if the pane was gone before, or is still there.
     ///
     /// # Errors
     /// When no server answers, or the connection was lost on the way.
@@ -268,8 +269,8 @@ fn sessions_in(text: &str) -> impl Iterator<Item = (u32, &str)> {
     rows.filter_map(|(number, name)| Some((number.parse().ok()?, name)))
 }
 
-/// Whether a missing session may be made: only with a name that tmux keeps unchanged. A session that exists may have
-/// any other name. If it closes, tasuki can't make it again.
+/// Whether a missing session may be made: only with a name that tmux keeps unchanged. A session that exists already may
+/// have another name, but tasuki can't make such a session again after it has closed.
 fn may_make(plan: &SpawnPlan) -> Result<(), Error> {
     let name = &plan.session;
     if !plan.own_session {
@@ -281,8 +282,9 @@ fn may_make(plan: &SpawnPlan) -> Result<(), Error> {
     Ok(())
 }
 
-/// A target that means the session of exactly this name, for names that [`may_make`] allows. tmux takes what begins
-/// with `$` for a number, and what has a pattern's signs for a pattern.
+/// A target that means the session of exactly this name, for names that [`may_make`] allows. After `=`, tmux takes a
+/// name literally, unless it begins with `$`: then it is a session's number. So such a name becomes a pattern that
+/// matches only this name.
 fn target_of(name: &str) -> String {
     let Some(rest) = name.strip_prefix('$') else { return format!("={name}:") };
     let literal: String =
@@ -290,10 +292,11 @@ fn target_of(name: &str) -> String {
     format!("[$]{literal}:")
 }
 
-/// One line: put the directory into an option, where tmux expands no formats in it, then make the window if it was not
-/// made yet. A user may have set `destroy-unattached`: no client is attached to a new session, so it is set to off there.
-/// tmux keeps what `-e` gives a new session, for every window that is opened there later: these must not have an agent's
-/// variables, so the session forgets them once its first window has them.
+/// The line that puts the directory into an option, where tmux expands no formats in it, and then makes the window if
+/// it was not made yet. A new session has no client yet, and a user may have set `destroy-unattached`, so the line sets
+/// it to off in that session. tmux gives the variables of `new-session -e` also to every later window of the session.
+/// Those windows must not have an agent's variables, so the line removes the variables from the session once the first
+/// window has them.
 fn creation_line(names: &Names, live: &LiveClient, plan: &SpawnPlan, session: Option<u32>) -> Result<String, Error> {
     let made = names.made(&plan.creation);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

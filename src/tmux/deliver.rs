@@ -10,13 +10,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Characters in the first of several pieces. A composer in a mode in which keys are commands, such as vim's, does not
-/// show it, and then gets no more of the text.
+/// Characters in the first of several pieces. If a composer is in a mode in which keys are commands, such as vim's, it
+/// does not show the first piece, and gets no more of the text.
 const FIRST_PIECE: usize = 1;
 
 impl Tmux {
-    /// Types a text and submits it, or says why not. After a crash, call it again with the same plan and `resumed`: it
-    /// continues where the pane's mark says. It ends at the latest one minute after the sum of the plan's times.
+    /// Types a text and submits it, or says why not. After a crash, call it again with the same plan and `resumed`:
+    /// typing continues where the pane's mark says. It ends at the latest one minute after the sum of the plan's times.
     pub async fn type_text(
         &self,
         plan: &TypePlan,

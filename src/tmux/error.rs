@@ -10,13 +10,13 @@ pub enum Error {
     /// The thread or its pipe could not be made.
     #[error("could not start the tmux thread: {0}")]
     Thread(#[source] io::Error),
-    /// No tmux server that can be used runs.
+    /// No usable tmux server runs.
     #[error("no tmux server can be used ({0}); start tmux, or check --tmux")]
     NoServer(String),
-    /// No server can be reached at a path as long as this.
+    /// The path is too long for a Unix socket.
     #[error("{0}; {fix}", fix = SocketPathTooLong::FIX)]
     SocketPath(#[from] SocketPathTooLong),
-    /// The connection was lost, or did not come in time.
+    /// The connection was lost, or could not be made in time. Nothing was changed.
     #[error("tmux does not answer now ({0}); nothing was changed")]
     NotConnected(String),
     /// The connection was lost after the line was sent: it may have been carried out.
@@ -28,7 +28,7 @@ pub enum Error {
     /// tmux refused the line, in these words.
     #[error("tmux refused: {0}")]
     Said(String),
-    /// The pane is not the one that was meant.
+    /// The pane is gone, dead, or runs another process.
     #[error("pane {pane}: {}", .reason.hint())]
     Pane { pane: PaneRef, reason: Refusal },
     /// A name or text that tmux can't be given.

@@ -1,5 +1,6 @@
-//! Examines a tmux server from outside, for a person who wants to know what is wrong: a few short-lived processes,
-//! nothing changed, no server started, and an answer within four seconds even from a stopped server.
+//! Examines a tmux server from outside, for a person who wants to know what is wrong. This runs a few short-lived
+//! processes, changes nothing and starts no server. Even if the server is stopped, the answer comes within four
+//! seconds.
 
 use super::Socket;
 use super::owner;
@@ -10,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(3);
-/// A session that does not exist: this search is not for our own clients.
+/// No session has this name. The probe reports the control clients of one session, and none are wanted here.
 const NOBODY: &str = "";
 
 /// What is known of the tmux program.
@@ -31,9 +32,9 @@ pub enum Server {
         /// Its version, which may be older than the program's.
         version: Version,
     },
-    /// It answers, and its user has redefined a command that tasuki's lines are made of.
+    /// It answers, but its user has redefined a command that tasuki's lines use.
     Redefined(String),
-    /// It answers, and would crash if a window were made.
+    /// It answers, but would crash if a window were made.
     ManualSize,
     /// No server runs; a socket file may be left over.
     None {
@@ -42,7 +43,7 @@ pub enum Server {
     },
     /// A server may be there, but does not answer.
     Silent,
-    /// What listens there may be somebody else's, so it was not asked.
+    /// The process that listens there may be another user's, so it was not asked.
     Foreign {
         path: PathBuf,
         /// Which folder or socket is not safe, and why.
@@ -83,7 +84,7 @@ pub fn socket_path(socket: &Socket, tmpdir: Option<OsString>) -> PathBuf {
 #[must_use]
 pub fn server(program: &Path, socket: &Path) -> Server {
     match ask(program, socket) {
-        // It was just about to end, or to begin.
+        // The server may have been just starting or ending.
         Server::Unclear(_) => ask(program, socket),
         server => server,
     }
@@ -103,15 +104,17 @@ fn ask(program: &Path, socket: &Path) -> Server {
     }
 }
 
-/// Whether a socket, and what listens there, is the user's own: nobody else is to be spoken to.
+/// Checks that a socket, and the process that listens there, are the user's own. tasuki speaks to no other server.
 ///
 /// # Errors
-/// Which folder or socket is not safe and why, or why that can't be found out now; then what the user can do.
+/// Two texts. The first says which folder or socket is not safe and why, or why that can't be found out now; the
+/// second, what the user can do.
 pub fn check_owner(socket: &Path) -> Result<(), (String, String)> {
     owner::check(socket).map_err(|unasked| (unasked.to_string(), unasked.fix().to_owned()))
 }
 
-/// The `PATH` that new windows of the server have, and in which agents' programs are looked for.
+/// The `PATH` of the server's new windows, in which agents' programs are looked for; `None` if the server does not tell
+/// it.
 #[must_use]
 pub fn path_of_windows(program: &Path, socket: &Path) -> Option<String> {
     owner::check(socket).ok()?;

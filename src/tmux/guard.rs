@@ -1,9 +1,10 @@
-//! The names that tasuki uses inside a tmux server, with the home's tag, and the guard of every line that types. Without
-//! the tag are only the claim and what [`super::status`] shows to users: all homes share them.
+//! The names that tasuki uses inside a tmux server, and the guard of every line that types. Names contain the home's
+//! tag, except those that all homes share: the claim, [`Names::LEAVING`], and the options that [`super::status`] shows
+//! to users.
 //!
 //! The server evaluates the guard and makes the change in one step. The guard checks the fence (no former connection of
-//! ours can act late), the pane's mark (no text is typed twice), the pane's process, and that the pane is alive and
-//! takes input.
+//! ours can act late), the claim (no other home owns the pane), the pane's mark (no text is typed twice), the pane's
+//! process, that the pane is alive and takes input, and, if it is known, the program in the foreground.
 
 use super::quote::{HasNul, in_comparison, quote};
 use crate::core::id::DeliveryId;
@@ -28,19 +29,20 @@ impl Names {
     /// Pane option: which home the agent there belongs to. All homes share this name.
     pub(super) const CLAIM: &'static str = "@tasuki_claim";
 
-    /// Whether a claim belongs to another home, or to nobody known: a claim that was written by hand stops our typing too,
-    /// until this home claims the pane the next time, which replaces it.
+    /// Whether a claim does not belong to this home. A claim that was written by hand stops our typing too, until this
+    /// home claims the pane the next time and replaces it.
     pub(super) fn is_foreign(&self, claim: &str) -> bool {
         !claim.is_empty() && claim.get(..8) != Some(self.tag.as_str())
     }
 
-    /// True while the pane is ours or nobody's.
+    /// Condition: the pane is claimed by this home or by nobody.
     fn ours_or_unclaimed(&self) -> String {
         let claim = Self::CLAIM;
         format!("#{{||:#{{==:#{{{claim}}},}},#{{==:#{{=8:{claim}}},{}}}}}", self.tag)
     }
 
-    /// A pane's process, 0 where it has none; tmux 3.8 says nothing there, and older ones say 0.
+    /// Format: a pane's process id, 0 if it has no process. tmux 3.8 prints nothing in that case, and older versions
+    /// print 0.
     pub(super) const PROCESS: &'static str = "#{?pane_pid,#{pane_pid},0}";
 
     /// The private session that our control client sits in.
@@ -48,10 +50,10 @@ impl Names {
         format!("{}{}", Self::SESSIONS, self.tag)
     }
 
-    /// How private sessions of all homes begin.
+    /// How the names of all homes' private sessions begin.
     pub(super) const SESSIONS: &'static str = crate::core::request::PRIVATE_SESSIONS;
 
-    /// Server option: which connection may act.
+    /// Server option: the fence of the connection that may act.
     pub(super) fn fence(&self) -> String {
         format!("@tasuki_fence_{}", self.tag)
     }
@@ -61,7 +63,7 @@ impl Names {
         format!("@tasuki_mark_{}", self.tag)
     }
 
-    /// Server option: this creation was carried out. Its value is the time, in seconds since 1970.
+    /// Server option: this creation was carried out. Its value is the time of the creation, in seconds since 1970.
     pub(super) fn made(&self, creation: &str) -> String {
         format!("{}{}", self.made_prefix(), creation.replace('-', ""))
     }
@@ -92,7 +94,7 @@ impl Names {
         format!("tasuki-place-{}-{tag}", self.tag)
     }
 
-    /// Pane option: the tag of the placeholder that the pane is.
+    /// Pane option: the tag of the placeholder that the pane belongs to.
     pub(super) fn place(&self) -> String {
         format!("@tasuki_place_{}", self.tag)
     }
@@ -100,17 +102,18 @@ impl Names {
     /// Pane option: a handoff of any home is about to end the program there.
     pub(super) const LEAVING: &'static str = "@tasuki_leaving";
 
-    /// True while that connection may act.
+    /// Condition: the connection with this fence may act.
     pub(super) fn fenced(&self, fence: &str) -> String {
         format!("#{{==:#{{{}}},{fence}}}", self.fence())
     }
 
-    /// True while that connection may act and the pane is still the same.
+    /// Condition: the connection with this fence may act, and the pane still has the same process.
     pub(super) fn same_pane(&self, fence: &str, pane: &PaneRef) -> String {
         format!("#{{&&:{},#{{==:#{{pane_pid}},{}}}}}", self.fenced(fence), pane.pid)
     }
 
-    /// The whole guard of a line that types.
+    /// The whole guard of a line that types. `before`: the mark that the pane must have; `front`: the program that must
+    /// be in the foreground, if it matters.
     pub(super) fn may_type(&self, fence: &str, pane: &PaneRef, before: &str, front: Option<&str>) -> String {
         let mark = format!("#{{==:#{{{}}},{before}}}", self.mark());
         let alive = "#{==:#{pane_dead}#{pane_input_off},00}";
@@ -124,15 +127,16 @@ impl Names {
         }
     }
 
-    /// The same guard, for a paste that must keep its brackets: in copy mode it would lose them.
+    /// The same guard, for a paste that must keep its brackets: in copy mode, tmux would paste without them.
     pub(super) fn out_of_modes(&self, guard: &str) -> String {
         format!("#{{&&:{guard},#{{==:#{{pane_in_mode}},0}}}}")
     }
 }
 
 impl Names {
-    /// The line that puts a text into a pane and moves the pane's mark through the two `stages`, all under `guard`, and
-    /// leaves no buffer behind. The text is outside the braces, because tmux 3.2 prints and parses those a second time.
+    /// The line that puts a text into a pane, all under `guard`: it sets the pane's mark to the first of the `stages`,
+    /// pastes, and sets the mark to the second. It leaves no buffer behind. The text is outside the braces, because
+    /// tmux 3.2 prints what is inside them and parses it a second time.
     pub(super) fn typing_line(
         &self,
         pane: &PaneRef,
@@ -155,8 +159,8 @@ impl Names {
 /// How far a delivery is, as its pane's mark shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeliveryStage {
-    /// Piece `n` (from 1) was begun and not ended: a tmux hook of the user's runs between two commands of the line, or
-    /// the server has dropped the rest of the line, as it does when our connection ends.
+    /// Piece `n` (from 1) was begun and not ended: a user's tmux hook runs between two commands of the line, or the
+    /// server has dropped the rest of the line, as it does when our connection ends.
     Begun(usize),
     /// `n` pieces are in, and more are to come.
     Pieces(usize),
@@ -180,7 +184,7 @@ impl DeliveryStage {
         }
     }
 
-    /// Reads a mark; `None` when it belongs to another delivery, or to none.
+    /// Reads a mark; `None` if it does not belong to this delivery.
     pub(super) fn read(mark: &str, id: &DeliveryId) -> Option<DeliveryStage> {
         let stage = mark.strip_prefix(id.as_str())?.strip_prefix('.')?;
         let count = |digits: &str| if digits.is_empty() { Some(1) } else { digits.parse().ok() };
@@ -251,7 +255,7 @@ mod tests {
         }
     }
 
-    /// A server of its own, whose one pane keeps what comes in.
+    /// A tmux server for one test. The program in its only pane writes all input to a file.
     struct TestServer {
         dir: tempfile::TempDir,
         pane: PaneRef,
@@ -284,7 +288,7 @@ mod tests {
             String::from_utf8_lossy(&out.stdout).trim_end().to_owned()
         }
 
-        /// Carries out a line of ours, and returns whether the pane's mark has moved.
+        /// Carries out a line that types, and returns whether the guard let it through: the pane's mark has moved then.
         fn is_let_through(&self, line: &str) -> bool {
             let file = self.dir.path().join("line");
             std::fs::write(&file, format!("{line}\n")).expect("written");
@@ -299,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Whatever a look showed before: the server refuses the line if one part of its guard is false.
+    /// The server refuses a line if one part of its guard is false when the line arrives, whatever tasuki saw before.
     #[test]
     fn the_server_checks_every_part_of_the_guard_when_the_line_arrives() {
         let (server, names) = (TestServer::start(), Names::new("00c0ffee"));

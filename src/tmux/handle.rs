@@ -1,4 +1,4 @@
-//! The handle through which everything asks and changes.
+//! The handle through which all other code asks tmux and changes something there.
 
 use super::client::{self, CommandReplies, Lost};
 use super::error::Error;
@@ -52,7 +52,7 @@ impl Tmux {
         }
     }
 
-    /// Why there is no connection, if the operator has to know and to do something about it.
+    /// Why there is no connection, if the operator has to do something about it.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         match &*self.inner.shared.status.borrow() {
@@ -61,7 +61,7 @@ impl Tmux {
         }
     }
 
-    /// The connection. While it is not known whether there will be one, waits for it, at most [`client::PATIENCE`].
+    /// The connection. Waits for it for at most [`client::PATIENCE`], unless it is certain that there will be none.
     pub(super) async fn live(&self) -> Result<Arc<LiveClient>, Error> {
         self.live_within(client::PATIENCE).await
     }
@@ -83,7 +83,7 @@ impl Tmux {
         }
     }
 
-    /// Asks a question that changes nothing: it is asked again when the connection is lost on the way.
+    /// Asks a question, which changes nothing. If the connection is lost on the way, the question is asked once more.
     pub(super) async fn read(&self, line: &str) -> Result<(Arc<LiveClient>, CommandReplies), Error> {
         for _ in 0..2 {
             let live = self.live().await?;

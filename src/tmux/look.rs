@@ -16,8 +16,8 @@ pub trait ScreenReader: Send + Sync {
     /// Reads what a screen shows, by the profile's rules.
     fn look(&self, capture: &Capture) -> ScreenReading;
 
-    /// A hash of what else must stay the same for a screen to be at rest. Some programs show no sign of their work
-    /// while their answer comes in, but then the screen changes.
+    /// A hash of whatever must stay the same, besides the reading, before a screen counts as calm. Some programs show
+    /// no sign of work while an answer comes in, although the rest of the screen changes.
     fn fingerprint(&self, _capture: &Capture) -> u64 {
         0
     }
@@ -33,7 +33,7 @@ pub trait ScreenReader: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct ReadyPlan {
     pub within: Duration,
-    /// The view must stay the same for this long.
+    /// The screen's reading and fingerprint must stay the same for this long.
     pub calm: Duration,
     pub every: Duration,
 }
@@ -44,7 +44,7 @@ pub enum Ready {
     Ready(ScreenReading),
     /// A dialog waits for a person, and stays.
     Blocked(ScreenReading),
-    /// Not within the time; what was seen last.
+    /// The time is over. Holds what was seen last.
     NotReady(Option<ScreenReading>),
     /// The pane is gone, or runs another process.
     Gone(Refusal),
@@ -102,7 +102,7 @@ impl Tmux {
     /// tmux does not say.
     ///
     /// # Errors
-    /// [`Error::Pane`] when the pane is gone or another one; else when no server answers.
+    /// [`Error::Pane`] when the pane is gone or runs another process; else when no server answers.
     pub async fn viewers(&self, pane: &PaneRef) -> Result<Option<u64>, Error> {
         let gone = || Error::Pane { pane: *pane, reason: Refusal::PaneGone };
         let ask = format!("display-message -p -t %{} \"#{{pane_pid}} #{{window_active_clients}}\"", pane.pane);
@@ -118,9 +118,9 @@ impl Tmux {
 
 pub(super) struct Stopped;
 
-/// Sleeps, unless it is asked to stop.
+/// Sleeps for `length`, or until `stop` is cancelled.
 pub(super) async fn pause(length: Duration, stop: &CancellationToken) -> Result<(), Stopped> {
-    // A timer counts whole milliseconds: it would turn no pause into a pause of one.
+    // A timer counts whole milliseconds, so even a pause of zero would last one.
     if length.is_zero() {
         return if stop.is_cancelled() { Err(Stopped) } else { Ok(()) };
     }
@@ -144,7 +144,7 @@ pub(super) enum Invitation {
 pub(super) fn invitation(view: &ScreenReading, allow_busy: bool) -> Invitation {
     match (view.activity, &view.composer) {
         (Activity::Blocked, _) => Invitation::No(Refusal::Dialog),
-        // A CLI still shows its turn for a moment after the hook that told of its end.
+        // A CLI looks busy for a moment longer, after its hook has reported the end of the turn.
         (Activity::Busy, _) if !allow_busy => Invitation::Wait(Refusal::Busy),
         (Activity::Unknown, _) | (_, ComposerContent::Unreadable) => Invitation::Wait(Refusal::NotReady),
         (_, ComposerContent::Text(_) | ComposerContent::Tail(_) | ComposerContent::Collapsed { .. }) => {
@@ -159,8 +159,8 @@ pub(super) fn is_shell(command: &str) -> bool {
     SHELLS.contains(&command.trim_start_matches('-'))
 }
 
-/// What forbids typing in the pane itself, apart from its screen. `front`: the program that must be in the foreground.
-/// If none is given, it may be any program but a shell.
+/// Why nothing may be typed into a pane now, apart from what its screen shows. `front`: the program that must be in the
+/// foreground; if `None`, any program except a shell may be.
 pub(super) fn obstacle(row: &PaneRow, front: Option<&str>) -> Option<Invitation> {
     if row.dead {
         return Some(Invitation::No(Refusal::PaneDead));

@@ -7,8 +7,8 @@
 //! - `owner`: who owns a socket, checked before anything speaks to the server behind it
 //! - `pty`, `probe`: the control client's process, and the only place that runs a `tmux` of its own, before there is a
 //!   connection
-//! - `client`: requests and replies over one connection; `server`: prepares the server once the connection stands;
-//!   `private`: our own session there, and how what is a user's gets out of it
+//! - `client`: requests and replies over one connection; `server`: prepares the server for our connection, or starts
+//!   one; `private`: our own session there, and how users' programs and terminals are moved out of it
 //! - `supervisor`: the thread that finds the server, connects with care and reconnects; `stale`: clients of an earlier
 //!   sidecar, and a running sidecar of a copied home; `server_lock`: homes that share a server; `handle`: what
 //!   everything else asks through
@@ -18,12 +18,13 @@
 //!   belongs to
 //! - `pane`, `look`, `composer_match`: what is known and seen of a pane
 //! - `plan`, `typing`, `deliver`: what is typed, and how it is typed exactly once, into the agent and nobody else;
-//!   `create`: new windows; `started`: with what a program was started; `placeholder`: placeholder windows, messages
-//!   and the variables of a session; `status`: a line about tasuki that users may show; `terminals`: notifications (OSC
-//!   9 and 777) that terminals show on the desktop
+//!   `create`: new windows; `started`: how a process was started, and by which one; `placeholder`: placeholder windows,
+//!   messages and the variables of a session; `status`: a line about tasuki that users may show; `terminals`:
+//!   notifications (OSC 9 and 777) that terminals show on the desktop
 //!
 //! Never: `send-keys`, `run-shell`, Escape; a resize, a focus change or a use of the user's buffers; a line that types
-//! or kills in a user's pane without the guard; a line that changes something sent again because its answer was lost.
+//! or kills in a user's pane without the guard; a second sending of a line that changes something, because its answer
+//! was lost.
 
 mod claim;
 mod client;
@@ -73,7 +74,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use supervisor::{ConnectionStatus, LiveClient};
 
-/// How often [`Tmux::close`] tries to end our session while a user's program is in it, which the thread moves out.
+/// How often [`Tmux::close`] tries to end our session while a user's program is in it. Between two tries, the thread
+/// moves the program out.
 const LEAVES: u32 = 5;
 /// The pause between two tries.
 const LEAVE_EVERY: Duration = Duration::from_millis(400);
@@ -83,8 +85,8 @@ impl Tmux {
     /// terminal. The adapter answers nothing afterwards. Takes at most some seconds, also when tmux does not answer.
     pub async fn close(&self) {
         let shared = &self.inner.shared;
-        // Held until the client has exited, because the server then notifies the control clients of other homes, and a
-        // tmux before 3.7 crashes if a client is just connecting.
+        // Held until our client has exited: the server notifies the control clients of other homes of that, and before
+        // tmux 3.7 it crashes if one of them is just connecting.
         let mut _lock = None;
         if let Ok(live) = self.live_within(Duration::ZERO).await {
             for left in (0..LEAVES).rev() {
@@ -111,12 +113,13 @@ impl Tmux {
         }
     }
 
-    /// Removes our options and our session; `false` if a program runs in the session. The last time, only the options.
+    /// Removes our options and our session; `false` if a program runs in the session, which then stays. If this
+    /// `is_last` try finds such a program, it removes the options alone.
     async fn leave(&self, live: &LiveClient, is_last: bool) -> bool {
         let names = &self.inner.shared.names;
         let options = format!("set-option -s -u {} ; set-option -s -u {} ; ", names.directory(), names.fence());
         let end = private::end_session(names, &names.fenced(&live.fence), &options);
-        // Killing the session ends the client, so the answer is as likely to be lost as not.
+        // Killing the session ends our client too, often before it has received the answer. So no answer means success.
         let Ok(reply) = live.ask(format!("{} ; {end}", status::withdraw(names.tag()))).await else { return true };
         if reply.iter().any(|block| block.text() == private::ENDS) {
             return true;

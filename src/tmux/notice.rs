@@ -16,8 +16,8 @@ pub struct ServerInfo {
 pub enum TmuxNotice {
     /// There is a connection. It may be to another life of the server than the last one: compare the ids.
     Connected(ServerInfo),
-    /// There is no connection. Reported when a connection ends, and once more, with the reason, if no attempt after it
-    /// succeeds.
+    /// There is no connection. Reported when a connection ends, and once more if the next attempt to connect fails.
+    /// Also reported if the first attempt of all fails.
     Disconnected { reason: String },
     /// Panes have come, gone or died, or it is time to look whether they have.
     PanesChanged,

@@ -1,7 +1,7 @@
 //! Checks who owns a socket before anything speaks to the server behind it.
 //!
-//! A tmux client does what its server tells it, and even runs programs. Before that it sends its whole environment to
-//! the server. tmux itself refuses a socket folder that others can write to, but not with `-S`, which tasuki uses.
+//! A tmux client sends its whole environment to its server, and then does what the server tells it, even run programs.
+//! tmux itself refuses a socket folder that others can write to, but not with `-S`, which tasuki uses.
 
 use crate::files::way::{End, Unsafe, walk};
 use nix::errno::Errno;
@@ -29,9 +29,9 @@ impl fmt::Display for Foreign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unasked {
     Foreign(Foreign),
-    /// So many clients wait for the server that the system takes no other one.
+    /// So many clients wait for the server that the system lets no other one wait.
     Busy,
-    /// It could not be asked who listens there, for a lack that passes.
+    /// The system lacks files or memory to find out who listens there. That may pass.
     Lacking {
         path: PathBuf,
         errno: Errno,
@@ -69,13 +69,13 @@ impl Unasked {
     }
 }
 
-/// Refuses a socket that belongs to a user other than root and us, that such a user could have put there, or on which
-/// any other user listens. A missing socket is fine.
+/// Refuses a socket that belongs to a user other than root and us, or that such a user could have put there. Also
+/// refuses a socket on which any user but us listens, even root. A missing socket is fine.
 pub(super) fn check(socket: &Path) -> Result<(), Unasked> {
     if check_place(socket)? { check_peer(socket) } else { Ok(()) }
 }
 
-/// The same check of the files alone. Returns whether there is a socket.
+/// The same check, but only of folders and socket, not of who listens. Returns whether there is a socket.
 pub(super) fn check_place(socket: &Path) -> Result<bool, Foreign> {
     match walk(socket) {
         Ok(end) => {
@@ -143,8 +143,8 @@ fn chmod(path: &Path) -> String {
     format!("run: chmod g-w,o-rwx '{}'", path.display())
 }
 
-/// The server behind the socket must run as this user. No byte is sent and nothing is waited for: a server whose queue
-/// is full is asked later.
+/// The server behind the socket must run as this user. This sends no byte and never waits: if the server's queue is
+/// full, it returns [`Unasked::Busy`].
 fn check_peer(path: &Path) -> Result<(), Unasked> {
     let refuse = |what: String| {
         let fix = "end the process that listens there, or choose another socket with --tmux".to_owned();
@@ -161,7 +161,7 @@ fn check_peer(path: &Path) -> Result<(), Unasked> {
     match asked() {
         Ok(uid) if uid == geteuid().as_raw() => Ok(()),
         Ok(uid) => refuse(format!("has a listener of user {uid}, but tasuki runs as another user")),
-        // Nobody listens: tmux's own message says so.
+        // Nobody listens. tmux's own message will say so.
         Err(Errno::ECONNREFUSED | Errno::ENOENT) => Ok(()),
         Err(Errno::EAGAIN) => Err(Unasked::Busy),
         Err(errno @ (Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS)) => {
@@ -187,7 +187,8 @@ mod tests {
     use super::*;
     use nix::sys::socket::{Backlog, bind, listen};
 
-    /// A server that hangs is the user's own: nobody must be told to end it.
+    /// The server may be the user's own, and hang. tasuki must not tell the user to end it, as it does for a foreign
+    /// server.
     #[test]
     fn a_server_whose_queue_is_full_is_busy_and_not_foreign() {
         let dir = tempfile::tempdir().expect("a folder");
@@ -206,7 +207,7 @@ mod tests {
         assert!(!matches!(last, Err(Unasked::Foreign(_))), "{last:?}");
     }
 
-    /// Takes a place in the queue, if there is one.
+    /// Takes a place in the server's queue, if there is one left.
     fn hold(path: &Path) -> std::os::fd::OwnedFd {
         let end = socket(AddressFamily::Unix, SockType::Stream, SockFlag::empty(), None).expect("a socket");
         nix::fcntl::fcntl(&end, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).expect("set");

@@ -39,7 +39,7 @@ pub struct PaneRow {
     pub cwd: String,
 }
 
-/// A pane with what we ourselves have noted in its server.
+/// A pane with the values of tasuki's own options.
 #[derive(Debug, Clone)]
 pub(super) struct Noted {
     pub(super) row: PaneRow,
@@ -47,20 +47,20 @@ pub(super) struct Noted {
     pub(super) mark: String,
     /// The creation that made the pane.
     pub(super) born: String,
-    /// The claim: the home that it belongs to, and the agent's process.
+    /// The claim: the home that the pane belongs to, and the agent's process.
     pub(super) claim: String,
-    /// What it was started with. From outside.
+    /// The beginning of the command that the pane was started with. From outside.
     start_command: String,
 }
 
 impl Noted {
-    /// Whether it is in the private session of any home.
+    /// Whether the pane is in the private session of any home.
     fn is_private(&self) -> bool {
         self.row.session_name.starts_with(Names::SESSIONS)
     }
 
-    /// Whether tasuki made it for itself: an empty pane, which has no process, counts as made by tasuki. A user's program
-    /// that has landed in a private session is the user's.
+    /// Whether tasuki made the pane for itself. An empty pane, which has no process, counts as made by tasuki. A user's
+    /// program in a private session does not.
     fn is_ours(&self) -> bool {
         self.row.pane.pid == 0 || self.is_private() && is_stand_in(&self.start_command)
     }
@@ -80,7 +80,7 @@ pub struct Capture {
 }
 
 impl Tmux {
-    /// All panes of the server but our own, which stand in private sessions and placeholders; each once.
+    /// All panes of the server, each once, without tasuki's own panes in private sessions and placeholders.
     ///
     /// # Errors
     /// When no server answers.
@@ -95,7 +95,8 @@ impl Tmux {
         let mut seen = BTreeSet::new();
         let rows = fields.rows(&block.text()).into_iter().filter_map(|row| fields.parse(&row, live.info.id));
         let mut rows: Vec<Noted> = rows.filter(|noted| !noted.is_ours()).collect();
-        // Of a window that is in two sessions, the user's own counts.
+        // If a window is in a user's session and in a private one, the row of the user's session comes first and
+        // counts.
         rows.sort_by_key(Noted::is_private);
         Ok(rows.into_iter().filter(|noted| seen.insert(noted.row.pane.pane)).collect())
     }
@@ -111,7 +112,7 @@ impl Tmux {
         Ok(row.map(|noted| noted.row).filter(|row| row.pane.pane == pane))
     }
 
-    /// What a certain connection knows of a pane; `None` when it is gone.
+    /// Asks about a pane over a given connection; `None` when the pane is gone.
     pub(super) async fn noted(&self, live: &LiveClient, pane: u32) -> Result<Option<Noted>, Error> {
         let fields = Fields::new(&self.inner.shared.names);
         let reply = live.ask(fields.question(pane)).await.map_err(|_| Error::Lost)?;
@@ -119,10 +120,10 @@ impl Tmux {
         Ok(row.filter(|noted| noted.row.pane.pane == pane))
     }
 
-    /// The visible screen of exactly this pane. What a person looks at in copy mode is not in it.
+    /// The visible screen of this pane's program, also while a person looks at other lines in copy mode.
     ///
     /// # Errors
-    /// [`Error::Pane`] when the pane is gone or another one; else when no server answers.
+    /// [`Error::Pane`] when the pane is gone or runs another process; else when no server answers.
     pub async fn capture(&self, pane: &PaneRef) -> Result<Capture, Error> {
         let fields = Fields::new(&self.inner.shared.names);
         let line = format!("{} ; capture-pane -p -e -t %{}", fields.question(pane.pane), pane.pane);
@@ -141,11 +142,11 @@ impl Tmux {
     }
 }
 
-/// Whether a row is the pane that is meant.
+/// Returns the row if it is about exactly this pane, else why not.
 pub(super) fn same(pane: &PaneRef, row: Option<PaneRow>) -> Result<PaneRow, Refusal> {
     match row {
         Some(row) if row.pane == *pane => Ok(row),
-        // tmux 3.8 does not say any more which process a dead pane had.
+        // tmux 3.8 no longer says which process a dead pane had.
         Some(row) if row.dead && PaneRef { pid: pane.pid, ..row.pane } == *pane && row.pane.pid == 0 => {
             Err(Refusal::PaneDead)
         }
@@ -154,7 +155,7 @@ pub(super) fn same(pane: &PaneRef, row: Option<PaneRow>) -> Result<PaneRow, Refu
     }
 }
 
-/// The first answer, or what tmux said instead.
+/// The first answer, or the error that tmux gave instead.
 pub(super) fn first(reply: &[Block]) -> Result<&Block, Error> {
     match reply.first() {
         Some(block) if block.ok => Ok(block),
@@ -163,8 +164,8 @@ pub(super) fn first(reply: &[Block]) -> Result<&Block, Error> {
     }
 }
 
-/// One row's format. Fields that can hold anything come last, each behind a random word, so that neither a blank nor a
-/// line end in a path or in a program's name can pass for something else.
+/// One row's format. Fields that can hold anything come last, each behind a random word, so that a blank or a line end
+/// in a path or in a program's name can't be taken for a separator.
 struct Fields {
     nonce: String,
     format: String,
@@ -185,7 +186,7 @@ impl Fields {
             "#{session_name}".to_owned(),
             "#{pane_current_command}".to_owned(),
             "#{pane_current_path}".to_owned(),
-            // It is only compared with the short one of our own panes.
+            // Only compared with the short start command of our own panes.
             "#{=16:pane_start_command}".to_owned(),
         ];
         let format = format!("{nonce}{PLAIN}|{nonce}|{}", free.join(&format!("|{nonce}|")));

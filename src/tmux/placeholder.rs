@@ -32,15 +32,15 @@ pub struct PaneLocation {
 }
 
 impl Tmux {
-    /// Tells where a pane is, and makes sure that its session outlives it: if nothing there stays but panes whose
-    /// programs tasuki ends too, an empty window is added, once for each tag.
+    /// Tells where a pane is, and makes sure that its session outlives it. If all other panes of the session are
+    /// placeholders or will be ended by tasuki too, this adds an empty window, once for each tag.
     ///
     /// # Errors
-    /// [`Error::Pane`] when the pane is gone; [`Error::BadArgument`] for a tag that is not hexadecimal digits and
-    /// hyphens; else when no server answers.
+    /// [`Error::Pane`] when the pane is gone or runs another process; [`Error::Said`] when tmux refuses;
+    /// [`Error::BadArgument`] for a tag that is not hexadecimal digits and hyphens; else when no server answers.
     pub async fn hold_placeholder(&self, pane: &PaneRef, tag: &str) -> Result<PaneLocation, Error> {
         check_tag(tag)?;
-        // The successor needs a window too.
+        // Even if no placeholder is needed, the successor needs a window.
         self.check_sizes().await?;
         let live = self.live().await?;
         let row = self.noted(&live, pane.pane).await?.map(|noted| noted.row);
@@ -84,8 +84,8 @@ impl Tmux {
         Ok(text.lines().filter_map(|row| row.split_once('.')).any(|(pid, leaving)| pid != "0" && leaving.is_empty()))
     }
 
-    /// Notes at the new pane that a reply names: it is a placeholder's. Its window's name is not enough: hooks of the
-    /// user's may give each new window another one.
+    /// Marks the new pane that a reply names as the placeholder's. The name of its window is not enough, because a
+    /// user's hook may rename each new window.
     async fn note_placeholder(&self, live: &LiveClient, reply: &[Block], tag: &str) -> Result<(), Error> {
         let option = self.inner.shared.names.place();
         for pane in reply.iter().filter_map(|block| block.text().trim().strip_prefix('%')?.parse::<u32>().ok()) {
@@ -94,7 +94,7 @@ impl Tmux {
         Ok(())
     }
 
-    /// Refuses if this server must not make a window.
+    /// Fails if this server must not make a window, see [`MANUAL_SIZE`].
     ///
     /// # Errors
     /// [`Error::Said`] with the reason; else when no server answers.
@@ -106,9 +106,9 @@ impl Tmux {
         }
     }
 
-    /// Takes the placeholder away again, wherever it is; nothing happens if there is none. A pane that somebody else
-    /// has opened in its window stays. If the session has nothing else and somebody is attached to it, a new window with
-    /// a shell takes the placeholder's place: the end of a session puts its people out.
+    /// Removes the placeholder, wherever it is; nothing happens if there is none. A pane that somebody else has opened
+    /// in its window stays. If the session has nothing else and somebody is attached to it, a new window with a shell
+    /// replaces the placeholder, because the end of the session would detach them.
     ///
     /// # Errors
     /// [`Error::BadArgument`] for a tag that is not hexadecimal digits and hyphens; else when no server answers.
@@ -135,7 +135,7 @@ impl Tmux {
         Ok(text.lines().filter_map(|row| Placeholder::read(row, tag, &window)).collect())
     }
 
-    /// Replaces the stand-in program by a pane without a program, so that nobody can type into it by mistake.
+    /// Replaces the placeholder's pane by a pane without a program, so that nobody can type into it by mistake.
     async fn empty_placeholders(&self, tag: &str) -> Result<(), Error> {
         let panes = self.placeholder_panes(tag).await?;
         let empty = panes.iter().any(|pane| pane.pid == 0);
@@ -182,8 +182,8 @@ impl Tmux {
         Ok(None)
     }
 
-    /// Shows a text in the status line of each terminal that is attached, and returns how many there are. The text is
-    /// shown as it is: nothing in it is expanded.
+    /// Shows a text in the status line of each attached terminal, and returns how many terminals took it. Nothing in
+    /// the text is expanded. Control characters become blanks, and a long text is cut.
     ///
     /// # Errors
     /// When no server answers.
@@ -210,7 +210,7 @@ fn bad_text() -> Error {
 fn check_tag(tag: &str) -> Result<(), Error> {
     match is_plain_id(tag) {
         true => Ok(()),
-        false => Err(Error::BadArgument { what: "the place's tag", rule: "hexadecimal digits and hyphens" }),
+        false => Err(Error::BadArgument { what: "the placeholder's tag", rule: "hexadecimal digits and hyphens" }),
     }
 }
 
@@ -223,8 +223,8 @@ struct Placeholder {
 }
 
 impl Placeholder {
-    /// Reads a row; `None` when the pane is not a placeholder's, though it may be in the placeholder's window. A pane
-    /// without a note is known by the name of its window: a crash may come before the note.
+    /// Reads a row; `None` when the pane is not part of the placeholder, such as a user's pane in its window. A pane
+    /// without the option is known by the name of its window, because a crash may come before the option is set.
     fn read(row: &str, tag: &str, window: &str) -> Option<Placeholder> {
         let mut fields = row.splitn(6, ' ');
         let id = fields.next()?.strip_prefix('%')?.parse().ok()?;
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_its_own_panes_are_a_placeholders() {
+    fn a_users_pane_in_its_window_is_not_part_of_a_placeholder() {
         let read = |row| Placeholder::read(row, "1", "tasuki-place-00c0ffee-1");
         let empty = Some(Placeholder { id: 4, pid: 0, session: 2 });
         assert_eq!(read("%4 $2 0  tasuki-place-00c0ffee-1 ''"), empty);

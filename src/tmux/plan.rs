@@ -11,6 +11,7 @@ pub enum Input {
     Bracketed,
     /// Unbracketed pieces, as if typed. Tabs become blanks, because a typed tab is the Tab key.
     Pieces {
+        /// The most UTF-16 units in a piece; the first piece has only one character.
         chars: usize,
         /// The pause between two pieces.
         gap: Duration,
@@ -25,11 +26,11 @@ pub enum Input {
 #[derive(Debug, Clone)]
 pub struct TypePlan {
     pub pane: PaneRef,
-    /// Which text: the same id is never typed twice.
+    /// The id of the text. No id is typed twice.
     pub delivery: DeliveryId,
     pub text: String,
     pub input: Input,
-    /// The longest text, in bytes, that the program takes without brackets; none: any.
+    /// The longest text, in bytes, that the program takes without brackets; `None` if there is no limit.
     pub raw_bytes: Option<usize>,
     /// What `pane_current_command` must be. If none is given, tasuki refuses a shell in the foreground, and the program
     /// that is there when the agent is recognised on the screen must stay there.
@@ -45,19 +46,20 @@ pub struct TypePlan {
     pub hold: Duration,
     /// How long the text may take to be seen.
     pub seen_within: Duration,
-    /// A former process may have begun this very delivery.
+    /// An earlier process of tasuki may have begun this delivery.
     pub resumed: bool,
     /// Typing into a busy agent is allowed.
     pub allow_busy: bool,
     /// The profile trusts the screen: an empty composer after Enter proves that the prompt was taken.
     pub screen_proof: bool,
-    /// What must be seen in the composer before Enter, white space aside: the last line. Empty: the whole text.
+    /// The end of the text that must be visible in the composer before Enter, apart from white space. If empty, the
+    /// whole text must be visible.
     pub seen_tail: String,
 }
 
 impl TypePlan {
-    /// Whether the text must not arrive as keys: a typed tab completes a word, queues the prompt or switches a mode, and
-    /// some programs leave the rest of a long text unread.
+    /// Whether the text must not be pasted without brackets, as if typed: a typed tab completes a word, queues the
+    /// prompt or switches a mode, and some programs don't read the rest of a long text.
     pub(super) fn needs_brackets(&self) -> bool {
         let is_too_long = self.raw_bytes.is_some_and(|most| self.text.len() > most);
         self.input == Input::Bracketed && (is_too_long || self.text.contains('\t'))

@@ -1,8 +1,8 @@
-//! What is in our private session, and how what is a user's gets out of it.
+//! Our private session, and how users' programs and terminals that land in it are moved out.
 //!
-//! For tmux it is a session like any other: the newest one, right after we connect. So a command without a target means
-//! it, and a user's windows, panes and terminals land there. They belong where they would be without us: in the session
-//! of the user that was active last. Our session is never ended while a program runs in it.
+//! To tmux this is a session like any other, and the newest one right after we connect. So a command without a target
+//! may act on it, and a user's windows, panes and terminals may land there. tasuki moves them to where they would be
+//! without it: to the user's session that was active last. Our session is never ended while a program runs in it.
 
 use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker};
 use super::guard::Names;
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// The program that our session, or a placeholder window, is made with: tmux makes neither without one.
 pub(super) const STAND_IN: &str = "exec cat";
-/// Ends the subscription to the panes of all sessions; it must come before the end of our own session. tmux looks at
-/// subscriptions every second, also at those of a client whose session is gone and which has not ended yet, and crashes
-/// (3.3a, in `control_check_subs_session`).
+/// Ends the subscription to the panes of all sessions; it must come before the end of our own session. tmux evaluates
+/// subscriptions every second. If a client has lost its session and has not ended yet, that crashes tmux (3.3a, in
+/// `control_check_subs_session`).
 pub(super) const UNSUBSCRIBE: &str = "refresh-client -B tasuki";
-/// How often what is a user's is looked for in our session after something was moved.
+/// The most rounds in which users' programs are looked for in our session and moved out.
 const LOOKS: u32 = 4;
-/// How long to wait for another home that connects, before something is changed beside it.
+/// How long to wait for another home that is connecting. After that, changes are made without the lock.
 pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether tmux says of a pane that it was started with our stand-in.
@@ -28,7 +28,8 @@ pub(super) fn is_stand_in(start_command: &str) -> bool {
     start_command.trim_matches('"') == STAND_IN
 }
 
-/// Replaces the stand-in by a pane without a program, and moves out what came in while no sidecar ran.
+/// Replaces the stand-in by a pane without a program, and moves out users' programs and terminals that came in while no
+/// sidecar ran.
 pub(super) fn empty_session(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
@@ -54,7 +55,7 @@ pub(super) fn empty_session(
     move_clients_out(connection, wake, names)
 }
 
-/// Moves the terminals out that came in while no sidecar ran.
+/// Moves out the terminals that came in while no sidecar ran.
 fn move_clients_out(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
@@ -70,13 +71,13 @@ fn move_clients_out(
     Ok(())
 }
 
-/// Moves every program in our session to the session of the user that was active last; if the user has none, tasuki
-/// makes one. `lock` takes the lock between homes, where the caller does not hold it: each command makes tmux tell all
-/// control clients, also a half attached one.
+/// Moves every program in our session to the user's session that was active last; if there is none, tasuki makes one.
+/// `lock` takes the lock between homes if the caller does not hold it, because tmux notifies all control clients of
+/// each move (see `server_lock`).
 ///
-/// Nothing else may be sent meanwhile that ends our session. After each command that changes a session's current
-/// window, tmux tells control clients of the change a moment later, and crashes if the session has ended by then (up
-/// to 3.7, in `control_notify_session_window_changed`).
+/// Meanwhile nothing may be sent that ends our session. After each command that changes a session's current window,
+/// tmux tells control clients of the change a moment later, and crashes if the session has ended by then (up to 3.7, in
+/// `control_notify_session_window_changed`).
 pub(super) fn move_programs_out(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
@@ -84,7 +85,7 @@ pub(super) fn move_programs_out(
     lock: impl Fn() -> Option<ServerLock>,
 ) -> Result<(), ConnectionEnd> {
     let mut held = None;
-    // The pane of the session that was made here.
+    // The first pane of the session that this call has made, if any.
     let mut made: Option<String> = None;
     for _ in 0..LOOKS {
         let reply = connection.ask(&format!("{SESSIONS} ; {}", list_contents(names)), wake)?;
@@ -99,7 +100,7 @@ pub(super) fn move_programs_out(
         held = held.or_else(&lock);
         if !contents.keeps_a_pane() {
             if contents.windows.values().any(|window| window.has_empty_pane) {
-                // A user has linked our own window into another session, and splits it there.
+                // A user has linked our own window into another session and split it there. That is left as it is.
                 return Ok(());
             }
             // Without a pane of its own, our session would end when the last program is moved out.
@@ -146,7 +147,7 @@ fn make_session(
     });
     let Some((session, pane)) = made else { return Ok(None) };
     if let Ok(target) = quote(&session) {
-        // Programs are moved there, and nobody is attached to it.
+        // Nobody is attached to this session, so it must not be destroyed before programs are moved there.
         connection.ask(&format!("set-option -t {target} destroy-unattached off"), wake)?;
     }
     Ok(Some((session, pane)))
@@ -166,10 +167,10 @@ struct Contents {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct WindowContents {
-    /// Panes with a program: a user's.
+    /// Panes with a program, which is a user's.
     programs: Vec<String>,
     has_empty_pane: bool,
-    /// It is in another session too.
+    /// The window is in another session too.
     is_linked: bool,
 }
 
@@ -214,7 +215,7 @@ impl Contents {
             } else if !window.has_empty_pane {
                 lines.push(format!("if-shell -F -t {target} {guard} {{ move-window -d -s {target} -t {to} }}"));
             } else {
-                // Only `move-window` makes tmux size the window for where it is.
+                // Only `move-window` makes tmux size the window for its new session.
                 lines.extend(window.programs.iter().map(|pane| {
                     let alone = format!("break-pane -d -s {pane} -t \"={ours}:\"");
                     format!("if-shell -F -t {pane} {guard} {{ {alone} ; move-window -d -s {pane} -t {to} }}")
@@ -250,13 +251,14 @@ impl Session {
     }
 }
 
-/// The session of a user that was active last.
+/// The user's session that was active last.
 fn latest(sessions: &[Session]) -> Option<&Session> {
     sessions.iter().filter(|session| !session.is_private()).max_by_key(|session| (session.activity, &session.id))
 }
 
-/// Where somebody else's client belongs that has come into our session `ours` from the session named `left`. A client
-/// may go through the sessions, which tmux sorts by name: then it belongs in the next session on its way.
+/// The session into which another client is moved that has come into our session, `ours`, from the session named
+/// `left`. If its user is stepping through the sessions, which tmux sorts by name, this is the next session in the same
+/// direction; else the user's session that was active last.
 fn way_out<'a>(sessions: &'a [Session], ours: &str, left: &str) -> Option<&'a Session> {
     let mut others: Vec<&Session> = sessions.iter().filter(|session| !session.is_private()).collect();
     others.sort_by(|one, other| one.name.cmp(&other.name));
@@ -270,12 +272,12 @@ fn way_out<'a>(sessions: &'a [Session], ours: &str, left: &str) -> Option<&'a Se
     }
 }
 
-/// Acts on a notice about sessions: nobody else's client stays in ours, ours stays nowhere else, and our session keeps
-/// its name.
+/// Acts on a notice about sessions: no other client stays in our session, our client stays in no other session, and our
+/// session keeps its name.
 ///
 /// # Errors
-/// Our client has been put into another session, because its own has ended. As long as it is there, it counts as
-/// somebody who looks at a user's window.
+/// The connection has ended, or must end because our session has ended and tmux has put our client into another
+/// session. There it would count as somebody who looks at a user's window.
 pub(super) fn react(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
@@ -309,8 +311,9 @@ fn client_in_our_session<'a>(args: &'a str, session: &str, our_pid: u32) -> Opti
     (name == session && client != format!("client-{our_pid}")).then_some(client)
 }
 
-/// Moves somebody else's client out of our private session. tmux puts one there when its own session has ended, or when
-/// it goes through the sessions. If there is no other session, it is detached, as it would have been without us.
+/// Moves another client out of our private session. tmux puts a client there when the client's session has ended, or
+/// when its user steps through the sessions. If no user's session is left, the client is detached, as it would have
+/// been without us.
 fn move_client_out(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
@@ -325,7 +328,7 @@ fn move_client_out(
     let clients: Vec<String> = rows(&reply, 1).collect();
     let fields = clients.iter().map(|row| row.splitn(3, ':').collect::<Vec<_>>());
     let at = fields.filter_map(|fields| <[&str; 3]>::try_from(fields).ok()).find(|[.., name]| *name == client);
-    // It may have left meanwhile, or ended.
+    // The client may have left our session meanwhile, or ended.
     let Some([_, left, _]) = at.filter(|[session, ..]| *session == names.session()) else { return Ok(()) };
     let line = match way_out(&sessions, &names.session(), left).and_then(|session| quote(&session.id).ok()) {
         Some(id) => format!("switch-client -c {target} -t {id}"),
@@ -335,14 +338,15 @@ fn move_client_out(
     Ok(())
 }
 
-/// True in our session while no program runs in it.
+/// Condition in our session: no program runs in it.
 const NO_PROGRAM: &str = "#{==:#{W:#{P:#{?pane_pid,x,}}},}";
 
 /// What [`end_session`] prints when it ends the session.
 pub(super) const ENDS: &str = "tasuki-ends";
 
-/// The line that ends our session if `condition` holds and no program runs in it, after the commands in `before`. It is
-/// decided inside the server. Our client must end with its session, and not move into another one.
+/// The line that ends our session if `condition` holds and no program runs in it, after the commands in `before`. The
+/// server itself checks this as it ends the session. `detach-on-destroy` makes our client end with its session instead
+/// of moving into another one.
 pub(super) fn end_session(names: &Names, condition: &str, before: &str) -> String {
     let (session, condition) = (names.session(), format!("#{{&&:{condition},{NO_PROGRAM}}}"));
     let end = format!("set-option -t \"={session}:\" detach-on-destroy on ; kill-session -t \"={session}\"");
@@ -350,20 +354,21 @@ pub(super) fn end_session(names: &Names, condition: &str, before: &str) -> Strin
     format!("if-shell -F -t \"={session}:\" \"{condition}\" {{ {UNSUBSCRIBE} ; {before}{tell} ; {end} }}")
 }
 
-/// The line that ends our session when only private ones are left and the server would end without any: our session
-/// must not keep alive a server that its user has left.
+/// The line that ends our session if only private sessions are left and the server exits once it has no session: our
+/// session must not keep alive a server that its user has left.
 pub(super) fn leave_if_alone(names: &Names) -> String {
     let others = format!("#{{S:#{{?#{{m:{}*,#{{session_name}}}},,x}}}}", Names::SESSIONS);
     end_session(names, &format!("#{{&&:#{{==:{others},}},#{{exit-empty}}}}"), "")
 }
 
-/// The line that gives our session its name back: without a target, a user's `rename-session` means it.
+/// The line that gives our session its name back, because a user's `rename-session` without a target may have renamed
+/// it.
 fn keep_name(names: &Names) -> String {
     let session = names.session();
     format!("if-shell -F \"#{{!=:#{{session_name}},{session}}}\" {{ rename-session -- {session} }}")
 }
 
-/// The lines of one of a request's answers.
+/// The lines of a request's answer number `number`, from 0; none if that answer is an error.
 pub(super) fn rows(reply: &CommandReplies, number: usize) -> impl Iterator<Item = String> {
     let lines = reply.get(number).filter(|block| block.ok).map(|block| block.text()).unwrap_or_default();
     lines.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()

@@ -1,7 +1,7 @@
 //! The one place that runs a `tmux` process for a question, before there is a connection.
 //!
-//! It finds out whether a server runs, which life of it, its version, and which control clients of an earlier process
-//! of ours are still attached.
+//! It finds out whether a server runs, which life of the server it is, its version, and which control clients are in
+//! our private session.
 
 use super::Socket;
 use super::owner::{self, Foreign, Unasked};
@@ -17,15 +17,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The question for redefined commands. A user can redefine any full name of a command, but not a shortened one. So
-/// this is `show-option`, which is short for `show-options`.
+/// The question for redefined commands. Users redefine a command by its full name, so this question uses `show-option`,
+/// a short form of `show-options`.
 const ALIASES: [&str; 4] = ["show-option", "-s", "-v", "command-alias"];
-/// The question for the size of new windows.
+/// The question for the global value of the option `window-size`.
 pub(super) const WINDOW_SIZE: &str = "show-options -g -w -v window-size";
-/// Why no window may be made: tmux (3.3 to 3.6 at least) crashes at each one while this is set for all windows.
+/// Why no window may be made: while `window-size` is `manual` for all windows, making one crashes tmux (3.3 to 3.6 at
+/// least).
 pub(super) const MANUAL_SIZE: &str = "the tmux option window-size is manual for all windows, and tmux crashes if a \
      window is made then; set another value: tmux set-option -g window-size latest";
-/// How the row about the server begins.
+/// How the line about the server begins.
 const HEAD: &str = "tasuki-server ";
 /// The reason of [`ProbeResult::Unclear`] if the server does not answer.
 pub(super) const SILENT: &str = "the tmux server does not answer";
@@ -96,9 +97,10 @@ impl fmt::Display for Version {
 /// A control client, as the server describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ControlClient {
-    /// Its process id, as the client itself sees it: in another container the number means another process.
+    /// Its process id, as the client itself sees it. If the client is in another container, the id means another
+    /// process here.
     pub(super) pid: u32,
-    /// It has the flags with which a sidecar attaches.
+    /// Whether it has the flags with which a sidecar attaches.
     pub(super) is_sidecars: bool,
 }
 
@@ -110,18 +112,18 @@ pub(super) enum ProbeResult {
         /// The control clients in our private session.
         clients: Vec<ControlClient>,
     },
-    /// A server answers, and its user has redefined commands that our lines are made of.
+    /// A server answers, but its user has redefined a command that our lines use.
     Redefined {
         command: String,
     },
-    /// A server answers that must not make a window: see [`MANUAL_SIZE`].
+    /// A server answers, but must not make a window: see [`MANUAL_SIZE`].
     ManualSize,
     NoServer {
         reason: String,
     },
-    /// What listens there may be somebody else's, so it was not asked.
+    /// The process that listens there may be another user's, so it was not asked.
     Foreign(Foreign),
-    /// tmux was not run, because there is no place for what it prints.
+    /// tmux was not run, because no temporary file could be made for its output.
     NoPlace {
         reason: String,
     },
@@ -139,7 +141,7 @@ pub(super) struct SocketState {
 
 /// Looks at the socket file; `None` when there is none.
 pub(super) fn socket_state(path: &Path) -> Option<SocketState> {
-    // Behind a link: the link itself stays the same when another server makes its socket there.
+    // This follows links: a link itself stays the same when a server makes a new socket behind it.
     let meta = std::fs::metadata(path).ok()?;
     let state = SocketState { inode: meta.ino(), changed: (meta.ctime(), meta.ctime_nsec()) };
     meta.file_type().is_socket().then_some(state)
@@ -150,10 +152,10 @@ pub(super) fn socket_path(socket: &Socket) -> PathBuf {
     socket_path_in(socket, std::env::var_os("TMUX_TMPDIR"))
 }
 
-/// The same for a process with that `TMUX_TMPDIR`.
+/// The same, for a process whose `TMUX_TMPDIR` is `tmpdir`.
 pub(super) fn socket_path_in(socket: &Socket, tmpdir: Option<OsString>) -> PathBuf {
     let name = match socket {
-        // If that fails, the path stays relative, and is refused like any other way that can't be checked.
+        // If that fails, the path stays relative, and the check of its owner refuses it.
         Socket::Path(path) => return std::path::absolute(path).unwrap_or_else(|_| path.clone()),
         Socket::Name(name) => name.as_str(),
         Socket::Default => "default",
@@ -182,7 +184,8 @@ pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> ProbeResult
     probe_within(program, socket, session, PATIENCE)
 }
 
-/// Asks, and waits for `patience`. Then it asks tmux to end, and one second later kills it.
+/// Asks tmux, and waits for `patience`. If tmux has not answered by then, asks its process to end, and kills it one
+/// second later.
 pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patience: Duration) -> ProbeResult {
     match owner::check(socket) {
         Ok(()) => {}
@@ -226,8 +229,8 @@ fn read_error(out: &str, err: &str) -> ProbeResult {
     if none { ProbeResult::NoServer { reason } } else { ProbeResult::Unclear { reason } }
 }
 
-/// The commands that our lines are made of. Commands that make windows are not listed: a user may well give them
-/// options, and their result is checked.
+/// The commands that our lines use. Commands that make windows are not listed: users often redefine them to add
+/// options, and tasuki checks their results.
 const OURS: [&str; 22] = [
     "capture-pane",
     "copy-mode",
@@ -253,12 +256,13 @@ const OURS: [&str; 22] = [
     "unlink-window",
 ];
 
-/// Whether new windows would have no size, by the answer before the head.
+/// Whether `window-size` is `manual`, by the lines before the line about the server.
 fn is_manual(out: &str) -> bool {
     out.lines().take_while(|line| !line.starts_with(HEAD)).any(|line| line == "manual")
 }
 
-/// The first of our commands that an alias redefines (`name=command`, one a line, before the head).
+/// The first of our commands that an alias redefines. Aliases are the lines `name=command` before the line about the
+/// server.
 fn redefined(out: &str) -> Option<String> {
     let aliases = out.lines().take_while(|line| !line.starts_with(HEAD)).filter_map(|line| line.split_once('='));
     let mut names = aliases.map(|(name, _)| name.trim().to_owned());
@@ -292,8 +296,8 @@ pub(super) struct ChildOutput {
     pub(super) err: String,
 }
 
-/// Runs a child to its end, but no longer than `patience`. What it prints goes to files without a name, so that a
-/// process which it leaves behind can't hold us up by an open pipe.
+/// Runs a child to its end. After `patience` asks it to end, and kills it one second later. Its output goes to files
+/// without a name: a process that it leaves behind could keep a pipe open and make us wait.
 pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<ChildOutput> {
     let file = || files::temporary(|folder| tempfile::tempfile_in(folder));
     let (out, err) = (file()?, file()?);

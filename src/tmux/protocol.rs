@@ -1,6 +1,6 @@
 //! tmux's control-mode protocol, without any input or output: bytes go in, blocks and notifications come out.
 //!
-//! The grammar is small, and its traps are all about trust. Inside a block *every* line but the exact end line is
+//! The grammar is small; the danger is to trust the wrong line. Inside a block *every* line but the exact end line is
 //! payload, even a line that reads `%end 1 2 1` or `%exit`. A line outside all blocks is a late complaint of an earlier
 //! command. An unknown notification is skipped.
 
@@ -53,7 +53,7 @@ pub enum ProtocolEvent {
     },
 }
 
-/// The stream can't be followed any more; the connection has to be replaced.
+/// Why the stream can't be followed any more. The connection has to be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Desync {
     /// A line is over [`MAX_LINE`].

@@ -1,9 +1,9 @@
 //! A control client on a pseudo-terminal of its own.
 //!
-//! It is a pty and not a pipe because when the sidecar dies the kernel hangs the terminal up and the client exits; a
-//! client on pipes with answers in flight stays for ever and can keep the server from exiting. The terminal is raw and
-//! is the client's controlling terminal. On Linux the client also dies with the *thread* that started it, so that
-//! thread must live as long as the sidecar.
+//! It is on a pty and not on pipes, because the kernel hangs the terminal up when the sidecar dies, and then the client
+//! exits. A client on pipes with answers in flight would stay for ever, and could keep the server from exiting. The
+//! terminal is raw and is the client's controlling terminal. On Linux the client also dies with the *thread* that
+//! started it, so that thread must live as long as the sidecar.
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -72,8 +72,9 @@ impl PtyClient {
         self.child.id()
     }
 
-    /// Hangs up and waits until the client has exited: by itself, then by SIGTERM, and by SIGKILL only after it has
-    /// ignored SIGTERM for a second (killing a client that is still starting can crash the server).
+    /// Hangs up and waits until the client has exited. A client that does not exit by itself within a second gets
+    /// SIGTERM, and another second later SIGKILL. SIGKILL comes last, because killing a client that is still starting
+    /// can crash the server.
     pub(super) fn end(&mut self) {
         self.master = None;
         if self.gone_within(PATIENCE) {
@@ -106,7 +107,7 @@ impl Drop for PtyClient {
     }
 }
 
-/// Both ends are closed on exec from the start, so that no child that another thread forks can hold them open.
+/// Both ends have the close-on-exec flag from the start, so that no child that another thread forks can hold them open.
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
@@ -118,7 +119,7 @@ fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((master.into(), slave))
 }
 
-/// Without `ptsname_r` the flag can only be set a moment later.
+/// Without `ptsname_r`, the close-on-exec flag can only be set a moment later.
 #[cfg(any(tasuki_portable, not(target_os = "linux")))]
 fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -148,8 +149,8 @@ fn lead_a_session(command: &mut Command) {
                 if nix::unistd::getppid() != parent {
                     return Err(Errno::ESRCH.into());
                 }
-                // Whatever another library left inheritable must not live on in the client. An old kernel without
-                // this call only loses the extra care.
+                // File descriptors that another library left inheritable must not stay open in the client. On an old
+                // kernel without this call they do, which is bearable.
                 nix::libc::syscall(nix::libc::SYS_close_range, 3, u32::MAX, nix::libc::CLOSE_RANGE_CLOEXEC);
             }
             Ok(())

@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 #[error("the text holds a NUL character, which can't be passed to tmux")]
 pub struct HasNul;
 
-/// Makes a text one double-quoted argument. Nothing in it is then special: no `;`, brace, format, variable or `~`.
+/// Makes a text one double-quoted argument. Nothing in it is then special to tmux's parser: no `;`, brace, variable or
+/// `~`. The command that gets the argument may still expand formats in it.
 ///
 /// # Errors
 /// [`HasNul`]: tmux would silently cut the text there.

@@ -1,8 +1,9 @@
-//! Prepares a server once a connection to it stands, and cleans up there at the end.
+//! Prepares a server once our client is attached to it, and starts a server if none runs.
 //!
-//! Our client sits in a private session, because in a user's own session it would be noticed: by focus events, by
-//! alerts that stop, by `attach -d` that throws it out. The session has no process, takes no part in sizes, and is
-//! closed when it is the last one; `private` keeps it so.
+//! Our client has a private session. In a user's session it would disturb: programs there would get focus events,
+//! alerts would stop, and the user's `attach -d` would detach our client. The private session has no process, does not
+//! influence the sizes of windows, and is closed when only private sessions are left. `private` moves out what lands in
+//! it.
 
 use super::ServerInfo;
 use super::client::{Connection, ConnectionEnd, ConnectionWaker, PATIENCE, nonce};
@@ -21,12 +22,14 @@ const KEEP_MARKS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a server may take to start.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The size of our session, as tmux sizes any that nobody looks at: a user's window may be made in it.
+/// The size of our session, which is tmux's default for sessions without a terminal. A user's window may be made in our
+/// session.
 const SIZE: [&str; 4] = ["-x", "80", "-y", "24"];
 
-/// The options of our session. With `destroy-unattached`, which a user may have switched on for all sessions, the death of
-/// a control client crashes the server. And when a user kills our session, its client must have another one: the server
-/// looks at its subscription every second, as long as the client has not ended, and crashes if it has no session.
+/// The options of our session. With `destroy-unattached`, which a user may have switched on for all sessions, the death
+/// of a control client crashes the server. With `detach-on-destroy` off, our client gets another session when a user
+/// kills ours. Until the client ends, the server evaluates its subscription every second, and crashes if the client has
+/// no session.
 const OPTIONS: [[&str; 2]; 2] = [["destroy-unattached", "off"], ["detach-on-destroy", "off"]];
 
 pub(super) fn control_client(program: &Path, socket: &Path, names: &Names) -> Command {
@@ -40,7 +43,8 @@ pub(super) fn control_client(program: &Path, socket: &Path, names: &Names) -> Co
     command
 }
 
-/// Takes the fence, empties the private session, removes what an earlier process left behind, subscribes to changes.
+/// Takes the fence, empties the private session, removes buffers and old creation marks of earlier processes, and
+/// subscribes to changes of panes. Returns the server and our fence.
 pub(super) fn prepare(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
@@ -85,8 +89,8 @@ pub(super) fn await_session(
     }
 }
 
-/// Gives our new session its name back, if a user's hook has renamed it. Returns false if the session is not ours, because
-/// a hook has moved our client into another one.
+/// Gives our new session its name back, if a user's hook has renamed it. Returns false if the session is not ours,
+/// because a hook has moved our client into another one.
 fn take_back(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
@@ -100,7 +104,7 @@ fn take_back(
         return Ok(false);
     }
     let mut line = format!("rename-session -t {target} -- {}", names.session());
-    // The command that made the session has not found it under its name.
+    // The command line that made the session could not set these options, because the session had another name.
     for option in OPTIONS {
         line.push_str(&format!(" ; set-option -t {target} {} {}", option[0], option[1]));
     }
@@ -134,8 +138,8 @@ fn sweep_creations(
     let reply = connection.ask("show-options -s", wake)?;
     for row in rows(&reply, 0) {
         let Some((name, value)) = row.split_once(' ') else { continue };
-        // Anybody who can set options can give them any name, and tmux would read what follows a `;` in it as a
-        // command.
+        // Anybody who can set options can give them any name. If a name contained a `;`, tmux would read the rest of it
+        // as a command.
         if !name.strip_prefix(&names.made_prefix()).is_some_and(is_plain_id) {
             continue;
         }
@@ -147,7 +151,8 @@ fn sweep_creations(
     Ok(())
 }
 
-/// Starts a server outside the service that we may be part of: a restart of the service must end no agent.
+/// Starts a server. If we are part of a service, the server is started outside it, if possible, so that a restart of
+/// the service ends no agent.
 pub(super) fn start(program: &Path, socket: &Path, names: &Names) -> Result<(), String> {
     if let Some(folder) = socket.parent() {
         use std::os::unix::fs::DirBuilderExt as _;

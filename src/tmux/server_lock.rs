@@ -1,9 +1,12 @@
 //! Homes that share a server take turns: while one connects or disconnects, no other one changes anything there.
 //!
-//! Before 3.7 tmux crashes when it notifies a control client of another client's end, of a session that begins, ends, gets
-//! another name or another current window, of another active pane, or of a changed buffer, while that control client is only half attached: its program has announced itself as a
-//! control client, and the server does not yet treat it as one. One home's own connections follow each other anyway;
-//! between homes the folder of the server's socket is the lock.
+//! Before 3.7, tmux crashes if it notifies a control client that is only half attached: the client has announced itself
+//! as a control client, but the server does not yet treat it as one. tmux notifies control clients when another client
+//! ends, when a session begins, ends or gets another name or another current window, when another pane becomes active,
+//! and when a buffer changes.
+//!
+//! One home has only one connection at a time. Several homes keep out of each other's way by a lock on the folder of
+//! the server's socket.
 
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
@@ -11,10 +14,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long to wait for others. A home that connects holds the lock for milliseconds, for a second where the machine is
-/// busy, and never longer than its own deadlines. A home that holds it longer hangs, and must delay nobody for ever.
+/// busy, and never longer than its own deadlines. A home that holds it longer hangs, and must not delay others for
+/// ever.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a home that leaves waits at most. Its end is wanted now, but a home that leaves while another one connects can
-/// end the user's server with every agent in it.
+/// How long a home that disconnects waits for the lock. Its sidecar should end soon, but if it disconnects while
+/// another home connects, the user's server can crash, with every agent in it.
 pub(super) const LEAVES_WITHIN: Duration = Duration::from_secs(8);
 const TRY_EVERY: Duration = Duration::from_millis(5);
 
@@ -35,7 +39,8 @@ impl ServerLock {
         self.relock(FlockArg::LockSharedNonblock, Duration::ZERO);
     }
 
-    /// Makes it exclusive again, for a home that gives up its connection. After `patience` it returns as it is.
+    /// Makes the lock exclusive again, for a home that gives up its connection. After `patience` this returns without
+    /// the exclusive lock.
     pub(super) fn unshare(&self, patience: Duration) {
         self.relock(FlockArg::LockExclusiveNonblock, patience);
     }
@@ -59,8 +64,8 @@ impl ServerLock {
         }
     }
 
-    /// The shared lock, for the connection's own thread; none once its home `leaves`, because then another thread of it
-    /// holds the lock, or after `patience`.
+    /// The shared lock, for the connection's own thread. `None` after `patience`, or once the home `leaves`, because
+    /// another thread of the home then holds the exclusive lock.
     pub(super) fn shared_unless(socket: &Path, patience: Duration, leaves: impl Fn() -> bool) -> Option<ServerLock> {
         Self::while_wanted(socket, FlockArg::LockSharedNonblock, patience, || !leaves())
     }
@@ -69,8 +74,8 @@ impl ServerLock {
         Self::while_wanted(socket, how, patience, || true).unwrap_or_else(no_lock)
     }
 
-    /// The exclusive lock for a home that has lost its connection; none once it `closes`, because then another thread of
-    /// it holds the lock, or after `patience`.
+    /// The exclusive lock, for a home that has lost its connection. `None` after `patience`, or once the home `closes`,
+    /// because another thread of the home then holds the lock.
     pub(super) fn unless(socket: &Path, patience: Duration, closes: impl Fn() -> bool) -> Option<ServerLock> {
         Self::while_wanted(socket, FlockArg::LockExclusiveNonblock, patience, || !closes())
     }
@@ -87,7 +92,8 @@ impl ServerLock {
         None
     }
 
-    /// None while another home has it. If the folder can't be opened or locked, this returns without the lock.
+    /// `None` while the lock is held elsewhere. If the folder can't be opened or locked, the result is a `ServerLock`
+    /// that holds nothing.
     fn attempt(socket: &Path, how: FlockArg) -> Option<ServerLock> {
         let socket = std::fs::canonicalize(socket).unwrap_or_else(|_| socket.to_owned());
         let Some(Ok(folder)) = socket.parent().map(File::open) else { return Some(ServerLock(None)) };

@@ -4,8 +4,8 @@ use nix::libc::sockaddr_un;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The longest path that a Unix socket can have on this system, in bytes: 107 on Linux, 103 on macOS. The zero at its end
-/// needs a byte too.
+/// The longest path that a Unix socket can have on this system, in bytes, without the zero byte at its end: 107 on
+/// Linux, 103 on macOS.
 pub const LONGEST_SOCKET_PATH: usize = size_of::<sockaddr_un>() - std::mem::offset_of!(sockaddr_un, sun_path) - 1;
 
 /// Which server, in the words of tmux's own options.
@@ -37,7 +37,7 @@ pub struct SocketOptions {
     pub start_server: bool,
 }
 
-/// The path of a server's socket is longer than the system allows, so that no server can be reached there.
+/// The path of a server's socket is longer than the system allows, so no server can be reached there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the path of tmux's socket has {length} bytes, and this system allows at most {LONGEST_SOCKET_PATH}: {}", .path.display()

@@ -1,6 +1,6 @@
-//! The control clients that are in our private session before we connect: those that an ended sidecar of this home left
-//! behind are ended, and one whose sidecar runs is left alone. That sidecar has our tag, so its home and ours are the
-//! same home, or one is a copy of the other.
+//! Control clients that are in our private session before we connect. Clients that an ended sidecar of this home left
+//! behind are ended. If the sidecar of such a client still runs, the client is left alone, and we do not connect: that
+//! sidecar has our tag, so its home is ours, or one of the two homes is a copy of the other.
 
 use super::client::PATIENCE;
 use super::probe::ControlClient;
@@ -13,7 +13,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a client may take to end, or to get a parent that can be looked at, before that is a problem.
+/// How long it may stay unclear which sidecar started a client. Until then, the client or its parent may be just
+/// starting or ending.
 const SETTLES_WITHIN: Duration = Duration::from_secs(2);
 /// How long a sidecar with our tag may be without a connection before we connect: it may be connecting again.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(30);
@@ -21,13 +22,13 @@ const COMES_BACK_WITHIN: Duration = Duration::from_secs(30);
 /// Why we don't connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum InUse {
-    /// The running sidecar of that process id works in this server with our tag.
+    /// A running sidecar, with this process id, works in this server with our tag.
     BySidecar(u32),
     /// It can't be found out whether a running sidecar started this client.
     Unseen {
         pid: u32,
         why: String,
-        /// Whether it has been so for longer than a process takes to start or to end.
+        /// Whether this has lasted longer than a process takes to start or to end.
         lasts: bool,
     },
 }
@@ -60,19 +61,20 @@ impl InUse {
 enum Whose {
     /// An ended sidecar of this home left it behind, or we did.
     Nobodys,
-    /// A sidecar that runs, with that process id.
+    /// A running sidecar with this process id.
     Sidecars(u32),
-    /// No client of a sidecar, or a client that has ended.
+    /// Not a sidecar's client, or a client that has ended.
     NotOurs,
+    /// It can't be found out now, for this reason.
     Unseen(String),
 }
 
-/// Who else has worked in our session.
+/// What is known of other sidecars that worked in our session.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     /// The last sidecar with our tag that was seen to be connected.
     sidecar: Option<u32>,
-    /// Since when it runs without a connection.
+    /// Since when that sidecar has no connection.
     away_since: Option<Instant>,
     /// Since when a client can't be looked at.
     unseen_since: Option<Instant>,
@@ -107,7 +109,7 @@ impl Others {
         Ok(left.filter(|(pid, _)| end(*pid, session)).count() > 0)
     }
 
-    /// A sidecar whose connection was lost is given the time to connect again: nobody may take its agents meanwhile.
+    /// Fails while the last connected sidecar runs and may connect again: we must not take its agents meanwhile.
     fn may_come_back(&mut self) -> Result<(), InUse> {
         let Some(pid) = self.sidecar else { return Ok(()) };
         let runs = started::arguments(pid).map_or(true, |words| words.is_some_and(|words| is_sidecar(&words)));
@@ -126,7 +128,8 @@ impl Others {
 /// A process could not be looked at, and that may pass.
 fn look(client: &ControlClient, session: &str) -> io::Result<Whose> {
     if !started::is_our_client(client.pid, session)? {
-        // If a sidecar made it nevertheless, it has just ended, or its number is one of another container.
+        // If the client's flags say that a sidecar started it, either it has just ended, or its process id is from
+        // another container.
         let unseen = || Whose::Unseen("the process of the client can't be looked at".to_owned());
         return Ok(if client.is_sidecars { unseen() } else { Whose::NotOurs });
     }
@@ -136,8 +139,8 @@ fn look(client: &ControlClient, session: &str) -> io::Result<Whose> {
     }
     Ok(match started::arguments(parent)? {
         Some(words) if is_sidecar(&words) => Whose::Sidecars(parent),
-        // The client's sidecar has ended, and the system gave the client to this process. It may be another user's: no
-        // sidecar that uses this server is.
+        // The client's sidecar has ended, and the system gave the client to this process, which may be another user's.
+        // A sidecar that uses this server is never another user's.
         Some(_) => Whose::Nobodys,
         None if started::is_another_users(parent) => Whose::Nobodys,
         None => Whose::Unseen(format!("its parent, process {parent}, can't be looked at")),
@@ -182,7 +185,7 @@ mod tests {
         }
     }
 
-    /// A sidecar whose process is alive keeps its agents while it connects again, but no longer than that takes.
+    /// Only a sidecar whose process still runs is given time to connect again.
     #[test]
     fn a_sidecar_that_has_ended_holds_nobody_up() {
         let mut others = Others { sidecar: Some(u32::MAX), ..Others::default() };

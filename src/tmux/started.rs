@@ -1,16 +1,16 @@
-//! The environment and the arguments that a process was started with, and its parent: they show whether tasuki started
-//! it, and which process of tasuki.
+//! Reads the environment and the arguments that a process was started with, and its parent. They show whether tasuki
+//! started the process, and which process of tasuki did.
 
 use std::io;
 
 /// The variable that holds the creation id.
 pub(super) const VARIABLE: &str = "TASUKI_CREATION";
-/// The most bytes that are read of an environment.
+/// The most bytes of an environment that are read.
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 const MAX_ENVIRONMENT: u64 = 2 * 1024 * 1024;
 
-/// Whether a process was started with this creation's id. A process that has ended, or that belongs to another user,
-/// counts as another one.
+/// Whether a process was started with this creation's id. `false` for a process that has ended or belongs to another
+/// user.
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 pub(super) fn was_started_by(pid: u32, creation: &str) -> io::Result<bool> {
     use std::io::Read as _;
@@ -26,8 +26,8 @@ pub(super) fn was_started_by(pid: u32, creation: &str) -> io::Result<bool> {
     Ok(environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))
 }
 
-/// Whether a process was started with this creation's id. A process that has ended, or that belongs to another user,
-/// counts as another one.
+/// Whether a process was started with this creation's id. `false` for a process that has ended or belongs to another
+/// user.
 #[cfg(all(target_os = "macos", not(tasuki_portable)))]
 pub(super) fn was_started_by(pid: u32, creation: &str) -> io::Result<bool> {
     let Some(bytes) = crate::limits::of_proc(crate::darwin::start_bytes(pid))? else { return Ok(false) };
@@ -42,29 +42,29 @@ pub(super) fn was_started_by(_pid: u32, _creation: &str) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether a process is a control client of ours in the session of that name.
+/// Whether a process is our control client in the session of that name, by its arguments.
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// The process can't be looked at now, but perhaps later.
 #[cfg(all(any(target_os = "linux", target_os = "macos"), not(tasuki_portable)))]
 pub(super) fn is_our_client(pid: u32, session: &str) -> io::Result<bool> {
     let words = arguments(pid)?.unwrap_or_default();
     Ok(words.iter().any(|word| word == b"-C") && words.iter().any(|word| word == session.as_bytes()))
 }
 
-/// Where no arguments can be read, the answer of the server, that this is a control client in our private session, has
-/// to do.
+/// The server has said that this is a control client in our private session. On this system that has to be enough, and
+/// only whether the process runs is checked.
 #[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
 #[allow(clippy::unnecessary_wraps)]
 pub(super) fn is_our_client(pid: u32, _session: &str) -> io::Result<bool> {
     Ok(crate::child::answers(pid))
 }
 
-/// The arguments of a process, program first; none if there is no such process, if it is just starting or ending, or if
-/// we may not look at it.
+/// The arguments of a process, program first; `None` if there is no such process, if it is just starting or ending, or
+/// if we may not look at it.
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// The process can't be looked at now, but perhaps later.
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 pub(super) fn arguments(pid: u32) -> io::Result<Option<Vec<Vec<u8>>>> {
     let line = crate::limits::of_proc(std::fs::read(format!("/proc/{pid}/cmdline")))?.unwrap_or_default();
@@ -72,10 +72,10 @@ pub(super) fn arguments(pid: u32) -> io::Result<Option<Vec<Vec<u8>>>> {
     Ok((!line.is_empty()).then(|| line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()))
 }
 
-/// The arguments of a process, program first; none if there is no such process, or if we may not look at it.
+/// The arguments of a process, program first; `None` if there is no such process, or if we may not look at it.
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// The process can't be looked at now, but perhaps later.
 #[cfg(all(target_os = "macos", not(tasuki_portable)))]
 pub(super) fn arguments(pid: u32) -> io::Result<Option<Vec<Vec<u8>>>> {
     let bytes = crate::limits::of_proc(crate::darwin::start_bytes(pid))?.unwrap_or_default();
@@ -83,7 +83,7 @@ pub(super) fn arguments(pid: u32) -> io::Result<Option<Vec<Vec<u8>>>> {
     Ok((!words.is_empty()).then(|| words.into_iter().map(<[u8]>::to_vec).collect()))
 }
 
-/// The arguments of a process, program first; none if `ps` tells none. An argument with blanks in it seems to be several.
+/// The arguments of a process, program first; `None` if `ps` prints none. An argument with blanks counts as several.
 ///
 /// # Errors
 /// `ps` can't be run.
@@ -93,10 +93,10 @@ pub(super) fn arguments(pid: u32) -> io::Result<Option<Vec<Vec<u8>>>> {
     Ok((!words.is_empty()).then_some(words))
 }
 
-/// The parent of a process, 0 if that is in another container; none if there is no such process.
+/// The parent of a process, 0 if the parent is in another container; `None` if there is no such process.
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// The process can't be looked at now, but perhaps later.
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 pub(super) fn parent(pid: u32) -> io::Result<Option<u32>> {
     let line = crate::limits::of_proc(std::fs::read(format!("/proc/{pid}/stat")))?.unwrap_or_default();
@@ -105,16 +105,16 @@ pub(super) fn parent(pid: u32) -> io::Result<Option<u32>> {
     Ok(String::from_utf8_lossy(rest).split_whitespace().nth(1).and_then(|word| word.parse().ok()))
 }
 
-/// The parent of a process; none if there is no such process.
+/// The parent of a process; `None` if there is no such process.
 ///
 /// # Errors
-/// There was no way to look, and that may pass.
+/// The process can't be looked at now, but perhaps later.
 #[cfg(all(target_os = "macos", not(tasuki_portable)))]
 pub(super) fn parent(pid: u32) -> io::Result<Option<u32>> {
     Ok(crate::limits::of_proc(crate::darwin::bsd_facts(pid))?.map(|facts| facts.parent))
 }
 
-/// The parent of a process; none if there is no such process.
+/// The parent of a process; `None` if there is no such process.
 ///
 /// # Errors
 /// `ps` can't be run.
@@ -123,7 +123,7 @@ pub(super) fn parent(pid: u32) -> io::Result<Option<u32>> {
     Ok(ps("ppid=", pid)?.trim().parse().ok())
 }
 
-/// What `ps` says of a process, at the place where all systems have it.
+/// What `ps` prints about a process. All systems have `ps` in `/bin`.
 #[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
 fn ps(what: &str, pid: u32) -> io::Result<String> {
     let output = std::process::Command::new("/bin/ps").args(["-o", what, "-p", &pid.to_string()]).output()?;

@@ -1,20 +1,21 @@
 //! The option `@tasuki_status`: a line about tasuki that users may show in their status lines.
 //!
-//! It is set twice: in our own private session, so that each home has its own and it disappears with that session; and
-//! as a global option, where `#{@tasuki_status}` finds it and the home that has written last wins. Neither changes
-//! anybody's status line; users add it themselves.
+//! It is set twice. In our own private session, each home has its own line, which disappears with that session. As a
+//! global option, `#{@tasuki_status}` finds it anywhere, and the home that has written last wins. Neither changes
+//! anybody's status line; users add the option themselves.
 
 use super::{Error, Tmux};
 use crate::core::text::sanitise;
 
 const STATUS: &str = "@tasuki_status";
-/// Server option: which home has written the global one.
+/// Server option: the home that has written the global line last.
 const STATUS_OF: &str = "@tasuki_status_of";
 const MAX_STATUS: usize = 160;
 
 impl Tmux {
-    /// Sets the line. Terminals that show it in their status lines redraw these at once. Characters that mean more than
-    /// themselves to tmux or a terminal are left out; a line longer than 160 characters is cut.
+    /// Sets the line. Status lines that show it are redrawn at once. Only letters, digits, blanks and a few punctuation
+    /// marks are kept, because others may have a meaning to tmux or to a terminal. A line longer than 160 characters is
+    /// cut.
     ///
     /// # Errors
     /// When no server answers.
@@ -32,13 +33,14 @@ impl Tmux {
     }
 }
 
-/// The command that takes the global line back, if it is this home's.
+/// The command that removes the global line, if it is this home's.
 pub(super) fn withdraw(tag: &str) -> String {
     let ours = format!("#{{==:#{{{STATUS_OF}}},{tag}}}");
     format!("if-shell -F \"{ours}\" {{ set-option -gqu {STATUS} ; set-option -squ {STATUS_OF} }}")
 }
 
-/// A text between tmux's quotation marks, which later becomes part of a format, must have no meaning in either.
+/// The line without characters that may have a meaning: it stands between tmux's quotation marks, and later in a
+/// format.
 fn plain(line: &str) -> String {
     let means_nothing = |c: &char| c.is_alphanumeric() || " :·,…-_.".contains(*c);
     sanitise(line).chars().filter(means_nothing).take(MAX_STATUS).collect()

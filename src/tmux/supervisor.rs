@@ -1,8 +1,8 @@
 //! The one thread that keeps the connection: it finds the server, connects with care, serves, and reconnects.
 //!
-//! A careless control client can crash a user's server (`server_lock` says how). So there is one client at a time, none
-//! is started within [`CLIENT_GAP`] of another's end or of our own start, and a former process's client is ended first,
-//! politely.
+//! A careless control client can crash a user's server (`server_lock` says how). So there is one client at a time, and
+//! none is started within [`CLIENT_GAP`] of another's end or of our own start. Clients of an earlier process are ended
+//! first, by SIGTERM.
 
 use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker, Lost, PATIENCE, QueuedLine};
 use super::guard::Names;
@@ -30,12 +30,14 @@ const CLIENT_GAP: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Longest pause between two looks at the socket file, which cost next to nothing.
 const MAX_STAT_PAUSE: Duration = Duration::from_secs(1);
-/// How often, even without a notice, we ask for a look at the panes and check whether only private sessions are left.
-/// The sidecar looks more often when it is awake anyway: this long pause keeps an idle machine asleep.
+/// How often, even if tmux reports nothing, we ask the sidecar to look at the panes, and check whether only private
+/// sessions are left. The sidecar looks more often while it is awake anyway; this long pause lets an idle machine
+/// sleep.
 const RECONCILE: Duration = Duration::from_secs(10 * 60);
 /// How long we stay connected to a server that holds nothing but private sessions.
 const LINGER: Duration = Duration::from_secs(3);
-/// A connection that ends sooner makes the next one wait longer: something, or somebody, does not want it.
+/// If a connection ends sooner than this, the next attempt waits longer, because something keeps ending our
+/// connections.
 const STEADY: Duration = Duration::from_secs(10);
 /// Requests that may wait for their turn.
 const INBOX: usize = 256;
@@ -49,7 +51,7 @@ pub(super) enum ConnectionStatus {
         reason: String,
         /// True if no usable server runs, so that waiting is of no use.
         certain: bool,
-        /// The operator has to know of the reason: waiting for a server does not help.
+        /// Whether the operator has to know the reason, because waiting does not help.
         is_problem: bool,
     },
     Closed,
@@ -59,7 +61,7 @@ pub(super) enum ConnectionStatus {
 #[derive(Debug)]
 pub(super) struct LiveClient {
     pub(super) info: ServerInfo,
-    /// Which connection this is; each line that changes something names it.
+    /// The value that identifies this connection. Each line that changes something names it.
     pub(super) fence: String,
     inbox: SyncSender<QueuedLine>,
     wake: UnixStream,
@@ -67,8 +69,9 @@ pub(super) struct LiveClient {
 }
 
 impl LiveClient {
-    /// Another process of this home has taken the fence: this connection can change nothing any more. The thread
-    /// replaces it and takes the fence back, unless the other process ends us first.
+    /// Called when another process of this home has taken the fence, so that this connection can't change anything any
+    /// more. The thread replaces the connection and takes the fence back, unless the other process ends our client
+    /// first.
     pub(super) fn give_up(&self) {
         self.fenced_out.store(true, Ordering::Release);
         wake(&self.wake);
@@ -104,7 +107,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Ends the thread: the client's terminal is closed, and nothing is done any more.
+    /// Ends the thread, which closes the client's terminal.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         wake(&self.wake);
@@ -209,7 +212,7 @@ impl Supervisor {
         if self.stopped() {
             return Err(unclear("closed".to_owned()));
         }
-        // During the pause somebody may have put another socket there.
+        // During the pause, somebody may have put another socket there.
         owner::check_place(&self.socket).map_err(|foreign| refused(&foreign))?;
         let lock = ServerLock::exclusive(&self.socket, server_lock::PATIENCE);
         let names = self.shared.names.clone();
@@ -282,7 +285,7 @@ impl Supervisor {
 
     fn serve(&mut self, mut connection: Connection, live: &Arc<LiveClient>, inbox: &Receiver<QueuedLine>) -> String {
         tracing::info!(server_pid = live.info.id.pid, version = %live.info.version, "connected to tmux");
-        // A caller that hears of the connection must be able to use it.
+        // The status comes before the notice, so that a caller who gets the notice can use the connection.
         self.shared.status.send_replace(ConnectionStatus::Live(Arc::clone(live)));
         self.notices.put(TmuxNotice::Connected(live.info.clone()));
         self.notices.put(TmuxNotice::PanesChanged);
@@ -328,7 +331,8 @@ impl Supervisor {
                 }
             }
             if std::mem::take(&mut came) {
-                // A request that ends our session, taken up meanwhile, would go out right behind.
+                // Takes no requests meanwhile: one of them might end our session, and would be sent right behind the
+                // moves.
                 let alone = ConnectionWaker { inbox: None, ..waker };
                 private::move_programs_out(connection, &alone, &shared.names, lock)?;
             }
@@ -367,7 +371,7 @@ fn taken(in_use: &InUse, socket: &Path) -> NotNow {
     NotNow { reason: in_use.reason(socket), certain, is_problem: in_use.is_problem(), longest_pause: MAX_PAUSE }
 }
 
-/// A server that can't be used before somebody changes something there.
+/// For a server that can't be used until somebody changes something there.
 fn unusable(reason: String) -> NotNow {
     NotNow { reason, certain: true, is_problem: false, longest_pause: MAX_PAUSE }
 }

@@ -1,11 +1,11 @@
-//! Notices for the terminals in which people look at tmux: the escape sequences OSC 9 and OSC 777, with which a terminal
-//! shows a text on its desktop, wherever that is.
+//! Notices for the terminals in which people look at tmux: the escape sequences OSC 9 and OSC 777, which make a
+//! terminal show a text on the desktop of its own machine.
 //!
-//! tmux passes no such sequence on except from the inside of a pane, and only if the user allows it there. So tasuki
-//! writes the sequence to the client's terminal itself, beside tmux. That changes nothing in the server and in no pane: a
-//! terminal takes the sequence without showing a character or moving its cursor. The kernel keeps the bytes of one write
+//! tmux passes such a sequence on only from inside a pane, and only if the user allows it there. So tasuki writes the
+//! sequence to the client's terminal itself, beside tmux. That changes nothing in the server and in no pane: a terminal
+//! takes the sequence without showing a character or moving its cursor. The kernel keeps the bytes of one write
 //! together, so the sequence cannot mix with what tmux draws, unless tmux is in the middle of a sequence because the
-//! terminal is behind; and a terminal that takes nothing at that moment is left out.
+//! terminal is slow. A terminal that takes no output at that moment is left out.
 
 use super::pane::first;
 use super::{Error, Tmux};
@@ -18,7 +18,7 @@ use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
-/// Most characters of a text. Four bytes each, and the sequence around it, are less than a kibibyte.
+/// Most characters of a text. With up to four bytes each and the sequence around them, they need less than 1 KiB.
 const MAX_TEXT: usize = 240;
 /// Most terminals that get a notice.
 const MOST_TERMINALS: usize = 32;
@@ -27,7 +27,7 @@ const FIELDS: &str =
     "#{client_flags} #{client_utf8} #{client_control_mode} #{client_tty} #{client_termname} #{client_termtype}";
 /// The terminals, by the beginnings of their names, that know OSC 777 and not OSC 9.
 const ONLY_777: [&str; 3] = ["rxvt", "foot", "VTE"];
-/// Ends a sequence that was written in part: the terminal ignores what it has of it.
+/// Cancels a sequence that was written only in part: the terminal then ignores that part.
 const CANCEL: u8 = 0x18;
 
 impl Tmux {
@@ -52,7 +52,7 @@ impl Tmux {
             };
             clients.iter().filter(is_written).count()
         });
-        // The closure does not panic; if it did, nothing would be known to be written.
+        // The closure does not panic. If it did, nobody would know how many were written.
         Ok(written.await.unwrap_or(0))
     }
 }
@@ -66,8 +66,8 @@ struct AttachedTerminal {
 }
 
 impl AttachedTerminal {
-    /// Reads a row of [`FIELDS`]. `None` for a control client, for a client that is suspended, whose terminal belongs to
-    /// another program meanwhile, and for the console, which shows such sequences as text.
+    /// Reads a row of [`FIELDS`]. `None` for a control client; for a suspended client, whose terminal another program
+    /// uses meanwhile; and for the Linux console, which shows such sequences as text.
     fn read(row: &str) -> Option<AttachedTerminal> {
         let mut fields = row.splitn(6, ' ');
         let mut next = || fields.next();
@@ -81,7 +81,7 @@ impl AttachedTerminal {
         Some(AttachedTerminal { tty: tty.to_owned(), is_utf8: utf8 == "1", only_777 })
     }
 
-    /// The sequence. Nothing in the text can end it early, or begin another one.
+    /// The sequence that shows `text`. Nothing in the text can end it early, or begin another one.
     fn sequence(&self, text: &str) -> Vec<u8> {
         let text = sanitise(text);
         let text = text.chars().take(MAX_TEXT).map(|c| match c {
@@ -100,7 +100,7 @@ impl AttachedTerminal {
         }
     }
 
-    /// Writes it, without waiting.
+    /// Writes the sequence to the terminal, without waiting.
     fn write(&self, text: &str) -> io::Result<()> {
         let flags = OFlag::O_NOCTTY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
         let mut file: File = OpenOptions::new().write(true).custom_flags(flags.bits()).open(&self.tty)?;
@@ -116,7 +116,7 @@ impl AttachedTerminal {
         let sequence = self.sequence(text);
         let written = file.write(&sequence)?;
         if written < sequence.len() {
-            // The terminal would take what comes next for the rest of the text.
+            // Without this, the terminal would take the next output for the rest of the text.
             let _ = file.write(&[CANCEL]);
             return Err(io::ErrorKind::WriteZero.into());
         }

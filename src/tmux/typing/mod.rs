@@ -21,19 +21,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The pause between two looks at an agent that is to be typed into: the second look confirms the first, for the first one
-/// may have fallen between two parts of one redraw.
+/// The pause between two looks at an agent that is to be typed into: the second look confirms the first, which may have
+/// fallen between two parts of one redraw.
 const CONFIRM: Duration = Duration::from_millis(25);
 /// How long to wait before the next look at an obstacle, or at a mark that another process may be moving.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The first and the longest pause between two looks at the screen while something is expected to appear. Most of what an
-/// agent draws is there within milliseconds; what is not, takes its time.
+/// The first and the longest pause between two looks at the screen while something is expected to appear. Most of what
+/// an agent draws appears within milliseconds; the rest may take long.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(40));
 /// How long a user's own tmux hook may run between two commands of one of our lines.
 const HOOK_PATIENCE: Duration = Duration::from_secs(2);
-/// How long to wait for a lost connection.
+/// How long to wait until a lost connection is replaced.
 const RECONNECT_PATIENCE: Duration = Duration::from_secs(20);
-/// How many times an obstacle in the middle of a text is checked again before typing ends.
+/// How many times, in the middle of a text, tasuki checks again whether an obstacle is gone before typing ends.
 const MAX_OBSTACLES: u32 = 20;
 
 fn refused(reason: Refusal) -> Typed {
@@ -64,7 +64,7 @@ impl Looks {
     }
 }
 
-/// Why a step was broken off before it had a result.
+/// Why a step ended without a result.
 enum BrokenOff {
     Stopped,
     /// The connection was lost, or the line could not be sent.
@@ -80,7 +80,7 @@ impl From<Stopped> for BrokenOff {
 /// One look at the screen, or why the pane can't be read, or why the step was broken off.
 type Look = Result<Result<ScreenReading, Refusal>, BrokenOff>;
 
-/// What a step came to: an end, or another look at the mark.
+/// The result of a step: the outcome of the whole delivery, or `None` if the mark must be read again.
 type StepResult = Result<Option<Typed>, BrokenOff>;
 
 pub(super) struct Delivery<'a> {
@@ -90,15 +90,17 @@ pub(super) struct Delivery<'a> {
     stop: &'a CancellationToken,
     pieces: Vec<String>,
     due: Instant,
+    /// A mark of this delivery was seen on the pane.
     seen_ours: bool,
-    /// Something may have been typed, although the mark was not seen to be ours.
+    /// Something may have been typed, although no mark of this delivery was seen.
     doubt: bool,
-    /// Number of the piece that was typed last over the present connection; 0 for none.
+    /// Number of the piece that was typed last over the present connection; 0 if none was.
     last_piece: usize,
     entered: bool,
     /// How often the pane would not take a further line.
     obstacles: u32,
-    /// The program that was in front when the agent was recognised on the screen, where the plan names none.
+    /// The program that was in the foreground when the agent was recognised on the screen. It counts if the plan names
+    /// none.
     front: Option<String>,
 }
 
@@ -148,12 +150,13 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// The end if typing can't continue: a refusal while it is certain that nothing was typed.
+    /// The outcome if typing can't continue: a refusal if it is certain that nothing was typed, else unknown.
     fn end(&self, reason: &str, refusal: Refusal) -> Typed {
         if self.seen_ours || self.doubt { unknown(reason) } else { refused(refusal) }
     }
 
-    /// The end if the pane or its server is gone. A command such as `/exit` has then done its work.
+    /// The outcome if the pane or its server is gone. If Enter was pressed after a command such as `/exit`, the command
+    /// has done its work.
     fn pane_gone(&self, reason: &str, refusal: Refusal) -> Typed {
         if self.entered && self.plan.input == Input::Command {
             return Typed::Submitted { proven: false };
@@ -167,7 +170,7 @@ impl<'a> Delivery<'a> {
             Err(typed) => return Ok(Some(typed)),
         };
         let asked = self.tmux.noted(&live, self.plan.pane.pane);
-        // Between two pieces the screen will be wanted next: both questions go out at once.
+        // Between two pieces the screen is needed next, so both questions go out at once.
         let is_between = self.last_piece > 0 && self.last_piece < self.pieces.len();
         let (noted, screen) = match is_between {
             true => tokio::join!(asked, async { Some(self.view().await) }),
@@ -211,7 +214,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// The connection to the pane's own server, or the end.
+    /// The connection to the pane's own server, or the outcome if there is none.
     async fn connection(&self) -> Result<Result<Arc<LiveClient>, Typed>, BrokenOff> {
         let patience = RECONNECT_PATIENCE.min(self.due.saturating_duration_since(Instant::now()));
         let live = tokio::select! {
@@ -280,14 +283,15 @@ impl<'a> Delivery<'a> {
         })
     }
 
-    /// Whether the pane's mark is another one by now, or the pane is gone.
+    /// Whether the pane's mark is no longer `mark`, or the pane is gone.
     async fn mark_changed(&self, live: &LiveClient, mark: &str) -> Result<bool, BrokenOff> {
         let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| BrokenOff::Lost)?;
         Ok(noted.is_none_or(|noted| noted.mark != mark))
     }
 
-    /// A line was carried out in part: a tmux hook of the user's runs between its commands, or the server has dropped the
-    /// rest of the line.
+    /// Continues after a line that was carried out only in part: a user's tmux hook runs between its commands, or the
+    /// server has dropped the rest of the line. If the mark does not change soon, the screen shows whether the piece
+    /// has arrived.
     async fn resolve_begun_piece(&mut self, live: &LiveClient, number: usize, row: &PaneRow) -> StepResult {
         if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);
@@ -337,8 +341,8 @@ impl<'a> Delivery<'a> {
             if view.activity == Activity::Blocked {
                 return Ok(Some(unknown("dialog")));
             }
-            // Each piece must be seen before the next one goes in: a busy program later reads all that has come in one
-            // go, and takes two pieces that it reads together for a paste.
+            // Each piece must be seen before the next one goes in: a busy program later reads all waiting input at
+            // once, and takes two pieces that it reads together for a paste.
             if holds_so_far(&view.composer, &so_far) {
                 self.recognise(&row.command, view.activity);
                 break;

@@ -1,9 +1,9 @@
-//! Whether the pane may be typed into at this moment: the check before the first piece, and before every further line
-//! the check that the agent is still reading.
+//! Checks whether the pane may be typed into at this moment. Before the first piece, pane and screen must allow it.
+//! Before every further line, the check is only whether the agent still reads its input.
 //!
-//! An agent may quit in the middle of a text and leave its last screen behind, so the screen proves nothing any more.
-//! Two other things do: the agent's own process, checked before each line, and the name of the program in front, which
-//! is part of each line's guard, so that the server compares it in the same step in which it types.
+//! An agent may quit in the middle of a text and leave its last screen behind, so the screen alone proves nothing. Two
+//! other things do: the agent's own process, checked before each line, and the name of the program in front, which is
+//! part of each line's guard, so that the server compares it in the same step in which it types.
 
 use super::{BrokenOff, CONFIRM, Delivery, LOOK_AGAIN, MAX_OBSTACLES, wire_name};
 use crate::core::pane::{Activity, Refusal, ScreenReading, Typed};
@@ -39,11 +39,11 @@ impl Delivery<'_> {
                 },
                 Err(reason) => Invitation::No(reason),
             };
-            // The command in front counts only beside a ready screen: `recognise` keeps no other.
+            // The command in front counts only with a ready screen, because `recognise` keeps no other.
             let command = command.filter(|_| view.activity == Activity::Ready).unwrap_or_default();
             let now = (view, verdict, command);
             match verdict {
-                // What forbids typing for good needs no second look.
+                // An obstacle that does not pass needs no second look.
                 Invitation::No(reason) => return Ok(Err(reason)),
                 // This command was read between two looks that both showed the agent's screen.
                 Invitation::Open if before.as_ref() == Some(&now) => {
@@ -59,7 +59,7 @@ impl Delivery<'_> {
     }
 
     /// Leaves the pane's copy mode if no client shows its window: then nobody loses the place where they were reading.
-    /// If the server does not say who looks on, the pane stays in copy mode.
+    /// If the server does not say how many clients show it, the pane stays in copy mode.
     async fn leave_unseen_mode(&self, live: &LiveClient) -> Result<(), BrokenOff> {
         let pane = &self.plan.pane;
         let same = self.tmux.inner.shared.names.same_pane(&live.fence, pane);
@@ -68,7 +68,7 @@ impl Delivery<'_> {
         self.tmux.change(live, line).await.map(drop).map_err(|_| BrokenOff::Lost)
     }
 
-    /// One look; an error if the pane can't be used any more.
+    /// One look at the screen, or why the pane can't be used any more.
     pub(super) async fn view(&self) -> Result<Result<ScreenReading, Refusal>, BrokenOff> {
         match self.tmux.capture(&self.plan.pane).await {
             Ok(capture) => Ok(Ok(self.screen_reader.look(&capture))),
@@ -77,14 +77,14 @@ impl Delivery<'_> {
         }
     }
 
-    /// What must be in front of the pane when a line goes in, as far as that is known.
+    /// The program that must be in the foreground of the pane when a line goes in, if it is known.
     pub(super) fn front(&self) -> Option<&str> {
         self.plan.foreground.as_deref().or(self.front.as_deref())
     }
 
-    /// The agent was recognised on the screen while this program was in front. During a turn a child of the agent's may
-    /// have come to the front for a moment, and a name that is not plain may look different inside the server; so
-    /// neither is kept.
+    /// Remembers the program that was in the foreground while the agent was recognised on the screen. Only a program
+    /// beside a ready screen is kept, because a child of the agent may come to the front during a turn. Only a plain
+    /// name is kept, because others may look different inside the server.
     pub(super) fn recognise(&mut self, command: &str, activity: Activity) {
         let is_plain = !command.is_empty() && command.bytes().all(|byte| byte.is_ascii_graphic());
         if self.front.is_none() && is_plain && !is_shell(command) && activity == Activity::Ready {
@@ -92,13 +92,14 @@ impl Delivery<'_> {
         }
     }
 
-    /// The end, if the agent's own process is dead.
+    /// The outcome, if the agent's own process is dead.
     pub(super) fn agent_dead(&self) -> Option<Typed> {
         (!self.screen_reader.lives()).then(|| self.pane_gone("agent_ended", Refusal::AgentEnded))
     }
 
-    /// After the first piece tasuki checks a few times more whether the obstacle is gone. Then typing ends. `None`:
-    /// there is no obstacle; `Some(None)`: look at the mark again; else the end.
+    /// Looks for an obstacle after the first piece. If there is one, the mark is read and this check is made again, at
+    /// most [`MAX_OBSTACLES`] times in one delivery; then typing ends. Returns `None` if there is no obstacle,
+    /// `Some(None)` if the mark must be read again, and else the outcome.
     pub(super) async fn check_obstacle(&mut self, row: &PaneRow) -> Result<Option<Option<Typed>>, BrokenOff> {
         let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(row, self.front()) else {
             return Ok(None);

@@ -11,12 +11,12 @@ use crate::tmux::supervisor::LiveClient;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long an Enter waits at least behind a paste that may have lost its brackets. Codex takes an Enter that comes within
-/// 100 ms for a new line.
+/// The shortest pause before Enter after a paste that may have lost its brackets. Codex takes an Enter within 100 ms of
+/// such a paste for a new line.
 const RAW_ENTER_DELAY: Duration = Duration::from_millis(150);
 
 impl Delivery<'_> {
-    /// Waits until the text and nothing else is seen, waits a little more, looks again, presses Enter.
+    /// Waits until the composer shows the text and nothing else, waits a little more, looks again, and presses Enter.
     pub(super) async fn submit(&mut self, live: &LiveClient, stage: DeliveryStage, row: &PaneRow) -> StepResult {
         if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);
@@ -51,8 +51,8 @@ impl Delivery<'_> {
         self.press(live, &mark, 1).await
     }
 
-    /// The pause between seeing the text and Enter. In copy mode a paste loses its brackets, and a program that tells a
-    /// paste by how fast it comes takes an Enter close behind it for a new line.
+    /// The pause between seeing the text and Enter. In copy mode a paste loses its brackets. A program that recognises
+    /// a paste by its speed would then take an Enter right after it for a new line.
     fn enter_delay(&self, row: &PaneRow) -> Duration {
         if row.in_mode { self.plan.enter_delay.max(RAW_ENTER_DELAY) } else { self.plan.enter_delay }
     }
@@ -116,7 +116,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// Presses Enter once more, unless another program is now in the foreground of a screen that the agent has left.
+    /// Presses Enter once more, unless the pane forbids it by now: the agent may have quit and left its last screen
+    /// behind, with a shell in the foreground.
     async fn press_again(&mut self, live: &LiveClient, stage: DeliveryStage, number: u32) -> StepResult {
         let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| BrokenOff::Lost)?;
         let Ok(row) = same(&self.plan.pane, noted.map(|noted| noted.row)) else { return Ok(None) };
