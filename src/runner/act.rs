@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 /// How long to wait for an obstacle that may pass, such as a draft in the composer, before a text is refused.
 const OBSTACLE_WAIT: Duration = Duration::from_secs(3);
-/// How long a text may take to appear in the composer, and to leave it: on a loaded machine a CLI has needed more than
-/// ten seconds for either. Both, and every Enter, must fit into the limit of a step that types.
+/// How long a text may take to appear in the composer, and to leave it: on a loaded machine, a CLI has needed more than
+/// ten seconds for either. Both times, and every Enter, must fit into the limit of a step that types.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
 /// How long a screen must look idle before a turn counts as over without an event.
 const IDLE_CALM: Duration = Duration::from_secs(5);
@@ -34,9 +34,9 @@ const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 const BRIEF_IDLE_LIMIT: Duration = Duration::from_secs(8);
 /// Pause between two looks at a starting agent's screen.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Most characters of a screen that are shown to a person.
+/// The most characters of a screen that are shown to a person.
 const SCREEN_CHARS: usize = 800;
-/// Most lines of a screen that are shown to a person.
+/// The most lines of a screen that are shown to a person.
 const SCREEN_LINES: usize = 12;
 
 pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &CancellationToken) -> Outcome {
@@ -95,7 +95,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
     }
 }
 
-/// Makes the folder of a persona's documents, on a thread of its own: a disk that hangs then holds no thread of the
+/// Makes the folder of a persona's documents, on a thread of its own, so that a disk that hangs holds no thread of the
 /// runtime. tasuki copies and examines documents and reads transcripts in the same way.
 async fn prepare_folder(tools: &Tools, persona: &Slug) -> Outcome {
     let (home, persona) = (tools.home.clone(), persona.clone());
@@ -113,7 +113,7 @@ struct ProfileScreenReader<'p> {
     process: Option<Process>,
 }
 
-/// Reads screens as [`ProfileScreenReader`] does, and keeps the last one: when an agent ends, its screen is gone too.
+/// Reads screens as [`ProfileScreenReader`] does, and keeps the last screen, because it is gone when the agent ends.
 struct LastScreenReader<'p> {
     screen_reader: ProfileScreenReader<'p>,
     /// Whether the whole screen must stay the same, not only what the profile reads in it.
@@ -198,8 +198,8 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
     tools.tmux.type_text(&typing, &ProfileScreenReader { profile, process: plan.process }, stop).await
 }
 
-/// Writes a text that is too long for a pane to its file. While the system is short of something, or the disk does not
-/// answer, it tries again.
+/// Writes a text that is too long for a pane to its file. While the system lacks something, such as space, or the disk
+/// does not answer, it tries again.
 async fn write_attachment(
     tools: &Tools,
     attachment: &Attachment,
@@ -250,7 +250,8 @@ async fn has_draft(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
     }
 }
 
-/// Waits until a started agent takes input. If it does not, the reason also names a CLI version that was never tried.
+/// Waits until a started agent takes input. If it does not, the reason also says whether the profile was never tried
+/// with this version of the CLI.
 async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
     let Some(ready) = tools.profiles.get(profile).map(|profile| profile.file.ready.clone()) else {
         return Readiness::NotReady { screen: format!("(the profile {profile} no longer exists)") };
@@ -293,7 +294,7 @@ async fn wait_ready(
     }
 }
 
-/// The last lines of a screen, for a person to see what is the matter.
+/// The last lines of a screen that hold letters or digits: they show a person what is wrong.
 fn screen_end(capture: &Capture) -> String {
     let tells = |line: &String| line.chars().any(char::is_alphanumeric);
     let lines: Vec<String> = plain_lines(capture).into_iter().filter(tells).collect();

@@ -21,17 +21,18 @@ use tokio::time::Instant;
 const ANSWER_WITHIN: Duration = Duration::from_millis(1_500);
 /// Pause between two looks at the transcript.
 const EVERY: Duration = Duration::from_millis(50);
-/// How much of the end of a conversation is salvaged, in bytes: a successor reads no more of a document.
+/// How many bytes of the end of a conversation are salvaged. A successor would not read more of a document.
 const SALVAGE_BYTES: usize = 40 * 1024;
-/// How much of the last request, and of the last answer, in bytes.
+/// How many bytes of the last request, and of the last answer, are salvaged.
 const LAST_BYTES: usize = 6 * 1024;
-/// How many calls of tools are listed.
+/// How many tool calls are listed.
 const MOST_CALLS: usize = 40;
 /// Longest path or command line in that list, in characters.
 const MAX_TARGET: usize = 160;
 
-/// Writes the document, unless its name is taken: an earlier run of this effect, or a person, has written it. With
-/// `replaces` it takes the place of the text with this hash.
+/// Writes the document. If a file of this name exists, an earlier run of this effect or a person has written it, and it
+/// stays, with two exceptions. A file whose hash is `replaces` is replaced, and an empty file is replaced if the source
+/// is [`DocumentSource::Before`].
 pub(super) async fn compose(
     tools: &Tools,
     (persona, file_name): (&Slug, &str),
@@ -70,7 +71,7 @@ pub(super) async fn compose(
     }
 }
 
-/// The document's text; empty if there is none.
+/// The text to write; empty if the source holds none.
 async fn text_of(tools: &Tools, source: &DocumentSource) -> Result<String, String> {
     match source {
         DocumentSource::Text(text) | DocumentSource::Before(text) => Ok(text.clone()),
@@ -86,8 +87,9 @@ async fn text_of(tools: &Tools, source: &DocumentSource) -> Result<String, Strin
     }
 }
 
-/// What the successor needs first comes first: the last request and the last answer, then what the agent did, then the
-/// end of the conversation.
+/// Makes a document from a transcript; empty if the transcript holds no conversation. The document begins with what the
+/// successor needs first: the last request and the last answer. Then come the agent's actions and the end of the
+/// conversation.
 async fn salvage(profile: Profile, path: PathBuf, head: &str) -> Result<String, String> {
     let acted = (profile.clone(), path.clone());
     let talk = read(profile, path).await?;
@@ -108,7 +110,7 @@ async fn salvage(profile: Profile, path: PathBuf, head: &str) -> Result<String, 
     Ok(format!("{}\n", parts.join("\n\n")))
 }
 
-/// The last calls of tools, oldest first, each with what came of it; none if there were none.
+/// A list of the last tool calls, oldest first, with exit codes and failures; `None` if there were no calls.
 fn done(calls: &[ToolCall]) -> Option<String> {
     let from = calls.len().saturating_sub(MOST_CALLS);
     let line = |call: &ToolCall| {

@@ -1,4 +1,4 @@
-//! Reads how full an agent's context is, and what must be known before an automatic handoff.
+//! Reads how full an agent's context is, and the facts that decide whether an automatic handoff may begin.
 
 use super::retry_look::{self, LookResult};
 use super::{Tools, persona};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The pause before the transcript is read. The agent's last answer appears in it up to 60 ms after the turn's end; on
-/// a loaded machine later.
+/// The pause before the transcript is read. The agent's last answer appears in the transcript up to 60 ms after the
+/// turn's end; on a loaded machine later.
 const LAG: Duration = Duration::from_millis(250);
 
 /// The pause after a reading that failed for a reason that may pass.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Reads the context usage from the end of the transcript; none if the transcript can't be read or does not say.
+/// Reads the context usage from the end of the transcript; `None` if the transcript can't be read or does not say.
 pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &CancellationToken) -> Option<Measured> {
     let profile = tools.profiles.get(profile)?.clone();
     tokio::select! {

@@ -1,5 +1,5 @@
-//! Reads a document once it has stopped changing, so that no half of a document is recorded; and compares a document
-//! with the recorded one.
+//! Reads a document once it has stopped changing, so that no half-written document is recorded. Also compares a
+//! document with the recorded one.
 
 use super::retry_look::{self, LookResult};
 use crate::clock::wall_ns;
@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a document must not have changed before it is read.
 const QUIET: Duration = Duration::from_millis(500);
-/// How long tasuki waits for a document to come to rest.
+/// How long tasuki waits until a document no longer changes.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Pause between two looks at the document.
 const EVERY: Duration = Duration::from_millis(50);
-/// What a look says of a file if the system refused the look.
+/// The code of [`DocumentLook::Unsafe`] if the system did not let tasuki look at the file.
 const UNREADABLE: &str = "unreadable";
 
-/// Waits for the document to come to rest and reads it. It does not wait for a document that is missing.
+/// Waits until the document no longer changes, and reads it. It does not wait for a missing document.
 pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -> DocumentRead {
     let name = OsStr::new(file_name);
     let limit = Instant::now() + LIMIT;
@@ -65,16 +65,16 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
     }
 }
 
-/// Since when a file has not changed, by its own time of change; no longer ago than [`QUIET`]. Most agents still answer for
-/// seconds after they have written the document, so the time for which it has already been unchanged counts. If the clock
-/// was set in just that moment, half a document may be read: that is noticed when the document is compared before the briefing.
+/// The moment since which a file is unchanged, by its change time, but at most [`QUIET`] ago. The time before the first
+/// look counts too, because most agents still answer for seconds after they have written the document. If the clock is
+/// set at just that time, a half-written document may be read. The comparison before the briefing notices that.
 fn unchanged_since(file_stamp: &FileStamp, wall_ns: i64) -> Instant {
     let age = u64::try_from(wall_ns.saturating_sub(file_stamp.ctime_ns)).map_or(Duration::ZERO, Duration::from_nanos);
     let now = Instant::now();
     now.checked_sub(age.min(QUIET)).unwrap_or(now)
 }
 
-/// The result of one reading: no answer if the file changed meanwhile, or can't be read at this moment.
+/// The result of one reading. There is no answer if the file changed meanwhile, or can't be read at this moment.
 fn to_document_read(reading: Result<DocumentReading, DocumentError>) -> LookResult<DocumentRead> {
     match reading {
         Ok(DocumentReading { bytes, .. }) => {
@@ -110,7 +110,7 @@ pub(super) fn recorded(folder: &DocumentFolder, name: &str, sha256: &str) -> Opt
     (text::sha256(&reading.bytes) == sha256).then_some(reading.bytes)
 }
 
-/// Whether the document is still the recorded one. A document that can't be read is tried again; if that does not help,
+/// Compares the document with the recorded one. If the document can't be read, this tries again; if that does not help,
 /// the effect fails.
 pub(super) async fn compare(
     home: &Home,
@@ -158,7 +158,7 @@ mod tests {
     use std::io;
     use std::path::PathBuf;
 
-    /// The result of a reading that ended in this system error.
+    /// The result of a reading that failed with this system error.
     fn reading_that_failed(errno: nix::errno::Errno) -> Result<DocumentReading, DocumentError> {
         Err(DocumentError::Unread { path: PathBuf::from("d.md"), source: io::Error::from(errno) })
     }

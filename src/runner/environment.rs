@@ -1,5 +1,5 @@
-//! The environments of agents. They are kept in memory while the sidecar runs: an agent that has ended takes its
-//! environment with it, and its document is still to be searched for the values.
+//! The credentials in the environments of agents. An agent's document has to be searched for them, and by then the
+//! agent may have ended and its environment may be gone. So they are kept in memory while the sidecar runs.
 
 use crate::core::pane::Process;
 use crate::process::{self, ProcessState};
@@ -7,7 +7,7 @@ use crate::secrets;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-/// The most agents whose environments are kept; of more, the oldest is forgotten.
+/// The most agents whose credentials are kept; if there are more, the oldest are forgotten.
 const MOST: usize = 512;
 
 /// The variables whose values count as credentials: names and values.
@@ -15,14 +15,14 @@ type Environment = Vec<(String, String)>;
 
 static KEPT: Mutex<VecDeque<(Process, Environment)>> = Mutex::new(VecDeque::new());
 
-/// Keeps the environment of an agent that runs. It is read each time, because a process that was just started still has
-/// the environment of the program that started it.
+/// Keeps the credentials in the environment of a running agent. Each call reads the environment again, because a
+/// process that was just started may still have the environment of the program that started it.
 pub(crate) fn keep_environment(process: &Process) {
     environment_of(process);
 }
 
-/// The credentials in the environment of an agent: read if the agent still runs, and else as they were kept. None if
-/// neither can be had.
+/// The credentials in the environment of an agent: read again if the agent still runs, else those that were kept.
+/// `None` if there are neither.
 pub(super) fn environment_of(process: &Process) -> Option<Environment> {
     let Some(environment) = read(process) else { return kept(process) };
     let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,9 +33,9 @@ pub(super) fn environment_of(process: &Process) -> Option<Environment> {
     Some(environment)
 }
 
-/// The credentials in the environments of all agents that are known. An agent may have written down what its predecessor
-/// was told, and a person may name the credential of any agent. Among them are values that are ordinary words
-/// or numbers: see [`secrets::without_words`].
+/// The credentials in the environments of all known agents, those of `process` first. All agents count, because an
+/// agent may write down what its predecessor was told, and a person may mention the credential of any agent. Some of
+/// the values may be ordinary words or numbers: see [`secrets::without_words`].
 pub(crate) fn known_values(process: Option<&Process>) -> Vec<(String, String)> {
     let own = process.and_then(environment_of).unwrap_or_default();
     let all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,8 @@ pub(crate) fn known_values(process: Option<&Process>) -> Vec<(String, String)> {
     own.iter().chain(values.into_iter().filter(|value| !own.contains(value))).cloned().collect()
 }
 
-/// None if the agent has ended, because another process may have its id by now.
+/// Reads the credentials in an agent's environment. `None` if the agent has ended, because another process may have its
+/// id by now.
 fn read(process: &Process) -> Option<Environment> {
     let environment = process::environment_all(process.pid).ok()?;
     (process::life(process) == ProcessState::Alive).then(|| secrets::values(&environment))
@@ -68,7 +69,7 @@ mod tests {
         let has_it = |environment: Option<Environment>| {
             environment.is_some_and(|all| all.contains(&("A_TOKEN".to_owned(), "kept-for-later".to_owned())))
         };
-        // Between fork and exec it still has our environment, and what is kept then is replaced.
+        // Between fork and exec the child still has our environment. The values that are kept then are replaced later.
         keep_environment(&process);
         while !has_it(read(&process)) {
             std::thread::yield_now();

@@ -1,5 +1,5 @@
-//! Looks at an agent's work, writes what was seen beside the document, and holds the document against it. All of it is
-//! best effort: what can't be found out is said, and fails nothing.
+//! Looks at an agent's work, writes the facts beside the document, and checks the document against them. All of this is
+//! best effort: if something can't be found out, the facts say so, and nothing fails.
 
 use super::environment::{environment_of, known_values};
 use super::{Tools, document, fault};
@@ -27,12 +27,13 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// How long tasuki reads the transcript, and looks at the files that it names: one of them may be on a disk that hangs.
+/// How long tasuki may take to read the transcript and to look at the files that it names. One of them may be on a disk
+/// that hangs.
 const ACTIONS_WITHIN: Duration = Duration::from_secs(10);
 /// How many threads may do that at once. A thread that hangs keeps its place until its disk answers.
 static THREADS: Semaphore = Semaphore::const_new(8);
 
-/// Examines the document, if it still has the hash of the plan.
+/// Examines the document, if it still has the hash that the plan names.
 pub(super) async fn examine(tools: &Tools, plan: &ExaminePlan) -> Outcome {
     let mut looked = look(tools, plan).await;
     let with = Arc::new(Blocking {
@@ -47,7 +48,7 @@ pub(super) async fn examine(tools: &Tools, plan: &ExaminePlan) -> Outcome {
     held.unwrap_or_else(|error| Outcome::Failed { why: error.to_string() })
 }
 
-/// What the part that blocks needs of the tools.
+/// The tools that the blocking part needs.
 struct Blocking {
     home: Home,
     allow: Vec<String>,
@@ -55,7 +56,7 @@ struct Blocking {
     tests: Vec<String>,
 }
 
-/// Adds what the transcript says, if that can be read in time.
+/// Adds the transcript's facts, if they can be read in time.
 async fn actions(with: &Arc<Blocking>, plan: &Arc<ExaminePlan>, facts: &mut Facts) {
     let (with, plan) = (Arc::clone(with), Arc::clone(plan));
     let mut seen = Facts { repository: facts.repository.clone(), ..Facts::default() };
@@ -78,7 +79,8 @@ async fn actions(with: &Arc<Blocking>, plan: &Arc<ExaminePlan>, facts: &mut Fact
     facts.not_known.extend(seen.not_known);
 }
 
-/// What was seen, and what git says of what the document names.
+/// The document, the facts of its author's work, and git's answers about the commits, branches and paths that the
+/// document names.
 struct Looked {
     document: DocumentRead,
     facts: Facts,
@@ -108,7 +110,7 @@ async fn look(tools: &Tools, plan: &ExaminePlan) -> Looked {
     Looked { document, facts, lookups }
 }
 
-/// The state of the repository, and answers about what the document names in it.
+/// Adds the state of the repository to the facts, and returns git's answers about what the document names in it.
 async fn repository(tools: &Tools, plan: &ExaminePlan, text: &str, facts: &mut Facts) -> Lookups {
     let (Some(cwd), true) = (&plan.cwd, tools.facts.git) else { return Lookups::default() };
     let (git, cwd) = (git(tools), Path::new(cwd));
@@ -123,7 +125,7 @@ fn git(tools: &Tools) -> Git {
     Git { program: "git".to_owned(), limit: tools.facts.timeout }
 }
 
-/// What the transcript says of the session and of what the agent did.
+/// Adds to the facts what the transcript says about the session and the agent's actions.
 fn transcript(profile: Option<&Profile>, tests: &[String], plan: &ExaminePlan, facts: &mut Facts) {
     let Some(profile) = profile.filter(|profile| profile.file.transcript.is_some()) else { return };
     let session_id = plan.session_id.clone();
@@ -187,8 +189,8 @@ fn with_states(mut actions: ActionFacts, plan: &ExaminePlan, facts: &Facts) -> A
     actions
 }
 
-/// Takes credentials out of what was seen, writes that beside the document, and finds the faults.
-/// It searches texts of several megabytes, so it has a thread of its own.
+/// Takes credentials out of the facts, writes the facts beside the document, and finds the document's faults. It
+/// searches texts of several megabytes, so it has a thread of its own.
 fn check_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome {
     let Blocking { home, allow, .. } = with;
     let Looked { document, mut facts, lookups } = looked;
@@ -211,8 +213,9 @@ fn check_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome
     write_beside(home, plan, &mut facts);
     let found = secrets::find(text, &known);
     let is_value = |found: &Credential| found.kind.starts_with(secrets::ENVIRONMENT);
-    // A value may be an ordinary word or number, such as `postgres`. A document that stays here may hold it; if the
-    // document is published, it counts as a credential, so the result must tell of it.
+    // A value may be an ordinary word or number, such as `postgres`. A document that stays on this machine may hold
+    // such a value. If the document is published, the value counts as a credential, so the result must say that it was
+    // found.
     let holds_word = || secrets::find(text, &Known { environment: &all_values, ..known }).iter().any(is_value);
     let holds_values = found.iter().any(is_value) || (all_values.len() > environment.len() && holds_word());
     let environment = match (is_lost, holds_values) {
@@ -247,7 +250,8 @@ fn check_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome
     Outcome::Examined(Box::new(Examination { document, facts, faults, redacted, environment }))
 }
 
-/// The document is not the one that was read: it is read again.
+/// The outcome if the document's text is no longer the expected one. The core then reads the document again, or refuses
+/// it if it is an update.
 fn changed(document: DocumentRead) -> Outcome {
     let (facts, faults) = (Box::default(), Vec::new());
     Outcome::Examined(Box::new(Examination {
@@ -259,7 +263,7 @@ fn changed(document: DocumentRead) -> Outcome {
     }))
 }
 
-/// The document of the agent's predecessor; the facts get the rules of the whole chain.
+/// The document of the agent's predecessor. Also adds the rules of the whole chain to the facts.
 fn predecessor(home: &Home, plan: &ExaminePlan, facts: &mut Facts) -> Option<String> {
     let path = Path::new(&plan.chain.earlier.last()?.file_path);
     let name = path.file_name()?.to_str()?;
@@ -302,7 +306,7 @@ fn without_credentials(facts: &mut Facts, known: &Known<'_>) {
     facts.chain.earlier.iter_mut().filter_map(|earlier| earlier.checkpoint.as_mut()).for_each(clean);
 }
 
-/// A check quotes the document: what it quotes must not be a credential.
+/// Takes credentials out of a fault, which may quote the document.
 fn without_credential(fault: DocumentFault, known: &Known<'_>) -> DocumentFault {
     DocumentFault { said: secrets::without(&fault.said, known), is: secrets::without(&fault.is, known), ..fault }
 }
@@ -327,7 +331,7 @@ fn write_beside(home: &Home, plan: &ExaminePlan, facts: &mut Facts) {
     }
 }
 
-/// Compares the document with its record, and the repository with the facts that were taken then.
+/// Compares the document with its record, and the repository with the facts that were taken for that document.
 pub(super) async fn compare(
     tools: &Tools,
     (persona, file_name, sha256): (&Slug, &str, &str),

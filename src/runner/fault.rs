@@ -1,4 +1,4 @@
-//! The outcome of an effect whose task panicked, or which was given up because it did not stop (see `late`). Without an
+//! The outcome of an effect whose task panicked, or that was given up because it did not stop (see `late`). Without an
 //! outcome the effect would never settle, and no other effect of its lane could begin until the sidecar's next start.
 
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Readiness, Started};
@@ -14,8 +14,8 @@ const CHECK_SHORTAGE_EVERY: Duration = Duration::from_millis(250);
 const WHY: &str = "tasuki did not finish this action, because of an internal error or because a disk or program that \
                    it uses hangs (see the sidecar's log); it is not known what was done";
 
-/// The outcome that is reported for an effect that panicked or was given up. The effect's waiter takes its variant as
-/// an answer.
+/// The outcome that is reported for an effect that panicked or was given up. The code that waits for the effect accepts
+/// this variant as an answer.
 pub(super) fn outcome(effect: &Effect) -> Outcome {
     let why = WHY.to_owned();
     match effect {
@@ -64,14 +64,14 @@ pub fn catches_panics() -> bool {
 /// # Errors
 /// The work panicked, or the program is ending.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
-    // Without a spare thread the runtime would keep the work for a thread that may never come.
+    // If no thread can be started, the runtime would queue the work for a thread that may never come.
     while limits::no_thread().is_some() {
         tokio::time::sleep(CHECK_SHORTAGE_EVERY).await;
     }
     tokio::task::spawn_blocking(move || CATCHES_PANICS.sync_scope((), work)).await
 }
 
-/// Aborts its task when it is dropped: then nobody waits for the task any more.
+/// Aborts its task when it is dropped, because nobody waits for the task any more then.
 struct AbortOnDrop(tokio::task::JoinHandle<Outcome>);
 
 impl Drop for AbortOnDrop {
@@ -80,8 +80,8 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Runs an effect in a task of its own. If the task panics, this returns `fault` as its outcome; none if the program is
-/// ending.
+/// Runs an effect in a task of its own. If the task panics, this returns `fault` as its outcome; `None` if the program
+/// is ending.
 pub(super) async fn catch_panic(
     doing: impl Future<Output = Outcome> + Send + 'static,
     fault: Outcome,

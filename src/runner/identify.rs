@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 /// The pause before a lookup fails because tmux does not answer. The core repeats such a lookup at once.
 const NO_ANSWER_PAUSE: Duration = Duration::from_millis(500);
 
-/// Looks up a pane for registration, if the server is the one that is meant. Claims the pane for this home unless it
-/// holds nothing but a shell, or another home has claimed it.
+/// Looks up a pane for registration. If `server_pid` is given, the pane must be in the server with this process id.
+/// Claims the pane for this home unless it holds nothing but a shell, or another home has claimed it.
 pub(super) async fn identify(tools: &Tools, pane: u32, server_pid: Option<u32>, stop: &CancellationToken) -> Outcome {
     let row = match tools.tmux.facts(pane).await {
         Ok(Some(row)) if !row.dead && server_pid.is_none_or(|pid| pid == row.pane.server.pid) => row,
@@ -56,7 +56,7 @@ pub(super) async fn identify(tools: &Tools, pane: u32, server_pid: Option<u32>, 
 
 /// What a look at the processes of a pane found.
 struct Seen {
-    /// The program in the foreground, be it an agent or a shell.
+    /// The program in the foreground, whether an agent or a shell.
     foreground: Option<Process>,
     /// The arguments of that program.
     argv: Vec<String>,
@@ -65,7 +65,8 @@ struct Seen {
 }
 
 /// Looks at the program in the foreground and at its arguments, and reads the environment of the pane's first process,
-/// whose id is `pid`. If one part fails, the look gives no answer: a part alone could make a shell look like an agent.
+/// whose id is `pid`. If one part fails, the look gives no answer, because the other parts alone could make a shell
+/// look like an agent.
 fn look(pid: u32) -> LookResult<Seen> {
     let seen = process::front(pid).and_then(|foreground| {
         let argv = foreground.map_or(Ok(None), |program| process::arguments(program.pid))?.unwrap_or_default();
@@ -86,8 +87,8 @@ fn is_shell(argv: &[String]) -> bool {
     SHELLS.contains(&name.trim_start_matches('-')) && rest.iter().all(|arg| arg.starts_with('-') && arg != "-c")
 }
 
-/// Claims the pane of an agent that we have started, if its process is known. If the claim fails, this only logs it:
-/// the guard of each later command line checks whose pane it is.
+/// Claims the pane of an agent that we have started, if its process is known. If the claim fails, this only logs it,
+/// because the guard of each later line that types checks the claim.
 pub(super) async fn claim_own(tools: &Tools, pane: &PaneRef, process: Option<Process>) {
     let Some(process) = process else { return };
     match tools.tmux.claim(pane, process, process::is_alive).await {

@@ -14,8 +14,8 @@ const HANG_UP: Duration = Duration::from_secs(3);
 /// Pause between two looks at the process.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Kills a pane. A process may outlive its pane, as Gemini CLI's has done. Nobody would end that process, so tasuki
-/// kills it too.
+/// Kills a pane. The agent's process may outlive its pane, as Gemini CLI's has done. Nobody else would end it, so
+/// tasuki kills it too.
 pub(super) async fn kill_pane(
     tools: &Tools,
     pane: &PaneRef,
@@ -48,6 +48,6 @@ fn end(process: &Process) {
         return;
     }
     let leads = getpgid(Some(pid)) == Ok(pid);
-    // It may have ended by itself at this very moment.
+    // The process may have ended by itself at this very moment.
     let _ = if leads { killpg(pid, Signal::SIGKILL) } else { kill(pid, Signal::SIGKILL) };
 }

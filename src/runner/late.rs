@@ -43,10 +43,10 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
         | Effect::AwaitRead { .. }
         | Effect::NotifyOperator(_)
         | Effect::Notify(_) => WAITING,
-        // It waits for a server to answer.
+        // Removing a placeholder waits until a server answers.
         Effect::DropPlaceholder { .. } => WAITING,
-        // It pauses, searches for an earlier upload (in a list of gists page by page), and uploads. Each call of `gh`
-        // may take the whole of its own limit, but a search of many pages rarely does.
+        // Publishing pauses, searches for an earlier upload (in a list of gists page by page), and uploads. Each call
+        // of `gh` may take the whole of its own limit, but a search of many pages rarely does.
         Effect::Publish(plan) => Duration::from_millis(plan.limit_ms) * 12 + SHORT,
         Effect::Start(_) => SHORT * 3,
         Effect::PrepareFolder { .. }
@@ -65,9 +65,9 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
     }
 }
 
-/// Runs an effect within its limit; `what` names the effect, see `action`. After the limit, or when it is cancelled, it
-/// is told to stop. If it does not stop within `stops_within`, tasuki gives it up, and `fault` is its outcome. `None`
-/// if the program is ending.
+/// Runs an effect within its limit; `what` names the effect, see `action`. After the limit, or when it is cancelled,
+/// the effect is told to stop. If it does not stop within `stops_within`, tasuki gives it up, and `fault` is its
+/// outcome. `None` if the program is ending.
 pub(super) async fn within(
     (limit, stops_within, what): (Duration, Duration, &'static str),
     (stop, late): (&CancellationToken, &Late),

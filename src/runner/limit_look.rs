@@ -15,10 +15,13 @@ use tokio_util::sync::CancellationToken;
 /// on a loaded machine later.
 const LAG: Duration = Duration::from_millis(250);
 
-/// The limit that an agent's event (`said`), its transcript (`path`) or its screen shows. A sign that names the time of the
-/// limit's end comes before others, and a number of the transcript comes before a time that is read from words: words may
-/// name a time of day without its zone. Where the transcript says that no limit has ended the turn, the screen counts only while
-/// a dialog is open (`is_blocked`): it may still show a limit of an earlier turn.
+/// The limit that an agent's event (`said`), its transcript (`path`) or its screen shows, in this order. If the first
+/// sign does not name the time when the limit ends, a later sign of the same kind of limit may add it. A time that the
+/// transcript holds as a number replaces a time that was read from words, because words may name a time of day without
+/// its zone.
+///
+/// The screen is read only if no time is known yet. If the transcript says that no limit has ended the turn, the screen
+/// counts only while a dialog is open (`is_blocked`), because it may still show a limit of an earlier turn.
 pub(super) async fn look(
     tools: &Tools,
     profile: &str,
@@ -61,7 +64,8 @@ async fn in_transcript(profile: &Profile, path: &str, clock: ReadingTime) -> Tra
     }
 }
 
-/// The first of two signs; the second one, if it is of the same limit, may name its end, or name it exactly.
+/// The first of two signs, else the second. If both are of the same kind of limit, and the second is exact or the first
+/// names no end, the end comes from the second.
 fn better(first: Option<LimitFound>, second: Option<LimitFound>, is_exact: bool) -> Option<LimitFound> {
     match (first, second) {
         (Some(first), Some(second)) if first.kind == second.kind && (is_exact || first.until_ms.is_none()) => {

@@ -3,13 +3,19 @@
 //!
 //! This file keeps the lanes. `act` carries out one effect with the adapters, which are in `tools`. `retry_look`
 //! repeats a look that gave no answer. `late` gives up effects that do not end, and `fault` provides the outcome of an
-//! effect that panicked or was given up. `action` names an effect in words. Each other file is one effect or a few:
-//! `document` reads documents, `compose` writes them, `examine` looks at an agent's work and checks its document against
-//! it, `publish` copies and publishes documents, `environment` keeps the values of agents' environment variables, for
-//! which documents are searched; `start` starts an agent, `kill` kills one, `identify` finds out which agent is in a
-//! pane; `operator` tells the operator; `persona` reads a persona's folder; `transcript` waits until the transcript
-//! shows a prompt, or that the document was read; `context_usage` reads how full a context is, and what must be known before an automatic
-//! handoff. `version` asks a CLI for its version, for the message about a CLI that does not become ready.
+//! effect that panicked or was given up. `action` names an effect in words. Each of the other files is for one effect
+//! or a few:
+//!
+//! - `document` reads documents and compares them with their records; `compose` writes them; `examine` looks at an
+//!   agent's work and checks its document against it; `publish` copies and publishes documents; `environment` keeps the
+//!   credentials of agents' environments, for which documents are searched
+//! - `start` starts an agent; `version` asks a CLI for its version, for the message about a CLI that does not become
+//!   ready; `identify` finds out which agent is in a pane; `placeholder` keeps a session alive until the successor is
+//!   started; `kill` kills an agent
+//! - `persona` reads a persona's folder; `transcript` waits until the transcript shows a prompt, or that the document
+//!   was read; `context_usage` reads how full a context is, and the facts that decide whether an automatic handoff may
+//!   begin; `limit_look` looks for the limit that stops a CLI
+//! - `operator` notifies the operator
 
 mod act;
 mod action;
@@ -102,8 +108,9 @@ impl Runner {
         self.start_next(lane);
     }
 
-    /// Stops an effect that is no longer wanted. A running effect is told to stop. It keeps its lane until its outcome
-    /// has come out of the channel: when it has stopped, or when `late` gives it up because it does not stop in time.
+    /// Stops an effect that is no longer wanted. If it waits in its lane, it is removed. If it runs, it is told to
+    /// stop, and keeps its lane until its outcome has come out of the channel: when it has stopped, or when `late`
+    /// gives it up because it does not stop in time.
     pub fn cancel(&mut self, key: EffectKey) {
         if let Some(running) = self.running.get(&key) {
             running.stop.cancel();

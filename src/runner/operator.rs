@@ -1,4 +1,4 @@
-//! Tells the operator: in tmux, and by what `notify.command` names.
+//! Notifies the operator: in tmux, and by the command that `notify.command` names, or on the desktop.
 
 use super::Tools;
 use crate::config::OperatorCommand;
@@ -7,8 +7,8 @@ use crate::notify::desktop::DesktopProgram;
 use crate::{child, notify};
 use tokio_util::sync::CancellationToken;
 
-/// Notifies the operator in the tmux clients, and by the configured command or on the desktop, if that is set. Error
-/// file and journal are written even if nothing of it works.
+/// Notifies the operator in the tmux clients, and by a command or on the desktop, if that is configured. The error file
+/// and the journal line do not depend on whether this works.
 pub(super) async fn notify_operator(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
     let shown = tokio::select! {
         biased;
@@ -47,8 +47,8 @@ pub(super) async fn run_command(
     }
 }
 
-/// Shows a notice on the desktop of this machine. If no program can do that, the terminals that are attached to tmux get
-/// it: they may be on another machine, and show it there.
+/// Shows a notice on the desktop of this machine. If no program can do that, the terminals that are attached to tmux
+/// get it: they may be on another machine, and show it there.
 async fn on_desktop(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
     let path = child::search_path();
     let find = |name: &str| child::find_program(name, &path).ok();
@@ -63,7 +63,7 @@ async fn on_desktop(tools: &Tools, notice: &Notice, stop: &CancellationToken) ->
     match tools.tmux.notify_terminals(&notice.text).await {
         Ok(1..) => Outcome::Done,
         Ok(0) | Err(_) => {
-            tracing::warn!(%why, "could not show a notice on a desktop, and no terminal is attached to tmux");
+            tracing::warn!(%why, "could not show a notice on a desktop, and no terminal attached to tmux took it");
             Outcome::Failed { why }
         }
     }

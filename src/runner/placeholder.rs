@@ -1,5 +1,5 @@
-//! The window that keeps a session alive, and a place for the successor, between the end of the outgoing agent and the
-//! start of the successor.
+//! The placeholder window. Between the end of the outgoing agent and the start of the successor, it keeps the session
+//! alive in which the successor's window is to be made.
 
 use super::Tools;
 use crate::core::effect::{Outcome, SuccessorWindow};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 /// Pause before the next try to remove a placeholder.
 const DROP_AGAIN: Duration = Duration::from_secs(2);
 
-/// Keeps a window for the successor in the session of this pane.
+/// Makes sure that the session of this pane stays, and returns where the successor's window is to be made.
 pub(super) async fn hold(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
     let cwd = tools.tmux.facts(pane.pane).await.ok().flatten().map(|row| row.cwd).filter(|cwd| !cwd.is_empty());
     match tools.tmux.hold_placeholder(pane, tag).await {

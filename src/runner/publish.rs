@@ -1,6 +1,6 @@
-//! Keeps a copy of a recorded document, and publishes that copy at most once, no matter what was killed in between.
-//! Only if the operator insists does it upload although a search for an earlier upload gave no answer. A document that
-//! holds credentials is not copied before the operator has said how to publish it.
+//! Keeps a copy of a recorded document, and publishes that copy at most once, no matter which process is killed in
+//! between. If a search for an earlier upload gives no answer, tasuki uploads only if the operator insists. A document
+//! that holds credentials is not copied before the operator has said how to publish it.
 
 use super::Tools;
 use super::document::recorded;
@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The most names that are tried for a copy. A name holds a time; each try takes the next second.
 const MOST_NAMES: i64 = 600;
-/// Up to this number, all credentials that were found in a document are described to the core, in their order.
-/// [`described`] says which of the others are.
+/// How many credentials of a document, in their order, are always described to the core. [`described`] says which of
+/// the others are described too.
 const MOST_FOUND: usize = 1_000;
 /// How long a server may still be storing an upload whose answer we no longer wait for: GitHub gives up a request after
 /// 10 s. tasuki pauses at most this long before it searches for the upload of an earlier attempt.
@@ -79,16 +79,16 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
     Err(format!("there is no free file name for a copy of {}", plan.document))
 }
 
-/// Whether nothing can tell any more that the document holds no value of the agent's environment. Not every system lets
-/// tasuki read it at all.
+/// Whether tasuki can no longer find out if the document holds a value of the agent's environment. `false` on a system
+/// where tasuki can't read environments at all.
 fn is_environment_lost(plan: &CopyPlan) -> bool {
     let is_lost = || plan.process.as_ref().and_then(environment_of).is_none();
     READS_ENVIRONMENTS && plan.environment != EnvironmentSearch::Clean && plan.found.is_empty() && is_lost()
 }
 
-/// Calls `work`, which finds or redacts credentials, with a document's text and with what is known beside the rules.
-/// The values of two kinds of variables count as credentials: those of the agent's environment, and those that an
-/// earlier search found in the document. Text that fits one of the operator's expressions does not.
+/// Calls `work`, which finds or redacts credentials, with a document's text and what is known in addition to the
+/// general rules. The credentials in the environments of all known agents count, and those that an earlier search found
+/// in the document. Text that matches one of the operator's expressions does not count.
 fn with_known<T>(text: &[u8], plan: &CopyPlan, work: impl FnOnce(&str, &Known<'_>) -> T) -> Result<T, String> {
     let text = String::from_utf8_lossy(text);
     let mut environment = known_values(plan.process.as_ref());
@@ -102,9 +102,9 @@ fn with_known<T>(text: &[u8], plan: &CopyPlan, work: impl FnOnce(&str, &Known<'_
 }
 
 /// Describes the first [`MOST_FOUND`] credentials that were found. Of the others it describes only the first of each
-/// variable and length: [`with_known`] reads the variable's value there when the agent has ended, and so the next
-/// search finds the value everywhere. The lengths of one variable differ, because a value that overlaps another
-/// credential counts as one credential with it.
+/// variable and length. If the agent has ended by the next search, [`with_known`] reads the variable's value at that
+/// place, so that the search finds the value everywhere. The lengths of one variable differ, because a value that
+/// overlaps another credential counts as one credential with it.
 fn described(found: Vec<Credential>) -> Vec<SecretFound> {
     let mut variables = BTreeSet::new();
     let mut kept = Vec::new();
@@ -120,7 +120,7 @@ fn described(found: Vec<Credential>) -> Vec<SecretFound> {
     kept
 }
 
-/// The document is missing, can't be read, or does not hold the recorded text.
+/// The fault if the document is missing, can't be read, or does not hold the recorded text.
 fn not_recorded(folder: &DocumentFolder, name: &str) -> PublishFault {
     let path = folder.path().join(name);
     let message =
@@ -128,7 +128,7 @@ fn not_recorded(folder: &DocumentFolder, name: &str) -> PublishFault {
     PublishFault { code: "document_changed".to_owned(), message, ..PublishFault::default() }
 }
 
-/// Publishes the copy. First it searches for what an earlier attempt, or an earlier process, may have uploaded.
+/// Publishes the copy. If an earlier attempt or process may have uploaded it, searches for that upload first.
 pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, stop: &CancellationToken) -> Posted {
     let mark = format!("<!-- tasuki:{}:{} -->", plan.handoff_id, plan.number);
     let text = match body(tools, plan, &mark) {
@@ -169,8 +169,8 @@ fn host(target: &PublishTarget) -> Option<String> {
     }
 }
 
-/// What is uploaded: the mark, which GitHub does not display, then the copy's text. If the copy is gone, the document
-/// may still hold the same text.
+/// The text to upload: the mark, which GitHub does not display, then the copy's text. If the copy is gone, the document
+/// may still hold the same text, which is used then.
 fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, GhError> {
     let folder = documents::open_folder(tools.home.root(), &plan.persona);
     let folder = folder.map_err(|error| GhError::new("document_changed", error.to_string()))?;
@@ -240,7 +240,7 @@ fn failed(plan: &PublishPlan, resumed: bool, fault: GhError) -> Posted {
 fn publish_fault(fault: &GhError, earlier_maybe_stored: bool) -> PublishFault {
     PublishFault {
         code: fault.code.to_owned(),
-        // What gh says may hold the address or the header that it used, and so the user's token.
+        // gh's message may quote the address or the header that it used, which may hold the user's token.
         message: secrets::redact(&fault.message, &Known::default())
             .unwrap_or_else(|| "gh failed; its message holds a credential".to_owned()),
         maybe_stored: fault.maybe_stored || earlier_maybe_stored,

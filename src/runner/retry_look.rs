@@ -1,5 +1,5 @@
 //! Repeats a look that failed for a reason that says nothing about the thing itself: a shortage, an unresponsive disk
-//! or missing permissions. Meanwhile the effect keeps waiting. After 30 seconds the reason is reported.
+//! or missing permissions. The effect waits meanwhile, and after 30 seconds the reason is reported.
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ const WITHIN: Duration = Duration::from_secs(30);
 pub(super) enum LookResult<T> {
     /// The answer, which may be that nothing is there.
     Answered(T),
-    /// No answer; the reason in words.
+    /// There is no answer, for this reason, in words.
     Unavailable(String),
 }
 

@@ -15,8 +15,9 @@ const IDENTIFY_WITHIN: Duration = Duration::from_secs(5);
 /// Pause between two such tries.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Starts an agent in a window of its own, unless it already runs. That is checked first: what a start needs may be
-/// missing for a moment (a CLI that is being updated, a folder, disk space), and an agent that runs needs none of it.
+/// Starts an agent in a window of its own, unless it already runs. That is checked first, because a start needs things
+/// that may be missing for a moment (the CLI's program, a folder, disk space), and an agent that runs needs none of
+/// them.
 pub(super) async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     match tools.tmux.look_for(&plan.agent_id.to_string()).await {
         Ok(CreationState::Alive(pane)) => running(tools, pane).await,
@@ -26,8 +27,8 @@ pub(super) async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     }
 }
 
-/// Starts an agent that was never started in this life of the tmux server. Whatever fails before the window is made, it
-/// is certain that nothing runs. Only the last call, `spawn`, can leave that unknown.
+/// Starts an agent that was never started in this life of the tmux server. If anything fails before the window is made,
+/// it is certain that the agent does not run. Only the last call, `spawn`, can leave that unknown.
 async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(profile) = tools.profiles.get(&plan.profile) else {
         return Started::Failed { why: format!("there is no profile {}", plan.profile) };
@@ -83,22 +84,23 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     as_started(tools, tools.tmux.spawn(&spawn).await).await
 }
 
-/// The session for the new window: that of the pane beside which it is wanted, or of the number that was noted, as long
-/// as they are there; else that of the name.
+/// The name of the session for the new window. If the plan names a pane (`beside`) or a session's number, and it still
+/// exists, that session; else the session whose name the plan holds.
 async fn session(tools: &Tools, plan: &StartAgent) -> String {
     let noted = match (plan.beside, plan.session_number) {
         (Some(pane), _) => {
             let row = tools.tmux.facts(pane.pane).await.ok().flatten().filter(|row| row.pane == pane);
             row.map(|row| row.session_name)
         }
-        // In another life of the server, numbers mean other sessions.
+        // `start_new` has compared the plan's server with the present one. In another life of the server, the number
+        // would mean another session.
         (None, Some(number)) if plan.server.is_some() => tools.tmux.session_name(number).await.ok().flatten(),
         (None, _) => None,
     };
     noted.unwrap_or_else(|| plan.session.clone())
 }
 
-/// The persona, and whether it is only the session of an agent that has ended.
+/// The persona's name; with an addition if the window only reopens the session of an ended agent.
 fn window_name(plan: &StartAgent) -> String {
     match plan.reopens {
         None => plan.persona.to_string(),
@@ -116,7 +118,7 @@ async fn as_started(tools: &Tools, outcome: SpawnOutcome) -> Started {
     }
 }
 
-/// The agent runs in this pane: identifies its process and claims the pane.
+/// For an agent that runs in this pane: identifies its process and claims the pane.
 async fn running(tools: &Tools, pane: PaneRef) -> Started {
     let process = identify_new(pane.pid).await;
     identify::claim_own(tools, &pane, process).await;
@@ -136,7 +138,7 @@ async fn identify_new(pid: u32) -> Option<Process> {
     }
 }
 
-/// Why a program can't be started where the server would look for it; `None` if it can, or if that is not known.
+/// Why tmux would not find a program; `None` if it would, or if that is not known.
 async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<String> {
     if program.contains('/') {
         let why = || format!("there is no program {program}; install it, or change the profile's launch.argv");

@@ -13,13 +13,13 @@ pub struct Tools {
     pub tmux: Tmux,
     pub profiles: Profiles,
     pub home: Home,
-    /// What tells the operator beside tmux.
+    /// How the operator is notified, in addition to tmux.
     pub notify_command: OperatorCommand,
     /// The user's `gh`, by name or path.
     pub gh: String,
-    /// How tasuki looks at an agent's work itself.
+    /// How tasuki collects the facts of an agent's work.
     pub facts: FactsConfig,
-    /// Expressions for what looks like a credential and is none.
+    /// Expressions for texts that look like credentials but are not.
     pub allow: Vec<String>,
     /// The path of this program, for hooks and for the demo agent.
     pub program: PathBuf,

@@ -20,7 +20,7 @@ const READ_EVERY: Duration = Duration::from_millis(250);
 const MADE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Ends when the transcript has the prompt, or can't be read for a reason that will not pass. The core decides how long
-/// that may take: it drops this effect at the deadline of the delivery, if not earlier.
+/// that may take: it cancels this effect at the deadline of the delivery, if not earlier.
 pub(super) async fn await_prompt(
     tools: &Tools,
     profile: &str,
@@ -37,7 +37,7 @@ pub(super) async fn await_prompt(
 }
 
 /// Ends when the transcript shows that the agent has called a tool that reads the document. The core decides how long
-/// that may take, and drops this effect then.
+/// that may take, and cancels this effect when the time is over.
 pub(super) async fn await_read(
     tools: &Tools,
     profile: &str,
@@ -52,7 +52,7 @@ pub(super) async fn await_read(
     until_shown(READ_EVERY, stop, move || agents::has_read(&wanted.0, &wanted.1, &wanted.2)).await
 }
 
-/// Looks until the transcript shows it, or can't be read for a reason that will not pass.
+/// Calls `look` until the transcript shows what is awaited, or can't be read for a reason that will not pass.
 async fn until_shown(
     every: Duration,
     stop: &CancellationToken,

@@ -1,5 +1,5 @@
-//! Asks a CLI for its version when its screen does not look as its profile expects: screens change from version to
-//! version.
+//! Asks a CLI for its version if its screen does not look as its profile expects, because screens change from version
+//! to version.
 
 use super::Tools;
 use crate::agents::format::VersionSection;
@@ -41,13 +41,14 @@ fn untried_clause(version: &VersionSection, said: &str) -> String {
     }
 }
 
-/// Whether this output names a version with which the profile was tried.
+/// Whether a CLI's output (`said`) names a version with which the profile was tried.
 #[must_use]
 pub fn is_tried(version: &VersionSection, said: &str) -> bool {
     version.tried.iter().any(|tried| said.contains(tried.as_str()))
 }
 
-/// The first line of what a CLI says of its version, fit to be shown.
+/// The first line of a CLI's output about its version, without control characters and cut to a length that can be
+/// shown.
 #[must_use]
 pub fn shown(said: &str) -> String {
     sanitise(said).lines().next().unwrap_or_default().trim().chars().take(MAX_SHOWN).collect()
