@@ -1,8 +1,10 @@
-//! Removes the views of ended agents and finished handoffs, and the files of texts that were too long to type, when
-//! they are 7 days old. Views of work items are never removed. Of the views it also removes all but the newest 20,000
-//! of each kind. The store keeps the rows, and the sidecar writes a view again on request. Each call looks at a few
-//! files. Ages are counted by [`BelievedClock`], which gives the time that the wall clock showed 10 minutes ago, or its
-//! present time if that is earlier. So a jump forward that is corrected within 10 minutes removes nothing.
+//! Removes files that are 7 days old: the views of ended agents and finished handoffs, and the files of texts that were
+//! too long to type. Of each of the two kinds of views, it also removes all but the newest 20,000. Views of work items
+//! are never removed. The store keeps the rows, and the sidecar writes a view again on request.
+//!
+//! Each call looks at a few files. Ages are counted by [`BelievedClock`], which gives the time that the wall clock
+//! showed 10 minutes ago, or its present time if that is earlier. So a jump forward that is corrected within 10 minutes
+//! removes nothing.
 
 use super::dirs::{SpoolDir, SpoolDirs};
 use crate::core::id::{AgentId, DeliveryId, HandoffId, Slug};
@@ -161,7 +163,7 @@ fn age_text(
     (Some(Pass::Texts { personas, of: Some((folder, listing)) }), usize::from(was_removed))
 }
 
-/// Follows no link below the home.
+/// Opens the folder of all personas. Follows no link below the home.
 fn open_personas(dirs: &SpoolDirs) -> io::Result<OwnedFd> {
     files::open_dir_at(files::open_dir_at(files::open_dir(dirs.home())?, "data")?, "personas")
 }
@@ -175,13 +177,13 @@ fn open_texts(dirs: &SpoolDirs, persona: &OsStr) -> Option<(OwnedFd, OwningIter)
     Some((texts, listing))
 }
 
-/// Which view has this file name, if it is that of a view.
+/// The view with this file name; `None` if it is not the name of a view's file.
 fn view_named(kind: usize, name: &OsStr) -> Option<AgingCandidate<'static>> {
     let id = name.to_str()?.strip_suffix(".json")?;
     if kind == 0 { id.parse().ok().map(AgingCandidate::Agent) } else { id.parse().ok().map(AgingCandidate::Handoff) }
 }
 
-/// Which text has this file name, if it is that of a text.
+/// The text with this file name; `None` if it is not the name of a text's file.
 fn text_named(name: &OsStr) -> Option<AgingCandidate<'_>> {
     let name = name.to_str()?;
     DeliveryId::try_from(name.strip_suffix(".md")?.to_owned()).ok().map(|_| AgingCandidate::Text(name))

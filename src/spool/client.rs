@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 pub use crate::files::Grade;
 
-/// The sidecar writes its heartbeat every 5 s. When it is older than this, in milliseconds, the sidecar counts as gone.
+/// When the last heartbeat is older than this, in milliseconds, the sidecar counts as gone. It writes a heartbeat every
+/// 5 s.
 const STALE_MS: i64 = 15_000;
 /// The largest result that is read, in bytes.
 const MAX_RESULT_BYTES: u64 = 64 * 1024 * 1024;
@@ -32,7 +33,7 @@ pub enum SidecarPresence {
         /// When its last heartbeat was written, in milliseconds since 1970.
         heartbeat_ms: i64,
     },
-    /// It has run here; its last heartbeat is more than 15 s old, or more than 15 s in the future.
+    /// A sidecar has run here, but its last heartbeat is more than 15 s old, or more than 15 s in the future.
     Stale {
         pid: u32,
         /// How long ago its last heartbeat was written, in milliseconds; negative if the clock was set back since.
@@ -74,11 +75,12 @@ pub fn submit_event(home: &Path, name: &str, bytes: &[u8], grade: Grade) -> Resu
 /// The result of a request, if it exists by now.
 ///
 /// # Errors
-/// It is there but can't be read.
+/// The result exists but can't be read.
 pub fn read_result(home: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, Error> {
     let results = home.join("spool/results");
     match read_answer(&results, id.as_str())? {
-        // Where the file system takes both names for one, this id's own answer is the refusal beside it.
+        // This result is for another id, which differs by case alone: the file system takes both names for one. This
+        // id's own answer is the refusal beside it.
         Some(bytes) if is_twins_result(id.as_str(), &bytes) => {
             let beside = read_answer(&results, &format!("{id}{RESERVED_SUFFIX}"))?;
             Ok(beside.filter(|bytes| is_refusal_of(id.as_str(), bytes)))
@@ -90,7 +92,7 @@ pub fn read_result(home: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, Error
 /// The result of a request to another host, if it exists by now.
 ///
 /// # Errors
-/// It is there but can't be read.
+/// The result exists but can't be read.
 pub fn read_fleet_result(home: &Path, id: &FleetId) -> Result<Option<Vec<u8>>, Error> {
     read_answer(&home.join("fleet/results"), id.as_str())
 }
@@ -125,7 +127,7 @@ pub fn sidecar_alive(home: &Path, now: &Now) -> SidecarPresence {
     }
 }
 
-/// Why this user can't learn whether a sidecar serves this home; none if it can.
+/// Why this user may not learn whether a sidecar serves this home; `None` if nothing forbids it.
 #[must_use]
 pub fn denied(home: &Path) -> Option<Error> {
     let (path, unfit) = sidecar_view(home).err()?;

@@ -1,5 +1,5 @@
 //! The folders of one home. They are created if missing, checked, and held open: later work uses the open folders, so
-//! it happens in the ones that were checked.
+//! it happens in the folders that were checked.
 
 use super::error::Error;
 use crate::files::{self, Meta};
@@ -14,8 +14,7 @@ use std::path::{Path, PathBuf};
 /// most this file behind.
 pub(super) const TEMP: &str = ".tasuki-new";
 
-/// One folder of a home. The order is that of [`DIRS`]: the open folders are in that order too, and are indexed by
-/// this.
+/// One folder of a home. The variants are in the order of [`DIRS`], because a variant is the index of its open folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpoolDir {
     Home,
@@ -88,7 +87,7 @@ impl SpoolDirs {
     /// Whether the home and its `state/` are still at their paths.
     ///
     /// # Errors
-    /// One is missing. If it was made again, programs would find a spool there, and a sidecar an empty state.
+    /// One is missing. It must not be made again: programs would find a spool there, and a sidecar an empty state.
     pub(super) fn check_not_moved_away(&self) -> Result<(), Error> {
         [SpoolDir::Home, SpoolDir::State].into_iter().map(|dir| self.path(dir)).try_for_each(|path| {
             let there = nix::sys::stat::lstat(path).map(drop);

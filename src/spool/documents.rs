@@ -1,5 +1,5 @@
 //! Documents and texts in a persona's `handoffs/` and `texts/` folders, and the files for launch lines and uploads
-//! below `state/`. Each folder is opened one level at a time, so that no link leads out of it.
+//! below `state/`. Folders are opened one level at a time, so that no link on the way is followed.
 
 use super::error::Error;
 use crate::core::id::{DeliveryId, Slug};
@@ -51,7 +51,7 @@ pub enum DocumentError {
     Unsafe {
         path: PathBuf,
         why: String,
-        /// It changed while it was read: another reading may succeed.
+        /// Whether the file changed while it was read. Another reading may succeed.
         changing: bool,
     },
     /// `document_unsafe`: a shortage, a disk that does not answer or a missing permission, so nothing is known about
@@ -91,7 +91,7 @@ pub struct DocumentFolder {
 /// Makes `data/personas/<slug>/handoffs` where it is missing, each folder with mode 0700, and opens it.
 ///
 /// # Errors
-/// One of the folders is a link or a file, or the system refuses.
+/// One of the folders is a link or a file; otherwise an I/O error of the system.
 pub fn prepare_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error> {
     enter(home, &["data", "personas", slug.as_str(), "handoffs"], true)
 }
@@ -99,7 +99,7 @@ pub fn prepare_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error>
 /// Opens `data/personas/<slug>/handoffs`.
 ///
 /// # Errors
-/// It is missing, or one of the folders is a link or a file.
+/// The folder is missing, or a folder on the way is a link or a file; otherwise an I/O error of the system.
 pub fn open_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error> {
     enter(home, &["data", "personas", slug.as_str(), "handoffs"], false)
 }
@@ -149,7 +149,7 @@ pub fn remove_upload(home: &Path, folder: &str, name: &str) {
 /// on the way.
 ///
 /// # Errors
-/// Each rule that it breaks is a [`DocumentError`].
+/// The rule that the document breaks, or why it can't be read.
 pub fn read_inside(home: &Path, path: &Path) -> Result<DocumentReading, DocumentError> {
     let refuse = |why: &str| DocumentError::Unsafe { path: path.to_owned(), why: why.to_owned(), changing: false };
     let unread = |source: io::Error| DocumentError::Unread { path: path.to_owned(), source };
@@ -191,7 +191,7 @@ fn enter(home: &Path, below: &[&str], make: bool) -> Result<DocumentFolder, Erro
 }
 
 impl DocumentFolder {
-    /// Its absolute path, for instructions and for the watcher.
+    /// The folder's absolute path, for instructions and for the watcher.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -218,7 +218,7 @@ impl DocumentFolder {
     /// caller reads or looks again later to see whether the file still changes.
     ///
     /// # Errors
-    /// Each rule that it breaks is a [`DocumentError`].
+    /// The rule that the document breaks, or why it can't be read.
     pub fn read(&self, file: &OsStr) -> Result<DocumentReading, DocumentError> {
         let path = self.path.join(file);
         let refuse = |path: PathBuf, why: String, changing: bool| DocumentError::Unsafe { path, why, changing };

@@ -30,7 +30,7 @@ pub enum Error {
         /// What was tried, as a verb: "read", "move aside".
         action: &'static str,
         path: PathBuf,
-        /// Part of the message, so not told as its source too.
+        /// Part of the message, so it is not given as the error's source too.
         cause: io::Error,
     },
 }

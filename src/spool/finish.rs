@@ -1,5 +1,5 @@
 //! Moves files out of a lane after they were decided. An accepted file is renamed into the trash and deleted later,
-//! because deleting can be slow and somebody waits for the answer. A rejected file is kept in `rejected/`, with the
+//! because deleting can be slow, and a client waits for the answer. A rejected file is kept in `rejected/`, with the
 //! reason.
 
 use super::dirs::SpoolDir;
@@ -21,7 +21,7 @@ use std::os::unix::ffi::OsStrExt;
 /// How much of its own name a rejected file keeps, in bytes.
 const MAX_SAFE_NAME: usize = 100;
 
-/// The result of moving a decided file away.
+/// The result of moving a decided file to the trash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finished {
     /// It is in the trash.
@@ -47,7 +47,7 @@ pub struct Why {
 pub enum RejectOutcome {
     /// It is in `rejected/` under this name.
     Moved(String),
-    /// There is no such file any more, or another one has its name.
+    /// The file is gone, or another one has its name.
     Gone,
     /// It could not be moved. The file is *held*: it stays in the lane, and scans skip it until it changes, `rejected/`
     /// has room again, or it is time to try the move again. Exception: if the lane holds `MAX_HELD` files already and
@@ -75,11 +75,11 @@ struct WhyFile<'a> {
 }
 
 impl Spool {
-    /// Moves a decided file away, if it is still the file that was decided. Its mode or owner may have changed meanwhile:
-    /// who writes a file in place often changes its mode afterwards.
+    /// Moves a decided file to the trash, if it is still the file that was decided. Its mode or owner may have changed
+    /// meanwhile, because programs that write a file in place often change its mode afterwards.
     ///
     /// # Errors
-    /// It could not be moved; the next scan finds it again.
+    /// The file could not be moved; the next scan finds it again.
     pub fn finish(&self, found: &IncomingFile) -> Result<Finished, Error> {
         let file_stamp = &found.file_stamp;
         let name = format!("{:x}-{:x}-{:x}", file_stamp.dev, file_stamp.ino, file_stamp.ctime_ns);

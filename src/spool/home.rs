@@ -21,7 +21,8 @@ pub struct Spool {
     sweeper: Sweeper,
     ager: Ager,
     pub(super) reserve: Reserve,
-    /// Whether the folder of the results can't tell names apart that differ by case alone, once it was asked.
+    /// Whether the folder of the results takes names that differ by case alone for one name; `None` until that was
+    /// tried.
     pub(super) folds_case: Option<bool>,
 }
 
@@ -54,9 +55,9 @@ impl Spool {
         self.dirs.home()
     }
 
-    /// Opens everything again after folders were moved or replaced. On an error the old ones stay in use. A home or a
-    /// state folder that was moved away is not made again. Listings keep counting from the old numbers, because the sidecar compares listing numbers from before and after the
-    /// reopening.
+    /// Opens all folders again after some were moved or replaced. On an error the old ones stay in use. A home or a
+    /// state folder that was moved away is not made again. The numbers of listings continue, because the sidecar
+    /// compares those from before and after the reopening.
     ///
     /// # Errors
     /// As for [`Spool::open`]; also if the home or its state folder is missing.

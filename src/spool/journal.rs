@@ -1,6 +1,6 @@
-//! `journal.jsonl`: one line for each change of an agent, a handoff or a work item and for each failure. A line is a
-//! JSON object, with `seq` numbers without gaps. The lines come from the store: after a crash, tasuki appends the
-//! missing ones, and writes none twice.
+//! `journal.jsonl`: one line for each change of an agent, a handoff or a work item, and for each failure and notice. A
+//! line is a JSON object with a number, `seq`. The numbers have no gaps. The lines come from the store: after a crash,
+//! tasuki appends the missing ones, and writes none twice.
 
 use super::dirs::SpoolDir;
 use super::error::Error;
@@ -21,9 +21,9 @@ const NAME: &str = "journal.jsonl";
 const ROTATE_BYTES: u64 = 64 * 1024 * 1024;
 /// The longest line that is read back, in bytes.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
-/// After so many lines without a `seq`, the search for the last valid line ends. Each costs two reads of [`CHUNK`].
+/// The search for the last valid line ends after so many lines without a `seq`. Each costs two reads of [`CHUNK`].
 const MAX_BAD_LINES: usize = 10_000;
-/// How much is read at once when the end of the file is looked for, in bytes.
+/// How much is read at once when the file is searched from its end, in bytes.
 const CHUNK: u64 = 64 * 1024;
 
 /// The journal, open for appending.
@@ -53,11 +53,11 @@ struct Line {
 
 impl Journal {
     /// Opens the journal, cuts off all that follows the last valid line, and returns the last `seq` on the disk (0 if
-    /// none). A file without any valid line, or with more than 10,000 lines after the last one, is renamed. The
-    /// exception is a single line without a line feed: it is cut away. `next_seq` is the number that the store would
-    /// give to its next line. The caller must append the lines between the two numbers again from the store. If the
-    /// returned number is `next_seq` or more, the store is older than the journal: the caller must continue with the
-    /// number after the returned one.
+    /// none). A file without a valid line, or with more than 10,000 other lines after the last valid one, is renamed.
+    /// Exception: if the whole file is one line without a line feed, that line is cut off. `next_seq` is the number
+    /// that the store would give to its next line. The caller must append the lines between the two numbers again from
+    /// the store. If the returned number is `next_seq` or more, the store is older than the journal: the caller must
+    /// continue with the number after the returned one.
     ///
     /// # Errors
     /// An I/O error of the system.
@@ -116,7 +116,8 @@ impl Journal {
         Ok(())
     }
 
-    /// A journal that has lost its end can't be continued: what is left of it is kept under a name that says so.
+    /// Begins a new journal if the present one has lost its end and can't be continued. Its rest is kept under a name
+    /// that says so.
     fn start_over_if_cut(&mut self, spool: &Spool, first: u64) -> Result<(), Error> {
         let is_cut = self.last != 0 && first > self.last + 1 && self.reached > self.last;
         if !is_cut {
@@ -133,7 +134,7 @@ impl Journal {
         Ok(())
     }
 
-    /// All lines as the file will have them, after a check that they follow the last line and each other.
+    /// The bytes to append for these lines, after a check that they follow the last line and each other.
     fn join(&self, lines: &[&(u64, String)]) -> Result<Vec<u8>, Error> {
         let mut last = self.last;
         let mut buffer = Vec::with_capacity(lines.iter().map(|(_, json)| json.len() + 1).sum());
@@ -180,15 +181,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Opens the file, or makes it. A file with a second name, such as one in a snapshot that was made of hard links, is
-    /// put aside: what is added to it would change the snapshot too.
+    /// Opens the file, or makes it. A file with a second hard link, for example in a snapshot, is renamed and a new one
+    /// is begun, because appended lines would change the snapshot too.
     fn open_file(&mut self, spool: &Spool) -> Result<File, Error> {
         let mut file = self.open_any_file(spool)?;
         let meta: Meta = files::meta(&file).map_err(|error| self.failed("open", error))?;
         match files::check_readable(&meta, u64::MAX) {
             Ok(()) => Ok(file),
             Err(Unfit::Linked(_)) => {
-                // Its lines were written, and are not to be written again.
+                // The file's lines must not be written again.
                 let (_, last) = last_whole_line(&mut file).map_err(|error| self.failed("read", error))?;
                 self.last = last.unwrap_or(self.last);
                 self.set_aside(spool, "journal-linked")?;
@@ -205,7 +206,7 @@ impl Journal {
         Ok(File::from(file.map_err(|error| self.failed("open", error))?))
     }
 
-    /// A journal that can't be continued is kept under another name: nothing of it is destroyed.
+    /// Renames a journal that can't be continued, so that nothing of it is destroyed.
     fn set_aside(&self, spool: &Spool, stem: &str) -> Result<(), Error> {
         let dir = spool.dir(SpoolDir::Spool);
         for number in 1..1_000 {
@@ -237,7 +238,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The last line of the newest rotated file, after which an empty journal continues.
+    /// The `seq` of the last line of the newest rotated file, after which an empty journal continues.
     fn last_rotated(&self, spool: &Spool) -> Result<Option<u64>, Error> {
         let dir = spool.dir(SpoolDir::Spool);
         let number =
@@ -265,8 +266,8 @@ impl Journal {
 /// An I/O error of the system.
 pub fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
     let size = file.metadata()?.len();
-    // `end`: the end of the file at first, then the offset of the line feed that ends the line tried last: the next
-    // line ends before it.
+    // The line to try next ends before `end`: the end of the file at first, then the line feed at the end of the line
+    // that was tried last.
     let mut end = size;
     for _ in 0..=MAX_BAD_LINES {
         let Some(feed) = last_feed_before(file, end)? else { return Ok((0, None)) };

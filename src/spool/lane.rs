@@ -44,8 +44,9 @@ fn request_id(name: &OsStr) -> Option<RequestId> {
     name.to_str()?.strip_suffix(".json").filter(|id| !is_reserved(id))?.parse().ok()
 }
 
-/// The end that a request id must not have. `results/<id>.reused.json` answers a second request with the same id and
-/// other bytes. It is reserved in any case, because some file systems take both names for one.
+/// The suffix that a request id must not have. `results/<id>.reused.json` answers a second request with the same id and
+/// other bytes. It is reserved in upper and lower case, because some file systems take names that differ by case alone
+/// for one.
 pub const RESERVED_SUFFIX: &str = ".reused";
 
 /// Whether a request id ends in the suffix that is reserved for refusals, in upper or lower case.
@@ -74,7 +75,7 @@ impl IncomingFile {
         if self.lane == Lane::Requests { request_id(&self.name) } else { None }
     }
 
-    /// The hash of its bytes, where they could be read.
+    /// The hash of the file's bytes, if they could be read.
     #[must_use]
     pub fn sha256(&self) -> Option<[u8; 32]> {
         match &self.content {
@@ -98,14 +99,15 @@ pub enum Content {
         line: Option<u64>,
         /// The byte in that line, counted from 1.
         column: Option<u64>,
-        /// The hash, if it could be read.
+        /// The hash of the bytes, if they could be read.
         sha256: Option<[u8; 32]>,
         /// The bytes, if they could be read.
         bytes: Option<Vec<u8>>,
     },
 }
 
-/// Whether a file in a lane is to be read: its name is not hidden, and does not say that the file is half written.
+/// Whether a file in a lane is to be read: its name neither begins with a dot nor ends in `.tmp`, like those of
+/// half-written files.
 pub(super) fn is_candidate(name: &OsStr) -> bool {
     !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp")
 }
@@ -123,7 +125,7 @@ pub(super) struct LaneState {
     pub(super) held: HashMap<OsString, Held>,
     /// How many times the folder was listed.
     pub(super) listings: u64,
-    /// When all held files were last looked at, by boot time.
+    /// When all held files were last looked at, in milliseconds since boot.
     pub(super) held_checked_ms: u64,
 }
 
@@ -153,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reserved_suffix_is_known_in_any_case() {
+    fn the_reserved_suffix_is_known_in_upper_and_lower_case() {
         assert!(["a.reused", "a.REUSED", ".Reused"].into_iter().all(is_reserved));
         assert!(!["reused", "a.reuse", "a.reused.b", ""].into_iter().any(is_reserved));
     }

@@ -1,12 +1,12 @@
-//! The order in which the files of one listing are taken.
+//! The order in which the files of one listing are read and decided.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The name under which `tasuki hook` submits an event. Its parts: the first 8 hexadecimal digits of the boot id, the
-/// nanoseconds since boot, and the process id. Sorted by name, events of one boot are in the order in
-/// which their hooks began, however long each hook took.
+/// The name under which `tasuki hook` submits an event. Its parts are the first 8 hexadecimal digits of the boot id,
+/// the nanoseconds since boot, and the process id. Sorted by name, events of one boot are in the order in which their
+/// hooks began, however long each hook took.
 #[must_use]
 pub fn event_name(boot_prefix: &str, boot_ns: u64, pid: u32) -> String {
     format!("{boot_prefix}-{boot_ns:020}-{pid}.json")

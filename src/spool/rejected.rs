@@ -7,7 +7,7 @@ use crate::files;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// The most files that `rejected/` holds (their `.why.json` not counted).
+/// The most files that `rejected/` holds, without their `.why.json` files.
 const MAX_REJECTED_FILES: u64 = 1_000;
 /// The most bytes that they take on the disk together.
 const MAX_REJECTED_BYTES: u64 = 64 * 1024 * 1024;
@@ -21,7 +21,7 @@ struct Usage {
 }
 
 impl Usage {
-    /// An empty folder takes a file of any size: emptying the folder would not help.
+    /// An empty folder takes a file of any size, because emptying the folder would not help.
     fn has_room_for(self, bytes: u64) -> bool {
         let fits = self.files < MAX_REJECTED_FILES && self.bytes.saturating_add(bytes) <= MAX_REJECTED_BYTES;
         fits || self.files == 0
@@ -67,7 +67,7 @@ impl Rejected {
         since.get_or_insert(now.boot_ms);
     }
 
-    /// Counts a file that was moved there.
+    /// Counts a file that was moved to `rejected/`.
     pub(super) fn add(&mut self, bytes: u64) {
         if let Some(usage) = &mut self.usage {
             usage.files += 1;
@@ -75,7 +75,8 @@ impl Rejected {
         }
     }
 
-    /// Whether it has room for a file that takes so many bytes on the disk. The error says why the file is to be held.
+    /// Checks that `rejected/` has room for a file that takes so many bytes on the disk. The error says why the file is
+    /// to be held.
     pub(super) fn check_room(&mut self, dirs: &SpoolDirs, bytes: u64, now: &Now) -> Result<(), HoldReason> {
         let was_full = self.full_checked_ms.is_some_and(|since| now.boot_ms.saturating_sub(since) < HELD_MS);
         // The count can only be too high: an operator may have removed files since.

@@ -17,7 +17,7 @@ const SIZE: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Reserve {
     file: Option<File>,
-    /// Whether the open file is the view now: the names were swapped.
+    /// Whether the open file is now the view, because the names were swapped.
     is_shown: bool,
 }
 
@@ -37,8 +37,8 @@ impl Reserve {
 
     /// Writes the view into the spare file and swaps the two names, which needs neither a block nor an inode. After a
     /// swap, the spare file holds an earlier view, which may be longer. So every write sets the length to `SIZE`: the
-    /// object, padded with spaces. If no file can be opened, writes to the one that is held open. If that one is the
-    /// view already, it is overwritten in place, and no names are swapped.
+    /// object, padded with spaces. If no file can be opened, this writes to the file that is held open. If that file is
+    /// the view already, it is overwritten in place, and no names are swapped.
     pub(super) fn put(&mut self, dir: BorrowedFd<'_>, shown: &OsStr, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > SIZE {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -63,8 +63,7 @@ impl Reserve {
     }
 }
 
-/// Makes these bytes the whole contents of the file. A view that was longer may lie in it, because the names were
-/// swapped.
+/// Makes these bytes the whole contents of the file, which may hold a longer view because the names were swapped.
 fn overwrite(file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all_at(bytes, 0)?;
     file.set_len(bytes.len() as u64)

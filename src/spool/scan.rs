@@ -21,7 +21,7 @@ const PATIENCE_MS: u64 = 2_000;
 /// The most names that one listing returns; the next listing returns the rest.
 const MAX_LISTED: usize = 100_000;
 
-/// Up to so many held files are checked at each listing. If there are more, they are checked every [`HELD_MS`].
+/// Up to this number, held files are checked at each listing. If there are more, they are checked every [`HELD_MS`].
 const FEW_HELD: usize = 1_000;
 
 /// The result of one scan.
@@ -29,10 +29,10 @@ const FEW_HELD: usize = 1_000;
 pub struct Scan {
     /// In the order in which they are to be decided.
     pub found: Vec<IncomingFile>,
-    /// When to scan again even without a hint: a file is incomplete, or is held.
+    /// When to scan again even without a hint, because a file is incomplete or held.
     pub look_again: Option<Duration>,
-    /// Whether to scan again immediately, because more files may be there. If `false`, this scan listed the folder again
-    /// and looked at every candidate in it that is not held.
+    /// Whether to scan again immediately, because more files may be there. If `false`, this scan listed the folder
+    /// again and looked at every candidate in it that is not held.
     pub more: bool,
     /// The number of the listing that these files are from.
     pub listing: u64,
@@ -41,15 +41,17 @@ pub struct Scan {
     pub is_listing_done: bool,
 }
 
-/// What a look at one file gave.
+/// The result of a look at one file.
 enum Look {
     Nothing,
+    /// The file is not ready: look again after so many milliseconds.
     Later(u64),
     Found(IncomingFile),
 }
 
 impl Spool {
-    /// Makes the next scan list the folder again, so that it returns files that were found and not decided, in order.
+    /// Makes the next scan list the folder again, so that it also returns, in order, files that were found before and
+    /// not decided.
     pub fn list_again(&mut self, lane: Lane) {
         self.lane(lane).backlog.clear();
     }
@@ -248,8 +250,8 @@ impl Spool {
         Look::Later(PATIENCE_MS)
     }
 
-    /// For how long an incomplete file has been unchanged, by boot time since tasuki first saw it in this state. `None`
-    /// if the file is not known to be incomplete, or has changed.
+    /// How long an incomplete file has been unchanged, in milliseconds of boot time since tasuki first saw it in this
+    /// state. `None` if the file is not known to be incomplete, or has changed.
     fn quiet_ms(&mut self, lane: Lane, name: &OsStr, file_stamp: &FileStamp, now: &Now) -> Option<u64> {
         let incomplete = self.lane(lane).incomplete.get(name)?;
         (incomplete.file_stamp == *file_stamp).then(|| now.boot_ms.saturating_sub(incomplete.since_ms))
@@ -272,7 +274,7 @@ fn bad_name(lane: Lane) -> &'static str {
     match lane {
         Lane::Requests => {
             "the name is not <request id>.json; a request id is 1 to 128 of A-Z a-z 0-9 . _ - and does not end in \
-             .reused, in any case"
+             .reused, in upper or lower case"
         }
         Lane::Events => "the name does not end in .json",
     }

@@ -43,8 +43,8 @@ pub struct Survey {
     pub faults: Vec<SurveyFault>,
     /// Missing folders; the sidecar creates them at its start.
     pub missing: Vec<PathBuf>,
-    /// Files in `spool/tmp/` and test events: old ones were left by killed processes. `tasuki doctor` makes hooks write
-    /// test events, and removes them afterwards.
+    /// Files in `spool/tmp/`, and test events. Old ones were left behind by killed processes. `tasuki doctor` makes
+    /// hooks write test events, and removes them afterwards.
     pub leftovers: Vec<LeftoverFile>,
 }
 
@@ -91,8 +91,8 @@ pub fn survey(home: &Path, is_test_event: impl Fn(&OsStr) -> bool) -> io::Result
     Ok(Some(found))
 }
 
-/// Whether no folder above the last part of `below` is a link. To ask about the last part too, append `/.`. A link is
-/// reported, but not followed: it may lead to another user's files.
+/// Whether no folder above the last part of `below` is a link. To ask about the last part too, append `/.`. The survey
+/// reports links, but does not follow them, because they may lead to another user's files.
 fn has_no_link_above(root: &Path, below: &str) -> bool {
     let is_link = |path: PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
     let mut above = below.match_indices('/').map(|(at, _)| root.join(&below[..at]));

@@ -75,7 +75,7 @@ fn sweep_one(dirs: &SpoolDirs, spool_dir: SpoolDir, name: &OsStr, wall_ms: i64) 
     !meta.is_dir() && age_ms > limit && files::remove_at(dirs.dir(spool_dir), name).unwrap_or(false)
 }
 
-/// Whether tasuki itself gives such a name to results.
+/// Whether this is a name that tasuki gives to results.
 fn is_result(name: &OsStr) -> bool {
     name.to_str().and_then(|name| name.strip_suffix(".json")).is_some_and(|id| {
         let id = id.strip_suffix(".reused").unwrap_or(id);

@@ -1,5 +1,5 @@
-//! Request ids that differ by upper and lower case alone. Some file systems take their files for one file, as that of
-//! macOS usually does, so tasuki accepts only the first of such ids, on every system.
+//! Request ids that differ by upper and lower case alone. On some file systems, such as the usual one of macOS, their
+//! files would be one file. So tasuki accepts only the first of such ids, on every system.
 
 use super::dirs::{SpoolDir, TEMP};
 use super::home::Spool;
@@ -10,28 +10,28 @@ use serde::Deserialize;
 use std::ffi::OsStr;
 use std::io;
 
-/// The file by which a folder is asked; its other name differs by case alone.
+/// The name of the file that tasuki makes to try a folder, and the same name in the other case.
 const PROBE: [&str; 2] = [".tasuki-case", ".TASUKI-CASE"];
 
 impl Spool {
-    /// The file for the refusal of a request whose id differs from that of an earlier request by case alone. It has a
-    /// result of its own only if the folder keeps both names apart: the earlier request's result must not be replaced,
-    /// and nobody may take the refusal for it.
+    /// The file for the refusal of a request whose id differs from that of an earlier request by case alone. This is a
+    /// result file of its own only if the folder keeps both names apart. The earlier request's result must not be
+    /// replaced, and nobody may take the refusal for that result.
     pub fn twin_result(&mut self, id: RequestId) -> OutputFile {
         let dir = self.dirs.dir(SpoolDir::Results);
-        // Where it can't be found out, the name that is safe on every file system is used.
+        // If that can't be found out, the name that is safe on every file system is used.
         let folds = *self.folds_case.get_or_insert_with(|| folds_case(dir).unwrap_or(true));
         if folds { OutputFile::Reused(id) } else { OutputFile::Result(id) }
     }
 
-    /// For tests: what is found out about the folder of the results.
+    /// For tests: sets whether the folder of the results keeps such names apart.
     #[cfg(test)]
     pub(crate) fn set_folds_case(&mut self, folds: bool) {
         self.folds_case = Some(folds);
     }
 }
 
-/// Whether a folder can't tell names apart that differ by case alone.
+/// Whether a folder takes names that differ by case alone for one name.
 fn folds_case(dir: impl std::os::fd::AsFd) -> io::Result<bool> {
     let [probe, twin] = PROBE.map(OsStr::new);
     files::replace_at(&dir, OsStr::new(TEMP), probe, b"", Grade::Fast)?;

@@ -20,7 +20,8 @@ const MAX_FOLDERS: usize = 256;
 /// How the folders are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchMode {
-    /// The system reports changes; the tick comes every 5 seconds.
+    /// The system reports changes; the tick comes every 5 seconds, or every second while a document is awaited whose
+    /// growth the system does not report.
     Armed,
     /// The system can't report changes (no watches are left, or the file system has none); the tick comes every second.
     Poll,
@@ -43,7 +44,7 @@ pub struct SpoolWatch {
     /// number, so tasuki notices when it was removed and created again. `None`: the folder is missing or can't be
     /// watched; its documents are looked at only at ticks.
     folders: BTreeMap<PathBuf, Option<OwnedFd>>,
-    /// Folders that can't be watched, as if no watches were left.
+    /// For tests: folders that can't be watched, as if no watches were left.
     #[cfg(test)]
     unwatchable: Vec<PathBuf>,
     /// Whether the log already says that the folders can't be watched.
@@ -62,7 +63,7 @@ struct Shared {
 #[derive(Debug, Default, Clone)]
 struct Paths {
     spool: PathBuf,
-    /// Lanes and document folders: what changes inside them counts.
+    /// Lanes and document folders: files that arrive in them count.
     inside: Vec<PathBuf>,
 }
 
@@ -118,8 +119,8 @@ impl SpoolWatch {
     }
 
     /// The tick: checks that the folders we hold open are still those at their paths, and are still watched. If not,
-    /// they are opened, checked and armed again. If others can open them, that is an error. Document folders that could
-    /// not be watched are tried again, each by itself: their lack of a watch is not a reason to make a new watcher.
+    /// they are opened, checked and armed again. Document folders that could not be watched are tried again, each by
+    /// itself: for them alone, no new watcher is made.
     ///
     /// # Errors
     /// A folder is open to others, or can't be opened; the old ones stay in use, and the next tick tries again.
@@ -263,7 +264,8 @@ impl Paths {
                 is_root(path) || lies_inside
             }
             FolderNotice::Left(path) => is_root(path),
-            // Nobody says whether a file has come or gone: what is taken out of a lane causes one more look.
+            // These notices do not say whether a file has come or gone. So a file that tasuki itself moves out of a
+            // lane causes one more scan.
             FolderNotice::In(_) | FolderNotice::Lost | FolderNotice::Broken => true,
         }
     }

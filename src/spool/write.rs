@@ -85,8 +85,8 @@ pub enum ProjectionFolder {
 }
 
 impl Spool {
-    /// Writes a file, replacing an existing one. Does not sync it: see [`Spool::syncer`]. For error files
-    /// see [`Spool::put_error`].
+    /// Writes a file, replacing an existing one, and does not sync it: see [`Spool::syncer`]. For error files, use
+    /// [`Spool::put_error`].
     ///
     /// # Errors
     /// An I/O error of the system; then the file is as it was.
@@ -229,12 +229,12 @@ fn sync_file_system(dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
     Ok(nix::unistd::syncfs(dir)?)
 }
 
-/// On macOS a plain sync returns before it is done, and ends in the memory of the drive.
+/// On macOS, a plain sync returns before it is done, and the bytes may only reach the memory of the drive.
 #[cfg(all(target_os = "macos", not(tasuki_portable)))]
 fn sync_file_system(dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
     use nix::errno::Errno::{EINVAL, ENOTSUP, ENOTTY};
     match crate::darwin::sync_volume(&dir) {
-        // A volume of another machine does not support a full sync.
+        // A network volume does not support a full sync.
         Err(error) if [EINVAL, ENOTSUP, ENOTTY].iter().any(|errno| error.raw_os_error() == Some(*errno as i32)) => {
             nix::unistd::sync();
             files::sync_folder(dir)
