@@ -6,7 +6,7 @@ use crate::core::effect::Outcome;
 use crate::core::id::AgentId;
 use crate::core::pane::{PaneFacts, PaneRef, Process};
 use crate::process;
-use crate::tmux::Error as TmuxError;
+use crate::tmux::{Error as TmuxError, is_shell};
 use std::path::Path;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,7 @@ pub(super) async fn identify(tools: &Tools, pane: u32, server_pid: Option<u32>, 
         Err(why) => return Outcome::Failed { why },
     };
     let profile = tools.profiles.detect(&argv).map(|profile| profile.name.clone());
-    let bare_shell = profile.is_none() && is_shell(&argv);
+    let bare_shell = profile.is_none() && is_bare_shell(&argv);
     let claimed_by = match foreground.filter(|_| !bare_shell) {
         None => None,
         Some(agent) => match tools.tmux.claim(&row.pane, agent, process::is_alive).await {
@@ -80,11 +80,10 @@ fn look(pid: u32) -> LookResult<Seen> {
 }
 
 /// Whether this is a shell that waits for commands: the name of a shell, and behind it only options other than `-c`.
-fn is_shell(argv: &[String]) -> bool {
-    const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "nu", "ash"];
+fn is_bare_shell(argv: &[String]) -> bool {
     let Some((program, rest)) = argv.split_first() else { return false };
     let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    SHELLS.contains(&name.trim_start_matches('-')) && rest.iter().all(|arg| arg.starts_with('-') && arg != "-c")
+    is_shell(name) && rest.iter().all(|arg| arg.starts_with('-') && arg != "-c")
 }
 
 /// Claims the pane of an agent that we have started, if its process is known. If the claim fails, this only logs it,
@@ -97,5 +96,21 @@ pub(super) async fn claim_own(tools: &Tools, pane: &PaneRef, process: Option<Pro
             tracing::warn!(%pane, home, "another tasuki home has claimed the pane of one of this home's agents")
         }
         Err(error) => tracing::debug!(%pane, %error, "could not claim the pane"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_shell_that_waits_for_commands_is_bare() {
+        let is_bare = |line: &str| is_bare_shell(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for line in ["-bash", "/bin/zsh -l", "csh", "mksh", "pwsh -NoLogo"] {
+            assert!(is_bare(line), "{line}");
+        }
+        for line in ["bash script.sh", "sh -c claude", "claude"] {
+            assert!(!is_bare(line), "{line}");
+        }
     }
 }

@@ -155,7 +155,8 @@ pub(super) fn invitation(view: &ScreenReading, allow_busy: bool) -> Invitation {
 }
 
 /// Whether the program of that name would run a text as commands.
-pub(super) fn is_shell(command: &str) -> bool {
+#[must_use]
+pub fn is_shell(command: &str) -> bool {
     SHELLS.contains(&command.trim_start_matches('-'))
 }
 

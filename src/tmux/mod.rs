@@ -60,7 +60,7 @@ mod typing;
 pub use create::{CreationState, SpawnOutcome, SpawnPlan};
 pub use error::Error;
 pub use handle::Tmux;
-pub use look::{Ready, ReadyPlan, ScreenReader};
+pub use look::{Ready, ReadyPlan, ScreenReader, is_shell};
 pub use notice::{ServerInfo, TmuxNotice};
 pub use pane::{Capture, PaneRow};
 pub use placeholder::PaneLocation;

@@ -231,7 +231,7 @@ fn read_error(out: &str, err: &str) -> ProbeResult {
 
 /// The commands that our lines use. Commands that make windows are not listed: users often redefine them to add
 /// options, and tasuki checks their results.
-const OURS: [&str; 22] = [
+const OURS: [&str; 23] = [
     "capture-pane",
     "copy-mode",
     "delete-buffer",
@@ -249,6 +249,7 @@ const OURS: [&str; 22] = [
     "refresh-client",
     "rename-session",
     "set-buffer",
+    "set-environment",
     "set-option",
     "show-environment",
     "show-options",
@@ -390,6 +391,7 @@ mod tests {
     fn an_alias_with_the_name_of_a_command_of_ours_is_seen() {
         let out = |alias: &str| format!("split-pane=split-window\n{alias}\ntasuki-server 7 1 3.3a\npaste-buffer=x\n");
         assert_eq!(redefined(&out("paste-buffer=display-message a=b")).as_deref(), Some("paste-buffer"));
+        assert_eq!(redefined(&out("set-environment=x")).as_deref(), Some("set-environment"));
         assert_eq!(redefined(&out("p=paste-buffer")), None);
         assert_eq!(redefined("set-option=x\nwhat the alias prints\n").as_deref(), Some("set-option"));
     }
