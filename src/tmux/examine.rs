@@ -113,6 +113,15 @@ pub fn check_owner(socket: &Path) -> Result<(), (String, String)> {
     owner::check(socket).map_err(|unasked| (unasked.to_string(), unasked.fix().to_owned()))
 }
 
+/// Whether the server ends when no client is attached any more (`exit-unattached`); `None` if it does not tell.
+#[must_use]
+pub fn ends_unattached(program: &Path, socket: &Path) -> Option<bool> {
+    owner::check(socket).ok()?;
+    let mut command = probe::tmux(program, socket);
+    let answer = probe::run(command.args(["show-options", "-s", "-v", "exit-unattached"]), LIMIT).ok()?;
+    answer.ok.then(|| answer.out.trim() == "on")
+}
+
 /// The `PATH` of the server's new windows, in which agents' programs are looked for; `None` if the server does not tell
 /// it.
 #[must_use]

@@ -318,6 +318,9 @@ fn a_tmux_server_that_stands_still_or_is_gone_is_named() {
     clinic.only("tmux.server", "fail", "kill -CONT");
     kill(server, Signal::SIGCONT).expect("our own server");
     clinic.content();
+    clinic.stage.tmux(&["set-option", "-s", "exit-unattached", "on"]);
+    clinic.only("tmux.unattached", "warn", "exit-unattached off");
+    clinic.stage.tmux(&["set-option", "-s", "exit-unattached", "off"]);
     clinic.stage.tmux(&["set-option", "-s", "command-alias[90]", "set-option=display-message"]);
     clinic.only("tmux.aliases", "fail", "tmux.conf");
     clinic.stage.tmux(&["kill-server"]);

@@ -26,6 +26,8 @@ struct Facts {
     program: Program,
     /// None without a tmux program that is new enough.
     server: Option<Server>,
+    /// Whether that server ends when nobody is attached; none if it did not tell.
+    ends_unattached: Option<bool>,
     may_start: bool,
     /// The server of the pane in which doctor runs.
     own: Option<PathBuf>,
@@ -38,11 +40,14 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let program = examine::program(place.program.as_deref());
     let is_fit = matches!(&program, Program::There(_, version) if *version >= Version::MINIMUM);
     let server = place.program.as_deref().filter(|_| is_fit).map(|program| examine::server(program, &place.socket));
+    let asked = place.program.as_deref().filter(|_| matches!(server, Some(Server::Answers { .. })));
+    let ends_unattached = asked.and_then(|program| examine::ends_unattached(program, &place.socket));
     let own = std::env::var("TMUX").ok().and_then(|tmux| tmux.split(',').next().map(PathBuf::from));
     let facts = Facts {
         whose: ground.whose(),
         program,
         server,
+        ends_unattached,
         may_start: ground.config().tmux_start,
         own: own.filter(|path| path.is_absolute()),
         open_way: ground.open_way(),
@@ -79,6 +84,7 @@ fn tmux_argument(argv: &[String]) -> Option<String> {
 fn judge(facts: &Facts) -> Vec<Check> {
     let mut checks = vec![program(facts), socket(facts)];
     checks.extend(server(facts));
+    checks.extend(unattached(facts));
     checks
 }
 
@@ -192,6 +198,19 @@ fn server(facts: &Facts) -> Vec<Check> {
     vec![check, aliases]
 }
 
+/// While the sidecar is connected, its own client keeps such a server alive.
+fn unattached(facts: &Facts) -> Option<Check> {
+    let word = shell_word(&facts.place.socket.display().to_string());
+    facts.ends_unattached.filter(|ends| *ends).map(|_| {
+        Check::warn(
+            "tmux.unattached",
+            "the tmux option exit-unattached is on: if nobody is attached when the sidecar restarts, tmux ends the server \
+             and all its agents",
+            format!("set it to off: tmux -S {word} set-option -s exit-unattached off"),
+        )
+    })
+}
+
 /// What to do where there is no socket. A system that clears its shared folder may remove the socket of a running
 /// server. That server makes its socket again when it gets SIGUSR1.
 fn begin_or_return(socket: &Path, begin: String) -> String {
@@ -226,7 +245,8 @@ mod tests {
             socket: "/tmp/tmux-0/default".into(),
             chosen: "by --tmux",
         };
-        Facts { place, whose: "this shell", program, server, may_start: false, own: None, open_way: None }
+        let (whose, ends_unattached) = ("this shell", None);
+        Facts { place, whose, program, server, ends_unattached, may_start: false, own: None, open_way: None }
     }
 
     fn there(version: &str) -> Program {
