@@ -1,7 +1,7 @@
 //! Collects the rules that a document passes on to the documents after it. Otherwise a rule that one agent of a chain
 //! leaves out would be lost.
 
-use super::lines::{LineKind, read};
+use super::lines::{BOLD, LineKind, read};
 use crate::core::cut::quotable;
 use crate::core::text::normalise;
 use regex::Regex;
@@ -33,8 +33,8 @@ pub fn handed_down_rules(earlier: &[String], document: &str) -> Vec<String> {
             LineKind::Text | LineKind::Heading(_) => true,
             LineKind::FrontMatter | LineKind::Fence | LineKind::Code | LineKind::Unseen | LineKind::Blank => false,
         };
-        // Only `#` begins a heading here: a line that is only bold may be a rule.
-        if is_text && text.starts_with('#') {
+        // A line that is only bold does not begin a section here: it may be a rule.
+        if line.level().is_some_and(|level| level < BOLD) {
             is_under = HEADING.is_match(text);
         } else if is_text && is_under && RULE.is_match(text) && found.len() < MOST_RULES {
             let rule = normalise(text.trim_start_matches(['-', '*', '+', '>', ' ']));
@@ -61,6 +61,14 @@ mod tests {
         let later = handed_down_rules(&first, "## Rules\n- Always sign commits.\n");
         assert_eq!(later.last().map(String::as_str), Some("Always sign commits."));
         assert_eq!(later.len(), 3);
+    }
+
+    #[test]
+    fn an_underlined_heading_begins_and_ends_a_section_and_a_number_sign_before_a_word_does_not() {
+        let document = "Constraints\n-----------\n- Never force-push.\n#12 must be closed first.\nBlockers\n--------\n\
+                        - It must be Tuesday.\nRules\n=====\n- Always sign commits.\n# Next steps\n- We must hurry.\n";
+        let expected = ["Never force-push.", "#12 must be closed first.", "Always sign commits."];
+        assert_eq!(handed_down_rules(&[], document), expected);
     }
 
     #[test]
