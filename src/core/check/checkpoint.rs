@@ -1,7 +1,7 @@
 //! Checks two lines in the front matter of a document: where to begin, and what was verified last.
 
 use super::claims::{CommitLookup, Lookups};
-use super::front_matter::stated;
+use super::front_matter::{stated, value};
 use super::lines::{Document, LineKind};
 use super::report::FaultReport;
 use crate::contract::document::FaultCheck;
@@ -27,7 +27,7 @@ pub(super) fn check_stale(
     report: &mut FaultReport,
 ) {
     let front = document.lines.iter().take_while(|line| line.kind == LineKind::FrontMatter);
-    let Some(line) = front.into_iter().find(|line| line.lower.starts_with("verified")) else { return };
+    let Some(line) = front.into_iter().find(|line| value(line.lower, "verified").is_some()) else { return };
     let Some(head) = repository.and_then(|repository| repository.head.as_deref()) else { return };
     let words = line.text.split(|c: char| !c.is_ascii_alphanumeric());
     let stale = words.filter(|word| word.len() >= 7).find(|word| match lookups.commits.get(*word) {

@@ -34,10 +34,15 @@ pub(super) fn front_matter_lines(document: &str) -> usize {
 #[must_use]
 pub fn stated(text: &str, key: &str) -> Option<String> {
     let mut front = split(text)?.0.lines();
-    let line = front.find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':'))?;
+    let line = front.find_map(|line| value(line, key))?;
     let scalar = normalise(&sanitise(&scalar(line.trim())));
     let is_plain = !scalar.is_empty() && !matches!(scalar.as_str(), "|" | ">" | "|-" | ">-" | "~" | "null");
     is_plain.then(|| scalar.chars().take(MAX_VALUE).collect())
+}
+
+/// What a line of the front matter says of this key. None if it has another key.
+pub(super) fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    line.strip_prefix(key)?.trim_start().strip_prefix(':')
 }
 
 /// A value without quotation marks and without the comment after it.

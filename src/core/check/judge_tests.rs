@@ -210,6 +210,9 @@ fn a_verification_at_another_commit_is_stale_if_files_differ_since() {
     assert_eq!(known("1a2b3c4fff", true), [stale]);
     assert_eq!(known("1a2b3c4fff", false), nothing());
     assert_eq!(known(HEAD, true), nothing());
+    known("1a2b3c4fff", true);
+    let with_another = |line: &str| judged(&GOOD.replacen("---\n", &format!("---\n{line}\n"), 1), &world);
+    assert_eq!(with_another("verified_by: Mia"), [stale.replace("line 3", "line 4")], "a longer key is another key");
 }
 
 #[test]
