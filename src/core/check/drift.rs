@@ -105,7 +105,8 @@ fn instead(old: Option<u64>, new: Option<u64>, words: impl Fn(u64) -> String) ->
     (old != new).then(|| format!("{} instead of {old}", words(new)))
 }
 
-fn counted(count: u64, one: &str, many: &str) -> String {
+/// A number of things, such as "1 commit" or "2 commits".
+pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

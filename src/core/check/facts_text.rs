@@ -1,6 +1,7 @@
 //! Facts as Markdown, for the successor and for the operator. Each text from outside is quoted or marked as code, so
 //! that it can't pass for a heading or an instruction of tasuki's.
 
+use super::drift::counted;
 use crate::contract::Facts;
 use crate::contract::facts::{ActionFacts, CommandFacts, RepositoryFacts};
 use crate::core::text::sanitise;
@@ -60,10 +61,10 @@ fn about_repository(page: &mut String, repository: &RepositoryFacts) {
         line(page, &format!("HEAD: {}{subject}", code(head)));
     }
     if let Some(upstream) = &repository.upstream {
-        let count =
-            |count: Option<u64>| count.map_or_else(|| "an unknown number".to_owned(), |count| count.to_string());
-        let (ahead, behind) = (count(repository.ahead), count(repository.behind));
-        line(page, &format!("upstream: {}, {ahead} commits ahead, {behind} behind", code(upstream)));
+        let ahead = repository.ahead.map(|ahead| counted(ahead, "commit", "commits"));
+        let ahead = ahead.unwrap_or_else(|| "an unknown number of commits".to_owned());
+        let behind = repository.behind.map_or_else(|| "an unknown number".to_owned(), |behind| behind.to_string());
+        line(page, &format!("upstream: {}, {ahead} ahead, {behind} behind", code(upstream)));
     }
     match repository.head_on_remote {
         Some(true) => line(page, "HEAD is on a remote branch"),
@@ -80,7 +81,7 @@ fn about_repository(page: &mut String, repository: &RepositoryFacts) {
         Some(0) => line(page, "no file differs from HEAD"),
         Some(changed) => {
             let stat = repository.diff_stat.as_deref().map(|stat| format!(" ({})", stat.trim())).unwrap_or_default();
-            line(page, &format!("{changed} files differ from HEAD{stat}:"));
+            line(page, &format!("{} from HEAD{stat}:", counted(changed, "file differs", "files differ")));
             for file in repository.status.iter().take(MOST_FILES) {
                 let _ = writeln!(page, "  - {} {}", code(&file.state), code(&file.path));
             }
@@ -136,7 +137,8 @@ fn about_session(page: &mut String, facts: &Facts) {
         line(page, &format!("context: {percent} %"));
     }
     if let Some(compactions) = session.compactions.filter(|compactions| *compactions > 0) {
-        line(page, &format!("compacted {compactions} times: the agent has forgotten what was before"));
+        let times = counted(compactions, "time", "times");
+        line(page, &format!("compacted {times}: the agent has forgotten what was before"));
     }
     if let Some(path) = &session.transcript_path {
         line(page, &format!("transcript: {}", code(path)));
@@ -198,7 +200,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::facts::{ChangedFile, UserFacts};
+    use crate::contract::facts::{ChangedFile, ConversationFacts, UserFacts};
 
     #[test]
     fn a_text_from_outside_stays_in_its_place() {
@@ -222,6 +224,32 @@ mod tests {
         let (one, two) = (page.matches("> # Heading").count(), page.matches("Later:").count());
         assert_eq!((one, two), (1, 1), "the first prompt is not told twice: {page}");
         assert!(page.contains("> # Heading") && page.contains("  - `??` `x # Heading`"), "{page}");
+    }
+
+    #[test]
+    fn one_thing_is_told_as_one() {
+        let page = |count: Option<u64>| {
+            markdown(&Facts {
+                repository: Some(RepositoryFacts {
+                    upstream: Some("origin/main".to_owned()),
+                    ahead: count,
+                    behind: count,
+                    changed: count,
+                    ..RepositoryFacts::default()
+                }),
+                conversation: Some(ConversationFacts { compactions: count, ..ConversationFacts::default() }),
+                ..Facts::default()
+            })
+        };
+        let (one, two) = (page(Some(1)), page(Some(2)));
+        for told in [", 1 commit ahead, 1 behind\n", "- 1 file differs from HEAD:\n", "- compacted 1 time: "] {
+            assert!(one.contains(told), "{told}: {one}");
+        }
+        for told in [", 2 commits ahead, 2 behind\n", "- 2 files differ from HEAD:\n", "- compacted 2 times: "] {
+            assert!(two.contains(told), "{told}: {two}");
+        }
+        let unknown = page(None);
+        assert!(unknown.contains(", an unknown number of commits ahead, an unknown number behind\n"), "{unknown}");
     }
 
     #[test]
