@@ -89,7 +89,7 @@ pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<(usize, &
     }
     let named = spans(text).take(MOST_IN_LINE).filter(|span| is_called_branch(lower, span) && is_name(span.code));
     let mut found: Vec<(usize, &'a str)> = named.map(|span| (span.start, span.code)).collect();
-    found.extend(labelled(text, lower).filter(|(at, _)| found.iter().all(|(other, _)| other != at)));
+    found.extend(labelled(text, lower).filter(|(_, name)| found.iter().all(|(_, other)| other != name)));
     found.iter_mut().for_each(|(_, name)| *name = name.strip_prefix("origin/").unwrap_or(name));
     found
 }

@@ -112,6 +112,17 @@ fn a_branch_is_what_is_called_one() {
 }
 
 #[test]
+fn a_branch_that_a_line_names_once_is_found_once() {
+    for text in ["Branch: `feat/x` branch", "Branch: ``origin/feat/x`` branch", "| Branch | `feat/x` |"] {
+        let lower = text.to_ascii_lowercase();
+        let document = read(text, &lower);
+        let places: Vec<Place<'_>> = places(&document).collect();
+        let found = branches::in_line(&places[0], None);
+        assert_eq!(found.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), ["feat/x"], "{text}");
+    }
+}
+
+#[test]
 fn what_is_not_meant_as_an_existing_branch_does_not_count() {
     for text in [
         "the `else` branch of `if x`",
