@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
 /// How long the program may take.
-const WITHIN: Duration = Duration::from_secs(20);
+pub(super) const WITHIN: Duration = Duration::from_secs(20);
 /// The most that it may print, in bytes.
 const MOST_BYTES: u64 = 256 << 10;
 /// The most checks that it may print.

@@ -73,8 +73,8 @@ pub enum DoctorCommand {
 
 /// How long all checks together may take, except those of a fleet.
 const LIMIT: Duration = Duration::from_secs(9);
-/// How long the checks of a fleet may take: a little longer than `tasuki-fleet` may run.
-const FLEET_LIMIT: Duration = Duration::from_millis(20_500);
+/// How long the checks of a fleet may take, after the facts are gathered: a little longer than `tasuki-fleet` may run.
+const FLEET_LIMIT: Duration = fleet::WITHIN.saturating_add(Duration::from_millis(500));
 /// How long all checks together may take when they run again after a repair.
 const AGAIN_LIMIT: Duration = Duration::from_secs(6);
 
@@ -164,12 +164,13 @@ fn until_seen(ground: &DoctorFacts) {
 
 /// Runs every check once, in parallel.
 fn round(session: &CliSession, asked: Asked, limit: Duration) -> (Option<Arc<DoctorFacts>>, Vec<Check>) {
-    let end = Instant::now() + limit;
+    let began = Instant::now();
     let Some(ground) = ground_within(session, asked, limit / 2) else {
         let said = format!("{} did not answer within {} s", session.home.root().display(), limit.as_secs() / 2);
         let fix = "check the file system: a disconnected network drive makes every program hang";
         return (None, vec![Check::fail("paths.home", said, fix)]);
     };
+    let ends = ends(began, Instant::now(), limit);
     let (sender, found) = mpsc::channel();
     for (at, (_, look)) in LOOKS.into_iter().enumerate() {
         let (sender, ground) = (sender.clone(), Arc::clone(&ground));
@@ -178,8 +179,7 @@ fn round(session: &CliSession, asked: Asked, limit: Duration) -> (Option<Arc<Doc
     }
     drop(sender);
     let mut all: [Option<Vec<Check>>; LOOKS.len()] = Default::default();
-    let fleet_end = end + FLEET_LIMIT.saturating_sub(LIMIT);
-    for end in [end, fleet_end] {
+    for end in ends {
         while let Ok((at, checks)) = found.recv_timeout(end.saturating_duration_since(Instant::now())) {
             all[at] = Some(checks);
         }
@@ -203,9 +203,30 @@ fn round(session: &CliSession, asked: Asked, limit: Duration) -> (Option<Arc<Doc
     (Some(ground), checks)
 }
 
+/// When the checks must have answered, and when those of a fleet. A round began at `began`, its checks at `asked`.
+fn ends(began: Instant, asked: Instant, limit: Duration) -> [Instant; 2] {
+    [began + limit, asked + FLEET_LIMIT]
+}
+
 fn ground_within(session: &CliSession, asked: Asked, limit: Duration) -> Option<Arc<DoctorFacts>> {
     let (sender, found) = mpsc::channel();
     let home = session.home.clone();
     std::thread::spawn(move || sender.send(Arc::new(DoctorFacts::look(home, asked))));
     found.recv_timeout(limit).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_each_round_a_fleet_has_as_long_as_its_program_may_run() {
+        for limit in [LIMIT, AGAIN_LIMIT] {
+            let began = Instant::now();
+            let asked = began + limit / 2;
+            let [end, fleet_end] = ends(began, asked, limit);
+            assert_eq!(end, began + limit);
+            assert!(fleet_end > asked + fleet::WITHIN, "{limit:?}");
+        }
+    }
 }
