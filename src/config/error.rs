@@ -15,8 +15,8 @@ pub enum ConfigError {
     Read { path: PathBuf, source: std::io::Error },
     /// The file names commands that tasuki runs. It was not read, because others could write it, or because it is not a
     /// regular file of a reasonable size.
-    #[error("{path}: {what}; tasuki runs commands that this file names, so it was not read. Run: chmod go-w '{path}'", path = .path.display())]
-    NotAllowed { path: PathBuf, what: String },
+    #[error("{}: {what}; tasuki runs commands that this file names, so it was not read. {fix}", .path.display())]
+    NotAllowed { path: PathBuf, what: String, fix: String },
     /// A key or a value is wrong.
     #[error("{path}, line {line}: {key}: {message}", path = .path.display())]
     Wrong {

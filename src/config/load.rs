@@ -58,18 +58,22 @@ impl Config {
 }
 
 fn check(path: &Path, meta: &Meta) -> Result<(), ConfigError> {
-    let refuse = |what: String| Err(ConfigError::NotAllowed { path: path.to_owned(), what });
+    let refuse =
+        |what: String, fix: &str| Err(ConfigError::NotAllowed { path: path.to_owned(), what, fix: fix.to_owned() });
     if !meta.is_file() {
-        return refuse("is not a regular file".to_owned());
+        return refuse("is not a regular file".to_owned(), "Put a regular file in its place, or remove it");
     }
     if !meta.is_ours() && meta.uid != 0 {
-        return refuse(format!("belongs to user {}", meta.uid));
+        let fix = "Check what it says, and put a copy that belongs to you in its place";
+        return refuse(format!("belongs to user {}", meta.uid), fix);
     }
     if meta.mode & 0o022 != 0 {
-        return refuse(format!("can be written by other users (mode {:04o})", meta.mode));
+        let fix = format!("Run: chmod go-w '{}'", path.display());
+        return refuse(format!("can be written by other users (mode {:04o})", meta.mode), &fix);
     }
     if meta.file_stamp.size > MAX_CONFIG_BYTES {
-        return refuse(format!("has {} bytes, more than {MAX_CONFIG_BYTES}", meta.file_stamp.size));
+        let what = format!("has {} bytes, more than {MAX_CONFIG_BYTES}", meta.file_stamp.size);
+        return refuse(what, "Shorten the file");
     }
     Ok(())
 }

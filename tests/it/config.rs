@@ -130,10 +130,21 @@ fn no_file_is_no_error_and_a_file_that_others_can_write_is_refused() {
     fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("set");
     assert!(Config::load(&path).expect("read").tmux_start);
     fs::set_permissions(&path, Permissions::from_mode(0o666)).expect("set");
-    assert!(matches!(Config::load(&path), Err(ConfigError::NotAllowed { .. })));
+    let refused = || match Config::load(&path) {
+        Err(error @ ConfigError::NotAllowed { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let chmod = format!("Run: chmod go-w '{}'", path.display());
+    assert!(refused().ends_with(&chmod), "{}", refused());
     fs::remove_file(&path).expect("removed");
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("pipe");
-    assert!(matches!(Config::load(&path), Err(ConfigError::NotAllowed { .. })), "and no pipe is waited for");
+    let pipe = refused();
+    assert!(pipe.ends_with("Put a regular file in its place, or remove it") && !pipe.contains("chmod"), "{pipe}");
+    fs::remove_file(&path).expect("removed");
+    fs::write(&path, "#".repeat(1024 * 1024 + 1)).expect("written");
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("set");
+    let large = refused();
+    assert!(large.ends_with("Shorten the file") && !large.contains("chmod"), "{large}");
 }
 
 #[test]

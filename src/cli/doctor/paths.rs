@@ -98,7 +98,7 @@ fn judge(facts: &Facts) -> Vec<Check> {
         Config::Wrong(said, None) => Check::fail(
             "paths.config",
             said,
-            "fix that line (tasuki schema config lists every key); a running sidecar keeps its previous settings",
+            "fix that file (tasuki schema config lists every key); a running sidecar keeps its previous settings",
         ),
         Config::Wrong(said, Some((path, mode))) => {
             Check::fail("paths.config", said, format!("chmod go-w {}", word(path)))
