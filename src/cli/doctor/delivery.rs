@@ -30,6 +30,9 @@ pub struct DeliveryArgs {
 /// How long one question to `gh` may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// The variables that `gh` reads. If one is empty, `gh` takes it as unset.
+const VARIABLES: [&str; 4] = ["GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "GH_CONFIG_DIR"];
+
 /// Runs the checks in the order in which a delivery needs them.
 pub(super) fn look(session: &CliSession, args: &DeliveryArgs) -> Result<Vec<Check>, CliError> {
     let handoff = match &args.handoff {
@@ -153,10 +156,7 @@ async fn is_there(gh: &Gh, pid: Option<u32>) -> Result<Vec<Check>, Check> {
         let fix = "name the path of gh in config.toml: [publish] gh, or start the sidecar with another PATH";
         checks.push(Check::fail("gh of sidecar", format!("{} is not in the PATH of the sidecar", gh.program), fix));
     }
-    let own = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let differs = |name: &&&str| pid.is_some_and(|pid| own(name) != process::environ_var(pid, name));
-    let differing: Vec<&str> =
-        ["GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "GH_CONFIG_DIR"].iter().filter(differs).copied().collect();
+    let differing = pid.map(differing).unwrap_or_default();
     if !differing.is_empty() && process::READS_ENVIRONMENTS {
         let said = format!("the sidecar has another value of {} than this shell", differing.join(", "));
         checks.push(Check::warn(
@@ -166,6 +166,13 @@ async fn is_there(gh: &Gh, pid: Option<u32>) -> Result<Vec<Check>, Check> {
         ));
     }
     Ok(checks)
+}
+
+/// The variables of `gh` that have another value in that process than in this one.
+fn differing(pid: u32) -> Vec<&'static str> {
+    let set = |value: Option<String>| value.filter(|value| !value.is_empty());
+    let differs = |name: &&str| set(std::env::var(name).ok()) != set(process::environ_var(pid, name));
+    VARIABLES.into_iter().filter(differs).collect()
 }
 
 async fn login(gh: &Gh) -> Check {
@@ -202,4 +209,33 @@ async fn issue_is_there(gh: &Gh, issue: &Issue) -> Check {
 async fn ask(gh: &Gh, asked: GhCall, arguments: &[&str]) -> Result<String, GhError> {
     let said = gh.call(arguments).await?;
     if said.code == Some(0) { Ok(said.stdout) } else { Err(publish::explain_failure(asked, said.code, &said.stderr)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn an_empty_variable_counts_as_unset() {
+        let differing_with = |name: &str, value: &str| {
+            let mut command = Command::new("cat");
+            command.env(name, value).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut other = command.spawn().expect("it runs");
+            // Its environment can be read as soon as it answers.
+            other.stdin.as_mut().expect("a pipe").write_all(b"x").expect("written");
+            other.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("it answers");
+            let found = differing(other.id());
+            drop(other.stdin.take());
+            other.wait().expect("it ends");
+            found
+        };
+        for name in VARIABLES.into_iter().filter(|name| std::env::var_os(name).is_none()) {
+            assert_eq!(differing_with(name, ""), Vec::<&str>::new());
+            if process::READS_ENVIRONMENTS {
+                assert_eq!(differing_with(name, "x"), [name]);
+            }
+        }
+    }
 }
