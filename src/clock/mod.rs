@@ -74,13 +74,14 @@ fn boot_hash() -> u64 {
     crate::darwin::boot_session().map_or(0, |id| first_64_bits(&id))
 }
 
-/// A number that differs from boot to boot: a hash of the second in which the kernel started.
+/// A number that differs from boot to boot: a hash of the second in which the kernel started. If the system computes
+/// this time from its clock, setting the clock looks like a reboot. The builds for Linux and macOS do not use it.
 #[cfg(any(tasuki_portable, not(any(target_os = "linux", target_os = "macos"))))]
 fn boot_hash() -> u64 {
     use sha2::{Digest, Sha256};
     let output = std::process::Command::new("/usr/sbin/sysctl").args(["-n", "kern.boottime"]).output();
     let text = output.map(|output| output.stdout).unwrap_or_default();
-    // "{ sec = 1700000000, usec = 1 } …": the part after the comma moves when the clock is set.
+    // "{ sec = 1700000000, usec = 1 } …": the part after the comma moves with each small correction of the clock.
     let second = text.split(|byte| *byte == b',').next().unwrap_or_default();
     let hash = Sha256::digest(second);
     hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
