@@ -165,9 +165,9 @@ async fn by_end(caller: &GitCaller, repository: &Repository, paths: &Relative) -
     found.collect()
 }
 
-/// Which of these paths git would ignore. If git does not answer, these are all paths. An ignored file may be missing
-/// only here: a build makes it, or each machine has its own. A path may begin in the working directory, at the top of
-/// the work tree, or with the name of the top folder.
+/// Which of these paths git would ignore, or may ignore because git gives up at them. If git does not answer, these are
+/// all paths. An ignored file may be missing only here: a build makes it, or each machine has its own. A path may begin
+/// in the working directory, at the top of the work tree, or with the name of the top folder.
 pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: &Relative) -> BTreeSet<String> {
     let all = || paths.keys().cloned().collect();
     let Some(top) = repository.work_tree.as_deref().filter(|_| !paths.is_empty()) else { return all() };
@@ -187,7 +187,7 @@ pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: 
 }
 
 /// Which paths git would ignore at this place; none if git does not answer. At a path beyond a link, git gives up. Then
-/// each path is asked for on its own, and a path at which git gives up counts as not ignored.
+/// each path is asked for on its own, and a path at which git gives up counts as ignored: nobody knows whether it is.
 async fn ignored_from(caller: &GitCaller, place: &GitPlace, paths: &[&Path]) -> Option<BTreeSet<PathBuf>> {
     match ignored_among(caller, place, paths).await {
         (GitEnd::Exit(0 | 1), ignored) => return Some(ignored),
@@ -197,7 +197,8 @@ async fn ignored_from(caller: &GitCaller, place: &GitPlace, paths: &[&Path]) -> 
     let mut all = BTreeSet::new();
     for path in paths {
         match ignored_among(caller, place, std::slice::from_ref(path)).await {
-            (GitEnd::Exit(_), ignored) => all.extend(ignored),
+            (GitEnd::Exit(0 | 1), ignored) => all.extend(ignored),
+            (GitEnd::Exit(_), _) => drop(all.insert(path.to_path_buf())),
             _ => return None,
         }
     }
