@@ -265,7 +265,11 @@ fn move_folder(root: &OwnedFd, temp: &str, slug: &Slug) -> io::Result<()> {
         return Err(io::Error::from(io::ErrorKind::AlreadyExists));
     }
     nix::fcntl::renameat(root, temp, root, slug.as_str())?;
-    files::sync_folder(root)
+    if let Err(error) = files::sync_folder(root) {
+        // The caller will report that there is no such persona. If it can't be moved back, it counts as made.
+        return nix::fcntl::renameat(root, slug.as_str(), root, temp).map_or(Ok(()), |()| Err(error));
+    }
+    Ok(())
 }
 
 fn toml_of(example: &Example, own: bool, file: &PersonaFile, slug: &Slug) -> Result<String, String> {
@@ -375,4 +379,19 @@ fn documents(dir: &OwnedFd, path: &Path) -> Result<Vec<String>, Error> {
     let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
     names.sort_unstable();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_persona_whose_folder_cant_be_synced_is_taken_back() {
+        use nix::fcntl::OFlag;
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(dir.path().join(".new-kai")).expect("a folder");
+        // The names in such a folder can be changed, but it can't be synced.
+        let root = nix::fcntl::open(dir.path(), OFlag::O_PATH | OFlag::O_DIRECTORY, nix::sys::stat::Mode::empty());
+        let moved = super::move_folder(&root.expect("a folder"), ".new-kai", &"kai".parse().expect("a slug"));
+        assert!(moved.is_err() && dir.path().join(".new-kai").exists() && !dir.path().join("kai").exists());
+    }
 }
