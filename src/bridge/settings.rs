@@ -153,7 +153,8 @@ type ChangedRights = Option<Vec<Right>>;
 /// as it is.
 ///
 /// # Errors
-/// The file is wrong already, or can't be locked or written; then it is as it was.
+/// The file is wrong already, or can't be locked or written; then it is as it was. If only its folder can't be synced,
+/// it is changed.
 pub(crate) fn change_rights(
     folder: &FleetFolder,
     host: &str,

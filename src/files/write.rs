@@ -24,7 +24,8 @@ pub enum Grade {
 /// Writes a file whole under `temp` and moves it over `name`, whatever lay there.
 ///
 /// # Errors
-/// The system's; then `name` is as it was, or the new file is there and only the sync of the folder has failed.
+/// The system's; then `name` is as it was, or, with [`Grade::Durable`], the new file is there and only the sync of the
+/// folder has failed.
 pub fn replace_at(dir: impl AsFd, temp: &OsStr, name: &OsStr, bytes: &[u8], grade: Grade) -> io::Result<()> {
     let dir = dir.as_fd();
     write_temp(dir, temp, bytes, grade)?;

@@ -62,7 +62,8 @@ impl Token {
         Ok(Token { text: format!("{}{}", random(), random()), path, code: Mutex::new(None) })
     }
 
-    /// Writes the token to its file, in the place of the last start's token.
+    /// Writes the token to its file, in the place of the last start's token. It is not synced, because the token is of
+    /// no use after a power cut.
     ///
     /// # Errors
     /// The system's; the file is as it was.
@@ -71,8 +72,7 @@ impl Token {
         let state = files::open_dir(self.path.parent().unwrap_or(&self.path)).map_err(failed)?;
         let scratch = format!(".{NAME}-{}.tmp", std::process::id());
         let line = format!("{}\n", self.text);
-        files::replace_at(&state, OsStr::new(&scratch), OsStr::new(NAME), line.as_bytes(), Grade::Durable)
-            .map_err(failed)
+        files::replace_at(&state, OsStr::new(&scratch), OsStr::new(NAME), line.as_bytes(), Grade::Fast).map_err(failed)
     }
 
     pub(super) fn text(&self) -> &str {
