@@ -67,6 +67,8 @@ fn without_a_sidecar_commands_end_with_69_and_nothing_is_dropped() {
     let output = home.run(&["send", "kai", "hello", "--json"]);
     let error: Value = serde_json::from_slice(&output.stderr).expect("JSON on standard error");
     assert_eq!((code(&output), error["error"]["code"].as_str()), (69, Some("no_sidecar")));
+    let message = error["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.ends_with(" s ago. Nothing was sent."), "{message}");
 }
 
 #[test]
