@@ -13,9 +13,9 @@ CRATE = re.compile(r"^(?:<)*(?:&|mut |dyn |\[|\(|\*const |\*mut )*([a-z][a-z0-9_
 PARTS = {
     ".rodata": "texts and tables (messages, help, the guide, profiles, the page)",
     ".eh_frame": "how to unwind the stack",
-    ".gcc_except_table": "what to drop while the stack is unwound",
-    ".rela.dyn": "addresses that are set at the start",
-    ".data.rel.ro": "the tables that these addresses are in",
+    ".gcc_except_table": "what to drop while the stack is unwound after a panic",
+    ".rela.dyn": "list of the addresses that are set when the program starts",
+    ".data.rel.ro": "constant tables of addresses, such as those of functions",
 }
 MOST_NAMED = 24
 
@@ -31,7 +31,7 @@ def crates(program):
         parts = line.split(None, 3)
         if len(parts) == 4 and parts[2] in "tTwW":
             crate = CRATE.match(parts[3])
-            found[crate[1] if crate else "no crate's name"] += int(parts[1], 16)
+            found[crate[1] if crate else "code whose crate is not known"] += int(parts[1], 16)
     return found
 
 

@@ -44,7 +44,7 @@ figures! {
     PANES_100 = "the same, 100 agents at once", "≥ 20";
     HANDOFF = "a handoff of the demo agent until its successor is briefed, against a driver that knows when the agent is ready and proves nothing, p50", "≤ 1.25";
     HANDOFF_EARLY = "the same with `handoff.starting = \"early\"`", "≤ 1.25";
-    CROWD = "100 handoffs at once on 100 panes until the last successor is briefed, against one alone plus what the agents need of the processors", "≤ 1.5";
+    CROWD = "100 handoffs at once on 100 panes until the last successor is briefed, against one alone plus the processor time of the agents", "≤ 1.5";
     CROWD_SHARE = "the same: the sidecar's share of a core", "";
     CROWD_WAIT = "the same: the longest that another request waits for its answer", "< 50 ms";
     IDLE_MEMORY = "idle, 1,000 registered agents, tmux connected: resident", "< 20 MiB";
@@ -52,7 +52,7 @@ figures! {
     START = "start with 100,000 finished handoffs until the first answer, CPU time", "< 200 ms";
     FACTS = "facts of a repository of 50,000 files, against `git status --porcelain=v2 --branch`, p50", "≤ 300 ms";
     CHECKED = "a whole handoff of the demo agent in that repository, its document checked and without faults, against one without repository and checks, p50", "≤ +500 ms";
-    WORK_CLAIM = "claim of a work item in a home that holds 100,000, p50, against inotify + one redb commit + renames", "≤ 1.5";
+    WORK_CLAIM = "claim of a work item in a home that holds 100,000 items, p50, against inotify + one redb commit + renames", "≤ 1.5";
     WORK_DONE = "completion of a work item, the same", "≤ 1.5";
     WORK_LIST = "`tasuki work list` of 1,000 open items among 100,000, the whole process, p50", "< 50 ms";
     AGENTS = "`tasuki agents`, 200 agents and 2,000 handoffs, against `tasuki --version`, p50", "< 10 ms";
