@@ -24,8 +24,8 @@ pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
         service.ours(),
         service.command
     );
-    // The log is replaced first, then the variables are added: a home or a value that was inserted before may contain
-    // the same text as a place that is still to be replaced.
+    // The log is replaced first, then the variables are added. In the other order, a home or a value could contain the
+    // text that a later replacement looks for.
     Ok(without_comments(service.list_template)
         .replace(&format!("<string>{}</string>", service.packaged_log), &format!("<string>{log}</string>"))
         .replace(MANAGER, &format!("{MANAGER}{variables}"))

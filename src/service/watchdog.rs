@@ -18,7 +18,7 @@ const STILL_STARTING: Duration = Duration::from_secs(20);
 #[cfg(target_os = "linux")]
 const MORE_TIME: Duration = Duration::from_secs(60);
 /// The most such reports: half an hour's.
-const MOST_WORDS: usize = 90;
+const MOST_MESSAGES: usize = 90;
 
 /// As long as this value exists, a thread reports that the start still runs. systemd allows a start 90 s, but a large
 /// state file that was not closed properly is read whole first.
@@ -36,9 +36,9 @@ impl StartReporter {
         }
         let (over, waits) = mpsc::channel::<()>();
         let tell_it = move || {
-            for _ in 0..MOST_WORDS {
+            for _ in 0..MOST_MESSAGES {
                 match waits.recv_timeout(STILL_STARTING) {
-                    Err(RecvTimeoutError::Timeout) => tell(&Word::Starting),
+                    Err(RecvTimeoutError::Timeout) => tell(&Message::Starting),
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
                 }
             }
@@ -82,7 +82,7 @@ impl Watchdog {
 
     /// The sidecar has taken over: requests are served from here on.
     pub fn ready(&mut self) {
-        self.say(Word::Ready);
+        self.say(Message::Ready);
         self.is_ready = true;
     }
 
@@ -91,7 +91,7 @@ impl Watchdog {
         let Some(every) = self.every else { return };
         let every = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
         if self.told_ms.is_none_or(|told| boot_ms.saturating_sub(told) >= every) {
-            self.say(Word::Alive);
+            self.say(Message::Alive);
             self.told_ms = Some(boot_ms);
         }
     }
@@ -105,13 +105,13 @@ impl Watchdog {
     /// One line for `systemctl status`. It holds counts, and no text of an agent's or a person's.
     pub fn status(&self, line: &str) {
         if self.is_ready {
-            self.say(Word::Status(line.to_owned()));
+            self.say(Message::Status(line.to_owned()));
         }
     }
 
     /// Tells the service manager that the configuration is being read again.
     pub fn reloading(&self) {
-        self.say(Word::Reloading);
+        self.say(Message::Reloading);
     }
 
     /// The sidecar is ending. This waits a moment until the message is sent, because messages that still wait are lost
@@ -119,19 +119,19 @@ impl Watchdog {
     pub fn stopping(&self) {
         let Some(speaker) = &self.speaker else { return };
         let (said, is_said) = mpsc::sync_channel(1);
-        speaker.put(Word::Stopping(said));
+        speaker.put(Message::Stopping(said));
         let _ = is_said.recv_timeout(LAST_WITHIN);
     }
 
-    fn say(&self, word: Word) {
+    fn say(&self, message: Message) {
         if let Some(speaker) = &self.speaker {
-            speaker.put(word);
+            speaker.put(message);
         }
     }
 }
 
 #[derive(Debug)]
-enum Word {
+enum Message {
     Starting,
     Ready,
     Alive,
@@ -145,37 +145,37 @@ enum Word {
 /// The thread that sends messages, and how many are waiting.
 #[derive(Debug)]
 struct Speaker {
-    words: Sender<Word>,
+    messages: Sender<Message>,
     waiting: Arc<AtomicUsize>,
 }
 
 impl Speaker {
-    fn start(tell: impl Fn(&Word) + Send + 'static) -> std::io::Result<Speaker> {
-        let (words, told) = mpsc::channel::<Word>();
+    fn start(tell: impl Fn(&Message) + Send + 'static) -> std::io::Result<Speaker> {
+        let (messages, told) = mpsc::channel::<Message>();
         let waiting = Arc::new(AtomicUsize::new(0));
         let left = Arc::clone(&waiting);
         let speak = move || {
-            for word in told {
-                tell(&word);
+            for message in told {
+                tell(&message);
                 left.fetch_sub(1, Ordering::Relaxed);
-                if let Word::Stopping(said) = word {
+                if let Message::Stopping(said) = message {
                     let _ = said.try_send(());
                 }
             }
         };
         std::thread::Builder::new().name("manager".to_owned()).spawn(speak)?;
-        Ok(Speaker { words, waiting })
+        Ok(Speaker { messages, waiting })
     }
 
     /// Never waits. Signs of life and counts may be dropped, because the next ones follow soon. The other messages are
     /// few, and none of them may be lost.
-    fn put(&self, word: Word) {
-        let is_told_often = matches!(word, Word::Alive | Word::Status(_));
+    fn put(&self, message: Message) {
+        let is_told_often = matches!(message, Message::Alive | Message::Status(_));
         if is_told_often && self.waiting.load(Ordering::Relaxed) >= CROWD {
             return;
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        if self.words.send(word).is_err() {
+        if self.messages.send(message).is_err() {
             tracing::warn!("the thread that talks to the service manager has ended");
         }
     }
@@ -187,15 +187,15 @@ fn limit() -> Option<Duration> {
 }
 
 #[cfg(target_os = "linux")]
-fn tell(word: &Word) {
+fn tell(message: &Message) {
     use sd_notify::NotifyState as State;
-    let state = match word {
-        Word::Starting => State::ExtendTimeoutUsec(u32::try_from(MORE_TIME.as_micros()).unwrap_or(u32::MAX)),
-        Word::Ready => State::Ready,
-        Word::Alive => State::Watchdog,
-        Word::Status(line) => State::Status(line),
-        Word::Reloading => State::Reloading,
-        Word::Stopping(_) => State::Stopping,
+    let state = match message {
+        Message::Starting => State::ExtendTimeoutUsec(u32::try_from(MORE_TIME.as_micros()).unwrap_or(u32::MAX)),
+        Message::Ready => State::Ready,
+        Message::Alive => State::Watchdog,
+        Message::Status(line) => State::Status(line),
+        Message::Reloading => State::Reloading,
+        Message::Stopping(_) => State::Stopping,
     };
     // A missing service manager is not a reason to stop.
     if let Err(error) = sd_notify::notify(&[state]) {
@@ -209,7 +209,7 @@ fn limit() -> Option<Duration> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn tell(_word: &Word) {}
+fn tell(_word: &Message) {}
 
 #[cfg(test)]
 mod tests {
@@ -219,10 +219,10 @@ mod tests {
     fn a_service_manager_that_hangs_delays_nobody_and_misses_no_message_that_is_sent_once() {
         let (release, wait) = mpsc::channel::<()>();
         let (heard, hears) = mpsc::channel();
-        let tell = move |word: &Word| {
+        let tell = move |message: &Message| {
             // Hangs at its first message, until the sender is dropped.
             let _ = wait.recv();
-            heard.send(format!("{word:?}")).expect("the test listens");
+            heard.send(format!("{message:?}")).expect("the test listens");
         };
         let speaker = Some(Speaker::start(tell).expect("a thread"));
         let mut watchdog = Watchdog { every: Some(Duration::from_millis(1)), told_ms: None, is_ready: false, speaker };
@@ -234,9 +234,9 @@ mod tests {
         watchdog.reloading();
         drop(release);
         watchdog.stopping();
-        let words: Vec<String> = hears.try_iter().collect();
-        assert!(words.len() < 2 * CROWD, "{words:?}");
-        assert_eq!((words[0].as_str(), words[words.len() - 2].as_str()), ("Ready", "Reloading"));
-        assert!(words[words.len() - 1].starts_with("Stopping"), "{words:?}");
+        let messages: Vec<String> = hears.try_iter().collect();
+        assert!(messages.len() < 2 * CROWD, "{messages:?}");
+        assert_eq!((messages[0].as_str(), messages[messages.len() - 2].as_str()), ("Ready", "Reloading"));
+        assert!(messages[messages.len() - 1].starts_with("Stopping"), "{messages:?}");
     }
 }

@@ -55,8 +55,8 @@ pub(super) fn known(
     }
 }
 
-/// Whether an event file was taken before. If the row of this file name is damaged, that can't be known, and the reason
-/// is returned with which the file goes to `rejected/`.
+/// Whether an event file was taken before. If the row of this file name is damaged, that can't be known: then the file
+/// goes to `rejected/`, with the returned reason.
 ///
 /// # Errors
 /// The store can't be read.

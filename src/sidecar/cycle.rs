@@ -28,12 +28,12 @@ impl Sidecar {
         if let Some(again) = left(self.health.again) {
             return left(self.timers.tick).map_or(again, |tick| again.min(tick));
         }
-        let judges = self.intake.judges();
-        let has_work = self.intake.files || !self.events.is_empty() || (judges && !self.watches.gone.is_empty());
+        let may_release = self.intake.may_release();
+        let has_work = self.intake.files || !self.events.is_empty() || (may_release && !self.watches.gone.is_empty());
         if has_work || (self.intake.is_draining() && self.timers.tmux_unknown.is_none()) {
             return 0;
         }
-        let judged = judges.then(|| self.timers.judged_in_ms(now, self.state.next_deadline_ms(now))).flatten();
+        let judged = may_release.then(|| self.timers.judged_in_ms(now, self.state.next_deadline_ms(now))).flatten();
         let own = [self.intake.look_again, self.timers.tick, self.timers.tmux_unknown].map(left);
         own.into_iter().flatten().chain(judged).min().unwrap_or(TICK_MS)
     }

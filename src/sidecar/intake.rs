@@ -51,7 +51,7 @@ impl Intake {
     }
 
     /// Whether a look into the lanes may release deaths and deadlines that wait. If not, they do not wake the loop.
-    pub(super) fn judges(&self) -> bool {
+    pub(super) fn may_release(&self) -> bool {
         self.drained && !self.unreadable
     }
 

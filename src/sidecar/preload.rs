@@ -85,7 +85,7 @@ impl Preload<'_> {
         Some(text.map(|reading| String::from_utf8_lossy(&reading.bytes).into_owned()))
     }
 
-    /// How many messages the transcript of an agent holds, if the agent is to answer with its document.
+    /// How many messages the transcript of an agent holds, if the agent's reply is to be its document.
     fn messages(&mut self, agent_id: &str) -> Option<u64> {
         let agent = agent_named(self.state, agent_id)?;
         let profile = self.profiles.get(&agent.profile)?;

@@ -204,17 +204,17 @@ impl Projection {
     }
 
     /// Takes back a checkpoint that is not known to be on the disk: the next one covers the same files.
-    pub(super) fn give_back(&mut self, numbers: Checkpoint) {
-        self.written.extend(numbers.errors);
-        self.views.extend(numbers.views);
+    pub(super) fn give_back(&mut self, checkpoint: Checkpoint) {
+        self.written.extend(checkpoint.errors);
+        self.views.extend(checkpoint.views);
         self.since_checkpoint = self.since_checkpoint.max(1);
     }
 
     /// Leaves out the views that were written again since: their newer content may not be on the disk.
-    pub(super) fn without_newer(&self, mut numbers: Checkpoint) -> Checkpoint {
+    pub(super) fn without_newer(&self, mut checkpoint: Checkpoint) -> Checkpoint {
         let newer: BTreeSet<&String> = self.views.iter().collect();
-        numbers.views.retain(|view| !newer.contains(view));
-        numbers
+        checkpoint.views.retain(|view| !newer.contains(view));
+        checkpoint
     }
 
     /// Writes error files that may be missing, and finds out which errors were dismissed. If the store does not know a

@@ -30,7 +30,7 @@ pub enum Error {
          as it is. Use the version of tasuki that wrote it", path.display()
     )]
     NewerSchema { path: PathBuf, found: u64 },
-    /// A single row that this version can't have written. Other rows can still be used.
+    /// A single row that can't be parsed. Other rows can still be used.
     #[error("a row of the table {table} in the state file {} can't be understood: {why}. The file was left as it is", path.display())]
     Row { path: PathBuf, table: String, why: String },
     /// It was moved, deleted or replaced while it was open.

@@ -26,7 +26,7 @@ pub struct Store {
     pub(super) checking: Option<IntegrityCheck>,
     /// The clock that decides when an answer is old enough to be forgotten.
     pub(super) clock: BelievedClock,
-    // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.
+    // Held for its lock: one sidecar for each home, also while the database is closed to be opened again.
     pub(super) _lock: File,
 }
 
@@ -60,8 +60,8 @@ impl Store {
         Error::of(&self.path, what, error)
     }
 
-    /// The error of a row that this version can't have written, found while all rows of a table are read: the whole
-    /// file counts as unreadable.
+    /// The error of a row that can't be parsed, found while all rows of a table are read: the whole file counts as
+    /// unreadable.
     pub(super) fn corrupt(&self, table: &str, why: &impl ToString) -> Error {
         self.may_be_damaged.set(true);
         let why = format!("a row of its table {table} can't be understood: {}", why.to_string());

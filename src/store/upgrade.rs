@@ -58,7 +58,7 @@ where
     Ok(rows)
 }
 
-/// The rows that tell what waits for the effects in an outbox from before schema 4, whose rows don't name their waiter.
+/// Before schema 4, a row of the outbox did not name what waits for its effect. These rows tell it.
 struct Former {
     agents: Vec<Agent>,
     handoffs: Vec<Handoff>,

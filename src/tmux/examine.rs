@@ -4,7 +4,8 @@
 
 use super::Socket;
 use super::owner;
-use super::probe::{self, ProbeResult, Version};
+use super::probe::{self, ProbeResult};
+use super::version::Version;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;

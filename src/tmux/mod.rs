@@ -6,7 +6,7 @@
 //! - `socket`, `notice`, `error`: which server is meant, what is reported about it, and why a question has no answer
 //! - `owner`: who owns a socket, checked before anything speaks to the server behind it
 //! - `pty`, `probe`: the control client's process, and the only place that runs a `tmux` of its own, before there is a
-//!   connection
+//!   connection; `version`: tmux's version
 //! - `client`: requests and replies over one connection; `server`: prepares the server for our connection, or starts
 //!   one; `private`: our own session there, and how users' programs and terminals are moved out of it
 //! - `supervisor`: the thread that finds the server, connects with care and reconnects; `stale`: clients of an earlier
@@ -56,6 +56,7 @@ mod status;
 mod supervisor;
 mod terminals;
 mod typing;
+mod version;
 
 pub use create::{CreationState, SpawnOutcome, SpawnPlan};
 pub use error::Error;
@@ -65,8 +66,8 @@ pub use notice::{ServerInfo, TmuxNotice};
 pub use pane::{Capture, PaneRow};
 pub use placeholder::PaneLocation;
 pub use plan::{Input, TypePlan};
-pub use probe::Version;
 pub use socket::{LONGEST_SOCKET_PATH, Socket, SocketOptions, SocketPathTooLong, check_length};
+pub use version::Version;
 
 use server_lock::ServerLock;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! What the adapter reports of its own accord: about a server, and about its panes.
 
-use super::probe::Version;
+use super::version::Version;
 use crate::core::pane::ServerId;
 
 /// One life of a tmux server.

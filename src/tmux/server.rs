@@ -10,8 +10,9 @@ use super::client::{Connection, ConnectionEnd, ConnectionWaker, PATIENCE, nonce}
 use super::guard::Names;
 use super::owner;
 use super::private::{STAND_IN, empty_session, is_stand_in, rows};
-use super::probe::{self, Version};
+use super::probe;
 use super::quote::{is_plain_id, quote};
+use super::version::Version;
 use crate::core::pane::ServerId;
 use std::path::Path;
 use std::process::Command;

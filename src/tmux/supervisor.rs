@@ -8,11 +8,12 @@ use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker, 
 use super::guard::Names;
 use super::notice_queue::NoticeQueue;
 use super::owner;
-use super::probe::{self, ProbeResult, SocketState, Version};
+use super::probe::{self, ProbeResult, SocketState};
 use super::pty::PtyClient;
 use super::server_lock::{self, ServerLock};
 use super::socket::check_length;
 use super::stale::{InUse, Others};
+use super::version::Version;
 use super::{Error, ServerInfo, SocketOptions, TmuxNotice, private, server};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;

@@ -32,7 +32,7 @@ pub(super) enum LogOutput {
     Journal,
 }
 
-enum Word {
+enum Message {
     Line(LogOutput, Vec<u8>),
     /// Answers when all earlier lines are written.
     Last(mpsc::SyncSender<()>),
@@ -41,7 +41,7 @@ enum Word {
 /// Takes lines; never waits.
 #[derive(Debug)]
 pub(super) struct Lines {
-    words: mpsc::Sender<Word>,
+    messages: mpsc::Sender<Message>,
     count: Arc<Count>,
 }
 
@@ -58,9 +58,9 @@ impl Lines {
         write: impl Fn(LogOutput, &[u8]) -> io::Result<()> + Send + 'static,
         tell: impl Fn(usize) + Send + 'static,
     ) -> io::Result<Lines> {
-        let (words, waiting) = mpsc::channel();
+        let (messages, waiting) = mpsc::channel();
         let count = Arc::new(Count::default());
-        let lines = Lines { words: words.clone(), count: Arc::clone(&count) };
+        let lines = Lines { messages: messages.clone(), count: Arc::clone(&count) };
         let report_dropped = move |count: &Count| {
             let dropped = count.dropped.swap(0, Ordering::Relaxed);
             if dropped > 0 {
@@ -70,9 +70,9 @@ impl Lines {
         };
         let write_lines = move || {
             WRITES.set(true);
-            for word in waiting {
-                match word {
-                    Word::Line(to, line) => {
+            for message in waiting {
+                match message {
+                    Message::Line(to, line) => {
                         let cost = line.len() + COST;
                         let left = count.queued.fetch_sub(cost, Ordering::Relaxed) - cost;
                         if write(to, &line).is_err() {
@@ -85,8 +85,8 @@ impl Lines {
                     }
                     // The report is a line itself, and is queued behind `Last`. So `Last` is queued once more, behind
                     // the report.
-                    Word::Last(done) if report_dropped(&count) => drop(words.send(Word::Last(done))),
-                    Word::Last(done) => drop(done.try_send(())),
+                    Message::Last(done) if report_dropped(&count) => drop(messages.send(Message::Last(done))),
+                    Message::Last(done) => drop(done.try_send(())),
                 }
             }
         };
@@ -99,7 +99,7 @@ impl Lines {
         let cost = line.len() + COST;
         let fits = |queued: usize| Some(queued + cost).filter(|all| *all <= ROOM || WRITES.get());
         let taken = self.count.queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
-        if !taken || self.words.send(Word::Line(to, line.to_vec())).is_err() {
+        if !taken || self.messages.send(Message::Line(to, line.to_vec())).is_err() {
             self.count.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -107,7 +107,7 @@ impl Lines {
     /// Waits until all lines are written, but not for long: perhaps nothing reads them.
     pub(super) fn finish(&self) {
         let (done, is_done) = mpsc::sync_channel(1);
-        if self.words.send(Word::Last(done)).is_ok() {
+        if self.messages.send(Message::Last(done)).is_ok() {
             let _ = is_done.recv_timeout(LAST_WITHIN);
         }
     }
