@@ -135,7 +135,8 @@ impl Sidecar {
         self.projection.show(&self.spool, now, &decision, &self.state.settings);
         self.status_line.judge(&self.spool, &decision, &self.state.settings);
         self.status_line.update(&self.state, now);
-        self.tidy.has_decided = true;
+        // The sidecar's own probe passes through here every few seconds, and decides nothing.
+        self.tidy.has_decided |= !decision.is_empty() || !files.is_empty();
         for item in files {
             if let Some((place, json)) = &item.result {
                 self.projection.put(&self.spool, place.clone(), &json.to_string());

@@ -363,3 +363,17 @@ async fn dismissed_failures_stay_dismissed_after_a_restart() {
     assert!(ground.sidecar.store.has_error(&kept.error_id).expect("a look"));
     assert!(!ground.sidecar.store.has_error(&deleted.error_id).expect("a look"));
 }
+
+/// The probe is there every few seconds: if it counted, memory of a busy time would never be given back.
+#[tokio::test]
+async fn a_probe_decides_nothing_and_a_request_does() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    ground.sidecar.tidy.has_decided = false;
+    (ground.sidecar.intake.files, ground.sidecar.intake.probe) = (true, true);
+    ground.settle();
+    assert!(!ground.sidecar.intake.probe, "it passed through");
+    assert!(!ground.sidecar.tidy.has_decided);
+    ground.drop_again("requests", "ask.json", r#"{"v":1,"kind":"persona_create","slug":"dev"}"#);
+    assert!(ground.sidecar.tidy.has_decided);
+}
