@@ -2,6 +2,7 @@
 
 use super::personas::{FILES, MOST};
 use super::settings::ShowSettings;
+use crate::cli::error::CliError;
 use crate::cli::view::{self, ViewFile};
 use crate::config::Home;
 use crate::contract::fleet::{
@@ -15,7 +16,7 @@ use crate::fleet::roster::{MOST_ENTRIES, Teller};
 use crate::spool::client::{SidecarPresence, sidecar_alive};
 use crate::spool::journal::last_whole_line;
 use std::collections::BTreeSet;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
 /// How much of the journal's end is read, in bytes.
 const MOST_TAIL: u64 = 64 << 10;
@@ -37,20 +38,29 @@ struct Entries {
 #[derive(Debug, Default)]
 pub(super) struct RosterSource {
     last: Entries,
+    /// What could not be read at the last look. The log says so once.
+    unread: Option<String>,
 }
 
 impl RosterSource {
-    /// Reads the views. Returns whether something has changed since the last time.
+    /// Reads the views. Returns whether something has changed since the last time. Of a folder that is there and can't
+    /// be read, such as while no file can be opened, the roster keeps what was read before.
     pub(super) fn refresh(&mut self, home: &Home, show: &ShowSettings, now: &Now) -> bool {
-        let hide = &show.hide;
+        let (hide, last, mut unread) = (&show.hide, &self.last, None);
         let mut entries = Entries {
-            sidecar: sidecar(home, &self.last.sidecar, now),
-            agents: agents(home, hide),
-            handoffs: handoffs(home, hide, now),
-            errors: errors(home),
-            personas: personas(home, hide),
-            journal: if show.journal { events(home) } else { Vec::new() },
+            sidecar: sidecar(home, &last.sidecar, now),
+            agents: or_last(agents(home, hide), &last.agents, &mut unread),
+            handoffs: or_last(handoffs(home, hide, now), &last.handoffs, &mut unread),
+            errors: or_last(errors(home), &last.errors, &mut unread),
+            personas: or_last(personas(home, hide), &last.personas, &mut unread),
+            journal: if show.journal { or_last(events(home), &last.journal, &mut unread) } else { Vec::new() },
         };
+        if unread != self.unread {
+            self.unread = unread;
+            if let Some(what) = &self.unread {
+                tracing::warn!("{what}; other hosts are still told what was there before");
+            }
+        }
         // While the folder of the agents' views is not there, the roster keeps the last agents.
         if entries.agents.is_empty() && !home.agent_views().is_dir() {
             entries.agents.clone_from(&self.last.agents);
@@ -70,6 +80,14 @@ impl RosterSource {
     }
 }
 
+/// What was read; or else what was read before, and `unread` says why.
+fn or_last<T: Clone>(read: Result<Vec<T>, CliError>, last: &[T], unread: &mut Option<String>) -> Vec<T> {
+    read.unwrap_or_else(|error| {
+        *unread = Some(error.message);
+        last.to_vec()
+    })
+}
+
 /// The number of the last line in the home's journal; none if there is no journal, or it can't be read.
 pub(super) fn journal_seq(home: &Home) -> Option<u64> {
     let opened = crate::files::open(&home.spool().join("journal.jsonl")).ok();
@@ -80,24 +98,29 @@ pub(super) fn journal_seq(home: &Home) -> Option<u64> {
 /// 1970. None if there is no such line in the last 64 KiB of the journal.
 pub(super) fn journal_seq_before(home: &Home, wall_ms: i64) -> Option<u64> {
     let is_before = |line: &JournalLine| millis(&line.at).is_some_and(|at| at < wall_ms);
-    last_lines(&journal_tail(home)).find(is_before).map(|line| line.seq)
+    last_lines(&journal_tail(home).unwrap_or_default()).find(is_before).map(|line| line.seq)
 }
 
 /// The last lines of the journal, the oldest first: only number, time and type of each.
-fn events(home: &Home) -> Vec<HostEvent> {
+fn events(home: &Home) -> Result<Vec<HostEvent>, CliError> {
     let one = |line: JournalLine| HostEvent { seq: line.seq, at: line.at, r#type: line.r#type.as_str().to_owned() };
-    let mut events: Vec<HostEvent> = last_lines(&journal_tail(home)).take(MOST_EVENTS).map(one).collect();
+    let mut events: Vec<HostEvent> = last_lines(&journal_tail(home)?).take(MOST_EVENTS).map(one).collect();
     events.reverse();
-    events
+    Ok(events)
 }
 
-/// The end of the journal; nothing if it can't be read.
-fn journal_tail(home: &Home) -> Vec<u8> {
-    let Ok((mut file, meta)) = crate::files::open(&home.spool().join("journal.jsonl")) else { return Vec::new() };
+/// The end of the journal; nothing if there is no journal.
+fn journal_tail(home: &Home) -> Result<Vec<u8>, CliError> {
+    let path = home.spool().join("journal.jsonl");
+    let (mut file, meta) = match crate::files::open(&path) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(CliError::file("Can't read", &path, &error)),
+    };
     let from = meta.file_stamp.size.saturating_sub(MOST_TAIL);
     let mut bytes = Vec::new();
     let read = file.seek(SeekFrom::Start(from)).and_then(|_| file.take(MOST_TAIL).read_to_end(&mut bytes));
-    read.map(|_| bytes).unwrap_or_default()
+    read.map(|_| bytes).map_err(|error| CliError::file("Can't read", &path, &error))
 }
 
 /// The lines in the end of a journal, the newest first.
@@ -120,43 +143,50 @@ fn is_shown(persona: &str, hide: &[String]) -> bool {
     !hide.iter().any(|hidden| hidden == persona)
 }
 
-fn agents(home: &Home, hide: &[String]) -> Vec<HostAgent> {
-    let views: Vec<ViewFile<AgentView>> = view::all(&home.agent_views()).unwrap_or_default();
+fn agents(home: &Home, hide: &[String]) -> Result<Vec<HostAgent>, CliError> {
+    let views: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
     let one = |agent: &ViewFile<AgentView>| {
         let told = HostAgent::from(&**agent);
         HostAgent { persona: told.persona.clone().filter(|persona| is_shown(persona, hide)), ..told }
     };
     // `view::all` sorts by file name, so the agents are in the order of their ids.
-    views.iter().filter(|agent| agent.is_living()).map(one).collect()
+    Ok(views.iter().filter(|agent| agent.is_living()).map(one).collect())
 }
 
 /// The open handoffs, then the last ended handoffs. Both begin with the handoff whose view changed last.
-fn handoffs(home: &Home, hide: &[String], now: &Now) -> Vec<HostHandoff> {
-    let views: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), MOST_ENTRIES).unwrap_or_default();
+fn handoffs(home: &Home, hide: &[String], now: &Now) -> Result<Vec<HostHandoff>, CliError> {
+    let views: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), MOST_ENTRIES)?;
     let is_recent = |told: &HostHandoff| millis(&told.since).is_some_and(|at| now.wall_ms - at <= A_DAY_MS);
     let one = |handoff: &ViewFile<HandoffView>| {
         let told = HostHandoff::from(&**handoff);
         HostHandoff { persona: told.persona.clone().filter(|persona| is_shown(persona, hide)), ..told }
     };
     let (open, ended): (Vec<_>, Vec<_>) = views.iter().map(one).partition(HostHandoff::is_open);
-    open.into_iter().chain(ended.into_iter().filter(is_recent).take(MOST_ENDED)).collect()
+    Ok(open.into_iter().chain(ended.into_iter().filter(is_recent).take(MOST_ENDED)).collect())
 }
 
-fn errors(home: &Home) -> Vec<HostError> {
-    let files: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_ENTRIES).unwrap_or_default();
-    files.iter().map(|error| HostError::from(&**error)).collect()
+fn errors(home: &Home) -> Result<Vec<HostError>, CliError> {
+    let files: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_ENTRIES)?;
+    Ok(files.iter().map(|error| HostError::from(&**error)).collect())
 }
 
 /// The personas of this home, without those that the settings hide.
-pub(super) fn personas(home: &Home, hide: &[String]) -> Vec<HostPersona> {
-    let Ok(entries) = std::fs::read_dir(home.personas()) else { return Vec::new() };
+///
+/// # Errors
+/// Their folder is there and can't be read.
+pub(super) fn personas(home: &Home, hide: &[String]) -> Result<Vec<HostPersona>, CliError> {
+    let entries = match std::fs::read_dir(home.personas()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(CliError::file("Can't read", &home.personas(), &error)),
+    };
     let slugs: BTreeSet<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|slug| slug.parse::<crate::core::id::Slug>().is_ok() && !hide.contains(slug))
         .take(MOST_ENTRIES)
         .collect();
     let one = |slug: String| Some(HostPersona { sha256: persona_sha256(home, &slug)?, slug });
-    slugs.into_iter().filter_map(one).collect()
+    Ok(slugs.into_iter().filter_map(one).collect())
 }
 
 /// A hash over the files of a persona that are there, each after its name and length; none if there are none.
@@ -197,6 +227,43 @@ mod tests {
         let told = serde_json::to_string(&source.last.journal).expect("a plain value");
         assert!(told.contains("delivery") && !told.contains("secret"), "{told}");
         assert!(!source.refresh(&home, &show(true), &now), "nothing has changed");
+    }
+
+    #[test]
+    fn what_can_t_be_read_is_told_as_it_was_before() {
+        let (_dir, home, _) = of_test();
+        let one = |folder: &std::path::Path, text: &str| {
+            std::fs::create_dir_all(folder).expect("made");
+            std::fs::write(folder.join("a.json"), text).expect("written");
+        };
+        one(&home.agent_views(), r#"{"agent_id":"a","status":"live"}"#);
+        one(&home.handoff_views(), r#"{"handoff_id":"h","step":"writing"}"#);
+        one(&home.errors(), r#"{"error_id":"e"}"#);
+        one(&home.personas().join("kai"), "{}");
+        std::fs::write(home.personas().join("kai/skill.md"), "x").expect("written");
+        let line = r#"{"seq":1,"at":"2026-11-25T12:00:00.000Z","type":"delivery"}"#;
+        std::fs::write(home.spool().join("journal.jsonl"), format!("{line}\n")).expect("written");
+        let (mut source, now) = (RosterSource::default(), crate::clock::Clock::new().now());
+        let show = ShowSettings { journal: true, ..ShowSettings::default() };
+        let counts = |source: &RosterSource| {
+            let Entries { agents, handoffs, errors, personas, journal, .. } = &source.last;
+            [agents.len(), handoffs.len(), errors.len(), personas.len(), journal.len()]
+        };
+        source.refresh(&home, &show, &now);
+        assert_eq!(counts(&source), [1; 5]);
+        // A file in the place of a folder, and a folder in the place of a file, can't be read.
+        let all = [home.agent_views(), home.handoff_views(), home.errors(), home.personas()];
+        for folder in all {
+            std::fs::remove_dir_all(&folder).expect("removed");
+            std::fs::write(&folder, "").expect("written");
+        }
+        std::fs::remove_file(home.spool().join("journal.jsonl")).expect("removed");
+        std::fs::create_dir(home.spool().join("journal.jsonl")).expect("made");
+        assert!(!source.refresh(&home, &show, &now), "{:?}", source.last);
+        assert_eq!(counts(&source), [1; 5]);
+        std::fs::remove_file(home.errors()).expect("removed");
+        assert!(source.refresh(&home, &show, &now), "what is not there any more is not told");
+        assert_eq!(counts(&source), [1, 1, 0, 1, 1]);
     }
 
     #[test]

@@ -158,7 +158,11 @@ fn stem(name: &str) -> &str {
 /// When the folder can't be read.
 pub fn by_change(folder: &Path) -> Result<Vec<(i64, String)>, CliError> {
     let names = names(folder)?;
-    let Ok(dir) = crate::files::open_dir(folder) else { return Ok(Vec::new()) };
+    let dir = match crate::files::open_dir(folder) {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(CliError::file("Can't read", folder, &error)),
+    };
     let changed = |mut name: String| {
         let meta = crate::files::meta_at(&dir, &name).ok()??;
         name.truncate(stem(&name).len());

@@ -53,13 +53,20 @@ pub(super) fn read(
 
 /// Judges the hosts. `own`: this host. `hide`: personas of this home that other hosts are not told of.
 pub(super) fn judge(home: &Home, own: &HostName, hide: &[String], looks: &BTreeMap<HostName, HostLook>) -> [Line; 3] {
-    let mut told: Vec<(&HostName, Vec<HostPersona>)> = vec![(own, personas(home, hide))];
+    let mut told: Vec<(&HostName, Vec<HostPersona>)> = Vec::new();
     for (name, look) in looks.iter().filter(|(name, _)| *name != own) {
         if let HostLook::Told { personas, .. } = look {
             told.push((name, personas.clone()));
         }
     }
-    [presence(own, looks), versions(own, looks), judge_personas(&told)]
+    let personas = match personas(home, hide) {
+        Ok(personas) => {
+            told.insert(0, (own, personas));
+            judge_personas(&told)
+        }
+        Err(error) => warn("fleet.personas", error.message, "look at that folder; the bridge can't read it either"),
+    };
+    [presence(own, looks), versions(own, looks), personas]
 }
 
 fn presence(own: &HostName, looks: &BTreeMap<HostName, HostLook>) -> Line {
