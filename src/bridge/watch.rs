@@ -6,6 +6,7 @@ use crate::files::watcher::{FolderNotice, FolderWatcher};
 use crate::files::{self, FileStamp};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
@@ -16,48 +17,96 @@ const READ: [&str; 2] = ["looked", "fleet.toml"];
 /// Watches the folders.
 pub(super) struct FolderWatch {
     watcher: Option<FolderWatcher>,
+    folders: Vec<PathBuf>,
     /// The folders that are not watched yet, because they did not exist.
     missing: BTreeSet<PathBuf>,
-    files: Arc<Notify>,
-    views: Arc<Notify>,
+    shared: Arc<Shared>,
+    /// Whether the log already says that the folders can't be watched.
+    was_reported: bool,
+}
+
+/// What the watcher's own thread and the bridge share.
+struct Shared {
+    judge: Judge,
+    files: Notify,
+    views: Notify,
+    /// The watcher has failed: it may report nothing any more.
+    broken: AtomicBool,
+}
+
+impl Shared {
+    fn on_seen(&self, seen: &FolderNotice) {
+        if *seen == FolderNotice::Broken {
+            self.broken.store(true, Ordering::Release);
+        }
+        let changed = self.judge.changed(seen);
+        if changed.views {
+            self.views.notify_one();
+        }
+        if changed.files {
+            self.files.notify_one();
+        }
+    }
 }
 
 impl FolderWatch {
     pub(super) fn new(home: &Home) -> FolderWatch {
-        let (files, views) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let (tell_files, tell_views) = (Arc::clone(&files), Arc::clone(&views));
         let view_folders = [home.agent_views(), home.handoff_views(), home.errors()];
-        let judge = Judge::new(home.fleet(), view_folders.to_vec());
-        let watcher = FolderWatcher::new(move |seen| {
-            let changed = judge.changed(&seen);
-            if changed.views {
-                tell_views.notify_one();
-            }
-            if changed.files {
-                tell_files.notify_one();
-            }
-        });
         let own = [home.fleet(), home.fleet().join("requests"), home.spool().join("results")];
-        let missing = own.into_iter().chain(view_folders).collect();
-        let mut watch = FolderWatch { watcher: watcher.ok(), missing, files, views };
+        let shared = Shared {
+            judge: Judge::new(home.fleet(), view_folders.to_vec()),
+            files: Notify::new(),
+            views: Notify::new(),
+            broken: AtomicBool::new(false),
+        };
+        let mut watch = FolderWatch {
+            watcher: None,
+            folders: own.into_iter().chain(view_folders).collect(),
+            missing: BTreeSet::new(),
+            shared: Arc::new(shared),
+            was_reported: false,
+        };
         watch.retry();
         watch
     }
 
-    /// Tries again to watch the folders that could not be watched before.
+    /// Makes a watcher if there is none or if it has failed. Tries again to watch the folders that could not be watched
+    /// before. The caller looks at everything afterwards, because changes may have been missed.
     pub(super) fn retry(&mut self) {
+        if self.watcher.is_none() || self.shared.broken.load(Ordering::Acquire) {
+            self.renew();
+        }
         let Some(watcher) = &mut self.watcher else { return };
         self.missing.retain(|folder| watcher.watch(folder).is_err());
     }
 
+    fn renew(&mut self) {
+        self.watcher = None;
+        self.shared.broken.store(false, Ordering::Release);
+        let shared = Arc::clone(&self.shared);
+        match FolderWatcher::new(move |seen| shared.on_seen(&seen)) {
+            Ok(watcher) => {
+                self.watcher = Some(watcher);
+                self.was_reported = false;
+            }
+            Err(error) => {
+                if !self.was_reported {
+                    tracing::warn!(%error, "could not watch the folders; looking into them every 5 s instead");
+                }
+                self.was_reported = true;
+            }
+        }
+        self.missing = self.folders.iter().cloned().collect();
+    }
+
     /// Waits until a request was dropped, the sidecar has answered, the settings have changed, or `looked` was touched.
     pub(super) async fn files_changed(&self) {
-        self.files.notified().await;
+        self.shared.files.notified().await;
     }
 
     /// Waits until the sidecar's views have changed.
     pub(super) async fn views_changed(&self) {
-        self.views.notified().await;
+        self.shared.views.notified().await;
     }
 }
 
@@ -137,5 +186,26 @@ mod tests {
         assert_eq!(told(FolderNotice::In(fleet.clone())), (false, false), "it has not changed since");
         std::fs::write(fleet.join("fleet.toml"), "").expect("written");
         assert_eq!(told(FolderNotice::In(fleet)), (true, false));
+    }
+
+    #[tokio::test]
+    async fn a_watcher_that_has_failed_or_could_not_be_made_is_replaced() {
+        let (_dir, home, _) = super::super::folder::of_test();
+        std::fs::create_dir_all(home.agent_views()).expect("made");
+        let mut watch = FolderWatch::new(&home);
+        let until = std::time::Duration::from_secs(10);
+        for number in 0..2 {
+            if number == 0 {
+                // A watcher that has failed reports nothing any more.
+                watch.watcher.as_mut().expect("made").unwatch(&home.agent_views());
+                watch.shared.on_seen(&FolderNotice::Broken);
+                watch.views_changed().await;
+            } else {
+                watch.watcher = None;
+            }
+            watch.retry();
+            std::fs::write(home.agent_views().join(format!("{number}.json")), "{}").expect("written");
+            tokio::time::timeout(until, watch.views_changed()).await.expect("it is reported");
+        }
     }
 }
