@@ -29,7 +29,7 @@ pub(super) struct FleetOwner<'a> {
     access: ServerAccess,
     admin: FleetAdmin,
     now: Now,
-    /// Something may have been changed at the server already.
+    /// Something may have been changed already, at the server or in `owner_file`.
     has_begun: Cell<bool>,
 }
 
@@ -213,6 +213,7 @@ impl<'a> FleetOwner<'a> {
         self.note_expelling(name, &key);
         self.file.expelled.insert(key.clone(), now_s);
         self.file.save(self.folder)?;
+        self.has_begun.set(true);
         self.change_members(|members| {
             let before = members.len();
             members.retain(|member| member.name != *name);
@@ -267,7 +268,7 @@ impl<'a> FleetOwner<'a> {
             let read = match read {
                 Ok(read) => read,
                 Err(_) if kept.version > 0 => None,
-                Err(error) => return Err(unreadable_list(&error)),
+                Err(error) => return Err(unreadable_list(&error, self.has_begun.get())),
             };
             // If the server was set back, it has an old list, and the list that this home has kept is newer.
             let is_missing = read.as_ref().is_none_or(|list| list.version < kept.version);
@@ -277,7 +278,7 @@ impl<'a> FleetOwner<'a> {
             }
             let list = MemberList::new(fleet.clone(), list.version + 1, list.members);
             let bytes = list.sign(&self.keys);
-            MemberList::open(&bytes, key, fleet).map_err(|error| unreadable_list(&error))?;
+            MemberList::open(&bytes, key, fleet).map_err(|error| unreadable_list(&error, self.has_begun.get()))?;
             self.has_begun.set(true);
             match self.admin.put_members(bytes.clone(), sequence).await {
                 PutOutcome::Stored(_) => {
@@ -305,8 +306,15 @@ pub(super) fn not_the_owner() -> CliError {
         .hint("Run this where the fleet was made: `tasuki fleet join --first`, or `setup --account`.")
 }
 
-fn unreadable_list(error: &dyn std::fmt::Display) -> CliError {
-    CliError::refused("bad_list", format!("The list of members can't be right: {error}. Nothing was changed."))
+/// The error if the list of members can't be right. The list itself was not changed. `has_begun`: something else may
+/// have been.
+fn unreadable_list(error: &dyn std::fmt::Display, has_begun: bool) -> CliError {
+    let left = if has_begun {
+        "The list was left as it is. The command has broken off, and some of it may be done."
+    } else {
+        "Nothing was changed."
+    };
+    CliError::refused("bad_list", format!("The list of members can't be right: {error}. {left}"))
 }
 
 /// Enters a host into the list; false if it is there already, with the same home and keys.
@@ -372,5 +380,12 @@ mod tests {
         assert_eq!(members, [one]);
         assert_eq!(enter(&mut members, &other, true), Ok(true));
         assert_eq!(members, [other]);
+    }
+
+    #[test]
+    fn a_list_that_can_t_be_right_is_told_with_what_may_be_done_by_then() {
+        let told = |has_begun| unreadable_list(&"its signature is wrong", has_begun).message;
+        assert!(told(false).ends_with("Nothing was changed."), "{}", told(false));
+        assert!(!told(true).contains("Nothing was changed") && told(true).contains("may be done"), "{}", told(true));
     }
 }
