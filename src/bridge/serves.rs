@@ -28,10 +28,6 @@ use std::time::Duration;
 const LATER: Duration = Duration::from_secs(10);
 /// How often the server is told that a letter is being worked at, in milliseconds.
 const WORKING_EVERY_MS: u64 = 20_000;
-/// The pause before an answer is published again that the server has not stored, in milliseconds: the first, and the
-/// longest. It doubles each time.
-const AGAIN_AFTER_MS: u64 = 1_000;
-const LONGEST_PAUSE_MS: u64 = 30_000;
 /// How long the answer to a request that was taken back is awaited, in milliseconds, beyond the time for which the
 /// sidecar lets a text wait for its agent. If the sidecar has typed the text, it still has to wait for the receipt.
 const GIVEN_UP_AFTER_MS: u64 = 120_000;
@@ -333,8 +329,12 @@ impl Bridge {
             let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
             self.sealed_answer(&serving.header, &to, contract::text(&result).into_bytes())
         });
-        let Ok(sealed) = sealed else { return };
         let rid = rid.clone();
+        let Ok(sealed) = sealed else {
+            // The server takes hardly any bytes now; a person may correct that.
+            tracing::warn!(rid = rid.as_str(), "not even the refusal of a too long answer fits into a letter");
+            return self.serving.get_mut(&rid).into_iter().for_each(|serving| serving.reply_later(self.now.boot_ms));
+        };
         let number = format!("{}.{rid}.{}", self.here.host, uuid::Uuid::new_v4().simple());
         if let Some(serving) = self.serving.get_mut(&rid) {
             serving.is_replying = true;
@@ -366,11 +366,7 @@ impl Bridge {
         }
         if outcome != Published::Stored {
             let Some(serving) = self.serving.get_mut(rid) else { return };
-            let pause = AGAIN_AFTER_MS.saturating_mul(1 << serving.tries.min(5)).min(LONGEST_PAUSE_MS);
-            serving.tries += 1;
-            serving.is_replying = false;
-            serving.reply_due_ms = now_ms.saturating_add(pause);
-            return;
+            return serving.reply_later(now_ms);
         }
         let Some(serving) = self.serving.remove(rid) else { return };
         let Serving { header, settling, kind, answer, .. } = serving;

@@ -3,6 +3,11 @@
 use crate::fleet::Header;
 use crate::fleet::nats::{ArrivedLetter, Settling};
 
+/// The pause before an answer is published again that the server has not stored, in milliseconds: the first, and the
+/// longest. It doubles each time.
+const AGAIN_AFTER_MS: u64 = 1_000;
+const LONGEST_PAUSE_MS: u64 = 30_000;
+
 /// A request from another host that this host has taken.
 #[derive(Debug)]
 pub(super) struct Serving {
@@ -25,6 +30,16 @@ pub(super) struct Serving {
     pub(super) over_ms: u64,
     /// If the request was taken back: until when the sidecar's answer to it is still awaited.
     pub(super) given_up_ms: Option<u64>,
+}
+
+impl Serving {
+    /// Has the answer published again after a pause, because it was not published.
+    pub(super) fn reply_later(&mut self, now_ms: u64) {
+        let pause = AGAIN_AFTER_MS.saturating_mul(1 << self.tries.min(5)).min(LONGEST_PAUSE_MS);
+        self.tries = self.tries.saturating_add(1);
+        self.is_replying = false;
+        self.reply_due_ms = now_ms.saturating_add(pause);
+    }
 }
 
 /// A letter that can't be judged yet.

@@ -1,7 +1,7 @@
 //! A member that is hostile: it has its own key and its own rights at the server, and uses them for everything that they
 //! are not meant for.
 
-use crate::fleet::{TestFleet, TestHost, text};
+use crate::fleet::{NatsServer, TestFleet, TestHost, text};
 use crate::support::processes::peak_kib;
 use crate::support::tally;
 use async_nats::{Client, ConnectOptions, HeaderMap};
@@ -246,6 +246,45 @@ fn long_words_of_a_member_are_not_kept() {
         kept("audit.jsonl")
     );
     tally::add(tally::INPUTS, 1);
+}
+
+/// A server that takes hardly any bytes: neither the answer nor the refusal of a too long answer fits into a letter.
+#[test]
+fn an_answer_that_fits_into_no_letter_keeps_no_bridge_busy() {
+    let small = |server: &NatsServer| {
+        server.change("nats-server.conf", |text| text.replace("max_payload: 2MB", "max_payload: 17000"));
+        server.start();
+    };
+    let Some(fleet) = TestFleet::made(&["b", "m"], 1, small) else { return };
+    let (b, m) = (fleet.host("b"), fleet.host("m"));
+    [b, m].into_iter().for_each(TestHost::start_bridge);
+    [b, m].into_iter().for_each(TestHost::until_serving);
+    m.kill_bridge();
+    on_a_runtime(async {
+        let mallory = Mallory::of(m).await;
+        let letter = mallory.letter("m", "b", "one", &json!({"v": 1, "kind": "work_create"}));
+        assert!(mallory.put("tk.test.box.b.m.req".to_owned(), letter).await);
+    });
+    b.until("it is refused", || b.audit().iter().any(|line| line["id"] == "one" && line["dir"] == "in"));
+    std::thread::sleep(Duration::from_secs(1));
+    let before = times_woken(b.bridge_pid());
+    std::thread::sleep(Duration::from_secs(3));
+    let woken = times_woken(b.bridge_pid()) - before;
+    assert!(woken < 500, "{woken} times in 3 s");
+    let log = fs::read_to_string(b.log_file()).expect("its log");
+    assert!(log.contains("fits into a letter"), "{log}");
+    tally::add(tally::INPUTS, 1);
+}
+
+/// How often the threads of a process have slept and were woken.
+fn times_woken(pid: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+    let status = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
+    let count = |status: String| {
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        line.trim().parse::<u64>().ok()
+    };
+    status.filter_map(count).sum()
 }
 
 /// Letters as large as the server takes them, one after the other: others are served meanwhile, and the bridge holds few of
