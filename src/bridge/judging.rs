@@ -76,6 +76,15 @@ fn right_for(kind: &str) -> &'static str {
     allowing.min_by_key(|right| right.kinds().len()).map_or("RIGHT", Right::as_str)
 }
 
+/// Whether the bridge gives the answer itself and keeps it in `told/` before it is sent.
+pub(super) fn is_answer_kept(judged: Judged, kind: &str) -> bool {
+    match judged {
+        Judged::Refuse(_) => true,
+        Judged::CarryOut => kind == personas::KIND,
+        Judged::NotAuthentic(_) | Judged::AnswerAgain | Judged::IdReused | Judged::TakeBack | Judged::Later => false,
+    }
+}
+
 /// A refusal with a message and a hint.
 pub(super) fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> FleetRefused {
     let (status, code) = refusal.answer();

@@ -4,7 +4,7 @@
 use super::answers;
 use super::audit::AuditLine;
 use super::dropped::kind_of;
-use super::judging::in_words;
+use super::judging::{in_words, is_answer_kept};
 use super::personas;
 use super::refused::{FleetRefused, MAIN_PART};
 use super::serving::{Serving, WaitingLetter};
@@ -119,6 +119,9 @@ impl Bridge {
         };
         let judged = self.judge(&header, from, (&request, &rid), age_ms, known);
         let kind = kind_of(&request).unwrap_or_default();
+        if is_answer_kept(judged, &kind) && self.told.is_full(&from.name) {
+            return self.not_answered(letter, &header, "dropped: too many answers are kept");
+        }
         let status = match judged {
             Judged::NotAuthentic(what) => return self.not_authentic(letter, what),
             Judged::Later => return Bridge::settle(letter.settling, Settle::Later(LATER)),
@@ -126,10 +129,6 @@ impl Bridge {
             Judged::CarryOut => "taken".to_owned(),
             Judged::TakeBack => "taken back".to_owned(),
             Judged::IdReused => "409 id_reused".to_owned(),
-            // Each refusal is kept as a file before it is sent. This sender has so many already that it gets no more.
-            Judged::Refuse(_) if self.told.is_full(&from.name) => {
-                return self.not_answered(letter, &header, "dropped: too many refusals");
-            }
             Judged::Refuse(refusal) => format!("{} {}", refusal.answer().0, refusal.answer().1),
         };
         let host = from.name.to_string();
@@ -188,6 +187,7 @@ impl Bridge {
                 self.write_down(rid, &serving.request, &[])?;
                 let result = personas::put((&self.home, &self.folder), rid, &serving.request, parts, &self.now);
                 serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
+                self.told.add(&serving.header.from);
             }
             Judged::CarryOut => {
                 let parts = parts.get(1..).unwrap_or_default();

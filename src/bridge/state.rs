@@ -74,7 +74,7 @@ pub(super) struct Bridge {
     /// How many requests are being published.
     pub(super) in_flight: usize,
     pub(super) serving: BTreeMap<RequestId, Serving>,
-    /// How many refusals are kept, by the host that was refused.
+    /// How many answers of this bridge are kept, by the host that asked.
     pub(super) told: ToldCounts,
     /// Letters that can't be judged yet.
     pub(super) waiting: Vec<WaitingLetter>,

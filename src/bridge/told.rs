@@ -5,7 +5,8 @@ use super::folder::FleetFolder;
 use crate::core::host::HostName;
 use std::collections::BTreeMap;
 
-/// The number of answers from which on refusals of one host are no longer written.
+/// The number of answers from which on no more are written for one host: it is refused nothing, and its personas are not
+/// taken.
 const MOST: usize = 10_000;
 
 /// The counts, by host.
@@ -13,24 +14,24 @@ const MOST: usize = 10_000;
 pub(super) struct ToldCounts(BTreeMap<HostName, usize>);
 
 impl ToldCounts {
-    /// Counts the files.
-    pub(super) fn count(folder: &FleetFolder) -> ToldCounts {
+    /// Counts the files; none if they can't be listed.
+    pub(super) fn count(folder: &FleetFolder) -> Option<ToldCounts> {
         let mut counts = ToldCounts::default();
-        for name in folder.all_names("told").unwrap_or_default() {
+        for name in folder.all_names("told").ok()? {
             // A request's id here is fleet.HOST.ID.
             if let Some(host) = name.split('.').nth(1).and_then(|host| host.parse().ok()) {
                 counts.add(&host);
             }
         }
-        counts
+        Some(counts)
     }
 
-    /// Counts a refusal that was written.
+    /// Counts an answer that was written.
     pub(super) fn add(&mut self, host: &HostName) {
         *self.0.entry(host.clone()).or_default() += 1;
     }
 
-    /// Whether no more refusals are to be written for this host.
+    /// Whether no more answers are to be written for this host.
     pub(super) fn is_full(&self, host: &HostName) -> bool {
         self.0.get(host).is_some_and(|count| *count >= MOST)
     }
@@ -43,16 +44,18 @@ mod tests {
     use crate::files::Grade;
 
     #[test]
-    fn the_refusals_of_each_host_are_counted_and_after_too_many_there_are_no_more() {
+    fn the_answers_to_each_host_are_counted_and_after_too_many_there_are_no_more() {
         let (_dir, _, folder) = of_test();
         let [one, other]: [HostName; 2] = ["m", "b"].map(|name| name.parse().expect("a name"));
         folder.write("told", "fleet.m.x.json", b"{}", Grade::Fast).expect("written");
         folder.write("told", "garbage", b"{}", Grade::Fast).expect("written");
-        let mut counts = ToldCounts::count(&folder);
+        let mut counts = ToldCounts::count(&folder).expect("listed");
         assert_eq!(counts.0.get(&one), Some(&1));
         (1..MOST - 1).for_each(|_| counts.add(&one));
         assert!(!counts.is_full(&one));
         counts.add(&one);
         assert!(counts.is_full(&one) && !counts.is_full(&other));
+        std::fs::remove_dir_all(folder.path("told", "")).expect("removed");
+        assert_eq!(ToldCounts::count(&folder), None, "what can't be listed is not nothing");
     }
 }

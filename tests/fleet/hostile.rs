@@ -248,6 +248,31 @@ fn long_words_of_a_member_are_not_kept() {
     tally::add(tally::INPUTS, 1);
 }
 
+/// Each answer to a persona is kept as a file, as each refusal is. Refusals alone had a limit.
+#[test]
+fn a_member_fills_no_disk_by_asking_again_and_again() {
+    let Some(fleet) = TestFleet::joined(&["b", "m"]) else { return };
+    let (b, m) = (fleet.host("b"), fleet.host("m"));
+    b.accept("m", &["personas"]);
+    let told = b.files("told");
+    let answer = |number: usize| told.join(format!("fleet.m.{number}.json"));
+    (0..10_000).for_each(|number| fs::write(answer(number), "{}").expect("written"));
+    [b, m].into_iter().for_each(TestHost::start_bridge);
+    [b, m].into_iter().for_each(TestHost::until_serving);
+    m.kill_bridge();
+    on_a_runtime(async {
+        let mallory = Mallory::of(m).await;
+        for (id, kind) in [("put", "persona_put"), ("ask", "work_create")] {
+            let request = json!({"v": 1, "kind": kind, "slug": "kai"});
+            assert!(mallory.put("tk.test.box.b.m.req".to_owned(), mallory.letter("m", "b", id, &request)).await);
+        }
+    });
+    let is_dropped = |line: &Value| line["status"].as_str().is_some_and(|status| status.starts_with("dropped"));
+    b.until("both are dropped", || b.audit().iter().filter(|line| is_dropped(line)).count() == 2);
+    assert_eq!(fs::read_dir(&told).expect("listed").count(), 10_000);
+    tally::add(tally::INPUTS, 2);
+}
+
 /// A server that takes hardly any bytes: neither the answer nor the refusal of a too long answer fits into a letter.
 #[test]
 fn an_answer_that_fits_into_no_letter_keeps_no_bridge_busy() {
