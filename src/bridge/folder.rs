@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// The folders inside it.
-const FOLDERS: [&str; 8] = ["tmp", "requests", "results", "rejected", "out", "in", "told", "hosts"];
+const FOLDERS: [&str; 9] = ["tmp", "requests", "results", "rejected", "replaced", "out", "in", "told", "hosts"];
 /// The most names of one folder that are listed at once.
 pub(super) const MOST_NAMES: usize = 10_000;
 /// How often reading a file is tried while it seems to be missing or changing.
@@ -297,6 +297,16 @@ mod tests {
         std::fs::set_permissions(home.fleet(), PermissionsExt::from_mode(0o700)).expect("ours");
         std::fs::remove_dir(home.fleet().join("told")).expect("empty");
         std::os::unix::fs::symlink("/tmp", home.fleet().join("told")).expect("a link");
+        assert!(FleetFolder::open(&home).is_err());
+    }
+
+    #[test]
+    fn the_folder_of_replaced_personas_is_checked_too() {
+        let (_dir, home) = home();
+        let folder = FleetFolder::open(&home).expect("it is made");
+        assert_eq!(folder.faults(), []);
+        std::fs::set_permissions(home.fleet().join("replaced"), PermissionsExt::from_mode(0o755)).expect("ours");
+        assert_eq!(folder.faults().len(), 1);
         assert!(FleetFolder::open(&home).is_err());
     }
 }
