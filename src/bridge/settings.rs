@@ -11,8 +11,8 @@ use crate::fleet::{Accepts, Right};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
-use serde::{Deserialize, Deserializer, de::Error};
-use std::collections::BTreeMap;
+use serde::de::{Error, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -43,8 +43,8 @@ pub(crate) struct FleetSettings {
     pub(crate) server: ServerSettings,
     /// Who may ask this host for what.
     pub(crate) accept: Accepts,
-    /// Where the working copies of git remotes are, for work from other hosts. Nothing reads this yet.
-    pub(crate) places: BTreeMap<String, PathBuf>,
+    /// An earlier version took this key and never used it. A file that has it is still valid.
+    pub(crate) places: IgnoredAny,
     /// What other hosts see of this one.
     pub(crate) show: ShowSettings,
     /// The command that prints both seeds of this host, if the file `key` is not to have them: program, then arguments.
@@ -262,6 +262,15 @@ mod tests {
         let settings = FleetSettings::load(&folder).expect("the defaults");
         assert!(!settings.accept.allows(&"a".parse().expect("a name"), "view"));
         assert_eq!(settings.ttl.default, Duration::from_secs(600));
+    }
+
+    #[test]
+    fn a_key_that_is_not_used_any_more_makes_no_file_wrong() {
+        let (_dir, _, folder) = of_test();
+        for text in ["[places]\n\"github.com/a/b\" = \"/src/b\"\n", "places = 1\n"] {
+            folder.write("", FILE, text.as_bytes(), Grade::Fast).expect("written");
+            FleetSettings::load(&folder).expect(text);
+        }
     }
 
     #[test]
