@@ -59,6 +59,9 @@ pub(super) enum ConnectionEnd {
     Io(#[from] io::Error),
     #[error("another process of this tasuki home has taken over the tmux server")]
     FencedOut,
+    /// The lock between homes was lost before the server was made ready.
+    #[error("another tasuki home has connected to the tmux server at the same moment")]
+    Crossed,
     /// The last handle was dropped, or the adapter was closed.
     #[error("closed")]
     Closed,

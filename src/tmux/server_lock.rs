@@ -34,9 +34,12 @@ impl ServerLock {
         Self::within(socket, FlockArg::LockExclusiveNonblock, patience)
     }
 
-    /// Lets others change something, but not connect or disconnect.
-    pub(super) fn share(&self) {
-        self.relock(FlockArg::LockSharedNonblock, Duration::ZERO);
+    /// Lets others change something, but not connect or disconnect. False if this home may hold no lock any more: the
+    /// system releases the old lock before it gives the new one, and within `patience` another home has had it
+    /// meanwhile. Then this home must not change anything.
+    #[must_use]
+    pub(super) fn share(&self, patience: Duration) -> bool {
+        self.relock(FlockArg::LockSharedNonblock, patience)
     }
 
     /// Makes the lock exclusive again, for a home that gives up its connection. After `patience` this returns without
@@ -45,11 +48,16 @@ impl ServerLock {
         self.relock(FlockArg::LockExclusiveNonblock, patience);
     }
 
-    fn relock(&self, how: FlockArg, patience: Duration) {
-        let (Some(lock), until) = (&self.0, Instant::now() + patience) else { return };
-        while lock.relock(how).is_err() && Instant::now() < until {
+    /// True at once if there is no lock to change.
+    fn relock(&self, how: FlockArg, patience: Duration) -> bool {
+        let (Some(lock), until) = (&self.0, Instant::now() + patience) else { return true };
+        while lock.relock(how).is_err() {
+            if Instant::now() >= until {
+                return false;
+            }
             std::thread::sleep(TRY_EVERY);
         }
+        true
     }
 
     /// The shared lock, for a home that changes something. Several homes may hold it.
@@ -128,7 +136,7 @@ mod tests {
         drop(acting);
         let alone = ServerLock::exclusive(&socket, soon);
         assert!(alone.0.is_some() && ServerLock::attempt(&socket, FlockArg::LockSharedNonblock).is_none());
-        alone.share();
+        assert!(alone.share(soon));
         assert!(ServerLock::attempt(&socket, FlockArg::LockSharedNonblock).is_some_and(|lock| lock.0.is_some()));
         assert!(ServerLock::exclusive(&socket, soon).0.is_none());
         alone.unshare(soon);
@@ -141,5 +149,20 @@ mod tests {
         std::os::unix::fs::symlink(&socket, elsewhere.path().join("s")).expect("a link");
         let behind_link = ServerLock::exclusive(&elsewhere.path().join("s"), soon);
         assert!(behind_link.0.is_some() && ServerLock::exclusive(&socket, soon).0.is_none(), "one server, one lock");
+    }
+
+    /// While the system makes an exclusive lock a shared one, nobody holds it for a moment.
+    #[test]
+    fn a_home_that_loses_the_lock_while_it_shares_it_learns_of_that() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (socket, soon) = (dir.path().join("s"), Duration::from_millis(20));
+        let loser = ServerLock::exclusive(&socket, soon);
+        // This copy is the same lock for the system, which releases it here.
+        let copy = loser.0.as_ref().expect("held").try_clone().expect("a copy");
+        drop(Flock::lock(copy, FlockArg::LockExclusiveNonblock).expect("held"));
+        let other = ServerLock::exclusive(&socket, soon);
+        assert!(other.0.is_some() && !loser.share(soon));
+        drop(other);
+        assert!(loser.share(soon) && ServerLock::exclusive(&socket, soon).0.is_none());
     }
 }

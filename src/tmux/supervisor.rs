@@ -223,7 +223,7 @@ impl Supervisor {
         let waker = ConnectionWaker { pipe: &self.pipe, inbox: None, stop: &self.shared.stop };
         let prepared = server::await_session(&mut connection, &waker, &names).and_then(|()| {
             // The server treats our client as a control client now: others may change what they like.
-            lock.share();
+            lock.share(server_lock::LEAVES_WITHIN).then_some(()).ok_or(ConnectionEnd::Crossed)?;
             server::prepare(&mut connection, &waker, &names)
         });
         match prepared {
