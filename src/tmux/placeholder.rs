@@ -77,7 +77,7 @@ impl Tmux {
 
     /// Whether this session has a pane that is neither a placeholder nor about to be ended by a handoff of any home.
     async fn somebody_stays(&self, session: u32) -> Result<bool, Error> {
-        let target = quote(&format!("${session}:")).map_err(|_| bad_text())?;
+        let target = quote(&format!("${session}:")).map_err(|_| has_nul("the session's number"))?;
         let row = format!("{}.#{{{}}}", Names::PROCESS, Names::LEAVING);
         let (_, reply) = self.read(&format!("list-panes -s -t {target} -F \"{row}\"")).await?;
         let text = first(&reply)?.text();
@@ -166,8 +166,8 @@ impl Tmux {
     /// # Errors
     /// When no server answers.
     pub async fn variable(&self, session: &str, name: &str) -> Result<Option<String>, Error> {
-        let quoted = |text: &str| quote(text).map_err(|_| bad_text());
-        let (target, name_of) = (quoted(&format!("={session}"))?, quoted(name)?);
+        let target = quote(&format!("={session}")).map_err(|_| has_nul("the session's name"))?;
+        let name_of = quote(name).map_err(|_| has_nul("the variable's name"))?;
         // A session that hides a variable answers with its name after a minus.
         for line in [format!("show-environment -t {target} {name_of}"), format!("show-environment -g {name_of}")] {
             let (_, reply) = self.read(&line).await?;
@@ -189,12 +189,12 @@ impl Tmux {
     /// When no server answers.
     pub async fn notify_clients(&self, text: &str) -> Result<usize, Error> {
         let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_MESSAGE).collect();
-        let message = quote(&in_message(&line)).map_err(|_| bad_text())?;
+        let message = quote(&in_message(&line)).map_err(|_| has_nul("the message"))?;
         let (live, reply) = self.read("list-clients -F \"#{client_control_mode} #{client_name}\"").await?;
         let rows = first(&reply)?.text();
         let mut told = 0;
         for client in rows.lines().filter_map(|row| row.strip_prefix("0 ")) {
-            let client = quote(client).map_err(|_| bad_text())?;
+            let client = quote(client).map_err(|_| has_nul("the terminal's name"))?;
             let show = format!("display-message -d {MESSAGE_SHOWN_MS} -c {client} -- {message}");
             let reply = self.change(&live, show).await?;
             told += usize::from(reply.iter().all(|block| block.ok));
@@ -203,8 +203,8 @@ impl Tmux {
     }
 }
 
-fn bad_text() -> Error {
-    Error::BadArgument { what: "the message", rule: "free of NUL characters" }
+fn has_nul(what: &'static str) -> Error {
+    Error::BadArgument { what, rule: "free of NUL characters" }
 }
 
 fn check_tag(tag: &str) -> Result<(), Error> {
@@ -239,6 +239,7 @@ impl Placeholder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tmux::{Socket, SocketOptions};
 
     #[test]
     fn a_users_pane_in_its_window_is_not_part_of_a_placeholder() {
@@ -249,5 +250,21 @@ mod tests {
         assert_eq!(read("%4 $2 77 1 renamed \"exec cat\""), Some(Placeholder { id: 4, pid: 77, session: 2 }));
         assert_eq!(read("%4 $2 77 1 tasuki-place-00c0ffee-1 vim"), None);
         assert_eq!(read("%4 $2 0 2 tasuki-place-00c0ffee-2 ''"), None);
+    }
+
+    #[tokio::test]
+    async fn a_text_with_a_nul_character_is_named() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let options = SocketOptions {
+            socket: Socket::Path(dir.path().join("s")),
+            home_tag: "00c0ffee".to_owned(),
+            program: "tmux".into(),
+            start_server: false,
+        };
+        let tmux = Tmux::start(options, tokio::sync::mpsc::channel(1).0).expect("it starts");
+        for (session, name, what) in [("a\0", "B", "the session's name"), ("a", "B\0", "the variable's name")] {
+            let error = tmux.variable(session, name).await.expect_err("it can't be asked");
+            assert!(error.to_string().starts_with(what), "{error}");
+        }
     }
 }
