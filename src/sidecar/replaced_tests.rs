@@ -1,5 +1,6 @@
 //! The loop after its state file was replaced, by a new one or by an older copy, and after commits that failed.
 
+use super::short_tests::without_descriptors;
 use super::tests::Ground;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::id::{AgentId, ErrorId};
@@ -89,6 +90,24 @@ async fn with_a_new_state_file_failures_stay_and_views_of_what_nobody_knows_go()
     let dismiss = format!(r#"{{"v":1,"kind":"error_dismiss","error_id":"{error}"}}"#);
     ground.drop_again("requests", "d-1.json", &dismiss);
     assert!(!ground.has(&file), "{}", ground.answer("d-1"));
+}
+
+#[tokio::test]
+async fn failures_that_could_not_be_listed_stay_at_the_next_start() {
+    let mut ground = Ground::new().await;
+    ground.drop_again("requests", "r-1.json", WORK);
+    let (_, error) = ground.failed_agent();
+    ground.checkpoint();
+    // The state file is an older copy: it does not know the failure, and its next line has a number of the journal.
+    ground.sidecar.store.forget_errors(&[error]).expect("a commit");
+    let (now, loaded) = (ground.sidecar.clock.now(), ground.sidecar.store.load().expect("readable"));
+    let next_seq = std::mem::replace(&mut ground.sidecar.state.next_seq, 1);
+    let Some(done) = without_descriptors(|| ground.sidecar.reproject_all(loaded, &now)) else { return };
+    done.expect("the store can be written");
+    assert!(ground.sidecar.state.next_seq >= next_seq);
+    let ground = ground.restarted().await;
+    assert!(ground.has(&OutputFile::Error(error)), "a failure that nobody has dismissed was removed");
+    assert!(ground.sidecar.store.has_error(&error).expect("readable"));
 }
 
 #[tokio::test]

@@ -74,8 +74,8 @@ impl Sidecar {
         let is_own = self.files_are_of_this_state(self.state.next_seq);
         // Journal lines with numbers that the file has already would be skipped.
         self.state.next_seq = self.state.next_seq.max(self.projection.last_seq() + 1);
+        let adopted_all = is_own || self.adopt_errors()?;
         if !is_own {
-            self.adopt_errors()?;
             self.remove_unknown_views();
         }
         let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
@@ -84,6 +84,9 @@ impl Sidecar {
         self.store.forget_errors(&dismissed)?;
         self.projection.reproject_results(&self.spool, loaded.results);
         self.reproject_views(loaded.dirty_views, is_own, now);
+        if !is_own {
+            self.mark_files(adopted_all);
+        }
         for agent in self.state.agents.values() {
             self.watches.follow_process(agent, &self.state);
         }
@@ -115,9 +118,18 @@ impl Sidecar {
         }
         let open = self.state.items.values().filter(|item| item.is_open()).map(|item| item.item_id).collect();
         self.projection.reproject_open_items(&self.spool, &open);
-        let tag = self.store.home_tag().unwrap_or_default();
-        if !is_own && let Err(error) = self.spool.put(&OutputFile::ViewsTag, tag.as_bytes()) {
-            tracing::warn!(%error, "could not mark the view folder as complete");
+    }
+
+    /// Marks the views and the errors as those of this state file. If they are not yet (`is_complete`), removes the
+    /// mark, so that the next start removes no error that it does not know, and tries again.
+    fn mark_files(&self, is_complete: bool) {
+        let tag = self.store.home_tag().ok().filter(|_| is_complete);
+        let marked = match tag {
+            Some(tag) => self.spool.put(&OutputFile::ViewsTag, tag.as_bytes()),
+            None => self.spool.remove(&OutputFile::ViewsTag).map(drop),
+        };
+        if let Err(error) = marked {
+            tracing::warn!(%error, is_complete, "could not mark whether the views are complete");
         }
     }
 

@@ -11,7 +11,7 @@ fn is_alone() -> bool {
 }
 
 /// Does `work` while this process may open no file. `None` if other tests run in the same process.
-fn without_descriptors<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn without_descriptors<T>(work: impl FnOnce() -> T) -> Option<T> {
     if !is_alone() {
         return None;
     }

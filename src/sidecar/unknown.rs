@@ -20,16 +20,17 @@ impl Sidecar {
         self.spool.holds(&OutputFile::ViewsTag, tag.as_bytes()) && self.projection.last_seq() < next_seq
     }
 
-    /// Takes the errors that lie in `errors/` into the store, if it does not know them.
+    /// Takes the errors that lie in `errors/` into the store, if it does not know them. Returns whether it has taken
+    /// all of them.
     ///
     /// # Errors
     /// The store can't be read or written.
-    pub(super) fn adopt_errors(&mut self) -> Result<(), Error> {
+    pub(super) fn adopt_errors(&mut self) -> Result<bool, Error> {
         let there = match self.spool.ids(ProjectionFolder::Errors) {
             Ok(there) => there,
             Err(error) => {
                 tracing::warn!(%error, "could not find out which errors the state file does not know; they stay");
-                return Ok(());
+                return Ok(false);
             }
         };
         let mut rows = Vec::new();
@@ -39,7 +40,7 @@ impl Sidecar {
             }
         }
         if rows.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         tracing::warn!(
             errors = rows.len(),
@@ -47,7 +48,7 @@ impl Sidecar {
         );
         self.store.adopt_errors(&rows)?;
         self.projection.error_rows(&self.spool, rows);
-        Ok(())
+        Ok(true)
     }
 
     fn read_error(&self, id: ErrorId) -> Option<ErrorRow> {
