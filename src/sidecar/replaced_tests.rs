@@ -93,6 +93,28 @@ async fn with_a_new_state_file_failures_stay_and_views_of_what_nobody_knows_go()
 }
 
 #[tokio::test]
+async fn failures_that_a_new_state_file_can_not_take_stay_at_every_start() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let [(_, later), (_, spoilt)] = [ground.failed_agent(), ground.failed_agent()];
+    let [later, spoilt] = [later, spoilt].map(|id| (OutputFile::Error(id), id));
+    let text = format!(r#"{{"v":2,"error_id":"{}","code":"agent_died","hint":["one","two"]}}"#, later.1);
+    std::fs::write(ground.sidecar.spool.path_of(&later.0), text).expect("as a later version writes it");
+    std::fs::write(ground.sidecar.spool.path_of(&spoilt.0), "no JSON").expect("as a damaged disk has it");
+    ground.checkpoint();
+    std::fs::rename(ground.path("state/tasuki.redb"), ground.path("state/away")).expect("moved away");
+    for start in ["the first", "the second", "the third"] {
+        ground = ground.restarted().await;
+        ground.settle();
+        ground.checkpoint();
+        for (file, _) in [&later, &spoilt] {
+            assert!(ground.has(file), "{start} start has removed a failure that nobody has dismissed");
+        }
+    }
+    assert!(ground.sidecar.store.has_error(&later.1).expect("readable"), "it can be read in part");
+}
+
+#[tokio::test]
 async fn failures_that_could_not_be_listed_stay_at_the_next_start() {
     let mut ground = Ground::new().await;
     ground.drop_again("requests", "r-1.json", WORK);

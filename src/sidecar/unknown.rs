@@ -3,7 +3,7 @@
 //! into the store. Such a view shows something that tasuki does not know any more, so it is removed.
 
 use super::parts::Sidecar;
-use crate::contract::ErrorFile;
+use crate::contract::{self, ErrorFile};
 use crate::core::decision::ErrorRow;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId};
 use crate::spool::{OutputFile, ProjectionFolder};
@@ -33,14 +33,22 @@ impl Sidecar {
                 return Ok(false);
             }
         };
-        let mut rows = Vec::new();
+        let (mut rows, mut has_all) = (Vec::new(), true);
         for id in there.into_iter().map(ErrorId) {
-            if !self.store.has_error(&id)? {
-                rows.extend(self.read_error(id));
+            if self.store.has_error(&id)? {
+                continue;
+            }
+            match self.read_error(id) {
+                Ok(row) => rows.extend(row),
+                Err(error) => {
+                    let file = self.spool.path_of(&OutputFile::Error(id)).display().to_string();
+                    tracing::warn!(file, error, "could not read an error that the state file does not know; it stays");
+                    has_all = false;
+                }
             }
         }
         if rows.is_empty() {
-            return Ok(true);
+            return Ok(has_all);
         }
         tracing::warn!(
             errors = rows.len(),
@@ -48,14 +56,17 @@ impl Sidecar {
         );
         self.store.adopt_errors(&rows)?;
         self.projection.error_rows(&self.spool, rows);
-        Ok(true)
+        Ok(has_all)
     }
 
-    fn read_error(&self, id: ErrorId) -> Option<ErrorRow> {
-        let bytes = self.spool.get(&OutputFile::Error(id)).ok().flatten()?;
-        let file: ErrorFile = serde_json::from_slice(&bytes).ok()?;
+    /// The error in a file; `None` if somebody has deleted the file meanwhile.
+    fn read_error(&self, id: ErrorId) -> Result<Option<ErrorRow>, String> {
+        let bytes = self.spool.get(&OutputFile::Error(id)).map_err(|error| error.to_string())?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        let read = contract::read::<ErrorFile>(&bytes).map_err(|error| error.to_string())?;
+        let file = read.ok_or("it is not a JSON object")?;
         let uuid = |text: Option<String>| text.and_then(|text| text.parse::<Uuid>().ok());
-        Some(ErrorRow {
+        Ok(Some(ErrorRow {
             error_id: id,
             at: file.at,
             code: file.code,
@@ -64,7 +75,7 @@ impl Sidecar {
             handoff_id: uuid(file.handoff_id).map(HandoffId),
             agent_id: uuid(file.agent_id).map(AgentId),
             step: file.step,
-        })
+        }))
     }
 
     /// Removes the views of agents, handoffs and work items that the store does not know.
