@@ -133,6 +133,18 @@ async fn failures_that_could_not_be_listed_stay_at_the_next_start() {
 }
 
 #[tokio::test]
+async fn views_are_not_marked_as_complete_while_the_past_can_not_be_read() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    std::fs::write(ground.path("view/.built"), "another").expect("another home's mark");
+    let (now, loaded) = (ground.sidecar.clock.now(), ground.sidecar.store.load().expect("readable"));
+    ground.without_state();
+    assert!(ground.sidecar.store.reopen().is_err(), "it is closed");
+    ground.sidecar.reproject_all(loaded, &now).expect("it goes without");
+    assert!(!ground.has(&OutputFile::ViewsTag));
+}
+
+#[tokio::test]
 async fn with_an_older_copy_of_the_state_file_failures_stay_and_the_journal_continues() {
     let mut ground = Ground::new().await;
     ground.drop_again("requests", "r-1.json", WORK);

@@ -75,17 +75,14 @@ impl Sidecar {
         // Journal lines with numbers that the file has already would be skipped.
         self.state.next_seq = self.state.next_seq.max(self.projection.last_seq() + 1);
         let adopted_all = is_own || self.adopt_errors()?;
-        if !is_own {
-            self.remove_unknown_views();
-        }
         let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
         self.projection.journal_lines(&self.spool, lines);
         let dismissed = self.projection.reproject_errors(&self.spool, loaded.errors, &loaded.written_errors, is_own);
         self.store.forget_errors(&dismissed)?;
         self.projection.reproject_results(&self.spool, loaded.results);
-        self.reproject_views(loaded.dirty_views, is_own, now);
+        let shows_all = self.reproject_views(loaded.dirty_views, is_own, now);
         if !is_own {
-            self.mark_files(adopted_all);
+            self.mark_files(adopted_all && shows_all);
         }
         for agent in self.state.agents.values() {
             self.watches.follow_process(agent, &self.state);
@@ -93,19 +90,27 @@ impl Sidecar {
         Ok(())
     }
 
-    /// Writes the views that may be older than the store. Writes all views if the folder was not written from this
-    /// state file.
-    fn reproject_views(&mut self, dirty: Vec<String>, is_own: bool, now: &Now) {
+    /// Writes the views that may be older than the store. If the folder was not written from this state file, writes
+    /// all views and removes those of others. Returns whether the folder now shows what the store knows.
+    fn reproject_views(&mut self, dirty: Vec<String>, is_own: bool, now: &Now) -> bool {
         let mut views = dirty;
         let mut history = Vec::new();
+        let mut shows_all = true;
         if !is_own {
             views.extend(self.state.agents.keys().map(|id| format!("agents/{id}")));
             views.extend(self.state.handoffs.keys().map(|id| format!("handoffs/{id}")));
             views.extend(self.state.items.values().map(|item| format!("work/{}", item.item_id)));
-            if let Ok(past) = self.store.past_ids() {
-                history.extend(past.agents.iter().map(|id| format!("agents/{id}")));
-                history.extend(past.handoffs.iter().map(|id| format!("handoffs/{id}")));
-                views.extend(past.items.iter().map(|id| format!("work/{id}")));
+            match self.store.past_ids() {
+                Ok(past) => {
+                    shows_all = self.remove_unknown_views(&past);
+                    history.extend(past.agents.iter().map(|id| format!("agents/{id}")));
+                    history.extend(past.handoffs.iter().map(|id| format!("handoffs/{id}")));
+                    views.extend(past.items.iter().map(|id| format!("work/{id}")));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "could not find out which views of the past are missing");
+                    shows_all = false;
+                }
             }
         }
         for view in views {
@@ -118,6 +123,7 @@ impl Sidecar {
         }
         let open = self.state.items.values().filter(|item| item.is_open()).map(|item| item.item_id).collect();
         self.projection.reproject_open_items(&self.spool, &open);
+        shows_all
     }
 
     /// Marks the views and the errors as those of this state file. If they are not yet (`is_complete`), removes the

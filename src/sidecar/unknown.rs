@@ -6,8 +6,8 @@ use super::parts::Sidecar;
 use crate::contract::{self, ErrorFile};
 use crate::core::decision::ErrorRow;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId};
-use crate::spool::{OutputFile, ProjectionFolder};
-use crate::store::Error;
+use crate::spool::{self, OutputFile, ProjectionFolder};
+use crate::store::{Error, PastIds};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
@@ -78,26 +78,45 @@ impl Sidecar {
         }))
     }
 
-    /// Removes the views of agents, handoffs and work items that the store does not know.
-    pub(super) fn remove_unknown_views(&mut self) {
-        let Ok(past) = self.store.past_ids() else { return };
-        let agents = self.state.agents.keys().copied().chain(past.agents).map(|id| id.0).collect();
-        let handoffs = self.state.handoffs.keys().copied().chain(past.handoffs).map(|id| id.0).collect();
-        let items = self.state.items.values().map(|item| item.item_id).chain(past.items).map(|id| id.0).collect();
-        let removed = self.remove_others(ProjectionFolder::Agents, &agents, |id| OutputFile::Agent(AgentId(id)))
-            + self.remove_others(ProjectionFolder::Handoffs, &handoffs, |id| OutputFile::Handoff(HandoffId(id)))
-            + self.remove_others(ProjectionFolder::Work, &items, |id| OutputFile::Work(ItemId(id).0));
+    /// Removes the views of agents, handoffs and work items that the store does not know. `past`: what it knows beside
+    /// the working set. Returns whether all of them are gone.
+    pub(super) fn remove_unknown_views(&mut self, past: &PastIds) -> bool {
+        let agents = self.state.agents.keys().chain(&past.agents).map(|id| id.0).collect();
+        let handoffs = self.state.handoffs.keys().chain(&past.handoffs).map(|id| id.0).collect();
+        let items = self.state.items.values().map(|item| &item.item_id).chain(&past.items).map(|id| id.0).collect();
+        let (mut removed, mut is_done) = (0, true);
+        for done in [
+            self.remove_others(ProjectionFolder::Agents, &agents, |id| OutputFile::Agent(AgentId(id))),
+            self.remove_others(ProjectionFolder::Handoffs, &handoffs, |id| OutputFile::Handoff(HandoffId(id))),
+            self.remove_others(ProjectionFolder::Work, &items, |id| OutputFile::Work(ItemId(id).0)),
+        ] {
+            match done {
+                Ok(count) => removed += count,
+                Err(error) => {
+                    tracing::warn!(%error, "could not remove all views that the state file does not know");
+                    is_done = false;
+                }
+            }
+        }
         if removed > 0 {
             tracing::warn!(
                 removed,
                 "removed the views of agents, handoffs and work items that the state file does not know"
             );
         }
+        is_done
     }
 
-    fn remove_others(&self, folder: ProjectionFolder, known: &BTreeSet<Uuid>, file: fn(Uuid) -> OutputFile) -> usize {
-        let there = self.spool.ids(folder).unwrap_or_default();
-        let unknown = there.into_iter().filter(|id| !known.contains(id));
-        unknown.filter(|id| self.spool.remove(&file(*id)).unwrap_or_default()).count()
+    fn remove_others(
+        &self,
+        folder: ProjectionFolder,
+        known: &BTreeSet<Uuid>,
+        file: fn(Uuid) -> OutputFile,
+    ) -> Result<usize, spool::Error> {
+        let mut removed = 0;
+        for id in self.spool.ids(folder)?.into_iter().filter(|id| !known.contains(id)) {
+            removed += usize::from(self.spool.remove(&file(id))?);
+        }
+        Ok(removed)
     }
 }
