@@ -9,7 +9,7 @@ use super::views::Id;
 use crate::cli::error::CliError;
 use crate::cli::hosts;
 use crate::cli::remote::request::answer;
-use crate::cli::view::{ViewFile, read_bytes, said};
+use crate::cli::view::{self, ViewFile, read_bytes, said};
 use crate::clock::Clock;
 use crate::config::Home;
 use crate::contract::{FleetRequestFile, FleetResultFile};
@@ -24,6 +24,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const BRIDGE_EVERY: Duration = Duration::from_secs(1);
 /// The largest file of a request or an answer that is read, in bytes.
 const LARGEST: u64 = 2 << 20;
+
+/// A file of a request that has no answer yet, as clients and the bridge write it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WaitingFile {
+    to: String,
+}
 
 /// A request to another host.
 struct HostRequest {
@@ -74,15 +82,25 @@ pub(super) async fn result(
     let unknown = || Problem::new(404, "no_request", "Request not found").into_response();
     let Ok(Path((host, id))) = path else { return unknown() };
     let (Ok(host), Ok(id)) = (host.parse::<HostName>(), id.parse::<FleetId>()) else { return unknown() };
-    let fleet = app.home.fleet();
-    match off(move || Ok((answer(&app.home, &id)?, id))).await {
-        Ok((Some(found), _)) if found.host == host.as_str() => json(200, &found.json()),
-        Ok((None, id)) if ["requests", "out"].iter().any(|at| fleet.join(at).join(format!("{id}.json")).exists()) => {
-            Problem::new(404, "no_answer", "The request has no answer yet").request(&id).into_response()
-        }
-        Ok(_) => unknown(),
+    match off(move || known(&app.home, &host, &id)).await {
+        Ok(Some(found)) => json(200, &found.json()),
+        Ok(None) => unknown(),
         Err(problem) => problem.into_response(),
     }
+}
+
+/// The answer to a request to this host; `None` if no such request is known.
+fn known(home: &Home, host: &HostName, id: &FleetId) -> Result<Option<ViewFile<FleetResultFile>>, Problem> {
+    if let Some(found) = answer(home, id)? {
+        return Ok(Some(found).filter(|found| found.host == host.as_str()));
+    }
+    for folder in ["requests", "out"] {
+        let path = home.fleet().join(folder).join(format!("{id}.json"));
+        if view::read::<WaitingFile>(&path)?.is_some_and(|file| file.to == host.as_str()) {
+            return Err(Problem::new(404, "no_answer", "The request has no answer yet").request(id));
+        }
+    }
+    Ok(None)
 }
 
 impl HostRequest {
@@ -254,6 +272,31 @@ mod tests {
         assert_eq!(file, json!({"v": 1, "to": "box-1", "request": cancel}));
         assert!(asked(&json!({"v": 1, "kind": "error_dismiss"}), false).refused.is_some(), "its id is missing");
         assert!(asked(&json!({"v": 1, "kind": "view", "of": "agents"}), false).refused.is_none(), "a kind of bridges");
+    }
+
+    #[test]
+    fn a_request_is_known_under_the_host_that_it_is_for_alone() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let home = Home::at(dir.path()).expect("a path");
+        let id = |text: &str| text.parse::<FleetId>().expect("an id");
+        let write = |below: &str, file: Value| {
+            let path = home.fleet().join(below);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, file.to_string()).expect("written");
+        };
+        write("requests/dropped.json", json!({"v": 1, "to": "box-1", "request": {}}));
+        write("out/taken.json", json!({"v": 1, "to": "box-1", "kind": "view", "sent_at": "", "parts": []}));
+        write("results/answered.json", json!({"host": "box-1", "status": 200, "ok": true}));
+        let ask = |host: &str, text: &str| {
+            let found = known(&home, &host.parse().expect("a name"), &id(text));
+            found.map(|found| found.is_some()).map_err(|problem| problem.code)
+        };
+        for waiting in ["dropped", "taken"] {
+            assert_eq!(ask("box-1", waiting), Err("no_answer".to_owned()), "{waiting}");
+            assert_eq!(ask("attic", waiting), Ok(false), "{waiting}");
+        }
+        assert_eq!((ask("box-1", "answered"), ask("attic", "answered")), (Ok(true), Ok(false)));
+        assert_eq!(ask("box-1", "never"), Ok(false));
     }
 
     #[test]
