@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// How much is read at once, in bytes; more only for a line that is longer.
 const CHUNK: usize = 64 * 1024;
-/// The longest line that is read, in bytes.
+/// The longest line that is read, in bytes. A longer line is left out.
 const LONGEST: usize = 16 * 1024 * 1024;
 /// How many names of the spool are searched for rotated files.
 const MOST_NAMES: usize = 100_000;
@@ -128,14 +128,17 @@ impl Cursor {
                 (self.open, self.is_turned) = (Some((next, 0)), true);
                 continue;
             };
-            let bytes = whole_lines(file, *at)?;
-            if !bytes.is_empty() {
+            if let Some((bytes, end)) = whole_lines(file, *at)? {
+                if bytes.is_empty() {
+                    *at = end;
+                    continue;
+                }
                 let starts_over = self.is_turned && is_another(file, self.last)?;
                 if starts_over {
                     self.last = 0;
                 }
                 let batch = EventBatch { starts_over, ..EventBatch::read(&bytes, self.last) };
-                (*at, self.is_turned) = (*at + bytes.len() as u64, false);
+                (*at, self.is_turned) = (end, false);
                 if let Some((_, last)) = batch.ends() {
                     self.last = last;
                     return Ok(batch);
@@ -163,7 +166,7 @@ impl Cursor {
             }
         }
         // Lines may have been written just before the rotation. From now on none are added to this file.
-        if !whole_lines(file, *at)?.is_empty() {
+        if whole_lines(file, *at)?.is_some() {
             return Ok(true);
         }
         let last = self.last;
@@ -257,8 +260,9 @@ fn is_another(file: &mut File, last: u64) -> io::Result<bool> {
     Ok(newest.is_some_and(|newest| newest < last))
 }
 
-/// The whole lines from a position on, as many as one chunk holds, or one line that is longer.
-fn whole_lines(file: &File, at: u64) -> io::Result<Vec<u8>> {
+/// The whole lines from a position on, as many as one chunk holds, or one line that is longer; and where they end. A
+/// line longer than [`LONGEST`] is left out: then only its end is returned.
+fn whole_lines(file: &File, at: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
     let mut size = CHUNK;
     loop {
         let mut bytes = Vec::with_capacity(size);
@@ -267,12 +271,35 @@ fn whole_lines(file: &File, at: u64) -> io::Result<Vec<u8>> {
         part.take(size as u64).read_to_end(&mut bytes)?;
         if let Some(feed) = bytes.iter().rposition(|byte| *byte == b'\n') {
             bytes.truncate(feed + 1);
-            return Ok(bytes);
+            let end = at + bytes.len() as u64;
+            return Ok(Some((bytes, end)));
         }
-        if bytes.len() < size || size >= LONGEST {
-            return Ok(Vec::new());
+        if bytes.len() < size {
+            return Ok(None);
+        }
+        if size >= LONGEST {
+            return Ok(end_of_line(file, at + size as u64)?.map(|end| (Vec::new(), end)));
         }
         size *= 4;
+    }
+}
+
+/// Where the line ends that a position is in.
+fn end_of_line(mut file: &File, at: u64) -> io::Result<Option<u64>> {
+    file.seek(SeekFrom::Start(at))?;
+    let mut reader = BufReader::with_capacity(CHUNK, file);
+    let mut end = at;
+    loop {
+        let bytes = reader.fill_buf()?;
+        if let Some(feed) = bytes.iter().position(|byte| *byte == b'\n') {
+            return Ok(Some(end + feed as u64 + 1));
+        }
+        let read = bytes.len();
+        if read == 0 {
+            return Ok(None);
+        }
+        reader.consume(read);
+        end += read as u64;
     }
 }
 

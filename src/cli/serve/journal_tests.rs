@@ -142,6 +142,23 @@ fn a_journal_that_continues_in_another_file_does_not_start_over() {
 }
 
 #[test]
+fn a_line_that_is_too_long_is_left_out() {
+    let spool = Spool::new();
+    spool.lines(1..=1);
+    let mut cursor = Cursor::after(&spool.home(), 0).expect("a journal");
+    spool.append(&"x".repeat(LONGEST + CHUNK + 1));
+    assert_eq!(all(&mut cursor), [1], "the long line has no end yet");
+    spool.append("\n");
+    assert_eq!(all(&mut cursor), [] as [u64; 0]);
+    spool.lines(2..=3);
+    assert_eq!(all(&mut cursor), [2, 3]);
+    spool.rotate(1);
+    spool.lines(4..=4);
+    assert_eq!(all(&mut cursor), [4]);
+    assert_eq!(all(&mut Cursor::after(&spool.home(), 1).expect("a journal")), [2, 3, 4]);
+}
+
+#[test]
 fn no_line_is_skipped_while_files_are_rotated() {
     const ROUNDS: u64 = 1_000;
     /// How many rotations may happen during one look: without a limit a look would never succeed. Rotations that an
