@@ -72,8 +72,6 @@ pub struct HandoffRow {
     /// When this step began, in milliseconds since 1970.
     pub entered_ms: Option<i64>,
     pub deadline_ms: Option<i64>,
-    /// Names of the steps before this one, the latest first.
-    pub passed: Vec<String>,
     /// The verdict on each text, such as `instruction delivered`.
     pub verdicts: Vec<String>,
     /// Bytes of the document so far.
@@ -181,7 +179,6 @@ impl HandoffRow {
     /// Makes the row from a handoff's view; nothing from a view that has no id.
     #[must_use]
     pub fn read(seen: &HandoffView) -> Option<Self> {
-        let steps = &seen.steps;
         let verdict =
             |(name, verdict): (&str, &DeliveryView)| Some(format!("{name} {}", plain(said(verdict.verdict.as_str())?)));
         Some(HandoffRow {
@@ -193,9 +190,8 @@ impl HandoffRow {
             outcome: FlowEnd::of(&seen.step),
             step: word(seen.step.as_str()),
             created: plain(&seen.created_at),
-            entered_ms: steps.last().and_then(|step| millis(&step.entered_at)),
+            entered_ms: seen.steps.last().and_then(|step| millis(&step.entered_at)),
             deadline_ms: seen.deadline.as_deref().and_then(millis),
-            passed: steps.iter().rev().skip(1).take(20).map(|step| word(step.step.as_str())).collect(),
             verdicts: seen.verdicts.typed().filter_map(verdict).collect(),
             bytes: seen.bytes.or_else(|| seen.document.as_ref().map(|document| document.bytes)),
             blocked: said(seen.successor_blocked_at.as_deref()).is_some(),
