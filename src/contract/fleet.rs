@@ -79,14 +79,14 @@ pub struct HostView {
     pub journal: Vec<HostEvent>,
     /// How many entries were left out because the roster would be too large.
     pub more: u64,
-    /// When the server stored the roster, by the server's clock; empty if the host has never published one.
+    /// When the server stored the roster, by the server's clock; empty if the host never sent one.
     pub told_at: String,
     /// When this host's bridge last read it: UTC, milliseconds, `Z`, by this host's clock.
     pub seen_at: String,
-    /// Since when the host has told nothing of itself, by this host's clock; null while it is live.
+    /// Since when the host has sent no roster, by this host's clock; null while it is live.
     pub away_since: Option<String>,
-    /// False if the roster at its name is not signed by it, or is older than a roster seen before. The other fields are
-    /// then those of its last authentic roster.
+    /// False if the roster under its name is not signed by it, or is older than a roster that was seen before. The
+    /// other fields are then those of its last authentic roster.
     pub authentic: bool,
 }
 

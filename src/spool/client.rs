@@ -41,7 +41,8 @@ pub enum SidecarPresence {
         /// When its last heartbeat was written, in milliseconds since 1970.
         heartbeat_ms: i64,
     },
-    /// No sidecar has ever run here, or its view can't be read ([`denied`] says whether that is so).
+    /// There is no heartbeat: no sidecar has run here yet, or the last one has ended properly and deleted it. Or the
+    /// heartbeat can't be read ([`denied`] says whether that is so).
     None,
 }
 
