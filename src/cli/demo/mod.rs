@@ -20,6 +20,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+/// The code of the error after Ctrl-C.
+const INTERRUPTED: &str = "interrupted";
+
 /// How long the demo may last in all.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -43,9 +46,7 @@ pub fn command(json: bool) -> Result<u8, CliError> {
     {
         explain(&stage, &session.out);
     }
-    let cleared = stage.clear();
-    shown?;
-    cleared?;
+    outcome(shown, stage.clear())?;
     let took = super::follow::span(u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX));
     if json {
         session.out.record(&json!({"v": 1, "type": "demo_done", "took": took}))?;
@@ -103,7 +104,22 @@ fn show(stage: &mut DemoStage, session: &Arc<CliSession>, interrupts: &Interrupt
 }
 
 fn interrupted(interrupts: &Interrupts) -> Option<CliError> {
-    interrupts.seen().then(|| CliError::refused("interrupted", "Interrupted; the demo was cleaned up completely."))
+    interrupts.seen().then(|| CliError::refused(INTERRUPTED, "Interrupted."))
+}
+
+/// How the demo ends: with the failure of the play, and with what was left behind.
+fn outcome(shown: Result<(), CliError>, cleared: Result<(), CliError>) -> Result<(), CliError> {
+    match (shown, cleared) {
+        (Err(error), Err(left)) if !error.is_silent() => {
+            let message = format!("{} {}", error.message, left.message);
+            Err(CliError { message, ..error })
+        }
+        (Err(error), Ok(())) if error.code == INTERRUPTED => {
+            Err(CliError { message: "Interrupted; the demo was cleaned up completely.".to_owned(), ..error })
+        }
+        (_, Err(left)) => Err(left),
+        (shown, Ok(())) => shown,
+    }
 }
 
 /// Prints why the demo failed: the reported failures, and the end of the sidecar's log.
@@ -120,5 +136,23 @@ fn explain(stage: &DemoStage, out: &Out) {
     if !tail.is_empty() {
         eprint_quietly("the end of the sidecar's log:");
         tail.iter().for_each(|line| eprint_quietly(&format!("  {line}")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_demo_has_left_behind_is_told_whatever_else_failed() {
+        let left = || Err(CliError::refused("left_behind", "Look at /tmp/x."));
+        let told = |shown: CliError, cleared| outcome(Err(shown), cleared).expect_err("a failure").message;
+        let interrupted = || CliError::refused(INTERRUPTED, "Interrupted.");
+        assert_eq!(told(interrupted(), left()), "Interrupted. Look at /tmp/x.");
+        assert_eq!(told(interrupted(), Ok(())), "Interrupted; the demo was cleaned up completely.");
+        assert_eq!(told(CliError::refused("no_tmux", "No tmux."), left()), "No tmux. Look at /tmp/x.");
+        assert_eq!(told(CliError::closed_pipe(), left()), "Look at /tmp/x.", "nothing is printed about the pipe");
+        assert_eq!(outcome(Ok(()), left()).expect_err("a failure").code, "left_behind");
+        assert_eq!(outcome(Ok(()), Ok(())), Ok(()));
     }
 }
