@@ -31,11 +31,12 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     let mut rest = args.iter().skip(1);
     loop {
         let arg = rest.next()?;
-        match arg.to_str()? {
-            "fleet" => return Some(before.into_iter().chain(rest.cloned()).collect()),
-            "--home" | "--timeout" => before.extend([arg.clone(), rest.next()?.clone()]),
-            "--json" => before.push(arg.clone()),
-            option if option.starts_with("--home=") || option.starts_with("--timeout=") => before.push(arg.clone()),
+        // A path need not be UTF-8.
+        match arg.as_encoded_bytes() {
+            b"fleet" => return Some(before.into_iter().chain(rest.cloned()).collect()),
+            b"--home" | b"--timeout" => before.extend([arg.clone(), rest.next()?.clone()]),
+            b"--json" => before.push(arg.clone()),
+            option if option.starts_with(b"--home=") || option.starts_with(b"--timeout=") => before.push(arg.clone()),
             _ => return None,
         }
     }
@@ -85,6 +86,7 @@ pub(super) fn how_to_install() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStringExt;
 
     fn passed_on(line: &str) -> Option<Vec<String>> {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
@@ -101,6 +103,13 @@ mod tests {
             "--home /h --json --timeout=3s hosts --help"
         );
         assert_eq!(passed("tasuki fleet"), "");
+    }
+
+    #[test]
+    fn a_home_whose_path_is_not_utf_8_is_passed_on() {
+        let home = OsString::from_vec(b"--home=/h\xff".to_vec());
+        let args = ["tasuki".into(), home.clone(), "fleet".into(), "status".into()];
+        assert_eq!(arguments(&args), Some(vec![home, "status".into()]));
     }
 
     #[test]

@@ -195,8 +195,12 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Schema(args) => schema::command(&session, args),
         Command::Man(args) => man::command(&session, args, help::hide_json(Cli::command())),
         Command::Completions(args) => completions::command(&session, args),
-        // `run_line` handles `fleet` before the parser; `dispatch_alone` has handled the others.
-        Command::Hook(_) | Command::Statusline(_) | Command::Fleet(_) | Command::Demo | Command::Help(_) => Ok(()),
+        // `run_line` handles `fleet` before the parser, unless it does not understand the options before it.
+        Command::Fleet(_) => Err(CliError::usage(
+            "The options before `fleet` were not understood. Nothing was done. Write them after `fleet`.",
+        )),
+        // `dispatch_alone` has handled these.
+        Command::Hook(_) | Command::Statusline(_) | Command::Demo | Command::Help(_) => Ok(()),
     }?;
     Ok(exit::DONE)
 }
