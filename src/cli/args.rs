@@ -43,7 +43,7 @@ const EVERYWHERE: &str = "Global options";
     version,
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    after_help = "Example:\n  tasuki demo                                   watch one whole handoff; leaves nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 10 something waits for you (`status`), 69 no sidecar runs, 70 internal error,\n75 try again, 77 not allowed, 78 configuration."
+    after_help = "Example:\n  tasuki demo                                   watch one whole handoff; leaves nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 10 something waits for you (`status`), 69 no sidecar runs, 70 internal error,\n75 try again, 77 not allowed, 78 configuration, 130 interrupted while waiting."
 )]
 pub struct Cli {
     #[command(flatten)]

@@ -64,11 +64,13 @@ const TASUKI: Manual = Manual {
         ("0", "done"),
         ("1", "refused or failed"),
         ("2", "the command line is wrong"),
+        ("10", "status: something waits for you"),
         ("69", "no sidecar answers"),
         ("70", "internal error in run or serve"),
         ("75", "try again later"),
         ("77", "not allowed"),
         ("78", "the configuration or the state can't be used"),
+        ("130", "interrupted while waiting; the handoff continues"),
     ],
     elsewhere: Some("fleet"),
 };

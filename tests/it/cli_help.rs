@@ -55,6 +55,23 @@ fn help_lists_each_command_once_by_what_it_is_about() {
 }
 
 #[test]
+fn readme_help_and_manual_name_the_same_exit_codes() {
+    let home = FakeHome::new();
+    let codes = |text: &str, pattern: &str| -> Vec<String> {
+        let found = Regex::new(pattern).expect("a pattern");
+        found.captures_iter(text).map(|code| code[1].to_owned()).collect()
+    };
+    let (help, manual) = (out(&home.run(&["--help"])), out(&home.run(&["man"])));
+    let after = |text: &str, heading: &str| text.split_once(heading).unwrap_or_else(|| panic!("{text}")).1.to_owned();
+    let table = after(&super::support::readme::readme(), "| exit code | meaning |");
+    let of_readme = codes(table.split("\n\n").next().unwrap_or_default(), r"(?m)^\| (\d+) \|");
+    let status = after(&manual, "EXIT STATUS");
+    assert!(of_readme.len() > 8, "{of_readme:?}");
+    assert_eq!(codes(&after(&help, "Exit codes:"), r"(?:^|,)\s(\d+) "), of_readme, "{help}");
+    assert_eq!(codes(status.split(".SH").next().unwrap_or_default(), r"(?m)^\\fB(\d+)\\fR$"), of_readme, "{status}");
+}
+
+#[test]
 fn the_guide_is_shown_by_chapters() {
     let home = FakeHome::new();
     let list = out(&home.run(&["help"]));
