@@ -123,7 +123,7 @@ async fn serve(
             return Err(problem::tell(home, &folder, &ended, told.as_deref()).await);
         }
     }
-    courier.close().await;
+    courier.flush().await;
     tracing::info!("tasuki-fleet ends");
     Ok(())
 }

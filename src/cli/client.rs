@@ -139,7 +139,7 @@ fn process_exists(pid: u32) -> bool {
 
 /// A request to submit.
 #[derive(Debug)]
-pub struct SentRequest<'a> {
+pub struct NewRequest<'a> {
     pub kind: &'a str,
     pub fields: Map<String, Value>,
     /// How long to wait for the answer.
@@ -151,7 +151,7 @@ pub struct SentRequest<'a> {
 /// # Errors
 /// The sidecar's refusal, with its code; 69 if no sidecar answers; 75 if no answer came in time. The last two
 /// say whether the request was withdrawn.
-pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &SentRequest<'_>) -> Result<ViewFile<T>, CliError> {
+pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &NewRequest<'_>) -> Result<ViewFile<T>, CliError> {
     ask_meanwhile(home, request, &mut || {})
 }
 
@@ -161,7 +161,7 @@ pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &SentRequest<'_>
 /// As [`ask`].
 pub fn ask_meanwhile<T: DeserializeOwned + Default>(
     home: &Home,
-    request: &SentRequest<'_>,
+    request: &NewRequest<'_>,
     meanwhile: &mut dyn FnMut(),
 ) -> Result<ViewFile<T>, CliError> {
     require_sidecar(home).map_err(nothing_was_sent)?;

@@ -177,7 +177,7 @@ pub fn all(home: &Home) -> Result<FleetHosts, CliError> {
     let own = own_name(home)?.ok_or_else(no_fleet)?;
     let clock = Clock::new();
     let asked_ms = clock.now().wall_ms;
-    look(home);
+    ask_for_rosters(home);
     let end = Instant::now() + READ_WITHIN;
     let is_fresh = loop {
         let seen = bridge(home)?;
@@ -218,7 +218,7 @@ fn read(home: &Home) -> Result<Vec<ViewFile<HostView>>, CliError> {
 
 /// Tells the bridge that somebody looks at the rosters: it keeps them up to date for the next 60 s. If the bridge can't
 /// be told, the rosters stay as they are.
-pub fn look(home: &Home) {
+pub fn ask_for_rosters(home: &Home) {
     let mut options = OpenOptions::new();
     options.write(true).create(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK);
     let _ = options.open(home.fleet().join("looked")).and_then(|file| file.set_modified(SystemTime::now()));

@@ -39,7 +39,7 @@ impl CliSession {
         patience: Duration,
     ) -> Result<ViewFile<T>, CliError> {
         let patience = self.timeout.unwrap_or(patience);
-        client::ask(&self.home, &client::SentRequest { kind, fields, patience })
+        client::ask(&self.home, &client::NewRequest { kind, fields, patience })
     }
 
     /// As [`CliSession::ask`], but asks another host if one is given.

@@ -47,7 +47,7 @@ impl CliSession {
     /// # Errors
     /// As [`client::ask`].
     pub fn ask_to_type(&self, fields: Map<String, Value>, agent_id: &str) -> Result<ViewFile<DeliveryView>, CliError> {
-        let request = client::SentRequest { kind: "agent_send", fields, patience: self.timeout.unwrap_or(ANSWER_LATE) };
+        let request = client::NewRequest { kind: "agent_send", fields, patience: self.timeout.unwrap_or(ANSWER_LATE) };
         let mut waiting = Waiting::new(self, agent_id);
         client::ask_meanwhile(&self.home, &request, &mut || waiting.look())
     }

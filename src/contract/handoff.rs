@@ -46,7 +46,7 @@ impl Step {
     /// Whether this is one of the steps between the record and the end of the handoff: nothing is lost if the agent
     /// ends, and it is too late to cancel.
     #[must_use]
-    pub fn is_after_record(self) -> bool {
+    pub fn is_between_record_and_end(self) -> bool {
         match self {
             Step::Waiting | Step::Instructing | Step::Writing | Step::Checking | Step::Recording => false,
             Step::Ending | Step::Starting | Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging => {

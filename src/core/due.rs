@@ -32,7 +32,7 @@ fn passed(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
         }
         AgentTimer::Dialog => start_dialog::look_again(tx, agent_id),
         AgentTimer::OpenDialog => alerts::dialog_due(tx, agent_id),
-        AgentTimer::Notices => work::notices::is_due(tx, agent_id),
+        AgentTimer::Notices => work::notices::end_pause(tx, agent_id),
         AgentTimer::Shutdown => exit::shutdown_deadline_passed(tx, agent_id),
         AgentTimer::Resume => cli_limits::resume(tx, agent_id),
         AgentTimer::Queued => queue::deadline_passed(tx, agent_id),

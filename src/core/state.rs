@@ -101,7 +101,7 @@ impl State {
     fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
         let of_agents = self.agents.values().flat_map(Agent::deadlines);
         let of_handoffs = self.handoffs.values().flat_map(Handoff::deadlines);
-        of_agents.chain(of_handoffs).chain(self.items.due().map(|(_, deadline)| deadline))
+        of_agents.chain(of_handoffs).chain(self.items.limits().map(|(_, deadline)| deadline))
     }
 
     /// Milliseconds until the next deadline; none if no deadline runs.

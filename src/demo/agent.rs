@@ -71,7 +71,7 @@ fn run(app: &mut App, mut signals: UnixStream, screen: &Terminal) {
     app.start();
     let reason = loop {
         let now = Instant::now();
-        if app.has_just_started(now) {
+        if app.end_starting(now) {
             screen.discard_input();
         }
         app.advance(now);

@@ -108,7 +108,7 @@ impl App {
     }
 
     /// Ends the phase of starting, which has no composer, when its time is over. Returns true only when it does so.
-    pub fn has_just_started(&mut self, now: Instant) -> bool {
+    pub fn end_starting(&mut self, now: Instant) -> bool {
         let come = self.starting_until.is_some_and(|until| now >= until);
         if come {
             self.starting_until = None;

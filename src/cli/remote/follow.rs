@@ -216,7 +216,7 @@ impl RemoteHandoff {
         let (mut told, mut checked, mut known) = (None, start, start);
         loop {
             if told.is_none_or(|told: Instant| told.elapsed() >= TELL_EVERY) {
-                hosts::look(&session.home);
+                hosts::ask_for_rosters(&session.home);
                 told = Some(Instant::now());
             }
             if self.update(session, follower)? {

@@ -2,7 +2,7 @@
 
 use super::broadcaster::Broadcaster;
 use super::hosts::HostSummary;
-use crate::cli::hosts::{as_written, look};
+use crate::cli::hosts::{as_written, ask_for_rosters};
 use crate::cli::view::ViewFile;
 use crate::config::Home;
 use crate::contract::HostView;
@@ -42,7 +42,7 @@ pub(super) async fn run(broadcaster: Broadcaster, home: Home, stop: Cancellation
             let home = home.clone();
             let read = move || {
                 if should_look && home.fleet().is_dir() {
-                    look(&home);
+                    ask_for_rosters(&home);
                 }
                 read(&home)
             };

@@ -240,7 +240,7 @@ fn known(home: &Home) -> Result<FleetHosts, CliError> {
     let read_ms = bridge.and_then(|bridge| hosts::rosters_read_ms(&bridge));
     match read_ms.map(|at| now_ms.saturating_sub(at)) {
         Some(age_ms) if (0..HOST_STALE_MS).contains(&age_ms) => {
-            hosts::look(home);
+            hosts::ask_for_rosters(home);
             hosts::as_written(home)
         }
         _ => hosts::all(home),

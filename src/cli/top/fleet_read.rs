@@ -49,7 +49,7 @@ impl<'a> FleetReader<'a> {
     /// When the folder can't be read.
     pub(super) fn refresh(&mut self) -> Result<bool, CliError> {
         if self.looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
-            hosts::look(self.home);
+            hosts::ask_for_rosters(self.home);
             self.looked = Some(Instant::now());
         }
         let is_fresh = self.bridge_has_read();

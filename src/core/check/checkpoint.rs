@@ -1,7 +1,7 @@
 //! Checks two lines in the front matter of a document: where to begin, and what was verified last.
 
 use super::claims::{CommitLookup, Lookups};
-use super::front_matter::{stated, value};
+use super::front_matter::{front_matter_value, value};
 use super::lines::{Document, LineKind};
 use super::report::FaultReport;
 use crate::contract::document::FaultCheck;
@@ -9,11 +9,11 @@ use crate::contract::facts::RepositoryFacts;
 
 /// Reports an urgent document without a checkpoint, or without what was verified last.
 pub(super) fn check_urgent(text: &str, report: &mut FaultReport) {
-    if stated(text, "checkpoint").or_else(|| stated(text, "starting_from")).is_none() {
+    if front_matter_value(text, "checkpoint").or_else(|| front_matter_value(text, "starting_from")).is_none() {
         let is = "the successor must acknowledge where it begins: put `checkpoint: …` between `---` lines at the top";
         report.fix(FaultCheck::Checkpoint, None, "the document states no checkpoint", is);
     }
-    if stated(text, "verified").is_none() {
+    if front_matter_value(text, "verified").is_none() {
         let is = "put `verified: …` between `---` lines at the top: the last check, its result and its commit, or none";
         report.fix(FaultCheck::Verified, None, "the document does not state what was verified last", is);
     }

@@ -32,7 +32,7 @@ pub(super) fn front_matter_lines(document: &str) -> usize {
 
 /// The value of a key in the front matter. It must be on the line of the key; other YAML is not read.
 #[must_use]
-pub fn stated(text: &str, key: &str) -> Option<String> {
+pub fn front_matter_value(text: &str, key: &str) -> Option<String> {
     let mut front = split(text)?.0.lines();
     let line = front.find_map(|line| value(line, key))?;
     let scalar = normalise(&sanitise(&scalar(line.trim())));
@@ -75,7 +75,7 @@ mod tests {
         let plain = "---\nverified: none\ncheckpoint: x\n---\n\nBody.\n";
         let with_blanks = plain.replace("---\n", "---  \n");
         for text in [plain, &plain.replace('\n', "\r\n"), &format!("\u{feff}{plain}"), &with_blanks] {
-            assert_eq!(stated(text, "checkpoint").as_deref(), Some("x"), "{text:?}");
+            assert_eq!(front_matter_value(text, "checkpoint").as_deref(), Some("x"), "{text:?}");
             assert_eq!(without_front_matter(text).trim_end(), "Body.", "{text:?}");
             assert_eq!(lines_of_front_matter(text), 4, "{text:?}");
         }
@@ -88,7 +88,7 @@ mod tests {
         let late = format!("---\ncheckpoint: x\n{}---\nBody.\n", "a: b\n".repeat(MAX_LINES));
         let later = "Body.\n---\ncheckpoint: x\n---\n";
         for text in [open, &late, later, "", "---", "---\n"] {
-            assert_eq!(stated(text, "checkpoint"), None, "{text:?}");
+            assert_eq!(front_matter_value(text, "checkpoint"), None, "{text:?}");
             assert_eq!(without_front_matter(text), text);
             assert_eq!(lines_of_front_matter(text), 0, "{text:?}");
         }

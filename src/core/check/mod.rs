@@ -38,6 +38,6 @@ pub use claims::{Claims, CommitLookup, FoundSecret, Lookups, PathLookup};
 pub use drift::drift;
 pub use extract::claims;
 pub use facts_text::markdown;
-pub use front_matter::{stated, without_front_matter};
+pub use front_matter::{front_matter_value, without_front_matter};
 pub use judge::{CheckInput, faults};
 pub use rules::handed_down_rules;

@@ -20,7 +20,7 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
             let refused = already_ended_refusal(handoff);
             return tx.refuse(request, refused);
         }
-        Ok(handoff) if handoff.step.is_after_record() => {
+        Ok(handoff) if handoff.step.is_between_record_and_end() => {
             let message = format!("It is too late to cancel: the handoff is in step {}", handoff.step.as_str());
             return tx.refuse(
                 request,
@@ -170,7 +170,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
     }
     let other = other_successor(asked, handoff);
     if let Some(successor) = &other {
-        if !error.step.is_after_record() {
+        if !error.step.is_between_record_and_end() {
             return Err(Refused::bad(
                 "successor",
                 "can be changed only after the document is recorded, from step ending on",

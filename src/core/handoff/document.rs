@@ -1,6 +1,6 @@
 //! The document's name, and what tasuki reads in its text: checkpoint and first paragraph.
 
-use crate::core::check::{stated, without_front_matter};
+use crate::core::check::{front_matter_value, without_front_matter};
 use crate::core::id::{AgentId, Slug};
 use crate::core::persona::PersonaFacts;
 use crate::core::text::{normalise, sanitise};
@@ -51,7 +51,7 @@ fn is_heading(line: &str) -> bool {
 /// The checkpoint in the document's front matter: the value of `checkpoint` or `starting_from`.
 #[must_use]
 pub fn checkpoint(text: &str) -> Option<String> {
-    stated(text, "checkpoint").or_else(|| stated(text, "starting_from"))
+    front_matter_value(text, "checkpoint").or_else(|| front_matter_value(text, "starting_from"))
 }
 
 /// The first paragraph after the front matter that is not a heading, on one line: task context for the briefing.

@@ -241,7 +241,7 @@ fn fail_step(tx: &mut Tx<'_>, id: HandoffId, failure: StepFailure) {
     }
     early::discard(tx, id);
     agents::release_agents(tx, id);
-    if step.is_after_record() {
+    if step.is_between_record_and_end() {
         agents::drop_placeholder(tx, id);
     }
     tx.journal(line);

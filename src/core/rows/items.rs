@@ -1,5 +1,5 @@
-//! The items of the working set, with indexes that find the waiting, the claimed and the due items without looking at
-//! all of them. The indexes are derived from the rows and change only together with them.
+//! The items of the working set, with indexes that find the waiting and the claimed items, and those with a time limit,
+//! without looking at all of them. The indexes are derived from the rows and change only together with them.
 
 use super::item::{Item, Priority, Status, Who};
 use crate::core::id::{AgentId, ItemId};
@@ -17,7 +17,7 @@ pub struct Items {
     waiting: BTreeMap<String, BTreeSet<Turn>>,
     claims: BTreeMap<AgentId, BTreeSet<ItemId>>,
     offers: BTreeMap<AgentId, BTreeSet<ItemId>>,
-    due: BTreeMap<ItemId, Deadline>,
+    limits: BTreeMap<ItemId, Deadline>,
     open: usize,
 }
 
@@ -71,7 +71,7 @@ impl Items {
             self.offers.entry(agent).or_default().insert(item.item_id);
         }
         if let Some(deadline) = item.watch.as_ref().and_then(|watch| watch.deadline) {
-            self.due.insert(item.item_id, deadline);
+            self.limits.insert(item.item_id, deadline);
         }
         self.open += usize::from(item.is_open());
         self.rows.insert(item.item_id, item);
@@ -89,7 +89,7 @@ impl Items {
         if let Some(agent) = item.offered_to {
             take(&mut self.offers, &agent, id);
         }
-        self.due.remove(id);
+        self.limits.remove(id);
         self.open -= usize::from(item.is_open());
     }
 
@@ -108,13 +108,14 @@ impl Items {
         self.offers.get(agent).into_iter().flatten().copied()
     }
 
-    pub(crate) fn due(&self) -> impl Iterator<Item = (&ItemId, &Deadline)> {
-        self.due.iter()
+    /// The running time limits.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = (&ItemId, &Deadline)> {
+        self.limits.iter()
     }
 
     /// Converts every limit to the present boot.
     pub(crate) fn rebase(&mut self, now: &Now) {
-        for (id, deadline) in &mut self.due {
+        for (id, deadline) in &mut self.limits {
             *deadline = deadline.rebased(now);
             if let Some(watch) = self.rows.get_mut(id).and_then(|item| item.watch.as_mut()) {
                 watch.deadline = Some(*deadline);

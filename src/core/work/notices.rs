@@ -253,7 +253,7 @@ pub(crate) fn turn_over(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, event: 
 }
 
 /// The pause before the agent's next notice is over.
-pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
+pub(crate) fn end_pause(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.not_before = None;
     }

@@ -83,7 +83,7 @@ fn wait_again(tx: &mut Tx<'_>, parent: Option<ItemId>) {
 pub(crate) fn due(tx: &mut Tx<'_>) {
     let now = tx.now;
     let due: Vec<ItemId> =
-        tx.state.items.due().filter(|(_, deadline)| deadline.is_due(&now)).map(|(id, _)| *id).collect();
+        tx.state.items.limits().filter(|(_, deadline)| deadline.is_due(&now)).map(|(id, _)| *id).collect();
     for id in due {
         if let Some(watch) = tx.item_mut(&id).and_then(|item| item.watch.as_mut()) {
             watch.deadline = None;

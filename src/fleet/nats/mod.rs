@@ -241,7 +241,7 @@ impl NatsCourier {
     }
 
     /// Waits until everything that was given to the connection is sent.
-    pub async fn close(&self) {
+    pub async fn flush(&self) {
         if !self.is_connected() {
             return;
         }
