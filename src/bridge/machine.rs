@@ -65,6 +65,7 @@ impl Bridge {
             BridgeEvent::Files => self.look_at_files(),
             BridgeEvent::Views => self.look_at_views(),
             BridgeEvent::Look => {
+                self.look_due_ms = self.now.boot_ms.saturating_add(TICK_MS);
                 self.look_at_files();
                 self.look_at_views();
             }
@@ -185,6 +186,11 @@ impl Bridge {
         let due = [lease, asking, serving, more, self.requests_due_ms].into_iter().flatten().min();
         let due = due.unwrap_or(u64::MAX).saturating_sub(self.now.boot_ms);
         due.clamp(1, TICK_MS)
+    }
+
+    /// Whether the last look at everything was so long ago that the next one comes before any other event.
+    pub(super) fn is_look_due(&self) -> bool {
+        self.clock.now().boot_ms >= self.look_due_ms
     }
 
     fn ask_for_members(&mut self) {

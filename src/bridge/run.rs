@@ -104,16 +104,22 @@ async fn serve(
     bridge.take([BridgeEvent::Look]);
     loop {
         let wait = Duration::from_millis(bridge.wait_ms());
-        let event = tokio::select! {
-            _ = term.recv() => break,
-            _ = interrupt.recv() => break,
-            Some(news) = heard.recv() => BridgeEvent::Heard(news),
-            Some(what) = done.recv() => BridgeEvent::Done(what),
-            Some((name, bytes)) = changes.recv() => BridgeEvent::Changed(name, bytes),
-            Some(letter) = letters.recv() => BridgeEvent::Arrived(letter),
-            () = folders.files_changed() => BridgeEvent::Files,
-            () = folders.views_changed() => BridgeEvent::Views,
-            () = alarm.ring_after(wait) => { folders.retry(); BridgeEvent::Look }
+        // Events that never stop must not put the look off.
+        let event = if bridge.is_look_due() {
+            folders.retry();
+            BridgeEvent::Look
+        } else {
+            tokio::select! {
+                _ = term.recv() => break,
+                _ = interrupt.recv() => break,
+                Some(news) = heard.recv() => BridgeEvent::Heard(news),
+                Some(what) = done.recv() => BridgeEvent::Done(what),
+                Some((name, bytes)) = changes.recv() => BridgeEvent::Changed(name, bytes),
+                Some(letter) = letters.recv() => BridgeEvent::Arrived(letter),
+                () = folders.files_changed() => BridgeEvent::Files,
+                () = folders.views_changed() => BridgeEvent::Views,
+                () = alarm.ring_after(wait) => { folders.retry(); BridgeEvent::Look }
+            }
         };
         // The server's answers that are there already are taken together, so that two hundred rosters do not make the
         // bridge do everything that is due two hundred times.

@@ -99,6 +99,8 @@ pub(super) struct Bridge {
     pub(super) box_silent_ms: Option<u64>,
     /// When the list of members is read next.
     pub(super) members_due_ms: u64,
+    /// When everything is looked at again, at the latest: milliseconds of the boot clock.
+    pub(super) look_due_ms: u64,
     /// When the folder is swept next.
     pub(super) sweep_due_ms: u64,
     /// Until when no request is published or given up, because an answer could not be written a moment ago.
@@ -166,6 +168,7 @@ impl Bridge {
             put: None,
             clock_looked_ms: None,
             members_due_ms: now.boot_ms,
+            look_due_ms: now.boot_ms,
             sweep_due_ms: now.boot_ms,
             paused_until_ms: now.boot_ms,
             members_asked_ms: None,
