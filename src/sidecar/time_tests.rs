@@ -4,6 +4,8 @@ use super::tests::Ground;
 use crate::core::decision::Decision;
 use crate::core::id::AgentId;
 use crate::core::rows::agent::{Agent, AgentState, Primed};
+use crate::core::rows::item::RollbackWatch;
+use crate::core::state::State;
 use crate::core::time::{Deadline, Now};
 use crate::store::Batch;
 
@@ -70,6 +72,27 @@ async fn deadlines_of_another_boot_are_neither_lost_nor_doubled_nor_early() {
     without_grace(&mut ground);
     assert_eq!(ground.count("spool/errors"), 1, "and only once");
     assert!(left(&ground, &right, &ground.sidecar.clock.now()) <= before, "a restart gives no time");
+}
+
+/// The first start of a boot notes in the store how much of a completion's limit is left. Without that, each later start
+/// would compute it again, from whatever the wall clock says then.
+#[tokio::test]
+async fn the_limit_of_a_completion_is_converted_to_a_boot_only_once() {
+    let mut ground = Ground::new().await;
+    ground.drop_again("requests", "w.json", r#"{"v":1,"kind":"work_create","type":"task","title":"t"}"#);
+    let now = ground.sidecar.clock.now();
+    let then = Now { boot: !now.boot, boot_ms: 77_777_777, ..now };
+    let mut item = ground.sidecar.state.items.values().next().expect("an item").clone();
+    item.watch = Some(RollbackWatch { deadline: Some(Deadline::after(&then, LENGTH_MS)) });
+    let id = item.item_id;
+    let decision = Decision { items: [(id, item)].into(), ..Decision::default() };
+    ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+    let ground = ground.restarted().await;
+    let limit = |state: &State| state.items.get(&id).and_then(|item| item.watch.as_ref()?.deadline).expect("it runs");
+    let (here, stored) = (limit(&ground.sidecar.state), limit(&ground.sidecar.store.load().expect("rows").state));
+    assert_eq!(stored, here);
+    let ahead = Now { wall_ms: now.wall_ms + TEN_YEARS_MS, ..ground.sidecar.clock.now() };
+    assert!(stored.rebased(&ahead).remaining_ms(&ahead) > 0, "a wall clock that jumps takes no time from it");
 }
 
 #[tokio::test]

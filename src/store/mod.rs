@@ -208,8 +208,8 @@ impl Store {
         self.write(|write| tables::put_errors(write, &decision))
     }
 
-    /// Writes agents and handoffs of the working set again: their deadlines, which count from a boot, were recomputed
-    /// for the present boot.
+    /// Writes the rows of the working set that have deadlines again: agents, handoffs, and items whose completion is
+    /// watched. Their deadlines, which count from a boot, were recomputed for the present boot.
     ///
     /// # Errors
     /// What the disk refused.
@@ -217,6 +217,7 @@ impl Store {
         let decision = Decision {
             agents: state.agents.clone(),
             handoffs: state.handoffs.clone(),
+            items: state.items.limited().map(|item| (item.item_id, item.clone())).collect(),
             next_effect: state.next_effect,
             next_seq: state.next_seq,
             ..Decision::default()

@@ -113,6 +113,11 @@ impl Items {
         self.limits.iter()
     }
 
+    /// The items that a limit runs for.
+    pub(crate) fn limited(&self) -> impl Iterator<Item = &Item> {
+        self.due.keys().filter_map(|id| self.rows.get(id))
+    }
+
     /// Converts every limit to the present boot.
     pub(crate) fn rebase(&mut self, now: &Now) {
         for (id, deadline) in &mut self.limits {
