@@ -12,6 +12,9 @@ use crate::store::{Error, SeenEvent, Store};
 
 /// The error code of a refusal because of a damaged row.
 const CODE: &str = "state_damaged";
+/// What is said about an event whose row is damaged.
+const REJECTED_EVENT: &str = "it is not known whether the event was handled before; if it was not, put it into events/ \
+                              again under another name";
 
 fn refused(error: &Error, hint: &str) -> Refused {
     Refused::new(500, CODE, error.to_string()).hint(hint)
@@ -64,9 +67,9 @@ pub(super) fn was_seen(store: &Store, seen: &SeenEvent) -> Result<Result<bool, W
     match store.was_seen(seen) {
         Ok(was_seen) => Ok(Ok(was_seen)),
         Err(error @ Error::Row { .. }) => {
-            tracing::error!(%error, "moved an event to rejected/: it is not known whether it was handled before");
-            let hint = "if the event was not handled, put it into events/ again under another name";
-            Ok(Err(why_of(&refused(&error, hint))))
+            tracing::error!(%error, "moved an event to rejected/: {REJECTED_EVENT}");
+            // The reason that lies beside the file has no hint, so the message says what to do.
+            Ok(Err(why_of(&Refused::new(500, CODE, format!("{error}; {REJECTED_EVENT}")))))
         }
         Err(error) => Err(error),
     }

@@ -90,6 +90,10 @@ async fn an_event_whose_row_is_corrupt_is_rejected_whole() {
     let mut ground = ground.spoilt(Rows::<&str>::new("seen_events"), "e1.json").await;
     ground.drop_again("events", "e1.json", &event);
     assert_eq!((ground.count("spool/events"), ground.count("spool/rejected")), (0, 2));
+    let why = std::fs::read_dir(ground.path("spool/rejected")).expect("a folder").map(|entry| entry.expect("a file"));
+    let why = why.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with(".why.json"));
+    let why = std::fs::read_to_string(why.expect("the reason")).expect("a text");
+    assert!(why.contains("if it was not, put it into events/ again under another name"), "{why}");
     ground.drop_again("events", "e2.json", &event);
     assert_eq!((ground.count("spool/events"), ground.count("spool/rejected")), (0, 2));
     ground.assert_other_requests_work("r1");
