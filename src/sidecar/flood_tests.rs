@@ -1,11 +1,13 @@
 //! The loop while events come faster than it can take them, so that the lane is never empty.
 
 use super::tests::{Ground, NOTHING};
+use super::tidy::Tidy;
 use super::watches::SeenGone;
 use crate::core::event::Exit;
 use crate::core::id::AgentId;
 use crate::core::rows::agent::{Agent, PendingExit};
 use crate::core::time::Deadline;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 const EVENT: &str = r#"{"v":1,"event":"notification","agent_id":"6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa","message":"x"}"#;
@@ -62,4 +64,20 @@ async fn events_that_were_there_when_a_death_was_seen_are_decided_before_it() {
     assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (1, 1), "one is left to be taken");
     ground.cycle();
     assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn files_in_the_trash_that_one_thread_leaves_are_deleted_by_the_next() {
+    let ground = Ground::new().await;
+    for number in 0..5 {
+        std::fs::write(ground.path("state/reap").join(format!("f{number}")), "").expect("a file");
+    }
+    let mut tidy = Tidy::new();
+    tidy.trash_at_tick = 2;
+    let until = Instant::now() + Duration::from_secs(60);
+    while ground.count("state/reap") > 0 {
+        assert!(Instant::now() < until, "{} files stay until more is thrown away", ground.count("state/reap"));
+        tidy.empty_trash(&ground.sidecar.spool).expect("a thread");
+        std::thread::yield_now();
+    }
 }

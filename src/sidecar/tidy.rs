@@ -23,11 +23,16 @@ pub(super) struct Tidy {
     ticks: u64,
     /// There may be files in the trash.
     pub(super) has_trash: bool,
+    /// The most files that are removed from the trash between two ticks.
+    pub(super) trash_at_tick: usize,
     /// Something was decided since the last tick.
     pub(super) has_decided: bool,
     /// Earlier decisions may have left memory that nobody uses.
     holds_memory: bool,
-    emptying: Option<JoinHandle<()>>,
+    /// Returns how many files it has removed.
+    emptying: Option<JoinHandle<usize>>,
+    /// Whether folders of a killed sidecar are to be looked for.
+    stand_ins: bool,
     /// Whether old files of the spool are being removed.
     sweep: bool,
     /// Whether old views and texts of history are being removed.
@@ -39,7 +44,7 @@ pub(super) struct Tidy {
 impl Tidy {
     /// An earlier process may have left files in the trash.
     pub(super) fn new() -> Tidy {
-        Tidy { has_trash: true, ..Tidy::default() }
+        Tidy { has_trash: true, trash_at_tick: TRASH_AT_TICK, ..Tidy::default() }
     }
 
     /// Counts a tick. Returns true at every sixth one, when more is checked.
@@ -65,15 +70,20 @@ impl Tidy {
     /// # Errors
     /// The thread could not be started.
     pub(super) fn empty_trash(&mut self, spool: &Spool) -> io::Result<()> {
-        if !self.has_trash || self.emptying.as_ref().is_some_and(|task| !task.is_finished()) {
+        if self.emptying.as_ref().is_some_and(|task| !task.is_finished()) {
+            return Ok(());
+        }
+        // A thread that has removed as many files as it may has perhaps left some.
+        let removed = self.emptying.take().and_then(|task| task.join().ok());
+        self.has_trash |= removed.is_some_and(|removed| removed >= self.trash_at_tick);
+        if !self.has_trash {
             return Ok(());
         }
         match spool.trash_emptier() {
             Ok(trash_emptier) => {
                 let thread = std::thread::Builder::new().name("trash".to_owned());
-                let empty = move || {
-                    let _ = trash_emptier.empty_trash(TRASH_AT_TICK);
-                };
+                let most = self.trash_at_tick;
+                let empty = move || trash_emptier.empty_trash(most);
                 let emptying = thread.spawn(empty).inspect_err(|error| {
                     tracing::warn!(%error, "could not start a thread to delete handled spool files; they wait");
                 })?;
