@@ -208,7 +208,7 @@ fn store_failed(error: crate::store::Error) -> StartFailure {
     use crate::store::Error;
     let code = match &error {
         Error::NotAllowed { .. } => exit::NOT_ALLOWED,
-        Error::Locked { .. } | Error::Io { .. } | Error::Gone { .. } => exit::TRY_AGAIN,
+        Error::Locked { .. } | Error::Io { .. } | Error::Gone { .. } | Error::OtherHome { .. } => exit::TRY_AGAIN,
         Error::Unreadable { .. } | Error::Row { .. } | Error::NewerSchema { .. } => exit::CONFIG,
     };
     StartFailure { code, error: error.into() }

@@ -14,14 +14,14 @@ pub(super) struct IntegrityCheck {
 }
 
 impl IntegrityCheck {
-    /// Begins to check the file on a thread of its own.
+    /// Begins to check the file on a thread of its own. `home`: as for [`peek::check`].
     ///
     /// # Errors
     /// No thread could be started; a later try may succeed.
-    pub(super) fn begin(path: &Path) -> Result<IntegrityCheck, Error> {
+    pub(super) fn begin(path: &Path, home: Option<u64>) -> Result<IntegrityCheck, Error> {
         tracing::warn!("checking the whole state file before it is used again; until then requests and events wait");
         let of = path.to_path_buf();
-        let check = move || peek::check(&of).and_then(|()| open::open_existing(&of));
+        let check = move || peek::check(&of, home).and_then(|()| open::open_existing(&of));
         let begun = std::thread::Builder::new().name("check".to_owned()).spawn(check);
         let why =
             |error: std::io::Error| Error::Io { path: path.to_path_buf(), what: "checked", why: error.to_string() };
@@ -36,7 +36,7 @@ impl IntegrityCheck {
     /// The open file. Waits for the check.
     ///
     /// # Errors
-    /// The damage or the newer schema that was found, or that the check panicked.
+    /// The damage, the newer schema or the other home that was found, or that the check panicked.
     pub(super) fn opened(self) -> Result<Database, Error> {
         let why = || "the check itself failed".to_owned();
         self.thread.join().unwrap_or_else(|_| Err(Error::Unreadable { path: self.path, why: why() }))

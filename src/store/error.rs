@@ -36,10 +36,16 @@ pub enum Error {
     /// It was moved, deleted or replaced while it was open.
     #[error(
         "the state file {} was moved, deleted or replaced while it was open; requests and events wait until it is \
-         back. Put the file back. If another file is there now and you want that one, stop this sidecar and start \
-         another", path.display()
+         back. Put the file back. If another copy of it is there now, tasuki checks that one and continues with it",
+        path.display()
     )]
     Gone { path: PathBuf },
+    /// It was replaced by the file of another home while it was open.
+    #[error(
+        "the state file {} was replaced by that of another home; the file was left as it is, and requests and events \
+         wait. Put the former file back. If you want this one, stop this sidecar and start another", path.display()
+    )]
+    OtherHome { path: PathBuf },
     /// Any other I/O error, also of the lock file or the seal. `what` is a participle, such as `written`. A commit that
     /// was running may or may not have succeeded.
     #[error("{} could not be {what}: {why}", named(path))]

@@ -16,6 +16,8 @@ pub struct Store {
     pub(super) database: Option<Database>,
     /// Device and inode of the open file; `None` for a test's store that is not in a file.
     pub(super) identity: Option<(u64, u64)>,
+    /// The number that identifies the home; see [`Store::home_tag`].
+    pub(super) home: Option<u64>,
     /// The number of the ledger's next row.
     pub(super) next_ledger: u64,
     /// The number of the next seen event.

@@ -62,7 +62,7 @@ impl Store {
                 mebibytes,
                 "the state file was not closed cleanly, or was changed since: checking the whole file"
             );
-            peek::check(&path)?;
+            peek::check(&path, None)?;
         }
         let database = open::open_existing(&path)?;
         let identity = open::identity(&path);
@@ -81,6 +81,7 @@ impl Store {
             path,
             database: Some(database),
             identity,
+            home: None,
             next_ledger: 0,
             next_seen: 0,
             may_be_damaged: Cell::new(false),
@@ -89,6 +90,7 @@ impl Store {
             _lock: lock,
         };
         store.check_schema()?;
+        store.home = store.meta("home")?;
         store.find_next_numbers()?;
         Ok(store)
     }
@@ -100,7 +102,7 @@ impl Store {
     /// An error of a full disk needs no check.
     ///
     /// # Errors
-    /// As [`Store::open`]; [`Error::Gone`] if no file is at the path.
+    /// As [`Store::open`]; [`Error::Gone`] if no file is at the path; [`Error::OtherHome`] if another home's is there.
     pub fn reopen(&mut self) -> Result<Option<Loaded>, Error> {
         self.database = None;
         let opened = match self.checking.take() {
@@ -115,7 +117,7 @@ impl Store {
                     return Err(self.gone());
                 }
                 if self.may_be_damaged.get() || found != self.identity {
-                    self.checking = Some(IntegrityCheck::begin(&self.path)?);
+                    self.checking = Some(IntegrityCheck::begin(&self.path, self.home)?);
                     return Ok(None);
                 }
                 open::open_existing(&self.path)?

@@ -16,26 +16,31 @@ const CACHE_BYTES: usize = 1024 * 1024;
 /// Changes are kept in pieces of this many bytes.
 const PIECE: u64 = 4096;
 
-/// Checks every page of the file, and that its schema is not newer than this program's. The file is not changed.
+/// Checks every page of the file, that its schema is not newer than this program's, and that it belongs to this home.
+/// The file is not changed. `home`: the number of the home that is open, if one is. The claims that its sidecar makes
+/// in tmux have that number, so it could not reach the agents of another home.
 ///
 /// # Errors
-/// [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`], or what the disk refused.
-pub(super) fn check(path: &Path) -> Result<(), Error> {
+/// [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`], [`Error::OtherHome`], or what the disk refused.
+pub(super) fn check(path: &Path, home: Option<u64>) -> Result<(), Error> {
     let overlay = Overlay::of(path).map_err(|error| Error::of_opening(path, &error))?;
     let mut builder = Database::builder();
     // Without the check, redb trusts a damaged page and panics when it reads it.
     builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
     let database = builder.create_with_backend(overlay).map_err(|error| Error::of_database(path, error))?;
-    match schema(&database) {
-        Some(found) if found > SCHEMA => Err(Error::NewerSchema { path: path.to_path_buf(), found }),
-        // A file without a schema is not a state file; opening it reports that.
+    // A file without one of these numbers is not a state file; opening it reports that.
+    if let Some(found) = number(&database, "schema").filter(|found| *found > SCHEMA) {
+        return Err(Error::NewerSchema { path: path.to_path_buf(), found });
+    }
+    match number(&database, "home").zip(home) {
+        Some((found, own)) if found != own => Err(Error::OtherHome { path: path.to_path_buf() }),
         Some(_) | None => Ok(()),
     }
 }
 
-fn schema(database: &Database) -> Option<u64> {
+fn number(database: &Database, name: &str) -> Option<u64> {
     let table = database.begin_read().ok()?.open_table(tables::META).ok()?;
-    table.get("schema").ok()?.map(|found| found.value())
+    table.get(name).ok()?.map(|found| found.value())
 }
 
 /// A file, with changes that are kept in memory.

@@ -97,6 +97,24 @@ fn a_store_that_could_not_be_read_again_stays_closed() {
 }
 
 #[test]
+fn the_file_of_another_home_is_not_taken_over_while_a_store_is_open() {
+    let ((dir, state), (other, others)) = (folder(), folder());
+    drop(Store::open(other.path()).expect("another home's store"));
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let away = dir.path().join("away");
+    std::fs::rename(&state, &away).expect("moved");
+    std::fs::copy(&others, &state).expect("put in its place");
+    for _ in 0..2 {
+        assert!(matches!(reopened(&mut store), Err(Error::OtherHome { .. })));
+        assert!(store.put_live(&State::default()).is_err());
+    }
+    let same = std::fs::read(&others).expect("bytes") == std::fs::read(&state).expect("bytes");
+    assert!(same, "it is left as it is");
+    std::fs::rename(&away, &state).expect("moved back");
+    assert!(reopened(&mut store).is_ok() && store.put_live(&State::default()).is_ok());
+}
+
+#[test]
 fn a_store_that_was_opened_but_not_read_again_is_not_written_to() {
     let (dir, state) = folder();
     let mut store = Store::open(dir.path()).expect("a new store");
