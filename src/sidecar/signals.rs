@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-/// How long an end in good order may take. The time limits of effects, tmux and files add up to less. A service manager
+/// How long an end in good order may take. The time limits of its parts add up to less; see `wait`. A service manager
 /// waits longer than this.
-const END_WITHIN: Duration = Duration::from_secs(12);
+pub(super) const END_WITHIN: Duration = Duration::from_secs(18);
 
 pub(super) struct Signals {
     pub(super) stop: Arc<Notify>,

@@ -15,7 +15,7 @@ use super::settings::{settings, tools};
 use super::status_line::StatusLine;
 use super::tidy::Tidy;
 use super::timers::Timers;
-use super::wait::Sources;
+use super::wait::{Sources, THREADS_WITHIN};
 use super::watches::{Watches, grown_documents};
 use crate::clock::Clock;
 use crate::clock::alarm::Alarm;
@@ -83,7 +83,7 @@ fn run_to_the_end(options: &SidecarOptions) -> u8 {
             Err(failed) => complain(&failed),
         }
     });
-    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    runtime.shutdown_timeout(THREADS_WITHIN);
     code
 }
 

@@ -2,7 +2,7 @@
 
 use super::intake::BATCH;
 use super::parts::Sidecar;
-use super::signals::Signals;
+use super::signals::{END_WITHIN, Signals};
 use super::watches::PaneList;
 use crate::clock::alarm::Alarm;
 use crate::core::effect::{Effect, Outcome};
@@ -17,6 +17,19 @@ use tokio::sync::mpsc;
 
 /// How long running effects may take to stop at the end.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
+/// How long each of the two last syncs may take.
+const SYNC_WITHIN: Duration = Duration::from_secs(3);
+/// When the end has taken this long, tasuki leaves tmux as it is. It is longer than `tmux` waits for another home that
+/// holds the lock between homes.
+const TMUX_UNTIL: Duration = Duration::from_secs(9);
+/// How long the threads of the runtime may take at the end.
+pub(super) const THREADS_WITHIN: Duration = Duration::from_secs(2);
+
+// Whatever hangs at the end, the other parts still get their time.
+const _: () = assert!(
+    STOP_WITHIN.as_secs() < TMUX_UNTIL.as_secs()
+        && TMUX_UNTIL.as_secs() + 2 * SYNC_WITHIN.as_secs() + THREADS_WITHIN.as_secs() < END_WITHIN.as_secs()
+);
 
 enum Input {
     Hint,
@@ -147,10 +160,11 @@ impl Sidecar {
 
     /// Ends properly: nothing is lost, because what was not settled is in the outbox.
     async fn end(&mut self, sources: &mut Sources) {
+        let begun = tokio::time::Instant::now();
         self.runner.stop_all();
         tracing::info!("ending");
         self.watchdog.stopping();
-        let deadline = tokio::time::Instant::now() + STOP_WITHIN;
+        let deadline = begun + STOP_WITHIN;
         let mut told = Vec::new();
         while self.runner.running() > 0 {
             let Ok(Some(ended)) = tokio::time::timeout_at(deadline, sources.ended.recv()).await else { break };
@@ -165,15 +179,17 @@ impl Sidecar {
         }
         let now = self.clock.now();
         self.last_word(&now, told);
-        self.tools.tmux.close().await;
+        if tokio::time::timeout_at(begun + TMUX_UNTIL, self.tools.tmux.close()).await.is_err() {
+            tracing::warn!("leaving tmux takes too long: tasuki's options and its session stay in the tmux server");
+        }
         self.last_checkpoint(&now);
         self.projection.withdraw(&self.spool);
     }
 
     /// Gives the disk limited time for a last sync; the next start compares what it does not cover.
     fn last_checkpoint(&mut self, now: &Now) {
-        self.confirm_checkpoint(now, STOP_WITHIN);
+        self.confirm_checkpoint(now, SYNC_WITHIN);
         self.begin_checkpoint();
-        self.confirm_checkpoint(now, STOP_WITHIN);
+        self.confirm_checkpoint(now, SYNC_WITHIN);
     }
 }

@@ -5,7 +5,7 @@ use super::support::stage::Stage;
 use super::support::stage_files::read_json;
 use super::support::strace;
 use super::support::tmux::Server;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::fcntl::{FcntlArg, Flock, FlockArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A command of this home for a shell in a pane. Whatever of it is left ends with the stage.
 fn line(stage: &Stage, args: &str) -> String {
@@ -194,6 +194,38 @@ fn a_sidecar_that_stands_still_is_ended_by_force() {
     stage.start_sidecar();
     assert_eq!(stage.result(&asked)["status"], 200, "the next one goes on");
     stage.check_once();
+}
+
+/// Another home holds the lock that a home needs to leave, and tmux stands still: together they would take longer than an
+/// end may.
+#[test]
+fn a_sidecar_that_can_not_leave_tmux_ends_in_good_order() {
+    let stage = Stage::without_sidecar("");
+    start(&stage, fs::File::create(stage.log_file()).expect("a log"));
+    let server: i32 = stage.tmux(&["display-message", "-p", "#{pid}"]).trim().parse().expect("a pid");
+    stage.until("it is connected", || {
+        fs::read_to_string(stage.log_file()).expect("a log").contains("connected to tmux")
+    });
+    // What it asks tmux after it has connected is answered by then. An unanswered question would end the connection.
+    std::thread::sleep(Duration::from_secs(2));
+    let folder = fs::File::open(stage.socket().parent().expect("a folder")).expect("a folder");
+    let until = Instant::now() + Duration::from_secs(20);
+    let busy = || {
+        assert!(Instant::now() < until, "the sidecar never gives the lock back");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let lock = loop {
+        match Flock::lock(folder.try_clone().expect("a descriptor"), FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => break lock,
+            Err(_) => busy(),
+        }
+    };
+    kill(Pid::from_raw(server), Signal::SIGSTOP).expect("our own server");
+    let ended = stage.end_sidecar(Signal::SIGTERM);
+    kill(Pid::from_raw(server), Signal::SIGCONT).expect("our own server");
+    drop(lock);
+    let log = fs::read_to_string(stage.log_file()).expect("a log");
+    assert!(ended.success(), "{ended}: {log}");
 }
 
 #[test]
