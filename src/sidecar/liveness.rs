@@ -1,11 +1,12 @@
-//! The times in the sidecar's view: when it started, and until when it is known to answer.
+//! The times in the sidecar's view: when it started, and until when it was not silent. A sidecar is silent if it answers
+//! no requests and knows no reason for that.
 
 use crate::core::time::Now;
 use crate::limits;
 
 pub(super) struct Liveness {
     pub(super) started_at: String,
-    /// The last time at which requests were being answered.
+    /// The last time at which the sidecar was not silent.
     heartbeat: Option<String>,
     /// The problem to show while no thread can be started.
     pub(super) no_thread: Option<String>,
@@ -16,7 +17,7 @@ impl Liveness {
         Liveness { started_at: now.rfc3339(), heartbeat: None, no_thread: None }
     }
 
-    /// The heartbeat: now, or, if requests are not being answered, the last time when they were.
+    /// The heartbeat: now, or, if the sidecar is silent, the last time when it was not.
     pub(super) fn heartbeat(&mut self, now: &Now, is_silent: bool) -> String {
         if !is_silent || self.heartbeat.is_none() {
             self.heartbeat = Some(now.rfc3339());

@@ -75,8 +75,8 @@ impl Sidecar {
         self.answers.judged.is_silent && self.obstacle().is_none()
     }
 
-    /// Writes the heartbeat, which says that the sidecar runs and answers. While it does not answer, the heartbeat is
-    /// not renewed, and the view says why.
+    /// Writes the heartbeat, which says that the sidecar runs and answers, or knows why it does not. If it does not
+    /// answer and knows no reason, the heartbeat is not renewed. In both cases the view has the problem.
     pub(super) fn heartbeat(&mut self, now: &Now) {
         let heartbeat = self.liveness.heartbeat(now, self.is_silent());
         let short = limits::shortage().or_else(|| self.liveness.no_thread.clone());
