@@ -28,9 +28,9 @@ pub(crate) const WORK: TableDefinition<'static, u128, Bytes> = TableDefinition::
 pub(crate) const DOCUMENTS: TableDefinition<'static, u128, &'static str> = TableDefinition::new("documents");
 /// Effects whose outcome is not yet known.
 pub(crate) const OUTBOX: TableDefinition<'static, u64, Bytes> = TableDefinition::new("outbox");
-/// The ledger: requests that were accepted, and their answers.
+/// The ledger: requests that were decided, also those that were refused, and their answers.
 pub(crate) const LEDGER: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("ledger");
-/// Request ids, in the order in which they were accepted or answered.
+/// Request ids, in the order in which they were decided or answered.
 pub(crate) const LEDGER_ORDER: TableDefinition<'static, u64, &'static str> = TableDefinition::new("ledger_order");
 /// The ids in the ledger that have capital letters, by the same id in small letters.
 pub(crate) const LEDGER_CASES: TableDefinition<'static, &'static str, &'static str> =
