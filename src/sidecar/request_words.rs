@@ -1,6 +1,8 @@
 //! Takes credentials out of what a request says about a handoff or a work item: reasons, focus, tasks, titles,
-//! questions and answers. These texts go into briefings, views, notices and the journal, so they are cleaned before the
-//! core sees them. A text that `agent_send` types stays as it is: somebody wants exactly that text typed.
+//! descriptions, comments, questions and answers. These texts go into briefings, views, notices and the journal, so they
+//! are cleaned before the core sees them. Two kinds of content stay as they are: a text that `agent_send` types, because
+//! somebody wants exactly that text typed; and the output and the further fields of a work item, because they are data,
+//! which rules check and programs read.
 
 use crate::core::request::Request;
 use crate::runner;
@@ -22,20 +24,19 @@ pub(super) fn without_credentials(request: &mut Request, allow: &[String]) {
     }
 }
 
-/// The texts of a request that others will read. None for kinds without such texts, and for texts that a person asked
-/// to have typed.
+/// The sentences of a request that others will read. None for kinds without such sentences, and for texts that a person
+/// asked to have typed.
 fn words(request: &mut Request) -> Vec<&mut String> {
     match request {
         Request::Handoff(asked) => {
             [&mut asked.reason].into_iter().chain(&mut asked.focus).chain(&mut asked.tasks).collect()
         }
-        // Briefings and notices name an item by its title.
-        Request::WorkCreate(asked) => vec![&mut asked.title],
-        Request::WorkComplete(asked) => asked.children.iter_mut().filter_map(|child| member(child, "title")).collect(),
-        Request::WorkRetryChildren(asked) => {
-            asked.children.iter_mut().flatten().filter_map(|child| member(child, "title")).collect()
-        }
+        // Briefings and notices name an item by its title, and notices show how its description begins.
+        Request::WorkCreate(asked) => [&mut asked.title].into_iter().chain(&mut asked.description).collect(),
+        Request::WorkComplete(asked) => asked.children.iter_mut().flat_map(child).collect(),
+        Request::WorkRetryChildren(asked) => asked.children.iter_mut().flatten().flat_map(child).collect(),
         Request::WorkImport(asked) => asked.items.iter_mut().flat_map(imported).collect(),
+        Request::WorkComment(asked) => vec![&mut asked.text],
         Request::WorkRelease(asked) => asked.reason.iter_mut().collect(),
         Request::WorkEscalate(asked) => vec![&mut asked.reason],
         Request::WorkRollback(asked) => vec![&mut asked.reason],
@@ -60,14 +61,27 @@ fn member<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut String> {
     }
 }
 
-/// The title of an imported item, and the reasons in its history.
+/// The title and the description of a child.
+fn child(value: &mut Value) -> Vec<&mut String> {
+    let members = value.as_object_mut().into_iter().flatten();
+    let said = members.filter_map(|(name, value)| match (name.as_str(), value) {
+        ("title" | "description", Value::String(text)) => Some(text),
+        _ => None,
+    });
+    said.collect()
+}
+
+/// What an imported item says: title, description, the reasons in its history, and comments.
 fn imported(item: &mut Value) -> Vec<&mut String> {
     let mut found = Vec::new();
     for (name, value) in item.as_object_mut().into_iter().flatten() {
         match (name.as_str(), value) {
-            ("title" | "escalation_reason", Value::String(text)) => found.push(text),
+            ("title" | "description" | "escalation_reason", Value::String(text)) => found.push(text),
             ("history", Value::Array(entries)) => {
                 found.extend(entries.iter_mut().filter_map(|entry| member(entry, "reason")));
+            }
+            ("comments", Value::Array(comments)) => {
+                found.extend(comments.iter_mut().filter_map(|comment| member(comment, "text")));
             }
             _ => {}
         }
@@ -116,18 +130,19 @@ mod tests {
     fn what_a_request_says_about_work_loses_its_credentials() {
         let token = token();
         for json in [
-            format!(r#"{{"v":1,"kind":"work_create","type":"bug","title":"{token}"}}"#),
+            format!(r#"{{"v":1,"kind":"work_create","type":"bug","title":"{token}","description":"with {token}"}}"#),
             format!(
-                r#"{{"v":1,"kind":"work_complete","item_id":"i","agent_id":"a","output":{{}},"children":[{{"type":"bug","title":"{token}"}},7]}}"#
+                r#"{{"v":1,"kind":"work_complete","item_id":"i","agent_id":"a","output":{{}},"children":[{{"type":"bug","title":"{token}","description":"{token}"}},7]}}"#
             ),
             format!(
-                r#"{{"v":1,"kind":"work_retry_children","item_id":"i","agent_id":"a","children":[{{"title":"{token}"}}]}}"#
+                r#"{{"v":1,"kind":"work_retry_children","item_id":"i","agent_id":"a","children":[{{"title":"{token}","description":"{token}"}}]}}"#
             ),
             format!(
-                r#"{{"v":1,"kind":"work_import","items":[{{"title":"{token}","escalation_reason":"{token}","history":[{{"reason":"{token}"}}]}}]}}"#
+                r#"{{"v":1,"kind":"work_import","items":[{{"title":"{token}","description":"{token}","escalation_reason":"{token}","history":[{{"reason":"{token}"}}],"comments":[{{"text":"{token}"}}]}}]}}"#
             ),
             format!(r#"{{"v":1,"kind":"work_release","item_id":"i","reason":"{token}"}}"#),
             format!(r#"{{"v":1,"kind":"work_escalate","item_id":"i","agent_id":"a","reason":"{token}"}}"#),
+            format!(r#"{{"v":1,"kind":"work_comment","item_id":"i","author":"human","text":"{token}"}}"#),
             format!(r#"{{"v":1,"kind":"work_rollback","item_id":"i","reason":"{token}"}}"#),
         ] {
             let cleaned = format!("{:?}", read_and_clean(&json, &[]));
