@@ -55,7 +55,8 @@ pub(super) fn tools(
 }
 
 impl Sidecar {
-    /// Reads configuration, profiles and prompts again. If one of them is invalid, nothing changes.
+    /// Reads configuration, profiles and prompts again. If one of them is invalid, all three stay as they were. Also
+    /// looks at the rules and at the roles of personas, whatever became of the three.
     pub(super) fn reload(&mut self, now: &Now) {
         self.watchdog.reloading();
         self.read_again(now);
