@@ -46,7 +46,11 @@ fn by_journal(send: impl Fn(&[u8]) -> io::Result<()>) -> impl Fn(LogOutput, &[u8
 }
 
 fn report_dropped(lines: usize) {
-    tracing::warn!(lines, "lines of the log were dropped here, because no program read standard error or the journal");
+    tracing::warn!(
+        lines,
+        "lines of the log were dropped here, because no program read standard error or the journal, or because they \
+         could not be written (a full disk)"
+    );
 }
 
 fn keep(lines: Lines) -> &'static Lines {
