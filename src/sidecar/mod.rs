@@ -16,9 +16,10 @@
 //! - `tidy`: removes old files and rows.
 //!
 //! Above the parts, in the order in which they use each other: `reproject` (writes what the last run left unwritten,
-//! with `unknown`), `gather` (turns files into events, with `intake_item`, `request_words`, `preload`, `clis`, and
-//! `corrupt` for corrupt rows), `tick` and `cycle` (what one cycle does), `settings` (the configuration), `wait` (what
-//! wakes and ends the loop), `start` (first checks with `ground`, and reports failures with `failed`). `signals` end the loop; `log` is its log.
+//! with `unknown`), `gather` (turns files into events, with `intake_item`, which `intake` uses too, `request_words`,
+//! `preload`, `clis`, and `corrupt` for corrupt rows), `tick` and `cycle` (what one cycle does), `settings` (the
+//! configuration), `wait` (what wakes and ends the loop), `start` (first checks with `ground`, and reports failures
+//! with `failed`). `signals` end the loop; `log` is its log.
 
 mod answers;
 mod checkpoint;
