@@ -27,6 +27,18 @@ pub fn line(state: &State, needs: usize, now: &Now) -> String {
     parts.join(" · ")
 }
 
+/// How many agents, running handoffs and needs there are: the same numbers as in [`line`], without steps and times, so
+/// that it changes only with them.
+#[must_use]
+pub fn counts(state: &State, needs: usize) -> String {
+    let ours = state.agents.values().filter(|agent| agent.persona_slug.is_some() && agent.state.is_live());
+    let running = state.handoffs.values().filter(|handoff| !handoff.step.is_end());
+    let mut parts = vec![counted(ours.count(), "agent").unwrap_or_else(|| "no agents".to_owned())];
+    parts.extend(counted(running.count(), "handoff"));
+    parts.extend((needs > 0).then(|| format!("needs you: {needs}")));
+    parts.join(", ")
+}
+
 /// Such as `2 agents`; `None` for 0.
 fn counted(number: usize, word: &str) -> Option<String> {
     match number {

@@ -60,7 +60,8 @@ pub struct Watchdog {
     every: Option<Duration>,
     /// When the last sign of life was sent, by the clock that keeps running while the machine sleeps, in milliseconds.
     told_ms: Option<u64>,
-    is_ready: bool,
+    /// The last line for `systemctl status`.
+    status: String,
     /// The thread that sends the messages; `None` without a service manager.
     speaker: Option<Speaker>,
 }
@@ -77,13 +78,12 @@ impl Watchdog {
             }
         });
         // Half of the limit is what systemd advises; a third leaves room for a cycle that takes long.
-        Watchdog { every: limit().map(|limit| limit / 3), told_ms: None, is_ready: false, speaker }
+        Watchdog { every: limit().map(|limit| limit / 3), told_ms: None, status: String::new(), speaker }
     }
 
     /// The sidecar has taken over: requests are served from here on.
-    pub fn ready(&mut self) {
+    pub fn ready(&self) {
         self.say(Message::Ready);
-        self.is_ready = true;
     }
 
     /// Notes that the loop has finished a cycle.
@@ -102,10 +102,11 @@ impl Watchdog {
         self.every
     }
 
-    /// One line for `systemctl status`. It holds counts, and no text of an agent's or a person's.
-    pub fn status(&self, line: &str) {
-        if self.is_ready {
-            self.say(Message::Status(line.to_owned()));
+    /// One line for `systemctl status`, sent when it has changed. It holds counts, and no text of an agent's or a
+    /// person's.
+    pub fn status(&mut self, line: String) {
+        if self.status != line && self.say(Message::Status(line.clone())) {
+            self.status = line;
         }
     }
 
@@ -123,10 +124,9 @@ impl Watchdog {
         let _ = is_said.recv_timeout(LAST_WITHIN);
     }
 
-    fn say(&self, message: Message) {
-        if let Some(speaker) = &self.speaker {
-            speaker.put(message);
-        }
+    /// Returns false if the message was dropped.
+    fn say(&self, message: Message) -> bool {
+        self.speaker.as_ref().is_none_or(|speaker| speaker.put(message))
     }
 }
 
@@ -168,16 +168,17 @@ impl Speaker {
     }
 
     /// Never waits. Signs of life and counts may be dropped, because the next ones follow soon. The other messages are
-    /// few, and none of them may be lost.
-    fn put(&self, message: Message) {
+    /// few, and none of them may be lost. Returns false if the message was dropped.
+    fn put(&self, message: Message) -> bool {
         let is_told_often = matches!(message, Message::Alive | Message::Status(_));
         if is_told_often && self.waiting.load(Ordering::Relaxed) >= CROWD {
-            return;
+            return false;
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
         if self.messages.send(message).is_err() {
             tracing::warn!("the thread that talks to the service manager has ended");
         }
+        true
     }
 }
 
@@ -225,11 +226,12 @@ mod tests {
             heard.send(format!("{message:?}")).expect("the test listens");
         };
         let speaker = Some(Speaker::start(tell).expect("a thread"));
-        let mut watchdog = Watchdog { every: Some(Duration::from_millis(1)), told_ms: None, is_ready: false, speaker };
+        let mut watchdog =
+            Watchdog { every: Some(Duration::from_millis(1)), told_ms: None, status: String::new(), speaker };
         watchdog.ready();
         for ms in 0..1000 {
             watchdog.cycled(ms * 10);
-            watchdog.status("2 agents");
+            watchdog.status(format!("{} agents", ms / 10));
         }
         watchdog.reloading();
         drop(release);

@@ -198,6 +198,11 @@ impl StatusLine {
         }
     }
 
+    /// The counts of the line, for the service manager.
+    pub(super) fn counts(&self, state: &State) -> String {
+        status_line::counts(state, self.count)
+    }
+
     /// Sets the line for tmux's option.
     pub(super) fn update(&self, state: &State, now: &Now) {
         let line = if self.enabled { status_line::line(state, self.count, now) } else { String::new() };

@@ -36,6 +36,7 @@ impl Sidecar {
         let looks_further = self.tidy.ticked();
         self.status_line.judge_all(&self.spool, &self.state);
         self.status_line.update(&self.state, now);
+        self.watchdog.status(self.status_line.counts(&self.state));
         self.look_at_rules(now);
         if looks_further {
             self.watches.panes_wanted = true;

@@ -16,8 +16,10 @@ fn the_line_counts_agents_handoffs_and_what_waits_for_a_person() {
     none.agents.clear();
     assert_eq!(status_line::line(&none, 0, &empty.now), "");
     assert_eq!(status_line::line(&none, 2, &empty.now), "needs you: 2");
+    assert_eq!(status_line::counts(&none, 2), "no agents, needs you: 2");
     let mut world = AckWorld::briefed("immediate");
     assert_eq!(status_line::line(&world.state, 0, &world.now), "1 agent · 1 handoff: acknowledging 0:00");
+    assert_eq!(status_line::counts(&world.state, 0), "1 agent, 1 handoff");
     world.now.wall_ms += 70_000;
     assert_eq!(
         status_line::line(&world.state, 1, &world.now),
