@@ -7,6 +7,7 @@ use super::remote::names::Named;
 use super::view::{ViewFile, said, shown};
 use super::{remote, view};
 use crate::config::Home;
+use crate::contract::publishing::PublishState;
 use crate::contract::reply::DismissReply;
 use crate::contract::{AgentView, ErrorFile, HandoffView, Step, Word};
 use crate::core::needs::{AgentNeeds, halted};
@@ -79,8 +80,8 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
     Ok(())
 }
 
-/// One failure as text: what happened, then what to do, then its ids. If the handoff has continued or ended since then,
-/// or the agent has recovered from its failure, the text says so instead of what to do.
+/// One failure as text: what happened, then what to do, then its ids. If the handoff or the publishing has continued or
+/// ended since then, or the agent has recovered from its failure, the text says so instead of what to do.
 pub(super) fn lines(home: &Home, error: &ErrorFile) -> Vec<String> {
     let handoff = said(error.handoff_id.as_deref()).and_then(|id| view::handoff(home, id).ok().flatten());
     let agent = said(error.agent_id.as_deref()).filter(|_| error.handoff_id.is_none());
@@ -109,6 +110,7 @@ fn text_of(error: &ErrorFile, handoff: Option<&HandoffView>, agent: Option<&Agen
         }
         Some(_) | None => {
             let settled = agent.and_then(|agent| AgentNeeds::of(agent).has_settled(&code)).map(str::to_owned);
+            let settled = settled.or_else(|| publishing_since(error, handoff?));
             let what = settled.or_else(|| said(error.hint.as_str()).map(sanitise));
             lines.extend(what.map(|what| format!("  {what}")));
         }
@@ -118,6 +120,21 @@ fn text_of(error: &ErrorFile, handoff: Option<&HandoffView>, agent: Option<&Agen
         std::iter::once(format!("error {}", cell(Some(&error.error_id)))).chain(about).collect::<Vec<_>>().join(", ")
     ));
     lines
+}
+
+/// What has become of publishing since a failure of it, in one sentence; none if the failure still counts.
+fn publishing_since(error: &ErrorFile, handoff: &HandoffView) -> Option<String> {
+    let publish = handoff.publish.as_ref().filter(|_| error.step.as_deref() == Some("publishing"))?;
+    let (state, now) = (publish.state.known()?, publish.error.as_ref());
+    match state {
+        PublishState::Published => Some("the document was published after that: nothing is left to do".to_owned()),
+        PublishState::Failed | PublishState::Held | PublishState::InDoubt => now
+            .is_some_and(|now| now.error_id != error.error_id)
+            .then(|| "publishing was tried again after that, and has a newer failure".to_owned()),
+        PublishState::Waiting | PublishState::Running | PublishState::Retrying => {
+            Some(format!("publishing has continued since then: {}", state.as_str()))
+        }
+    }
 }
 
 fn dismiss(session: &CliSession, args: &DismissArgs) -> Result<(), CliError> {

@@ -209,6 +209,28 @@ fn an_abandoned_handoff_is_called_so_and_leaves_nothing_to_do() {
 }
 
 #[test]
+fn a_failed_publication_says_how_far_publishing_is_now() {
+    let home = FakeHome::new();
+    let file = json!({"v": 1, "error_id": NEXT, "at": "t", "code": "gh_auth", "message": "No.", "hint": "Look.",
+        "handoff_id": MIA, "step": "publishing"});
+    home.write(&format!("spool/errors/{NEXT}.json"), &file);
+    let newer = json!({"error_id": KAI, "code": "gh_auth", "message": "No."});
+    let same = json!({"error_id": NEXT, "code": "gh_auth", "message": "No."});
+    for (state, error, said) in [
+        ("published", json!(null), "the document was published after that: nothing is left to do"),
+        ("running", json!(null), "publishing has continued since then: running"),
+        ("failed", newer, "publishing was tried again after that, and has a newer failure"),
+        ("failed", same, "Look."),
+    ] {
+        let publish = json!({"state": state, "error": error});
+        let view = json!({"handoff_id": MIA, "agent_id": KAI, "step": "done", "steps": [], "publish": publish});
+        home.write(&format!("view/handoffs/{MIA}.json"), &view);
+        let text = out(&home.run(&["errors"]));
+        assert!(text.contains(said) && text.contains("Look.") == (said == "Look."), "{state}: {text}");
+    }
+}
+
+#[test]
 fn a_failure_of_an_agent_that_was_made_good_leaves_nothing_to_do() {
     let home = FakeHome::new();
     let failures = |code: &str, view: Value| {
