@@ -16,5 +16,5 @@ pub use meta::{FileStamp, Meta, file_stamp, lead_to_same, meta, meta_at};
 pub use own::{is_same_file, own_program};
 pub use read::{Unfit, check_readable, open, read_at};
 pub use scratch::scratch_name;
-pub use temporary::{NoTemporary, temporary};
+pub use temporary::{NoTemporary, remove_left_behind, temporary};
 pub use write::{Grade, create_at, open_to_overwrite, remove_at, rename_new, replace_at, swap, sync_folder};

@@ -37,6 +37,7 @@ mod words;
 mod tests;
 
 pub use call::Git;
+pub use stand_in::remove_left_stand_ins;
 
 use crate::contract::facts::RepositoryFacts;
 use crate::core::check::{Claims, Lookups};

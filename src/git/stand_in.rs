@@ -17,6 +17,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
+/// How the names of the temporary folders begin.
+const PREFIX: &str = "tasuki-git-";
 /// The settings that let git read a sparse index as it is.
 const SPARSE_INDEX: &str = "[core]\nsparseCheckout = true\nsparseCheckoutCone = true\n[index]\nsparse = true\n";
 
@@ -54,7 +56,7 @@ impl StandIn {
     /// # Errors
     /// If the temporary folder can't be made or written.
     pub(super) fn make(plan: &StandInPlan) -> io::Result<StandIn> {
-        let folder = files::temporary(|at| tempfile::Builder::new().prefix("tasuki-git-").tempdir_in(at))?;
+        let folder = files::temporary(|at| tempfile::Builder::new().prefix(PREFIX).tempdir_in(at))?;
         let made = StandIn { folder };
         plan.make_files(&made.files())?;
         plan.make_branches(&made.branches())?;
@@ -73,6 +75,11 @@ impl StandIn {
     pub(super) fn branches(&self) -> PathBuf {
         self.folder.path().join("branches")
     }
+}
+
+/// Removes the stand-ins that a sidecar has left because it was killed. Each may hold a copy of a part of an index.
+pub fn remove_left_stand_ins() {
+    files::remove_left_behind(PREFIX);
 }
 
 impl StandInPlan {

@@ -13,7 +13,7 @@
 //! - `health`: whether the store works.
 //! - `liveness`: the heartbeat; `status_line`: the line in tmux.
 //! - `timers`: the loop's own deadlines.
-//! - `tidy`: removes old files and rows.
+//! - `tidy`: removes old files and rows, and what a killed sidecar has left.
 //!
 //! Above the parts, in the order in which they use each other: `reproject` (writes what the last run left unwritten,
 //! with `unknown`), `gather` (turns files into events, with `intake_item`, which `intake` uses too, `request_words`,

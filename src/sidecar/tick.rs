@@ -47,6 +47,7 @@ impl Sidecar {
 
     fn tidy_up(&mut self, now: &Now) {
         self.liveness.note_thread(&self.tidy.empty_trash(&self.spool));
+        self.liveness.note_thread(&self.tidy.remove_stand_ins());
         if !self.health.is_down() {
             self.write_wanted_views();
             if let Err(error) = self.store.pack() {

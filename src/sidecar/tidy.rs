@@ -1,8 +1,10 @@
-//! Tidies up, a bounded step at each tick: files in the trash, old files of the spool, old rows of the store.
+//! Tidies up, a bounded step at each tick: files in the trash, old files of the spool, old rows of the store, and what a
+//! killed sidecar has left in the folders for temporary files.
 
 use crate::core::effect::Effect;
 use crate::core::state::State;
 use crate::core::time::Now;
+use crate::git;
 use crate::limits;
 use crate::spool::{AgingCandidate, Spool};
 use crate::store::{Error, PURGE_BATCH, Store};
@@ -16,6 +18,9 @@ const TRASH_AT_TICK: usize = 20_000;
 const SWEEP_AT_TICK: usize = 2_000;
 /// Ticks between two clean-ups of the spool and the ledger. Each continues at every tick until it has caught up.
 const CLEAN_EVERY: u64 = 120;
+
+/// Ticks between two looks for temporary folders that a killed sidecar has left: a day, if the system reports changes.
+const STAND_INS_EVERY: u64 = 17_280;
 
 /// What is left to tidy up.
 #[derive(Debug, Default)]
@@ -53,6 +58,7 @@ impl Tidy {
         if self.ticks % CLEAN_EVERY == 1 {
             (self.sweep, self.age, self.purge) = (true, true, true);
         }
+        self.stand_ins |= self.ticks % STAND_INS_EVERY == 1;
         self.ticks.is_multiple_of(6)
     }
 
@@ -90,6 +96,18 @@ impl Tidy {
                 (self.has_trash, self.emptying) = (false, Some(emptying));
             }
             Err(error) => tracing::warn!(%error, "could not delete handled spool files"),
+        }
+        Ok(())
+    }
+
+    /// Removes temporary folders that a killed sidecar has left, in parallel with the loop.
+    ///
+    /// # Errors
+    /// The thread could not be started.
+    pub(super) fn remove_stand_ins(&mut self) -> io::Result<()> {
+        if self.stand_ins {
+            std::thread::Builder::new().name("stand-ins".to_owned()).spawn(git::remove_left_stand_ins)?;
+            self.stand_ins = false;
         }
         Ok(())
     }
