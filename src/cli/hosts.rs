@@ -91,6 +91,15 @@ pub fn require_bridge(home: &Home) -> Result<(), CliError> {
     }
 }
 
+/// As [`require_bridge`], before something is sent: the error says that nothing was.
+///
+/// # Errors
+/// `no_bridge`, exit code 69.
+pub fn require_bridge_to_send(home: &Home) -> Result<(), CliError> {
+    let unsent = |error: CliError| CliError { message: format!("{} Nothing was sent.", error.message), ..error };
+    require_bridge(home).map_err(unsent)
+}
+
 fn no_bridge(home: &Home, seen: Option<&BridgeView>, now_ms: i64) -> CliError {
     let root = home.root().display();
     let start = format!("Start it in another pane: tasuki --home {} fleet run", shell_word(&root.to_string()));

@@ -146,6 +146,7 @@ fn without_a_bridge_nothing_is_sent() {
         let output = home.run(&["send", "kai@box", "hello"]);
         assert_eq!(code(&output), Some(69));
         assert!(err(&output).contains("(no_bridge)") && err(&output).contains("fleet run"), "{}", err(&output));
+        assert!(err(&output).contains("Nothing was sent."), "{}", err(&output));
     }
     home.write("fleet/bridge.json", &json!({"heartbeat": ago(0), "server": null, "problem": "The server refuses us."}));
     let output = home.run(&["send", "kai@box", "hello"]);

@@ -114,7 +114,7 @@ pub fn persona(home: &Home, text: &str) -> Result<Named, CliError> {
 fn place<'t>(home: &Home, text: &'t str) -> Result<(&'t str, Option<Remote>), CliError> {
     let (name, host) = hosts::split(home, text)?;
     let Some(host) = host else { return Ok((name, None)) };
-    hosts::require_bridge(home)?;
+    hosts::require_bridge_to_send(home)?;
     let host: HostName = host.parse().map_err(|_| hosts::no_host(host))?;
     Ok((name, Some(Remote::find(home, &host)?)))
 }
