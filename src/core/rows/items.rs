@@ -115,7 +115,7 @@ impl Items {
 
     /// The items that a limit runs for.
     pub(crate) fn limited(&self) -> impl Iterator<Item = &Item> {
-        self.due.keys().filter_map(|id| self.rows.get(id))
+        self.limits.keys().filter_map(|id| self.rows.get(id))
     }
 
     /// Converts every limit to the present boot.
