@@ -147,7 +147,8 @@ async fn windows_that_are_opened_in_a_session_of_ours_have_no_agents_variables()
         let plan = SpawnPlan { creation, session, own_session: true, env, ..plan(&server, &["cat"]) };
         let outcome = tmux.spawn(&plan).await;
         let SpawnOutcome::Started(pane) = outcome else { panic!("{name}: {outcome:?}") };
-        assert!(bears(pane.pid, &format!("TASUKI_AGENT_ID=agent-{number}")), "{name}");
+        // Between fork and exec, it has no environment of its own.
+        wait_until("the agent runs", || bears(pane.pid, &format!("TASUKI_AGENT_ID=agent-{number}")));
         // A pane before the agent's own, as `split-window -b` makes it.
         let split =
             ["split-window", "-b", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", &format!("%{}", pane.pane), "cat"];
