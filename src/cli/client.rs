@@ -2,6 +2,7 @@
 //! sidecar runs, and says what became of a request that got no answer.
 
 use super::error::CliError;
+use super::go_to;
 use super::view::ViewFile;
 use crate::clock::Clock;
 use crate::config::Home;
@@ -128,8 +129,11 @@ pub fn no_sidecar(home: &Home, seen: &SidecarPresence) -> CliError {
         }
         SidecarPresence::Alive { .. } | SidecarPresence::None => format!("No sidecar runs for {root}."),
     };
-    CliError::new(exit::UNAVAILABLE, "no_sidecar", message)
-        .hint(format!("Start one in another pane: tasuki run --home {}", shell_word(&root.to_string())))
+    CliError::new(exit::UNAVAILABLE, "no_sidecar", message).hint(format!(
+        "Start one in another pane: tasuki run --home {}{}",
+        shell_word(&root.to_string()),
+        go_to::tmux_argument(home)
+    ))
 }
 
 fn process_exists(pid: u32) -> bool {

@@ -35,14 +35,42 @@ fn command(target: &str, theirs: Option<&Path>, around: Option<&Path>, default: 
     }
     // tmux refuses to attach inside another server.
     let outside = if around.is_some() { "env -u TMUX " } else { "" };
-    let server = theirs.filter(|theirs| !files::lead_to_same(theirs, default)).map_or_else(String::new, |theirs| {
-        let name = theirs.file_name().filter(|_| theirs.parent() == default.parent());
-        match name {
-            Some(name) => format!(" -L {}", shell_word(&name.to_string_lossy())),
-            None => format!(" -S {}", shell_word(&theirs.to_string_lossy())),
-        }
+    let server = theirs.and_then(|theirs| named(theirs, default)).map_or_else(String::new, |name| match name {
+        ServerName::Name(name) => format!(" -L {}", shell_word(&name)),
+        ServerName::Path(path) => format!(" -S {}", shell_word(&path)),
     });
     format!("{outside}tmux{server} attach -t {target}")
+}
+
+/// How a tmux server is named that is not the default one.
+enum ServerName {
+    /// The name of a socket in tmux's own folder.
+    Name(String),
+    /// The socket's path.
+    Path(String),
+}
+
+fn named(socket: &Path, default: &Path) -> Option<ServerName> {
+    if files::lead_to_same(socket, default) {
+        return None;
+    }
+    let name = socket.file_name().filter(|_| socket.parent() == default.parent());
+    Some(match name {
+        Some(name) => ServerName::Name(name.to_string_lossy().into_owned()),
+        None => ServerName::Path(socket.to_string_lossy().into_owned()),
+    })
+}
+
+/// The argument ` --tmux NAME` with which a sidecar finds the server that the last one used, as far as its view is still
+/// there; empty for the default server.
+pub(super) fn tmux_argument(home: &Home) -> String {
+    let seen = view::sidecar(home).ok().flatten();
+    let socket = seen.and_then(|seen| seen.tmux.as_ref()?.socket.clone()).map(PathBuf::from);
+    let default = socket_path(&Socket::Default, std::env::var_os("TMUX_TMPDIR"));
+    match socket.and_then(|socket| named(&socket, &default)) {
+        Some(ServerName::Name(name) | ServerName::Path(name)) => format!(" --tmux {}", shell_word(&name)),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ const TASUKI: Manual = Manual {
         ("0", "done"),
         ("1", "refused or failed"),
         ("2", "the command line is wrong"),
-        ("10", "status: something waits for you"),
+        ("10", "status: something waits for you, or the sidecar can't do all of its work"),
         ("69", "no sidecar answers"),
         ("70", "internal error in run or serve"),
         ("75", "try again later"),

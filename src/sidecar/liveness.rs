@@ -8,13 +8,15 @@ pub(super) struct Liveness {
     pub(super) started_at: String,
     /// The last time at which the sidecar was not silent.
     heartbeat: Option<String>,
+    /// A connection to tmux has come up, which the view does not show yet.
+    pub(super) is_tmux_new: bool,
     /// The problem to show while no thread can be started.
     pub(super) no_thread: Option<String>,
 }
 
 impl Liveness {
     pub(super) fn new(now: &Now) -> Liveness {
-        Liveness { started_at: now.rfc3339(), heartbeat: None, no_thread: None }
+        Liveness { started_at: now.rfc3339(), heartbeat: None, is_tmux_new: false, no_thread: None }
     }
 
     /// The heartbeat: now, or, if the sidecar is silent, the last time when it was not.

@@ -18,6 +18,7 @@ use crate::config::Home;
 use crate::contract::{self, ServerView, SidecarView, Watch};
 use crate::core::effect::EffectKey;
 use crate::core::event::Event;
+use crate::core::rows::agent::Agent;
 use crate::core::state::State;
 use crate::core::text::plain_json;
 use crate::core::time::{Deadline, Now};
@@ -75,12 +76,27 @@ impl Sidecar {
         self.answers.judged.is_silent && self.obstacle().is_none()
     }
 
+    /// What it means that tmux does not answer, if agents live that this sidecar can't reach then: they may run in
+    /// another server than the one that it was told to use.
+    fn cut_off(&self) -> Option<String> {
+        let reason = self.tools.tmux.no_connection().filter(|_| self.state.server.is_none())?;
+        let is_out_of_reach = |agent: &&Agent| agent.state.is_live() && agent.pane.is_some();
+        let count = self.state.agents.values().filter(is_out_of_reach).count();
+        let agents = if count == 1 { "1 living agent".to_owned() } else { format!("{count} living agents") };
+        (count > 0).then(|| {
+            format!(
+                "tmux does not answer ({reason}), so tasuki can't reach {agents}; if they run in another tmux server, \
+                 restart the sidecar with --tmux and that server's name"
+            )
+        })
+    }
+
     /// Writes the heartbeat, which says that the sidecar runs and answers, or knows why it does not. If it does not
     /// answer and knows no reason, the heartbeat is not renewed. In both cases the view has the problem.
     pub(super) fn heartbeat(&mut self, now: &Now) {
         let heartbeat = self.liveness.heartbeat(now, self.is_silent());
         let short = limits::shortage().or_else(|| self.liveness.no_thread.clone());
-        let (late, tmux) = (self.tools.late.for_view(), self.tools.tmux.problem());
+        let (late, tmux) = (self.tools.late.for_view(), self.tools.tmux.problem().or_else(|| self.cut_off()));
         // Unwritten files are not lost: the store has their content, and they are written as soon as the disk allows
         // it.
         let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(short.as_ref());

@@ -103,6 +103,9 @@ impl Sidecar {
                 break;
             }
             self.cycle(&now);
+            if std::mem::take(&mut self.liveness.is_tmux_new) {
+                self.heartbeat(&now);
+            }
             // A sidecar that answers no requests should be restarted, unless it knows the obstacle: a restart would not
             // remove that.
             if !self.is_silent() {
@@ -145,6 +148,7 @@ impl Sidecar {
                     self.events.push(Event::Server(Some(info.id)));
                 }
                 self.watches.panes_wanted = true;
+                self.liveness.is_tmux_new = true;
                 self.status_line.connected();
             }
             TmuxNotice::Disconnected { reason } => {

@@ -61,6 +61,15 @@ impl Tmux {
         }
     }
 
+    /// Why there is no connection; `None` if there is one, or if the first attempt has not ended.
+    #[must_use]
+    pub fn no_connection(&self) -> Option<String> {
+        match &*self.inner.shared.status.borrow() {
+            ConnectionStatus::Down { reason, .. } => Some(reason.clone()),
+            _ => None,
+        }
+    }
+
     /// The connection. Waits for it for at most [`client::PATIENCE`], unless it is certain that there will be none.
     pub(super) async fn live(&self) -> Result<Arc<LiveClient>, Error> {
         self.live_within(client::PATIENCE).await

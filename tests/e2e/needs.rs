@@ -2,7 +2,10 @@
 
 use super::support::schema::{faults, of};
 use super::support::stage::Stage;
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use std::fs;
+use std::process::Stdio;
 
 /// The exit code of `tasuki status --json`, and the list.
 fn status(stage: &Stage) -> (Option<i32>, Vec<Value>) {
@@ -49,4 +52,26 @@ fn a_dialog_and_a_failure_wait_until_somebody_has_dealt_with_them() {
     stage.until_step(&fails, "done");
     assert_eq!(status(&stage), (Some(0), vec![]), "its error file is still there: {:?}", stage.errors());
     stage.until("the line counts nothing", || !line(&stage).contains("needs you"));
+}
+
+/// The sidecar was started again without the name of the tmux server that its agents are in.
+#[test]
+fn agents_out_of_reach_are_no_quiet_night() {
+    let stage = Stage::new();
+    stage.agent("dev");
+    stage.end_sidecar(Signal::SIGTERM);
+    let elsewhere = stage.home().join("no-server");
+    let mut command = stage.command(&["run", "--tmux"]);
+    let log = fs::File::create(stage.home().join("elsewhere.log")).expect("a log");
+    command.arg(&elsewhere).stdout(Stdio::null()).stderr(log);
+    stage.adopt(command.spawn().expect("it starts"));
+    stage.until_beating();
+    stage.until_degraded(&["can't reach 1 living agent", "--tmux"]);
+    assert_eq!(status(&stage).0, Some(10));
+    stage.end_sidecar(Signal::SIGTERM);
+    stage.start_sidecar();
+    stage.until_well();
+    assert_eq!(status(&stage).0, Some(0));
+    let view = stage.sidecar_view();
+    assert_eq!(view["tmux"]["socket"], stage.socket().display().to_string(), "{view}");
 }

@@ -102,3 +102,19 @@ fn a_handoff_that_is_not_there_can_be_neither_shown_nor_followed() {
     let output = home.run(&["lineage", ITEM]);
     assert!(err(&output).contains(&format!("Agent not found: \"{ITEM}\"")), "{}", err(&output));
 }
+
+#[test]
+fn a_sidecar_that_can_not_do_all_of_its_work_needs_a_person() {
+    let home = FakeHome::new();
+    home.beat(0);
+    let path = home.path().join("view/sidecar.json");
+    let mut view: Value = serde_json::from_slice(&std::fs::read(path).expect("a view")).expect("JSON");
+    (view["state"], view["problem"]) = (json!("degraded"), json!("the disk is full"));
+    home.write("view/sidecar.json", &view);
+    let output = home.run(&["status"]);
+    assert_eq!((code(&output), err(&output).as_str()), (10, ""));
+    let lines: Vec<String> = out(&output).lines().map(str::to_owned).collect();
+    assert_eq!(lines[0], "degraded    tasuki can't do all of its work: the disk is full");
+    assert_eq!(lines[1..], ["  tasuki doctor", "Nothing else needs you. (0 agents, 0 running handoffs)"]);
+    assert_eq!(code(&home.run(&["status", "--json"])), 10);
+}
