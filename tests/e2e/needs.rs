@@ -70,8 +70,8 @@ fn agents_out_of_reach_are_no_quiet_night() {
     assert_eq!(status(&stage).0, Some(10));
     stage.end_sidecar(Signal::SIGTERM);
     stage.start_sidecar();
+    let socket = stage.socket().display().to_string();
+    stage.until("the view names the server", || stage.sidecar_view()["tmux"]["socket"] == socket);
     stage.until_well();
     assert_eq!(status(&stage).0, Some(0));
-    let view = stage.sidecar_view();
-    assert_eq!(view["tmux"]["socket"], stage.socket().display().to_string(), "{view}");
 }
