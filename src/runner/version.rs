@@ -41,10 +41,21 @@ fn untried_clause(version: &VersionSection, said: &str) -> String {
     }
 }
 
-/// Whether a CLI's output (`said`) names a version with which the profile was tried.
+/// Whether a CLI's output (`said`) names a version with which the profile was tried. Only a whole version counts:
+/// `0.73.10` does not name `0.73.1`.
 #[must_use]
 pub fn is_tried(version: &VersionSection, said: &str) -> bool {
-    version.tried.iter().any(|tried| said.contains(tried.as_str()))
+    let is_part = |char: char| char.is_alphanumeric() || matches!(char, '.' | '-' | '+' | '_');
+    let names = |tried: &str| {
+        said.match_indices(tried).any(|(at, _)| {
+            let (before, after) = (&said[..at], &said[at + tried.len()..]);
+            // `v` may precede a version, and a point may end a sentence.
+            let before = before.strip_suffix('v').unwrap_or(before);
+            let after = after.strip_prefix('.').filter(|rest| !rest.starts_with(is_part)).unwrap_or(after);
+            !before.ends_with(is_part) && !after.starts_with(is_part)
+        })
+    };
+    version.tried.iter().any(|tried| names(tried))
 }
 
 /// The first line of a CLI's output about its version, without control characters and cut to a length that can be
@@ -84,5 +95,16 @@ mod tests {
             told,
             "; this version of the CLI was never tried with this profile: the CLI reports 9.9.9[31m (Claude Code), tried was 2.1.328"
         );
+    }
+
+    #[test]
+    fn a_tried_version_is_only_found_as_a_whole_version() {
+        let version = VersionSection { argv: vec!["x".to_owned()], tried: vec!["0.73.1".to_owned()] };
+        for said in ["0.73.1", "codex-cli 0.73.1\n", "v0.73.1 (x)", "This is 0.73.1.", "0.73.10, not 0.73.1"] {
+            assert!(is_tried(&version, said), "{said}");
+        }
+        for said in ["0.73.10", "10.73.1", "1.0.73.1", "0.73.1.2", "0.73.1-alpha.1", "codex-cli 0.73.19\n"] {
+            assert!(!is_tried(&version, said), "{said}");
+        }
     }
 }
