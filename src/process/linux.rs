@@ -46,9 +46,9 @@ pub(super) fn environment(pid: u32, name: &str) -> io::Result<Option<String>> {
 }
 
 /// As [`super::environment_all`].
-pub(super) fn environment_all(pid: u32) -> io::Result<Vec<(String, String)>> {
-    let bytes = limits::of_proc(read_started(pid, "environ", MAX_ENVIRON_BYTES))?.unwrap_or_default();
-    Ok(bytes.split(|byte| *byte == 0).filter_map(super::stat::name_and_value).collect())
+pub(super) fn environment_all(pid: u32) -> io::Result<Option<Vec<(String, String)>>> {
+    let bytes = limits::of_proc(read_started(pid, "environ", MAX_ENVIRON_BYTES))?;
+    Ok(bytes.map(|bytes| bytes.split(|byte| *byte == 0).filter_map(super::stat::name_and_value).collect()))
 }
 
 /// The ids of all processes, at most `most`.

@@ -167,11 +167,12 @@ pub fn environment(pid: u32, name: &str) -> io::Result<Option<String>> {
 }
 
 /// The whole environment that a process was started with, as names and values. Entries that are not UTF-8 are left out.
-/// Empty if the system does not say; see [`READS_ENVIRONMENTS`].
+/// None if there is no such process, if we may not read its environment (that of another user, or of a process that has
+/// forbidden it, with `PR_SET_DUMPABLE` on Linux), or if the system does not say; see [`READS_ENVIRONMENTS`].
 ///
 /// # Errors
 /// We could not look, for a reason that may be temporary.
-pub fn environment_all(pid: u32) -> io::Result<Vec<(String, String)>> {
+pub fn environment_all(pid: u32) -> io::Result<Option<Vec<(String, String)>>> {
     system::environment_all(pid)
 }
 

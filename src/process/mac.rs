@@ -42,11 +42,12 @@ pub(super) fn environment(pid: u32, name: &str) -> io::Result<Option<String>> {
     Ok(darwin::start_words(&bytes).and_then(|words| variable(words.environment.into_iter(), name)))
 }
 
-/// As [`super::environment_all`].
-pub(super) fn environment_all(pid: u32) -> io::Result<Vec<(String, String)>> {
+/// As [`super::environment_all`]. The kernel leaves the environment of a protected program out. That looks like an
+/// empty environment, so an empty one counts as not told.
+pub(super) fn environment_all(pid: u32) -> io::Result<Option<Vec<(String, String)>>> {
     let bytes = bytes(pid)?.unwrap_or_default();
-    let entries = darwin::start_words(&bytes).map(|words| words.environment).unwrap_or_default();
-    Ok(entries.into_iter().filter_map(name_and_value).collect())
+    let entries = darwin::start_words(&bytes).map(|words| words.environment).filter(|entries| !entries.is_empty());
+    Ok(entries.map(|entries| entries.into_iter().filter_map(name_and_value).collect()))
 }
 
 /// The ids of all processes, at most `most`.

@@ -40,8 +40,8 @@ pub(super) fn environment(_pid: u32, _name: &str) -> io::Result<Option<String>> 
 }
 
 /// As [`super::environment_all`]. This system does not tell it.
-pub(super) fn environment_all(_pid: u32) -> io::Result<Vec<(String, String)>> {
-    Ok(Vec::new())
+pub(super) fn environment_all(_pid: u32) -> io::Result<Option<Vec<(String, String)>>> {
+    Ok(None)
 }
 
 /// The ids of all processes. This system does not tell them.

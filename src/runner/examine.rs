@@ -14,7 +14,7 @@ use crate::core::effect::{DocumentRead, Drift, EnvironmentSearch, Examination, E
 use crate::core::id::Slug;
 use crate::files::Grade;
 use crate::git::Git;
-use crate::process;
+use crate::process::{self, READS_ENVIRONMENTS};
 use crate::secrets::{self, Credential, Known};
 use crate::spool::documents;
 use chrono::{SecondsFormat, Utc};
@@ -218,7 +218,9 @@ fn check_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome
     // found.
     let holds_word = || secrets::find(text, &Known { environment: &all_values, ..known }).iter().any(is_value);
     let holds_values = found.iter().any(is_value) || (all_values.len() > environment.len() && holds_word());
-    let environment = match (is_lost, holds_values) {
+    // On a system where tasuki can't read environments at all, only the facts say that the values were not searched
+    // for. Otherwise no briefing there would ever show a document.
+    let environment = match (is_lost && READS_ENVIRONMENTS, holds_values) {
         (true, _) => EnvironmentSearch::NotDone,
         (false, false) => EnvironmentSearch::Clean,
         (false, true) => EnvironmentSearch::Found,

@@ -76,8 +76,8 @@ async fn what_was_made_is_found_by_its_note_and_by_its_environment() {
     let tmux = server.connect().await;
     let bare = SpawnPlan { creation: "b1".into(), ..plan(&server, &["sh", "-c", "exec env -i sleep 600"]) };
     let SpawnOutcome::Started(pane) = tmux.spawn(&bare).await else { panic!("not started") };
-    let environ = || tasuki::process::environment_all(pane.pid).unwrap_or_default();
-    wait_until("its environment is gone", || environ().is_empty() && is_running(pane.pid));
+    let environ = || tasuki::process::environment_all(pane.pid).ok().flatten();
+    wait_until("its environment is gone", || environ().is_none_or(|all| all.is_empty()) && is_running(pane.pid));
     assert_eq!(tmux.find_spawned("b1").await.expect("an answer"), CreationState::Alive(pane));
     let noted = SpawnPlan { creation: "b2".into(), ..plan(&server, &["sleep", "600"]) };
     let SpawnOutcome::Started(pane) = tmux.spawn(&noted).await else { panic!("not started") };

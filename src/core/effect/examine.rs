@@ -52,7 +52,7 @@ pub enum EnvironmentSearch {
     /// It was not searched, or the environment could not be read.
     #[default]
     NotDone,
-    /// No such value.
+    /// No such value. Also on a system where tasuki can't read environments at all.
     Clean,
     /// At least one.
     Found,

@@ -131,7 +131,7 @@ pub enum Outcome {
     },
     /// The document holds credentials, and nobody has said how to publish it: no copy was written.
     SecretsFound(Vec<super::publish::SecretFound>),
-    /// The agent's environment can't be read any more, and the document was not searched for its values before: no copy
+    /// The agent's environment can't be read, and the document was not searched for its values before: no copy
     /// was written. Holds the credentials that other rules found.
     EnvironmentLost(Vec<super::publish::SecretFound>),
     Posted(super::publish::Posted),

@@ -17,7 +17,7 @@ use crate::core::tx::{Failure, Tx};
 
 const MOST_ATTEMPTS: usize = 50;
 /// Why tasuki holds a document that it could not search for all credentials.
-const UNSEARCHED: &str = "it was not searched for the values of the agent's environment, which can't be read any more";
+const UNSEARCHED: &str = "it was not searched for the values of the agent's environment, which can't be read";
 /// How many credentials of a held document are named one by one. The rest is only counted.
 const MOST_SECRETS: usize = 10;
 /// How many addresses of earlier publications are kept.
