@@ -131,8 +131,12 @@ fn not_recorded(folder: &DocumentFolder, name: &str) -> PublishFault {
 /// Publishes the copy. If an earlier attempt or process may have uploaded it, searches for that upload first.
 pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, stop: &CancellationToken) -> Posted {
     let mark = format!("<!-- tasuki:{}:{} -->", plan.handoff_id, plan.number);
+    // A plan that uploads nothing needs only the mark, which identifies an earlier upload. So it works also if the text
+    // is too long for a comment or can't be read any more.
+    let only_searches = !plan.post && !plan.insist;
     let text = match body(tools, plan, &mark) {
         Ok(text) => text,
+        Err(_) if only_searches => mark.clone(),
         Err(fault) => return failed(plan, resumed, fault),
     };
     let folder = format!("{}-{}", plan.handoff_id, plan.number);
