@@ -222,9 +222,11 @@ async fn await_idle(
     within: Duration,
     stop: &CancellationToken,
 ) -> Readiness {
-    let plan = ReadyPlan { within, calm: IDLE_CALM, every: Duration::from_secs(1) };
     let began = Instant::now();
     loop {
+        // After a draft was seen, only the rest of the time is left.
+        let left = within.saturating_sub(began.elapsed());
+        let plan = ReadyPlan { within: left, calm: IDLE_CALM, every: Duration::from_secs(1) };
         let readiness = wait_ready(tools, pane, profile, (&plan, true), stop).await;
         let has_draft = readiness == Readiness::Ready && has_draft(tools, pane, profile).await;
         if !has_draft || stop.is_cancelled() {
