@@ -69,11 +69,11 @@ async fn actions(with: &Arc<Blocking>, plan: &Arc<ExaminePlan>, facts: &mut Fact
         });
         read.await.ok()
     };
-    let Ok(Some(seen)) = timeout(ACTIONS_WITHIN, reading).await else {
-        let seconds = ACTIONS_WITHIN.as_secs();
-        return facts.not_known.push(format!(
-            "the agent's transcript, and the files that it names, could not be read within {seconds} s"
-        ));
+    let what = "the agent's transcript, and the files that it names, could not be read";
+    let seen = match timeout(ACTIONS_WITHIN, reading).await {
+        Ok(Some(seen)) => seen,
+        Ok(None) => return facts.not_known.push(format!("{what}: tasuki made an error, which its log names")),
+        Err(_) => return facts.not_known.push(format!("{what} within {} s", ACTIONS_WITHIN.as_secs())),
     };
     (facts.conversation, facts.user, facts.actions) = (seen.conversation, seen.user, seen.actions);
     facts.not_known.extend(seen.not_known);
