@@ -16,8 +16,9 @@ const MAX_ARGV_BYTES: u64 = 256 * 1024;
 /// The most that is read of a process's environment, in bytes.
 const MAX_ENVIRON_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The most threads of a process whose children are listed, and the most that is read of one list, in bytes.
+/// Of how many threads of a process the children are listed.
 const MAX_THREADS: usize = 1_000;
+/// The most that is read of one thread's list of children, in bytes.
 const MAX_CHILDREN_BYTES: u64 = 64 * 1024;
 
 /// What `/proc` says about a process; none if there is no such process. An error only means that we could not look.

@@ -21,7 +21,7 @@ pub enum ProcessState {
 }
 
 /// The time at which a process started, in the system's own measure (see [`Process`]); `None` if there is no such
-/// process, or if the system does not say.
+/// process, or if we could not look. `Some(0)` if the system does not say when it started (`ps`).
 #[must_use]
 pub fn start_ticks(pid: u32) -> Option<u64> {
     stat(pid).map(|stat| stat.start_ticks)
@@ -34,7 +34,7 @@ pub fn identify(pid: u32) -> Option<Process> {
     look_up(pid).ok().flatten()
 }
 
-/// As [`identify`], but `None` does not hide a temporary error.
+/// As [`identify`], but a temporary error is reported. `None` also if we are not allowed to look.
 ///
 /// # Errors
 /// We could not look, for a reason that may be temporary.
@@ -42,7 +42,7 @@ pub fn find(pid: u32) -> io::Result<Option<Process>> {
     Ok(limits::of_proc(look_up(pid))?.flatten())
 }
 
-/// As [`identify`], but if we could not look, that is always an error, even if it is not temporary.
+/// As [`find`], but missing permission is an error too.
 fn look_up(pid: u32) -> io::Result<Option<Process>> {
     Ok(match look(pid)? {
         Some(stat) => Some(Process { pid, start_ticks: stat.start_ticks }),
@@ -52,6 +52,7 @@ fn look_up(pid: u32) -> io::Result<Option<Process>> {
 }
 
 /// Whether this very process still runs. A zombie does not: it has ended, and only waits for its parent to notice that.
+/// But where the system does not say when a process started (`ps`), a zombie counts as alive.
 #[must_use]
 pub fn life(process: &Process) -> ProcessState {
     if !system::KNOWS_STARTS {

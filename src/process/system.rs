@@ -1,4 +1,4 @@
-//! Takes what this system says of processes from its own file. Each kind of system has a file with the same functions.
+//! Re-exports the functions for this system, from `linux`, `mac` or `ps`; all three have the same functions.
 
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 pub(super) use super::linux::{

@@ -149,20 +149,21 @@ impl ScreenReader for ProfileScreenReader<'_> {
 
 /// Types one text. A text with an attachment is typed only after its file is written.
 async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &CancellationToken) -> Typed {
-    // What a text needs may be gone when typing is resumed after a crash, and the text may already be in the composer.
-    // So only the first attempt knows that nothing was typed.
-    let not_begun = |reason: Refusal| match resumed {
+    // If the profile is gone or the text's file can't be written, this attempt types nothing. But if it is resumed
+    // after a crash, the earlier attempt may have typed the text. So only a first attempt may report that nothing was
+    // typed.
+    let refused_or_unknown = |reason: Refusal| match resumed {
         true => Typed::Unknown { reason: "not_looked".to_owned() },
         false => Typed::Refused { reason },
     };
     let Some(profile) = tools.profiles.get(&plan.profile) else {
-        return not_begun(Refusal::NotReady);
+        return refused_or_unknown(Refusal::NotReady);
     };
     if let Some(attachment) = &plan.attachment
         && let Err(why) = write_attachment(tools, attachment, &plan.delivery_id, stop).await
     {
         tracing::warn!(delivery = %plan.delivery_id, why, "could not write a long text's file; this try typed nothing");
-        return not_begun(Refusal::TextFile);
+        return refused_or_unknown(Refusal::TextFile);
     }
     let input = &profile.file.input;
     let (text, how, seen_tail) = match plan.how {

@@ -32,7 +32,7 @@ const MAX_TARGET: usize = 160;
 
 /// Writes the document. If a file of this name exists, an earlier run of this effect or a person has written it, and it
 /// stays, with two exceptions. A file whose hash is `replaces` is replaced, and an empty file is replaced if the source
-/// is [`DocumentSource::Before`].
+/// is the text from before a repair ([`DocumentSource::Before`]).
 pub(super) async fn compose(
     tools: &Tools,
     (persona, file_name): (&Slug, &str),
@@ -138,7 +138,8 @@ async fn read(profile: Profile, path: PathBuf) -> Result<Transcript, String> {
 
 /// Reads the whole answer from the transcript soon after the end of the turn. The event that reported this end holds
 /// the last text of the answer. If the transcript does not end with that text in time, tasuki takes the event's text:
-/// the transcript may still end with an earlier answer. If the event held no text, two looks must find the same answer.
+/// the transcript may still end with an earlier answer. If the event held no text, two looks must find the same answer;
+/// when the time is over, the last answer found is returned even if only one look has found it.
 async fn answer(
     file: Option<(Profile, PathBuf)>,
     delivery_id: Option<&DeliveryId>,

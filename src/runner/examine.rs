@@ -213,9 +213,9 @@ fn check_against(with: &Blocking, plan: &ExaminePlan, looked: Looked) -> Outcome
     write_beside(home, plan, &mut facts);
     let found = secrets::find(text, &known);
     let is_value = |found: &Credential| found.kind.starts_with(secrets::ENVIRONMENT);
-    // A value may be an ordinary word or number, such as `postgres`. A document that stays on this machine may hold
-    // such a value. If the document is published, the value counts as a credential, so the result must say that it was
-    // found.
+    // A value may be an ordinary word or number, such as `postgres`. In a document that stays on this machine, tasuki
+    // leaves such a value. If the document is published, the value counts as a credential, so `environment` must say
+    // `Found`.
     let holds_word = || secrets::find(text, &Known { environment: &all_values, ..known }).iter().any(is_value);
     let holds_values = found.iter().any(is_value) || (all_values.len() > environment.len() && holds_word());
     // On a system where tasuki can't read environments at all, only the facts say that the values were not searched
@@ -346,8 +346,8 @@ pub(super) async fn compare(
     };
     let mut not_known = Vec::new();
     let now = git(tools).facts(Path::new(&drift.cwd), None, &mut not_known).await;
-    let is_told = now.is_some() || not_known.is_empty();
-    let drift = if is_told { check::drift(&drift.repository, now.as_ref()) } else { Vec::new() };
+    let git_answered = now.is_some() || not_known.is_empty();
+    let drift = if git_answered { check::drift(&drift.repository, now.as_ref()) } else { Vec::new() };
     let known = Known::default();
     let drift = drift.iter().map(|said| secrets::without(said, &known)).collect();
     Outcome::Compared { is_same: *is_same, drift }

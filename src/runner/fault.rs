@@ -49,7 +49,7 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
 }
 
 tokio::task_local! {
-    /// Set in a task whose panic is seen by [`catch_panic`], or by the task that awaits [`blocking`].
+    /// Set in an effect's task and in its blocking work: a panic there becomes the effect's outcome.
     static CATCHES_PANICS: ();
 }
 

@@ -11,7 +11,8 @@ use std::path::Path;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The pause before a lookup fails because tmux does not answer. The core repeats such a lookup at once.
+/// tmux did not answer: wait this long before reporting it, because the core may repeat the lookup at once. It does so
+/// only for hook events.
 const NO_ANSWER_PAUSE: Duration = Duration::from_millis(500);
 
 /// Looks up a pane for registration. If `server_pid` is given, the pane must be in the server with this process id.

@@ -27,7 +27,8 @@ const MOST_NAMES: i64 = 600;
 /// the others are described too.
 const MOST_FOUND: usize = 1_000;
 /// How long a server may still be storing an upload whose answer we no longer wait for: GitHub gives up a request after
-/// 10 s. tasuki pauses at most this long before it searches for the upload of an earlier attempt.
+/// 10 s. tasuki pauses at most this long before it searches for the upload of an earlier attempt; after a restart it
+/// pauses for the limit of one call.
 const SERVER_TAKES: Duration = Duration::from_secs(10);
 
 /// Keeps the copy. A file that already has the copy's name and content counts as the copy: an earlier process may have
@@ -43,8 +44,8 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
         Some(text) => text.clone().into_bytes(),
         None => match recorded(&folder, &plan.document, &plan.sha256) {
             Some(text) => text,
-            // Nothing was uploaded. But only this outcome has a code, and so the right hint; the core reports any other
-            // failure to copy as `copy_failed`.
+            // `Posted::Failed`, although nothing was uploaded: it is the only outcome that carries a code, and the hint
+            // depends on the code.
             None => return Ok(Outcome::Posted(Posted::Failed(not_recorded(&folder, &plan.document)))),
         },
     };
@@ -101,10 +102,10 @@ fn with_known<T>(text: &[u8], plan: &CopyPlan, work: impl FnOnce(&str, &Known<'_
     Ok(work(&text, &Known { environment: &environment, allowed: &allowed }))
 }
 
-/// Describes the first [`MOST_FOUND`] credentials that were found. Of the others it describes only the first of each
-/// variable and length. If the agent has ended by the next search, [`with_known`] reads the variable's value at that
-/// place, so that the search finds the value everywhere. The lengths of one variable differ, because a value that
-/// overlaps another credential counts as one credential with it.
+/// Describes the first [`MOST_FOUND`] credentials that were found. Of the rest, it describes only values of environment
+/// variables, and of each variable only the first value of each length (a value that overlaps another credential counts
+/// as one longer credential). If the agent has ended by the next search, [`with_known`] reads the variable's value at
+/// that place, so that the search finds the value everywhere.
 fn described(found: Vec<Credential>) -> Vec<SecretFound> {
     let mut variables = BTreeSet::new();
     let mut kept = Vec::new();
