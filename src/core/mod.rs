@@ -180,10 +180,12 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         Waiter::Publishing(id) => handoff::publish::settled(tx, *id, key, outcome),
         Waiter::Message(id, number) => handoff::ack::messages::notified(tx, *id, *number, outcome),
         Waiter::PaneLookup(lookup) => {
+            let lookup = lookup.clone();
             if let Outcome::Pane(facts) = outcome {
-                register::identified(tx, lookup.clone(), facts);
+                register::identified(tx, lookup, facts);
             } else {
-                register::not_identified(tx, lookup.clone());
+                let why = if let Outcome::Failed { why } = &outcome { why } else { "nothing was seen" };
+                register::not_identified(tx, lookup, why);
             }
         }
     }

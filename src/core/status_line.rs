@@ -27,7 +27,7 @@ pub fn line(state: &State, needs: usize, now: &Now) -> String {
     parts.join(" · ")
 }
 
-/// How many agents, running handoffs and needs there are: the same numbers as in [`line`], without steps and times, so
+/// How many agents, running handoffs and needs there are: the same numbers as in [`line()`], without steps and times, so
 /// that it changes only with them.
 #[must_use]
 pub fn counts(state: &State, needs: usize) -> String {

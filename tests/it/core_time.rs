@@ -281,6 +281,23 @@ fn front(pid: Option<u32>) -> PaneFacts {
     }
 }
 
+/// tmux answers, and something else is in the way.
+#[test]
+fn a_pane_that_can_not_be_looked_up_is_refused_with_the_reason() {
+    let mut world = World::new();
+    world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
+    let request = json!({"v": 1, "kind": "agent_register", "pane": "%3", "persona_slug": "dev"});
+    let decision = world.core.ask("r1", &request);
+    let [(key, Pending { effect: Effect::Identify { pane: 3, .. }, .. })] = decision.effects[..] else {
+        panic!("nobody looks: {decision:?}")
+    };
+    let why = "no more files can be opened".to_owned();
+    let decision = world.core.decide(Event::Settled { key, outcome: Outcome::Failed { why } });
+    let Reply::Refused(refused) = &decision.answers[0].reply else { panic!("{decision:?}") };
+    assert_eq!(refused.status, 503);
+    assert!(refused.message.ends_with("no more files can be opened"), "{}", refused.message);
+}
+
 /// A person ends it and registers its pane in the same moment: what is left of it there is no other agent.
 #[test]
 fn what_is_left_of_an_agent_that_has_just_died_is_not_registered_as_another() {

@@ -15,12 +15,15 @@ use crate::core::request::{RegisterRequest, SendRequest, pane_number};
 use crate::core::rows::agent::{Agent, AgentState, Asker, Queued, WatchState};
 use crate::core::rows::lookup::PaneLookup;
 use crate::core::rows::outbox::Waiter;
+use crate::core::text::quotable;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
 /// How many more times tasuki looks up the pane of a new session if tmux does not answer. Before each such answer the
 /// runner pauses for half a second, so a tmux server that has just started is found in time.
 const MOST_LOOKS: u8 = 12;
+/// Most characters of the reason why a pane could not be looked up.
+const MAX_WHY: usize = 300;
 
 /// A session started that belongs to no known agent. tasuki looks up its pane first. If the event names no pane, the
 /// event is all that is known of the agent. The event may name another tmux server than the one that answered last:
@@ -53,11 +56,19 @@ fn look_up_session(tx: &mut Tx<'_>, event: Box<HookEvent>, looks: u8) {
     tx.effect(Waiter::PaneLookup(PaneLookup::Event { event, looks }), effect);
 }
 
-/// tmux did not answer the lookup of a pane. A request is refused. For an event, tasuki looks again a few times,
-/// because an agent that is registered without its pane could never be typed to.
-pub(crate) fn not_identified(tx: &mut Tx<'_>, lookup: PaneLookup) {
+/// A pane could not be looked up: tmux did not answer, or the processes there could not be looked at. A request is
+/// refused with the reason. For an event, tasuki looks again a few times, because an agent that is registered without
+/// its pane could never be typed to.
+pub(crate) fn not_identified(tx: &mut Tx<'_>, lookup: PaneLookup, why: &str) {
     match lookup {
-        PaneLookup::Request { request_id, .. } => tx.refuse(&request_id, Refused::no_tmux()),
+        PaneLookup::Request { request_id, .. } if tx.state.server.is_none() => {
+            tx.refuse(&request_id, Refused::no_tmux())
+        }
+        PaneLookup::Request { request_id, .. } => {
+            let message = format!("The pane could not be looked up: {}", quotable(why, MAX_WHY));
+            let hint = "nothing was registered; remove the cause, then ask again";
+            tx.refuse(&request_id, Refused::new(503, "no_tmux", message).hint(hint));
+        }
         PaneLookup::Event { event, looks } if looks < MOST_LOOKS => look_up_session(tx, event, looks + 1),
         PaneLookup::Event { event, .. } => register_session(tx, &event, None),
     }
