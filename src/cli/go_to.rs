@@ -1,6 +1,6 @@
 //! The tmux command that shows a session or a pane to the person who reads it.
 
-use super::{names, view};
+use super::view;
 use crate::config::Home;
 use crate::core::text::{sanitise, shell_word};
 use crate::files;
@@ -15,7 +15,8 @@ const SWITCH: &str = "tmux switch-client -t ";
 pub(super) fn go_to(home: &Home, target: &str) -> String {
     let seen = view::sidecar(home).ok().flatten();
     let theirs = seen.and_then(|seen| seen.tmux.as_ref()?.socket.clone()).map(PathBuf::from);
-    let around = names::variable("TMUX").map(|value| PathBuf::from(value.split(',').next().unwrap_or_default()));
+    let around = std::env::var("TMUX").ok().filter(|value| !value.is_empty());
+    let around = around.map(|value| PathBuf::from(value.split(',').next().unwrap_or_default()));
     let default = socket_path(&Socket::Default, std::env::var_os("TMUX_TMPDIR"));
     command(&sanitise(target), theirs.as_deref(), around.as_deref(), &default)
 }
