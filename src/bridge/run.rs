@@ -106,7 +106,6 @@ async fn serve(
         let wait = Duration::from_millis(bridge.wait_ms());
         // Events that never stop must not put the look off.
         let event = if bridge.is_look_due() {
-            folders.retry();
             BridgeEvent::Look
         } else {
             tokio::select! {
@@ -118,9 +117,12 @@ async fn serve(
                 Some(letter) = letters.recv() => BridgeEvent::Arrived(letter),
                 () = folders.files_changed() => BridgeEvent::Files,
                 () = folders.views_changed() => BridgeEvent::Views,
-                () = alarm.ring_after(wait) => { folders.retry(); BridgeEvent::Look }
+                () = alarm.ring_after(wait) => BridgeEvent::Look,
             }
         };
+        if matches!(event, BridgeEvent::Look) {
+            folders.retry();
+        }
         // The server's answers that are there already are taken together, so that two hundred rosters do not make the
         // bridge do everything that is due two hundred times.
         let ready = std::iter::from_fn(|| done.try_recv().ok()).take(ANSWERS).map(BridgeEvent::Done);

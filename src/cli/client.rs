@@ -168,7 +168,7 @@ pub fn ask_meanwhile<T: DeserializeOwned + Default>(
     request: &NewRequest<'_>,
     meanwhile: &mut dyn FnMut(),
 ) -> Result<ViewFile<T>, CliError> {
-    require_sidecar(home).map_err(nothing_was_sent)?;
+    require_sidecar(home).map_err(CliError::nothing_sent)?;
     let mut body = request.fields.clone();
     body.insert("v".to_owned(), Value::from(1));
     body.insert("kind".to_owned(), Value::from(request.kind));
@@ -182,11 +182,6 @@ pub fn ask_meanwhile<T: DeserializeOwned + Default>(
     client::submit_request(home.root(), &id, &bytes)?;
     let answer = wait_for_answer(home, &id, request.patience, meanwhile)?;
     read_answer(&answer).map_err(|error| with_name(error, &request.fields))
-}
-
-/// Says in the error that its request was not sent.
-fn nothing_was_sent(error: CliError) -> CliError {
-    CliError { message: format!("{} Nothing was sent.", error.message), ..error }
 }
 
 /// Adds the id to the sidecar's refusal of an id that it does not know.

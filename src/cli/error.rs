@@ -45,6 +45,12 @@ impl CliError {
         Self::new(exit::CONFIG, code, message)
     }
 
+    /// Says in addition that what was to be sent was not sent.
+    #[must_use]
+    pub(super) fn nothing_sent(self) -> Self {
+        CliError { message: format!("{} Nothing was sent.", self.message), ..self }
+    }
+
     /// A file that could not be read or written.
     #[must_use]
     pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {

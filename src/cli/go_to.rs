@@ -5,7 +5,7 @@ use crate::config::Home;
 use crate::core::text::{sanitise, shell_word};
 use crate::files;
 use crate::tmux::Socket;
-use crate::tmux::examine::socket_path;
+use crate::tmux::examine::{socket_around, socket_path};
 use std::path::{Path, PathBuf};
 
 /// How the command of an entry begins that waits for a look at a pane.
@@ -13,12 +13,17 @@ const SWITCH: &str = "tmux switch-client -t ";
 
 /// The command that shows this session or pane of the sidecar's tmux server, in the terminal in which this runs.
 pub(super) fn go_to(home: &Home, target: &str) -> String {
-    let seen = view::sidecar(home).ok().flatten();
-    let theirs = seen.and_then(|seen| seen.tmux.as_ref()?.socket.clone()).map(PathBuf::from);
-    let around = std::env::var("TMUX").ok().filter(|value| !value.is_empty());
-    let around = around.map(|value| PathBuf::from(value.split(',').next().unwrap_or_default()));
-    let default = socket_path(&Socket::Default, std::env::var_os("TMUX_TMPDIR"));
-    command(&sanitise(target), theirs.as_deref(), around.as_deref(), &default)
+    command(&sanitise(target), sidecars_socket(home).as_deref(), socket_around().as_deref(), &default_socket())
+}
+
+/// The socket of the server that the sidecar's view names.
+fn sidecars_socket(home: &Home) -> Option<PathBuf> {
+    let seen = view::sidecar(home).ok().flatten()?;
+    seen.tmux.as_ref()?.socket.as_ref().map(PathBuf::from)
+}
+
+fn default_socket() -> PathBuf {
+    socket_path(&Socket::Default, std::env::var_os("TMUX_TMPDIR"))
 }
 
 /// An entry's command, fit for the terminal in which this runs: the entry itself names the one that works in the
@@ -65,10 +70,7 @@ fn named(socket: &Path, default: &Path) -> Option<ServerName> {
 /// The argument ` --tmux NAME` with which a sidecar finds the server that the last one used, as far as its view is still
 /// there; empty for the default server.
 pub(super) fn tmux_argument(home: &Home) -> String {
-    let seen = view::sidecar(home).ok().flatten();
-    let socket = seen.and_then(|seen| seen.tmux.as_ref()?.socket.clone()).map(PathBuf::from);
-    let default = socket_path(&Socket::Default, std::env::var_os("TMUX_TMPDIR"));
-    match socket.and_then(|socket| named(&socket, &default)) {
+    match sidecars_socket(home).and_then(|socket| named(&socket, &default_socket())) {
         Some(ServerName::Name(name) | ServerName::Path(name)) => format!(" --tmux {}", shell_word(&name)),
         None => String::new(),
     }

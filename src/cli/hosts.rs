@@ -96,8 +96,7 @@ pub fn require_bridge(home: &Home) -> Result<(), CliError> {
 /// # Errors
 /// `no_bridge`, exit code 69.
 pub fn require_bridge_to_send(home: &Home) -> Result<(), CliError> {
-    let unsent = |error: CliError| CliError { message: format!("{} Nothing was sent.", error.message), ..error };
-    require_bridge(home).map_err(unsent)
+    require_bridge(home).map_err(CliError::nothing_sent)
 }
 
 fn no_bridge(home: &Home, seen: Option<&BridgeView>, now_ms: i64) -> CliError {

@@ -24,16 +24,17 @@ pub fn command(session: &CliSession) -> Result<u8, CliError> {
     }
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     let all = format!("{}, {}", count(found.agents, "agent"), count(found.handoffs, "running handoff"));
-    if let Some(problem) = problem {
+    if let Some(problem) = &problem {
         let what = session.out.paint(Tone::Bad, "degraded  ");
-        session.out.line(&format!("{what}  tasuki can't do all of its work: {}", one_line(&problem)))?;
+        session.out.line(&format!("{what}  tasuki can't do all of its work: {}", one_line(problem)))?;
         session.out.line(&format!("  {}", session.out.paint(Tone::Strong, "tasuki doctor")))?;
-        if found.needs.is_empty() {
-            session.out.line(&format!("Nothing else needs you. ({all})"))?;
-            return Ok(code);
-        }
-    } else if found.needs.is_empty() {
-        session.out.line(&format!("{} ({all})", session.out.paint(Tone::Good, "Nothing needs you.")))?;
+    }
+    if found.needs.is_empty() {
+        let nothing = match problem {
+            None => session.out.paint(Tone::Good, "Nothing needs you."),
+            Some(_) => "Nothing else needs you.".to_owned(),
+        };
+        session.out.line(&format!("{nothing} ({all})"))?;
         return Ok(code);
     }
     let needs = if found.needs.len() == 1 { "thing needs" } else { "things need" };

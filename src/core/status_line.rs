@@ -12,10 +12,9 @@ const NAMED: usize = 2;
 /// Anonymous agents, which are left alone, do not count.
 #[must_use]
 pub fn line(state: &State, needs: usize, now: &Now) -> String {
-    let ours = state.agents.values().filter(|agent| agent.persona_slug.is_some() && agent.state.is_live());
-    let mut running: Vec<&Handoff> = state.handoffs.values().filter(|handoff| !handoff.step.is_end()).collect();
+    let mut running: Vec<&Handoff> = running(state).collect();
     running.sort_by(|one, other| one.created_at.cmp(&other.created_at));
-    let mut parts: Vec<String> = counted(ours.count(), "agent").into_iter().collect();
+    let mut parts: Vec<String> = agents(state).into_iter().collect();
     if let Some(counted) = counted(running.len(), "handoff") {
         let mut steps: Vec<String> = running.iter().take(NAMED).map(|handoff| step(handoff, now)).collect();
         if running.len() > NAMED {
@@ -23,7 +22,7 @@ pub fn line(state: &State, needs: usize, now: &Now) -> String {
         }
         parts.push(format!("{counted}: {}", steps.join(", ")));
     }
-    parts.extend((needs > 0).then(|| format!("needs you: {needs}")));
+    parts.extend(needs_you(needs));
     parts.join(" · ")
 }
 
@@ -31,12 +30,23 @@ pub fn line(state: &State, needs: usize, now: &Now) -> String {
 /// that it changes only with them.
 #[must_use]
 pub fn counts(state: &State, needs: usize) -> String {
-    let ours = state.agents.values().filter(|agent| agent.persona_slug.is_some() && agent.state.is_live());
-    let running = state.handoffs.values().filter(|handoff| !handoff.step.is_end());
-    let mut parts = vec![counted(ours.count(), "agent").unwrap_or_else(|| "no agents".to_owned())];
-    parts.extend(counted(running.count(), "handoff"));
-    parts.extend((needs > 0).then(|| format!("needs you: {needs}")));
+    let mut parts = vec![agents(state).unwrap_or_else(|| "no agents".to_owned())];
+    parts.extend(counted(running(state).count(), "handoff"));
+    parts.extend(needs_you(needs));
     parts.join(", ")
+}
+
+fn agents(state: &State) -> Option<String> {
+    let ours = state.agents.values().filter(|agent| agent.persona_slug.is_some() && agent.state.is_live());
+    counted(ours.count(), "agent")
+}
+
+fn running(state: &State) -> impl Iterator<Item = &Handoff> {
+    state.handoffs.values().filter(|handoff| !handoff.step.is_end())
+}
+
+fn needs_you(needs: usize) -> Option<String> {
+    (needs > 0).then(|| format!("needs you: {needs}"))
 }
 
 /// Such as `2 agents`; `None` for 0.

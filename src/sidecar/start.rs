@@ -33,7 +33,7 @@ use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
 use anyhow::Context;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -217,12 +217,11 @@ fn store_failed(error: crate::store::Error) -> StartFailure {
 /// Warns if the sidecar is started in a pane of another server and no server is named: most likely it should use the
 /// pane's.
 fn warn_of_another_server(socket: &Socket) {
-    let around = std::env::var("TMUX").unwrap_or_default();
-    let Some(around) = around.split(',').next().filter(|path| !path.is_empty()) else { return };
+    let Some(around) = tmux::examine::socket_around() else { return };
     let default = tmux::examine::socket_path(socket, std::env::var_os("TMUX_TMPDIR"));
-    let is_same = files::lead_to_same(&default, Path::new(around));
+    let is_same = files::lead_to_same(&default, &around);
     if matches!(socket, Socket::Default) && !is_same {
-        let (socket, pane_socket) = (default.display().to_string(), sanitise(around));
+        let (socket, pane_socket) = (default.display().to_string(), sanitise(&around.to_string_lossy()));
         tracing::warn!(
             socket,
             pane_socket,

@@ -81,6 +81,13 @@ pub fn socket_path(socket: &Socket, tmpdir: Option<OsString>) -> PathBuf {
     probe::socket_path_in(socket, tmpdir)
 }
 
+/// The socket of the server whose pane this process runs in, as `TMUX` names it; `None` outside of tmux.
+#[must_use]
+pub fn socket_around() -> Option<PathBuf> {
+    let value = std::env::var("TMUX").ok()?;
+    value.split(',').next().filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// Finds out whether a server runs at this socket and whose it is.
 #[must_use]
 pub fn server(program: &Path, socket: &Path) -> Server {

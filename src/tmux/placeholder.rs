@@ -58,8 +58,8 @@ impl Tmux {
             return Ok(place(false));
         }
         let window = self.inner.shared.names.placeholder(tag);
-        let make = format!("new-window -d -P -F \"#{{pane_id}}\" -t \"${}:\" -n {window} \"{STAND_IN}\"", row.session);
-        let make = make.replace('$', "\\$");
+        let at = session_target(row.session);
+        let make = format!("new-window -d -P -F \"#{{pane_id}}\" -t {at} -n {window} \"{STAND_IN}\"");
         let reply = self.done(&live, format!("if-shell -F -t {pane} \"{guard}\" {{ {make} }}")).await?;
         self.note_placeholder(&live, &reply, tag).await?;
         self.empty_placeholders(tag).await?;
@@ -77,9 +77,8 @@ impl Tmux {
 
     /// Whether this session has a pane that is neither a placeholder nor about to be ended by a handoff of any home.
     async fn somebody_stays(&self, session: u32) -> Result<bool, Error> {
-        let target = quote(&format!("${session}:")).map_err(|_| has_nul("the session's number"))?;
         let row = format!("{}.#{{{}}}", Names::PROCESS, Names::LEAVING);
-        let (_, reply) = self.read(&format!("list-panes -s -t {target} -F \"{row}\"")).await?;
+        let (_, reply) = self.read(&format!("list-panes -s -t {} -F \"{row}\"", session_target(session))).await?;
         let text = first(&reply)?.text();
         Ok(text.lines().filter_map(|row| row.split_once('.')).any(|(pid, leaving)| pid != "0" && leaving.is_empty()))
     }
@@ -115,7 +114,7 @@ impl Tmux {
     pub async fn drop_placeholder(&self, tag: &str) -> Result<(), Error> {
         check_tag(tag)?;
         for pane in self.placeholder_panes(tag).await? {
-            let shell = format!("new-window -d -t \"\\${}:\"", pane.session);
+            let shell = format!("new-window -d -t {}", session_target(pane.session));
             self.change_placeholder(&pane, LAST_AND_SEEN, &shell).await?;
             self.change_placeholder(&pane, "1", &format!("kill-pane -t %{}", pane.id)).await?;
         }
@@ -205,6 +204,11 @@ impl Tmux {
 
 fn has_nul(what: &'static str) -> Error {
     Error::BadArgument { what, rule: "free of NUL characters" }
+}
+
+/// The session of this number as a target, quoted: tmux would take `$` for the beginning of a variable's name.
+fn session_target(number: u32) -> String {
+    format!("\"\\${number}:\"")
 }
 
 fn check_tag(tag: &str) -> Result<(), Error> {

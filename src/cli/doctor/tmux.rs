@@ -42,14 +42,13 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let server = place.program.as_deref().filter(|_| is_fit).map(|program| examine::server(program, &place.socket));
     let asked = place.program.as_deref().filter(|_| matches!(server, Some(Server::Answers { .. })));
     let ends_unattached = asked.and_then(|program| examine::ends_unattached(program, &place.socket));
-    let own = std::env::var("TMUX").ok().and_then(|tmux| tmux.split(',').next().map(PathBuf::from));
     let facts = Facts {
         whose: ground.whose(),
         program,
         server,
         ends_unattached,
         may_start: ground.config().tmux_start,
-        own: own.filter(|path| path.is_absolute()),
+        own: examine::socket_around().filter(|path| path.is_absolute()),
         open_way: ground.open_way(),
         place,
     };
@@ -201,7 +200,7 @@ fn server(facts: &Facts) -> Vec<Check> {
 /// While the sidecar is connected, its own client keeps such a server alive.
 fn unattached(facts: &Facts) -> Option<Check> {
     let word = shell_word(&facts.place.socket.display().to_string());
-    facts.ends_unattached.filter(|ends| *ends).map(|_| {
+    (facts.ends_unattached == Some(true)).then(|| {
         Check::warn(
             "tmux.unattached",
             "the tmux option exit-unattached is on: if nobody is attached when the sidecar restarts, tmux ends the server \

@@ -6,6 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::names;
 use crate::config::Home;
 use crate::core::text::sanitise;
+use crate::tmux::examine::{check_owner, socket_around};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,7 +19,7 @@ const MOST: u64 = 4 * 1024;
 
 /// Whether this runs in a popup: inside tmux, but on a terminal that is not a pane.
 pub(super) fn is_popup() -> bool {
-    let Some(socket) = socket() else { return false };
+    let Some(socket) = socket_around() else { return false };
     let Some(pane) = names::variable("TMUX_PANE") else { return true };
     let own = nix::unistd::ttyname(std::io::stdin()).unwrap_or_default();
     let asked = tmux(&socket, &["display-message", "-p", "-t", &pane, "#{pane_tty}"]);
@@ -30,11 +31,11 @@ pub(super) fn is_popup() -> bool {
 /// # Errors
 /// This runs outside tmux, or in another server than the sidecar's, or tmux refused.
 pub(super) fn jump(home: &Home, pane: &str) -> Result<String, CliError> {
-    let Some(socket) = socket() else {
+    let Some(socket) = socket_around() else {
         return Err(CliError::refused("no_tmux", format!("The pane is {pane}, but this terminal is not inside tmux."))
             .hint("Run top in a pane or a popup of the tmux server that the agents are in."));
     };
-    crate::tmux::examine::check_owner(&socket)
+    check_owner(&socket)
         .map_err(|(said, fix)| CliError::refused("no_tmux", said).hint(format!("To fix this: {fix}.")))?;
     names::check_server(home).map_err(|error| CliError { hint: None, ..error })?;
     let client = client(&socket)?;
@@ -60,12 +61,6 @@ fn client(socket: &PathBuf) -> Result<String, CliError> {
         let message = format!("No terminal is attached to the session {session}, in which top runs.");
         CliError::refused("no_client", message).hint(format!("Attach a terminal first: tmux attach -t '{session}'."))
     })
-}
-
-/// The socket of the tmux server in which top runs.
-fn socket() -> Option<PathBuf> {
-    let value = names::variable("TMUX")?;
-    value.split(',').next().filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 fn tmux(socket: &PathBuf, args: &[&str]) -> Result<String, CliError> {

@@ -32,8 +32,7 @@ const PAUSE_MS: u64 = 60_000;
 const MOST_SOON: u32 = 5;
 /// The long pause, in milliseconds.
 const LONG_PAUSE_MS: u64 = 600_000;
-/// Added to the pause until the known end of a limit, in milliseconds: the text that tells the agent to continue should
-/// come before a notice.
+/// Added to the pause until the known end of a limit, in milliseconds: clocks differ, and a CLI may continue by itself.
 const AFTER_LIMIT_MS: u64 = 180_000;
 /// Most agents that are notified of one item before an agent claims it.
 const MOST_TOLD: usize = 32;
