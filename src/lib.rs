@@ -31,7 +31,8 @@
 //!
 //! `waiting → instructing → writing → [checking] → recording → ending → starting → priming → briefing → reading →
 //! [acknowledging] → done`, or `failed`, or `cancelled`. A handoff has `acknowledging` only if it is urgent. It has
-//! `checking` if an agent writes its document and the document is to be checked or reviewed. If tasuki or a person
+//! `checking` if an agent writes its document and the document is to be checked or reviewed, or if a person must accept
+//! the document. If tasuki or a person
 //! writes the document, `waiting` is followed by `recording`, which also reads the document. If a person must accept
 //! such a document, `recording` comes twice. The first time, tasuki writes the document's file and reads it. Then
 //! `checking` waits for the person. The second time, tasuki records the document.

@@ -57,6 +57,8 @@ pub(crate) fn renew(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText, created
         handoff.record = Some(HandoffRecord { bytes, sha256, injection_prompt, created_at });
     }
     tx.out.documents.insert(id, Some(text));
+    // The new briefing also names the items that the agent has claimed since the first record.
+    work::transfer::reserve(tx, id);
 }
 
 /// The text that briefs the successor. A new session in the same pane gets the whole document; any other successor gets

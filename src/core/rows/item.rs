@@ -50,7 +50,7 @@ pub struct NotifiedAgent {
     pub at: String,
     /// The verdict on the notice; `None` for an agent that gets no notice, because it has given the item back.
     pub verdict: Option<Verdict>,
-    /// How often it was tried.
+    /// How many tries to type the notice were refused; 0 if the agent must not be notified of the item again.
     pub tries: u8,
 }
 

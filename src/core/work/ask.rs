@@ -12,10 +12,11 @@ use crate::core::request::work::{
 use crate::core::rows::item::{Action, Comment, Item, Note, NotifiedAgent, Status, Who};
 use crate::core::tx::Tx;
 
-/// An item with this many entries in its history can't be claimed. Nothing else is refused because of the history, so
-/// an item that was claimed can always be completed, released or escalated.
+/// An item with this many entries in its history can't be claimed. Otherwise only an import looks at the history's
+/// length, so an item that was claimed can always be completed, released or escalated.
 const MAX_HISTORY: usize = 2_000;
-/// Most comments on one item.
+/// An item with this many comments takes no further one by request. An import may bring more, and tasuki itself adds
+/// one at each escalation.
 const MAX_COMMENTS: usize = 1_000;
 
 /// `work_create`.
@@ -62,7 +63,7 @@ fn create_check(tx: &Tx<'_>, asked: &WorkCreateRequest) -> Result<(Who, Option<I
     if who != Who::Human {
         owned(parent, who).map_err(|refused| refused.field("parent_id"))?;
     }
-    room_under(parent, 1)?;
+    room_under(parent.children.len(), 1)?;
     Ok((who, Some(parent.clone())))
 }
 
@@ -70,12 +71,12 @@ fn create_check(tx: &Tx<'_>, asked: &WorkCreateRequest) -> Result<(Who, Option<I
 pub(crate) fn claim(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkClaimRequest) {
     let checked = find(tx, &asked.item_id).cloned().and_then(|item| {
         let who = actor(tx, &asked.agent_id)?;
-        claim_check(tx, &item, who).map(|is_news| (item, who, is_news))
+        claim_check(tx, &item, who).map(|is_new_claim| (item, who, is_new_claim))
     });
     match checked {
         Err(refused) => tx.refuse(request, refused),
-        Ok((mut item, who, is_news)) => {
-            if is_news {
+        Ok((mut item, who, is_new_claim)) => {
+            if is_new_claim {
                 item.enter(&tx.now, Status::Claimed, Some(who), Note::new(Action::Claimed, who, None));
                 let parent = item.parent_id;
                 put(tx, item);
@@ -161,7 +162,7 @@ fn release_check(tx: &Tx<'_>, item: &Item, asked: &WorkReleaseRequest) -> Result
 fn give_back(tx: &mut Tx<'_>, item: Item, who: Who, reason: Option<String>) {
     let (id, parent) = (item.item_id, item.parent_id);
     make_ready(tx, item, who, reason);
-    watch::child_given_back(tx, parent, who);
+    watch::children_given_back(tx, parent, &[id], who);
     notices::to_people(tx, &[id]);
 }
 

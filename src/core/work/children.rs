@@ -5,6 +5,7 @@ use crate::core::reply::Fault;
 use crate::core::request::work::{ChildRequest, MAX_DESCRIPTION, MAX_METADATA, MAX_TITLE, size};
 use crate::core::rules::Rule;
 use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
 
 /// A requested child: its position in the list, what was asked for, and the child as it can be made, or its faults.
 pub(crate) struct CheckedChild {
@@ -28,11 +29,8 @@ pub(crate) fn judge(rule: &Rule, asked: &[(usize, Value)]) -> Vec<CheckedChild> 
 }
 
 fn one(rule: &Rule, asked: &Value) -> Result<ChildRequest, Vec<(String, String)>> {
-    let child = serde_path_to_error::deserialize::<_, ChildRequest>(asked).map_err(|error| {
-        let path = error.path().to_string();
-        let pointer = if path == "." { String::new() } else { format!("/{}", path.replace('.', "/")) };
-        vec![(pointer, error.inner().to_string())]
-    })?;
+    let child = serde_path_to_error::deserialize::<_, ChildRequest>(asked)
+        .map_err(|error| vec![(pointer_to(error.path()), error.inner().to_string())])?;
     let mut faults = Vec::new();
     let mut wrong = |pointer: &str, message: String| faults.push((pointer.to_owned(), message));
     if !rule.creates.contains(&child.kind) {
@@ -51,6 +49,21 @@ fn one(rule: &Rule, asked: &Value) -> Result<ChildRequest, Vec<(String, String)>
         wrong("/metadata", format!("is longer than {MAX_METADATA} bytes"));
     }
     if faults.is_empty() { Ok(child) } else { Err(faults) }
+}
+
+/// A path that serde has noted as a JSON pointer.
+pub(super) fn pointer_to(path: &Path) -> String {
+    let place = |segment: &Segment| match segment {
+        Segment::Map { key } | Segment::Enum { variant: key } => Some(format!("/{}", escaped(key))),
+        Segment::Seq { index } => Some(format!("/{index}")),
+        Segment::Unknown => None,
+    };
+    path.iter().filter_map(place).collect()
+}
+
+/// A field's name as JSON pointers have it (RFC 6901).
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// The message that a parent with this rule can't create this type of child.

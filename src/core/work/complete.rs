@@ -66,7 +66,7 @@ fn check(tx: &Tx<'_>, asked: &WorkCompleteRequest) -> Result<(Item, Who, Vec<Che
         return Err(refused(code, &item.kind, faults));
     }
     items::room_for(tx, judged.len())?;
-    items::room_under(item, judged.len())?;
+    items::room_under(item.children.len(), judged.len())?;
     Ok((item.clone(), who, judged))
 }
 
@@ -122,7 +122,7 @@ fn carry_out(
     let parent = item.parent_id;
     watch::begin(tx, &mut item);
     items::put(tx, item);
-    watch::child_finished(tx, parent);
+    watch::child_finished(tx, parent, &id);
     notices::completed(tx, id, &children);
     Made { item_id: id, children, failed }
 }
@@ -244,13 +244,14 @@ fn retry_check(tx: &Tx<'_>, asked: &WorkRetryRequest) -> Result<(Item, Who, Vec<
         ));
     }
     items::room_for(tx, judged.len())?;
-    items::room_under(item, judged.len())?;
+    items::room_under(item.children.len(), judged.len())?;
     Ok((item.clone(), who, judged))
 }
 
 fn make_later(tx: &mut Tx<'_>, mut item: Item, who: Who, judged: Vec<CheckedChild>) -> Made {
     let (children, failed) = make_children(tx, &item, who, judged);
     item.children.extend(&children);
+    let are_first = item.completion.as_ref().is_some_and(|completion| completion.children.is_empty());
     if let Some(completion) = &mut item.completion {
         completion.children.extend(&children);
     }
@@ -263,7 +264,7 @@ fn make_later(tx: &mut Tx<'_>, mut item: Item, who: Who, judged: Vec<CheckedChil
         ..Note::new(Action::ChildrenCreated, who, None)
     };
     item.enter(&tx.now, status, owner, note);
-    items::put(tx, item);
+    watch::children_added(tx, item, are_first);
     notices::to_people(tx, &children);
     Made { item_id: id, children, failed }
 }

@@ -1,6 +1,7 @@
 //! Items from elsewhere, in the form of their views: all of them or none. Parents may come in the same request, in any
 //! order. An agent that had claimed an item elsewhere does not exist here, so a claimed item becomes ready.
 
+use super::children::pointer_to;
 use super::items::{self, find};
 use super::notices;
 use crate::contract::reply::ImportReply;
@@ -19,8 +20,9 @@ const MAX_ENTRIES: usize = 2_000;
 /// Most faults that a refusal lists.
 const MOST_FAULTS: usize = 100;
 
-/// An item as a view shows it. Two kinds of fields are ignored: those that follow from others, and those that concern
-/// only the agents of the home that exported the item.
+/// An item as a view shows it. Three kinds of fields are ignored: those that follow from others, those that concern only
+/// the agents of the home that exported the item, and `failed_children`, because only the home in which the completion
+/// was made can make them again.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Imported {
@@ -62,6 +64,12 @@ struct Imported {
     _told: Option<IgnoredAny>,
 }
 
+impl Imported {
+    fn is_withdrawn(&self) -> bool {
+        self.status == Some(Status::Withdrawn)
+    }
+}
+
 /// `work_import`.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkImportRequest) {
     let checked = read(tx, &asked.items).and_then(|items| {
@@ -86,9 +94,7 @@ fn read(tx: &mut Tx<'_>, items: &[Value]) -> Result<BTreeMap<ItemId, (usize, Imp
         let imported = match serde_path_to_error::deserialize::<_, Imported>(value) {
             Ok(imported) => imported,
             Err(error) => {
-                let path = error.path().to_string();
-                let pointer = if path == "." { String::new() } else { format!("/{}", path.replace('.', "/")) };
-                faults.push(at(&pointer, error.inner().to_string()));
+                faults.push(at(&pointer_to(error.path()), error.inner().to_string()));
                 continue;
             }
         };
@@ -142,27 +148,17 @@ fn bounds(imported: &Imported) -> Option<(&'static str, &'static str)> {
 fn in_order(tx: &Tx<'_>, mut items: BTreeMap<ItemId, (usize, Imported)>) -> Result<Vec<(ItemId, Imported)>, Refused> {
     let mut below: BTreeMap<ItemId, Vec<ItemId>> = BTreeMap::new();
     let mut next = Vec::new();
+    let mut more: BTreeMap<ItemId, usize> = BTreeMap::new();
     for (id, (index, imported)) in &items {
-        let parent = imported.parent_id;
-        let kind = match parent.map(|parent| (parent, items.get(&parent))) {
-            None => None,
-            Some((parent, Some((_, known)))) => {
-                below.entry(parent).or_default().push(*id);
-                Some(known.kind.clone())
-            }
-            Some((parent, None)) => {
-                let field = format!("items[{index}].parent_id");
-                Some(find(tx, &parent.to_string()).map_err(|refused| refused.field(field))?.kind.clone())
-            }
-        };
-        if parent.is_none_or(|parent| !items.contains_key(&parent)) {
-            next.push(*id);
+        match imported.parent_id {
+            Some(parent) if items.contains_key(&parent) => below.entry(parent).or_default().push(*id),
+            _ => next.push(*id),
         }
-        let rule = kind.as_ref().and_then(|kind| tx.rules().types.get(kind));
-        if rule.is_some_and(|rule| !rule.creates.contains(&imported.kind)) {
-            let message = format!("The rule does not let {} create {}", kind.unwrap_or_default(), imported.kind);
-            return Err(Refused::new(422, "not_created", message).field(format!("items[{index}].type")));
-        }
+        let Some(parent_id) = imported.parent_id else { continue };
+        let parent = Parent::of(tx, &items, parent_id).map_err(|refused| refused.field(field(*index, "parent_id")))?;
+        let more = more.entry(parent_id).or_default();
+        *more += usize::from(!imported.is_withdrawn());
+        may_be_under(tx, &parent, *index, imported, *more)?;
     }
     let mut ordered = Vec::with_capacity(items.len());
     while let Some(id) = next.pop() {
@@ -171,7 +167,51 @@ fn in_order(tx: &Tx<'_>, mut items: BTreeMap<ItemId, (usize, Imported)>) -> Resu
     }
     let Some((index, _)) = items.values().next() else { return Ok(ordered) };
     let message = "An item is its own ancestor";
-    Err(Refused::new(422, "cycle", message).hint("nothing was imported").field(format!("items[{index}].parent_id")))
+    Err(Refused::new(422, "cycle", message).hint("nothing was imported").field(field(*index, "parent_id")))
+}
+
+/// What an import looks at in the parent of an item, which comes in the same request or was there before.
+struct Parent<'t> {
+    kind: &'t str,
+    is_withdrawn: bool,
+    /// How many children it has in this home.
+    children: usize,
+}
+
+impl<'t> Parent<'t> {
+    fn of(tx: &'t Tx<'_>, items: &'t BTreeMap<ItemId, (usize, Imported)>, id: ItemId) -> Result<Self, Refused> {
+        if let Some((_, parent)) = items.get(&id) {
+            return Ok(Self { kind: &parent.kind, is_withdrawn: parent.is_withdrawn(), children: 0 });
+        }
+        let parent = find(tx, &id.to_string())?;
+        let is_withdrawn = parent.status == Status::Withdrawn;
+        Ok(Self { kind: &parent.kind, is_withdrawn, children: parent.children.len() })
+    }
+}
+
+/// Checks that the item may be a child of this parent, which gets `more` children by then.
+fn may_be_under(
+    tx: &Tx<'_>,
+    parent: &Parent<'_>,
+    index: usize,
+    imported: &Imported,
+    more: usize,
+) -> Result<(), Refused> {
+    let rule = tx.rules().types.get(parent.kind);
+    if rule.is_some_and(|rule| !rule.creates.contains(&imported.kind)) {
+        let message = format!("The rule does not let {} create {}", parent.kind, imported.kind);
+        return Err(Refused::new(422, "not_created", message).field(field(index, "type")));
+    }
+    let refused = |refused: Refused| refused.hint("nothing was imported").field(field(index, "parent_id"));
+    if parent.is_withdrawn && !imported.is_withdrawn() {
+        let message = "The parent item was withdrawn, so it can have no child that is not withdrawn";
+        return Err(refused(Refused::new(409, "withdrawn", message)));
+    }
+    items::room_under(parent.children, more).map_err(refused)
+}
+
+fn field(index: usize, name: &str) -> String {
+    format!("items[{index}].{name}")
 }
 
 fn take(tx: &mut Tx<'_>, id: ItemId, imported: Imported) -> ItemId {

@@ -77,9 +77,9 @@ pub(crate) fn room_for(tx: &Tx<'_>, more: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Checks that the parent may have this many further children.
-pub(crate) fn room_under(parent: &Item, more: usize) -> Result<(), Refused> {
-    if parent.children.len() + more > MAX_OF_ONE {
+/// Checks that a parent with this many children may have this many further ones.
+pub(crate) fn room_under(children: usize, more: usize) -> Result<(), Refused> {
+    if children + more > MAX_OF_ONE {
         return Err(Refused::new(429, "too_many", format!("An item may have at most {MAX_OF_ONE} children")));
     }
     Ok(())

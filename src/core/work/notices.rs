@@ -1,6 +1,6 @@
 //! Decides which items an agent or the operator is notified of. An idle agent that has the role and no item is notified
-//! of one item, the oldest of the most important ones. If it does not claim the item within that turn, the next agent
-//! is notified. An agent whose completion was undone is notified that it has the item again. A person is notified if
+//! of one item, the oldest of the most important ones. If it does not claim the item within the turn that answers the
+//! notice, the next agent is notified. An agent whose completion was undone is notified that it has the item again. A person is notified if
 //! the rule names only `human`, or if it names `human` beside other roles and no living agent could process the item.
 
 use super::items::plays;
@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many notices in a row an agent gets without claiming anything. After that it gets none until it claims an item.
 const MOST_UNANSWERED: u32 = 8;
-/// How often the notice of one item is tried with one agent if the reason why it was not typed lasts as long as the
-/// agent.
+/// Most tries to type the notice of one item to one agent, if each try was refused for a reason that can't pass while
+/// the agent lives.
 const MOST_TRIES: u8 = 5;
 /// The pause after a notice that could not be typed, or whose turn failed, in milliseconds.
 const PAUSE_MS: u64 = 60_000;
@@ -65,8 +65,8 @@ pub(crate) fn is_news(tx: &Tx<'_>) -> bool {
     let owner_before = |item: &Item| tx.state.items.get(&item.item_id).and_then(|before| before.claimed_by);
     let frees = |item: &Item| item.claimed_by.is_none() && owner_before(item).is_some();
     let answers = matches!(tx.out.server, Some(Some(_)));
-    let is_told = |item: &Item| item.offered_to.is_some() || !item.notified.is_empty();
-    let comes_back = |item: &Item| is_undone(item) && !is_told(item);
+    let somebody_was_told = |item: &Item| item.offered_to.is_some() || !item.notified.is_empty();
+    let comes_back = |item: &Item| is_undone(item) && !somebody_was_told(item);
     let is_news = tx.out.items.values().any(|item| waits(item) || frees(item) || comes_back(item));
     is_news || answers || tx.out.rules.is_some() || tx.out.roles.is_some()
 }
@@ -83,8 +83,9 @@ fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
         && tx.out.server.unwrap_or(tx.state.server).is_some()
 }
 
-/// Whether the limit of a free agent's CLI has ended, by the time that the CLI has named. If it has not, tasuki looks
-/// again after a pause. If no time is known, only a successful turn shows that the limit has ended.
+/// Whether the limit of a free agent's CLI has ended, judged by the time that the CLI has named. If it has not, tasuki
+/// looks again after a pause. If the CLI has named no time, an overload counts as ended after the long pause; of any
+/// other limit, only a successful turn shows that it has ended.
 fn limit_has_ended(tx: &mut Tx<'_>, agent_id: &AgentId) -> bool {
     let now = tx.now;
     let limited = tx.agent(agent_id).and_then(|agent| agent.limits.limited.as_ref());
@@ -111,7 +112,7 @@ fn next_for<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Item> {
     let own = tx.items_claimed_by(&agent.agent_id);
     if !own.is_empty() {
         let own = own.iter().filter_map(|id| tx.item(id));
-        return own.into_iter().find(|item| is_undone(item) && is_untold(item, &agent.agent_id));
+        return own.into_iter().find(|item| is_undone(item) && may_be_told(item, &agent.agent_id));
     }
     if agent.notices.unanswered >= MOST_UNANSWERED {
         return None;
@@ -132,14 +133,14 @@ fn next_for<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Item> {
 
 fn may_notify(item: &Item, agent: &Agent) -> bool {
     item.status == Status::Ready
-        && is_untold(item, &agent.agent_id)
+        && may_be_told(item, &agent.agent_id)
         && item.notified.len() < MOST_TOLD
         && !item.escalated_by.contains(&agent.agent_id)
 }
 
-/// Whether no agent is being told of the item, and this agent still may be: it has had no notice of the item, has not
-/// given the item back, and the typing of the notice has not failed too often.
-fn is_untold(item: &Item, id: &AgentId) -> bool {
+/// Whether no agent is being told of the item, and this agent may be told of it: it has had no notice of the item, has
+/// not given the item back, and the typing of the notice has not failed too often.
+fn may_be_told(item: &Item, id: &AgentId) -> bool {
     let told = item.notified.iter().find(|told| told.agent_id == *id);
     item.offered_to.is_none() && told.is_none_or(|told| told.tries > 0 && told.tries < MOST_TRIES)
 }
@@ -190,8 +191,7 @@ pub(crate) fn verdict(
         return;
     }
     let our_turn = tx.agent(agent_id).and_then(|agent| agent.our_turn.as_ref());
-    // Without a turn that answers the notice, no end of a turn would free the item for the next agent, so it is freed
-    // now. A notice that may have arrived is never typed again.
+    // If no turn answers the notice, no turn's end will free the item for the next agent, so it is freed now. A notice that may have arrived is never typed again.
     let has_turn = our_turn.is_some_and(|turn| turn.purpose == Purpose::Work(id));
     let Some(item) = tx.item_mut(&id) else { return };
     if !has_turn {
@@ -244,10 +244,10 @@ pub(crate) fn turn_over(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, event: 
         item.notified.retain(|told| told.agent_id != *agent_id);
         return pause(tx, agent_id);
     }
-    let asks = item.status == Status::Ready;
+    let is_unclaimed = item.status == Status::Ready;
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.failed = 0;
-        agent.notices.unanswered += u32::from(asks);
+        agent.notices.unanswered += u32::from(is_unclaimed);
     }
 }
 

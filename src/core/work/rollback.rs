@@ -1,5 +1,5 @@
-//! Undoes a completion: withdraws the children that it made, and restores the item as it was before. Its owner has it
-//! again, or it is ready if the owner has ended.
+//! Undoes a completion: withdraws the children that it made, and restores the item's output and owner as they were before;
+//! the item is ready if the owner has ended. The comment, time and reason of an escalation stay.
 
 use super::items::{self, find};
 use super::notices;

@@ -1,11 +1,11 @@
 //! What happens to items when their agent ends. They are released, unless the agent's handoff has a record. Then the
-//! handoff reserves them until it is over, and the successor gets them as soon as it has registered.
+//! handoff reserves them until it is over, and the successor gets them as soon as it is ready to be primed.
 
 use super::{ask, items, notices, watch};
 use crate::core::id::{AgentId, HandoffId, ItemId};
 use crate::core::rows::item::{Action, Item, Note, Status, Who};
 use crate::core::tx::Tx;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Most items that a briefing names one by one.
 const MOST_NAMED: usize = 50;
@@ -20,7 +20,7 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let ids = tx.items_claimed_by(agent_id);
     let items = ids.iter().filter_map(|id| tx.item(id)).filter(|item| item.held_by.is_none()).cloned().collect();
     let mut ready = give_back(tx, items);
-    // If a handoff is in progress, its successor follows, or its end notifies people of what is left.
+    // If a handoff is in progress, either its successor takes over, or its end notifies people of what is left.
     if tx.agent(agent_id).is_some_and(|agent| agent.handoff_id.is_none()) {
         ready.extend(notices::left_by(tx, agent_id));
     }
@@ -32,21 +32,26 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
 /// free.
 fn give_back(tx: &mut Tx<'_>, items: Vec<Item>) -> Vec<ItemId> {
     let ids = items.iter().map(|item| item.item_id).collect();
-    let parents: BTreeSet<ItemId> = items.iter().filter_map(|item| item.parent_id).collect();
+    let mut children_of: BTreeMap<ItemId, Vec<ItemId>> = BTreeMap::new();
     for item in items {
+        if let Some(parent) = item.parent_id {
+            children_of.entry(parent).or_default().push(item.item_id);
+        }
         ask::make_ready(tx, item, Who::Tasuki, Some("its owner has ended".to_owned()));
     }
-    for parent in parents {
-        watch::child_given_back(tx, Some(parent), Who::Tasuki);
+    for (parent, children) in children_of {
+        watch::children_given_back(tx, Some(parent), &children, Who::Tasuki);
     }
     ids
 }
 
-/// The record is a part of this decision: reserves the agent's items, so that the agent's end does not release them.
+/// The record is a part of this decision: reserves the agent's items for the successor, so that the agent's end does not
+/// release them. An item that the agent claims after the record is not named in the briefing, so it is released.
 pub(crate) fn reserve(tx: &mut Tx<'_>, handoff: HandoffId) {
     let Some(agent_id) = tx.handoff(&handoff).map(|handoff| handoff.agent_id) else { return };
     for id in tx.items_claimed_by(&agent_id) {
-        let Some(mut item) = tx.item(&id).cloned() else { continue };
+        let item = tx.item(&id).filter(|item| item.held_by != Some(handoff)).cloned();
+        let Some(mut item) = item else { continue };
         item.held_by = Some(handoff);
         let (status, owner) = (item.status, item.claimed_by);
         item.enter(&tx.now, status, owner, Note::new(Action::Held, Who::Tasuki, None));
@@ -77,7 +82,7 @@ fn reserved(tx: &Tx<'_>, handoff: HandoffId) -> Vec<ItemId> {
     ids.filter(|id| tx.item(id).is_some_and(|item| item.held_by == Some(handoff))).collect()
 }
 
-/// The successor has registered: it becomes the owner of the handoff's items. They stay reserved until the handoff is
+/// The successor is ready to be primed: it becomes the owner of the handoff's items. They stay reserved until the handoff is
 /// over, so that none is released if the successor dies before its briefing.
 pub(crate) fn transfer(tx: &mut Tx<'_>, handoff: HandoffId) {
     let Some(successor) = tx.handoff(&handoff).and_then(|handoff| handoff.successor_id) else { return };

@@ -1,7 +1,7 @@
 //! Undoes a completion that leads nowhere: nobody claims its children in time, or an agent that claimed one ends or
 //! gives it back. tasuki does this only if the rule says so, and only while none of the children is in use.
 
-use super::rollback;
+use super::{items, rollback};
 use crate::contract::NoticeCode;
 use crate::core::id::ItemId;
 use crate::core::notice::OperatorNotice;
@@ -22,6 +22,22 @@ pub(crate) fn begin(tx: &Tx<'_>, item: &mut Item) {
 fn deadline(tx: &Tx<'_>, rule: &Rule) -> Option<Deadline> {
     let limit = rule.taken_within_ms.filter(|_| rule.rollback_on.contains(&FailureRule::TimedOut));
     limit.map(|limit| Deadline::after(&tx.now, limit))
+}
+
+/// Children were made in place of those that the completion could not make: somebody must claim them in time as well. If
+/// they are the first that the completion has made, this begins to watch it.
+pub(crate) fn children_added(tx: &mut Tx<'_>, mut item: Item, are_first: bool) {
+    if are_first {
+        begin(tx, &mut item);
+    }
+    let id = item.item_id;
+    items::put(tx, item);
+    wait_again(tx, Some(id));
+}
+
+/// Whether the item's completion has made this child. Others were created or imported under the item, and do not count.
+fn has_made(item: &Item, child: &ItemId) -> bool {
+    item.completion.as_ref().is_some_and(|completion| completion.children.contains(child))
 }
 
 /// The parent, if its completion is watched.
@@ -47,23 +63,25 @@ pub(crate) fn child_taken(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     }
 }
 
-/// A child was completed, with whatever next status: its parent's completion is not undone by rule any more.
-pub(crate) fn child_finished(tx: &mut Tx<'_>, parent: Option<ItemId>) {
-    let Some(id) = watched(tx, parent).map(|item| item.item_id) else { return };
+/// A child that the completion has made was completed itself, with whatever next status: the parent's completion is not
+/// undone by rule any more.
+pub(crate) fn child_finished(tx: &mut Tx<'_>, parent: Option<ItemId>, child: &ItemId) {
+    let Some(id) = watched(tx, parent).filter(|item| has_made(item, child)).map(|item| item.item_id) else { return };
     if let Some(item) = tx.item_mut(&id) {
         item.watch = None;
     }
 }
 
-/// A child is ready again. If its parent's completion is not undone because of that, somebody must claim the child in
-/// time, as at first.
-pub(crate) fn child_given_back(tx: &mut Tx<'_>, parent: Option<ItemId>, by: Who) {
+/// Children of one parent are ready again. If the parent's completion is not undone because of that, somebody must claim
+/// each child in time, as at first.
+pub(crate) fn children_given_back(tx: &mut Tx<'_>, parent: Option<ItemId>, children: &[ItemId], by: Who) {
     let failure = match by {
         Who::Human => None,
         Who::Tasuki => Some(FailureRule::Gone),
         Who::Agent(_) => Some(FailureRule::Refused),
     };
-    let Some(item) = watched(tx, parent).cloned() else { return };
+    let made = |item: &&Item| children.iter().any(|child| has_made(item, child));
+    let Some(item) = watched(tx, parent).filter(made).cloned() else { return };
     let undoes = |failure: &FailureRule| rule_of(tx, &item).is_some_and(|rule| rule.rollback_on.contains(failure));
     if let Some(failure) = failure.filter(undoes) {
         fail(tx, item, failure);
@@ -104,6 +122,10 @@ fn fail(tx: &mut Tx<'_>, item: Item, failure: FailureRule) {
     let (id, title) = (item.item_id, crate::core::text::quotable(&item.title, 100));
     let (what, status) = match rollback::check(tx, &item) {
         Ok(()) => ("was undone", rollback::undo(tx, item, Who::Tasuki, why)),
+        // A completion may leave its item ready for others.
+        Err(_) if item.status == Status::Claimed => {
+            ("can't be undone, because the item itself was claimed again", item.status)
+        }
         Err(_) => ("can't be undone, because others of its children are in use", item.status),
     };
     let message = format!("The completion of work item {} ({title}) {what}: {why}", id.short());

@@ -58,6 +58,11 @@ fn an_import_takes_all_items_or_none() {
         (json!([story(json!({"item_id": "x"}))]), 422, "bad_items"),
         (json!([story(json!({"item_id": A})), story(json!({"item_id": A}))]), 422, "bad_items"),
         (json!([story(json!({"item_id": A})), {"type": "bug", "title": "t", "parent_id": A}]), 422, "not_created"),
+        (
+            json!([story(json!({"item_id": A, "status": "withdrawn"})), story(json!({"parent_id": A}))]),
+            409,
+            "withdrawn",
+        ),
         (json!([]), 400, "bad_request"),
     ] {
         assert_eq!(world.refused(&ask(&items)), (status, code.to_owned()), "{items}");
@@ -67,6 +72,28 @@ fn an_import_takes_all_items_or_none() {
         .expect("good");
     assert_eq!(world.all().len(), 3);
     check(&world).expect("whole");
+}
+
+#[test]
+fn an_import_puts_no_more_children_under_one_item_than_a_request_may_create() {
+    let (mut world, _) = World::new();
+    let prd = json!({"type": "prd", "title": "p", "item_id": A});
+    let stories = |count| (0..count).map(|_| json!({"type": "story", "title": "t", "parent_id": A}));
+    let withdrawn = json!({"type": "story", "title": "t", "parent_id": A, "status": "withdrawn"});
+    let all: Vec<Value> = [prd, withdrawn].into_iter().chain(stories(9_000)).collect();
+    world.ask(&ask(&json!(all))).expect("room for 1,000 more");
+    let more: Vec<Value> = stories(1_001).collect();
+    assert_eq!(world.refused(&ask(&json!(more))), (429, "too_many".to_owned()), "with those that it has");
+    world.ask(&ask(&json!(more[1..]))).expect("just as many");
+    assert_eq!(world.item(A.parse().expect("an id")).children.len(), 10_000);
+}
+
+#[test]
+fn a_fault_within_an_imported_item_is_named_by_its_place() {
+    let (mut world, _) = World::new();
+    let entry = json!({"at": "2026-11-20T08:00:00Z", "action": "created", "by": "human", "to": "lost"});
+    let refused = world.ask(&ask(&json!([{"type": "story", "title": "t", "history": [entry]}]))).expect_err("bad");
+    assert_eq!(refused.errors[0].pointer, "/items/0/history/0/to");
 }
 
 #[test]

@@ -89,6 +89,61 @@ fn a_done_child_makes_its_parents_completion_final() {
 }
 
 #[test]
+fn a_child_that_the_completion_has_not_made_decides_nothing_about_it() {
+    let (mut world, [_, sm, dev, other]) = World::with_rules(undoing("gone"));
+    let (prd, stories) = world.stories(sm, 1);
+    let add = json!({"kind": "work_create", "type": "story", "title": "later", "parent_id": prd});
+    let later = [id_of(&world.ask(&add).expect("created")), id_of(&world.ask(&add).expect("created"))];
+    world.claim(later[0], dev).expect("claimed");
+    world.complete(later[0], dev, &json!({"output": {"completed": true}})).expect("completed");
+    assert!(world.item(prd).watch.is_some(), "a later child that is done");
+    world.claim(later[1], dev).expect("claimed");
+    world.end(dev, None);
+    assert_eq!(world.item(prd).status, Status::Done, "a later child whose owner has ended");
+    world.claim(stories[0], other).expect("claimed");
+    world.end(other, None);
+    assert_eq!(world.item(prd).status, Status::Claimed, "its own child");
+    check(&world).expect("whole");
+}
+
+#[test]
+fn children_that_are_made_later_must_be_claimed_in_time_too() {
+    for first in ["story", "bug"] {
+        let (mut world, [_, sm, dev, _]) = World::with_rules(undoing("timed_out"));
+        let prd = world.claimed_prd(sm);
+        let children = json!([{"type": first, "title": "one"}, {"type": "bug", "title": "two"}]);
+        let partial = json!({"output": {"x": 1}, "children": children, "partial": true});
+        let made = world.complete(prd, sm, &partial).expect("207");
+        for child in made["children"].as_array().expect("a list") {
+            world.claim(id_of(child), dev).expect("claimed");
+        }
+        let last = json!([{"type": "story", "title": "two"}]);
+        let retry = json!({"kind": "work_retry_children", "item_id": prd, "agent_id": sm, "children": last});
+        let made = world.ask(&retry).expect("made");
+        later(&mut world, 70_000);
+        let wanted = if first == "story" { "can't be undone" } else { "was undone" };
+        assert!(world.told.iter().any(|text| text.contains(wanted)), "{first}: {:?}", world.told);
+        let child = world.item(id_of(&made["children"][0]));
+        assert_eq!(child.status == Status::Withdrawn, first == "bug", "{first}");
+        check(&world).expect("whole");
+    }
+}
+
+#[test]
+fn a_completion_that_was_claimed_again_is_not_undone_and_the_notice_says_why() {
+    let (mut world, [_, sm, dev, _]) = World::with_rules(undoing("gone"));
+    let prd = world.claimed_prd(sm);
+    let children = json!([{"type": "story", "title": "one"}]);
+    let draft = json!({"output": {"x": 1}, "children": children, "next_status": "ready"});
+    let made = world.complete(prd, sm, &draft).expect("completed");
+    world.claim(id_of(&made["children"][0]), dev).expect("claimed");
+    world.claim(prd, sm).expect("claimed again");
+    world.end(dev, None);
+    assert!(world.told.iter().any(|text| text.contains("the item itself was claimed again")), "{:?}", world.told);
+    assert_eq!(world.item(prd).status, Status::Claimed);
+}
+
+#[test]
 fn a_child_that_is_given_back_must_be_claimed_in_time_again() {
     for by in ["agent", "human"] {
         let (mut world, [_, sm, dev, _]) = World::with_rules(undoing("timed_out"));
