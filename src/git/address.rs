@@ -10,11 +10,13 @@ const MAX_ADDRESS: usize = 500;
 pub(super) fn public_address(address: &[u8]) -> String {
     let address = String::from_utf8_lossy(address);
     // The address is cut only after this: if the end of a long password were cut off, it could not be recognised.
-    plain_line(without_access(address.trim()).as_bytes(), MAX_ADDRESS)
+    plain_line(without_credentials(address.trim()).as_bytes(), MAX_ADDRESS)
 }
 
-fn without_access(address: &str) -> String {
-    let helper = address.split_once("::").filter(|(helper, _)| !helper.contains([':', '/']));
+fn without_credentials(address: &str) -> String {
+    // In `user@[::1]:path`, what precedes the first `::` is not a helper's name.
+    let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let helper = address.split_once("::").filter(|(helper, _)| is_name(helper));
     if let Some((helper, _)) = helper {
         return format!("{helper}::…");
     }
@@ -35,8 +37,8 @@ fn of_host(rest: &str) -> String {
     let (authority, path) = at_first_slash(rest);
     let has_user = authority.contains('@');
     let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
-    let may_go_further = !has_user && path.contains('@') && !port.bytes().all(|byte| byte.is_ascii_digit());
-    if may_go_further || (has_user && authority.contains(['?', '#', '\\'])) {
+    let password_may_hold_slash = !has_user && path.contains('@') && !port.bytes().all(|byte| byte.is_ascii_digit());
+    if password_may_hold_slash || (has_user && authority.contains(['?', '#', '\\'])) {
         return "…".to_owned();
     }
     without_query(&format!("{}{path}", after_user(authority))).to_owned()
@@ -74,6 +76,8 @@ mod tests {
             ("git@example.org:a/b.git", "example.org:a/b.git"),
             ("kai:hun@ter2@example.org:a/b", "example.org:a/b"),
             ("ssh://git@[::1]:22/a", "ssh://[::1]:22/a"),
+            ("kai@[::1]:a/b", "[::1]:a/b"),
+            ("kai:hunter2@[2001:db8::7]:a", "[2001:db8::7]:a"),
             ("ext::sh -c 'curl -u kai:hunter2 %S'", "ext::…"),
             ("x::https://kai:hunter2@example.org/", "x::…"),
             ("/srv/a.git", "/srv/a.git"),

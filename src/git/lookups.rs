@@ -151,8 +151,12 @@ async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet
         true => None,
         false => Some(caller.call(&repository.branches(), &arguments).await),
     };
-    let printed = answer.as_ref().map_or_else(Default::default, |answer| String::from_utf8_lossy(&answer.stdout));
     let is_whole = answer.as_ref().is_none_or(|answer| answer.end == GitEnd::Exit(0));
+    let printed = answer.as_ref().map_or(&[][..], |answer| match is_whole {
+        true => &answer.stdout,
+        false => whole_lines(&answer.stdout),
+    });
+    let printed = String::from_utf8_lossy(printed);
     // If the current branch has no commit, git lists no entry for it yet.
     let current = repository.branch.as_deref().and_then(|name| str::from_utf8(name).ok());
     let remotes: Vec<&str> =
@@ -160,6 +164,12 @@ async fn branches(caller: &GitCaller, repository: &Repository, claims: &BTreeSet
     let exists = |name: &str| current == Some(name) || printed.lines().any(|line| is_named(line, name, &remotes));
     let answers = claims.into_iter().map(|name| (name.clone(), exists(name)));
     answers.filter(|(_, exists)| *exists || is_whole).collect()
+}
+
+/// What was printed, without a last line that was cut off: the beginning of a branch's name may be another's name.
+fn whole_lines(printed: &[u8]) -> &[u8] {
+    let end = printed.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    &printed[..end]
 }
 
 /// Whether git allows a branch of this name, as far as its rules matter here. A claim that git does not allow is
@@ -179,4 +189,15 @@ fn is_named(full: &str, name: &str, remotes: &[&str]) -> bool {
     let Some(branch) = full.strip_prefix("refs/remotes/") else { return false };
     let is_at = |remote: &str| branch.strip_prefix(remote).and_then(|rest| rest.strip_prefix('/')) == Some(name);
     branch == name || is_at(branch.split('/').next().unwrap_or_default()) || remotes.iter().any(|remote| is_at(remote))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_list_that_was_cut_is_left_out() {
+        assert_eq!(whole_lines(b"refs/heads/a\nrefs/heads/fix"), b"refs/heads/a\n");
+        assert_eq!((whole_lines(b"refs/heads/fix"), whole_lines(b"")), (&b""[..], &b""[..]));
+    }
 }

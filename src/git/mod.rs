@@ -45,10 +45,10 @@ use call::GitCaller;
 use std::path::Path;
 
 impl Git {
-    /// The facts of the repository that contains the folder; none if there is none, or if that can't be told. `since`:
-    /// when the agent registered, as in RFC 3339; without it no commits are listed. What could not be found out is
-    /// added to `not_known`, a sentence each, such as "git took longer than 2 s". It takes at most three times
-    /// [`Git::limit`].
+    /// The facts of the repository that contains the folder; `None` if the folder is in no repository, or if git can't
+    /// tell. `since`: when the agent registered, as in RFC 3339; without it no commits are listed. What could not be
+    /// found out is added to `not_known`, a sentence each, such as "git took longer than 2 s". It takes at most three
+    /// times [`Git::limit`].
     pub async fn facts(&self, cwd: &Path, since: Option<&str>, not_known: &mut Vec<String>) -> Option<RepositoryFacts> {
         facts::take(&GitCaller::new(self), cwd, since, not_known).await
     }

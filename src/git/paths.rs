@@ -66,8 +66,8 @@ pub(super) fn relative(claim: &str) -> Option<PathBuf> {
 }
 
 /// Whether each path exists in the working directory or below the top of the work tree. Git names files from the top,
-/// and so do documents; some documents begin with the name of the top folder itself. A path that does not exist in one
-/// of the two is left out if nobody can tell about the other, also because a link leads out of it.
+/// and so do documents; some documents begin with the name of the top folder itself. If a path does not exist in one of
+/// the two, and nobody can tell whether it exists in the other (a link may lead out of it), the path is left out.
 pub(super) fn on_disk(cwd: &Path, top: Option<&Path>, paths: &Relative) -> BTreeMap<String, bool> {
     let Ok(cwd) = fs::canonicalize(cwd) else { return BTreeMap::new() };
     let is_in_one = |path: &Path| {
@@ -174,7 +174,8 @@ pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: 
     let here: Vec<&Path> = paths.values().map(PathBuf::as_path).collect();
     let from_top: Vec<&Path> =
         here.iter().flat_map(|path| [Some(*path), below_own_name(top, path)]).flatten().collect();
-    // All other calls but those with patterns make git take every path as it is. This command refuses to do so.
+    // Calls without patterns set a variable that makes git take every path as it is. `check-ignore` refuses to run with
+    // that variable.
     let (here_place, top_place) = (with_patterns(repository.files_here()), with_patterns(repository.files()));
     let (ignored_here, ignored_at_top) =
         tokio::join!(ignored_from(caller, &here_place, &here), ignored_from(caller, &top_place, &from_top));

@@ -26,7 +26,7 @@ pub(super) struct Changes {
     pub is_cut: bool,
     /// The first of them.
     pub files: Vec<ChangedFile>,
-    /// The paths of all changed files that git tracks, as git names them. To tell how much they differ, git must
+    /// The paths of all changed files that git tracks, as git names them. To tell how much they differ, git needs to
     /// compare only these again. None if there are more than [`MOST_FILES`], or if git's list was cut; then git
     /// compares all files.
     in_git: Option<Vec<OsString>>,
