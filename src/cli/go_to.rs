@@ -6,8 +6,12 @@ use crate::core::text::{sanitise, shell_word};
 use crate::files;
 use crate::tmux::Socket;
 use crate::tmux::examine::{socket_around, socket_path};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+/// The longest line that names a socket, in bytes.
+const LONGEST_LINE: u64 = 4 * 1024;
 /// How the command of an entry begins that waits for a look at a pane.
 const SWITCH: &str = "tmux switch-client -t ";
 
@@ -16,10 +20,18 @@ pub(super) fn go_to(home: &Home, target: &str) -> String {
     command(&sanitise(target), sidecars_socket(home).as_deref(), socket_around().as_deref(), &default_socket())
 }
 
-/// The socket of the server that the sidecar's view names.
+/// The socket of the server that the sidecar's view names; after the sidecar's end, that of the last sidecar.
 fn sidecars_socket(home: &Home) -> Option<PathBuf> {
-    let seen = view::sidecar(home).ok().flatten()?;
-    seen.tmux.as_ref()?.socket.as_ref().map(PathBuf::from)
+    let seen = view::sidecar(home).ok().flatten();
+    let named = seen.and_then(|seen| seen.tmux.as_ref()?.socket.as_ref().map(PathBuf::from));
+    named.or_else(|| last_socket(home))
+}
+
+fn last_socket(home: &Home) -> Option<PathBuf> {
+    let path = home.last_socket();
+    let (bytes, _) = files::read_at(files::open_dir(path.parent()?).ok()?, path.file_name()?, LONGEST_LINE).ok()?;
+    let line = bytes.strip_suffix(b"\n")?;
+    Some(PathBuf::from(OsStr::from_bytes(line))).filter(|path| path.is_absolute())
 }
 
 fn default_socket() -> PathBuf {
@@ -67,8 +79,8 @@ fn named(socket: &Path, default: &Path) -> Option<ServerName> {
     })
 }
 
-/// The argument ` --tmux NAME` with which a sidecar finds the server that the last one used, as far as its view is still
-/// there; empty for the default server.
+/// The argument ` --tmux NAME` with which a sidecar finds the server that the last one used; empty for the default
+/// server.
 pub(super) fn tmux_argument(home: &Home) -> String {
     match sidecars_socket(home).and_then(|socket| named(&socket, &default_socket())) {
         Some(ServerName::Name(name) | ServerName::Path(name)) => format!(" --tmux {}", shell_word(&name)),

@@ -25,14 +25,16 @@ use crate::core::state::State;
 use crate::core::text::sanitise;
 use crate::core::time::Now;
 use crate::exit;
-use crate::files;
+use crate::files::{self, Grade};
 use crate::runner::Runner;
 use crate::service::watchdog::{StartReporter, Watchdog};
 use crate::spool::{ErrorKind, Journal, Spool, SpoolWatch};
 use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
 use anyhow::Context;
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -186,6 +188,7 @@ fn start_tmux(
 ) -> Result<Tmux, StartFailure> {
     let socket = socket(options, config);
     warn_of_another_server(&socket);
+    keep_socket(&options.home, &socket);
     let options = tmux::SocketOptions {
         socket,
         home_tag: store.home_tag().map_err(store_failed)?,
@@ -228,6 +231,20 @@ fn warn_of_another_server(socket: &Socket) {
             "this pane belongs to a different tmux server (pane_socket) than the one that tasuki uses (socket): to use the \
              pane's server, name it with --tmux"
         );
+    }
+}
+
+/// Writes down which server this sidecar uses. Only hints depend on the file, so a failure is only logged.
+fn keep_socket(home: &Home, socket: &Socket) {
+    let path = home.last_socket();
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+    let socket = tmux::examine::socket_path(socket, std::env::var_os("TMUX_TMPDIR"));
+    let mut line = socket.into_os_string().into_vec();
+    line.push(b'\n');
+    let temp = OsStr::new(".tmux-socket.new");
+    let written = files::open_dir(folder).and_then(|dir| files::replace_at(dir, temp, name, &line, Grade::Fast));
+    if let Err(error) = written {
+        tracing::warn!(path = %path.display(), %error, "could not write down which tmux server this sidecar uses");
     }
 }
 

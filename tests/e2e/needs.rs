@@ -60,6 +60,10 @@ fn agents_out_of_reach_are_no_quiet_night() {
     let stage = Stage::new();
     stage.agent("dev");
     stage.end_sidecar(Signal::SIGTERM);
+    let output = stage.command(&["status"]).output().expect("it runs");
+    let hint = format!("--tmux {}", stage.socket().display());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(69) && said.contains(&hint), "the hint names the server: {said}");
     let elsewhere = stage.home().join("no-server");
     let mut command = stage.command(&["run", "--tmux"]);
     let log = fs::File::create(stage.home().join("elsewhere.log")).expect("a log");
