@@ -41,16 +41,9 @@ pub fn command(out: &Out, args: &HelpArgs, whole: Command) -> Result<(), CliErro
     }
 }
 
-/// The purpose of a chapter: the first sentence below its title.
-fn summary(chapter: &Chapter) -> String {
-    let paragraph = chapter.text.split("\n\n").nth(1).unwrap_or_default();
-    let plain = blocks::plain(paragraph);
-    plain.split_inclusive(". ").next().unwrap_or_default().trim_end().to_owned()
-}
-
 fn list(out: &Out) -> String {
     let rows: Vec<Vec<String>> =
-        CHAPTERS.iter().map(|chapter| vec![chapter.topic.to_owned(), summary(chapter)]).collect();
+        CHAPTERS.iter().map(|chapter| vec![chapter.topic.to_owned(), chapter.purpose.to_owned()]).collect();
     let wide = CHAPTERS.iter().map(|chapter| chapter.topic.len()).max().unwrap_or_default();
     let mut text = format!("{}\n\n", out.paint(Tone::Strong, "The guide"));
     for row in rows {
@@ -66,8 +59,7 @@ fn list(out: &Out) -> String {
 }
 
 fn list_json() -> Value {
-    let one =
-        |chapter: &Chapter| json!({"topic": chapter.topic, "title": chapter.title(), "summary": summary(chapter)});
+    let one = |chapter: &Chapter| json!({"topic": chapter.topic, "title": chapter.title(), "summary": chapter.purpose});
     json!({"topics": CHAPTERS.iter().map(one).collect::<Vec<_>>()})
 }
 
@@ -82,18 +74,4 @@ fn unknown(topic: &str) -> CliError {
     let known: Vec<&str> = CHAPTERS.iter().map(|chapter| chapter.topic).collect();
     CliError::usage(format!("There is neither a chapter nor a command {}.", crate::core::text::sanitise(topic)))
         .hint(format!("The chapters are: {}.", known.join(", ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_chapter_says_in_a_sentence_what_it_is_for() {
-        for chapter in &CHAPTERS {
-            let summary = summary(chapter);
-            assert!(chapter.text.starts_with("# ") && !chapter.title().is_empty(), "{}", chapter.topic);
-            assert!((20..=160).contains(&summary.len()) && summary.ends_with('.'), "{}: {summary}", chapter.topic);
-        }
-    }
 }
