@@ -149,7 +149,7 @@ fn not_allowed(path: &Path, what: &str) -> CliError {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
     fn home() -> (tempfile::TempDir, Home) {
         let dir = tempfile::tempdir().expect("a folder");
@@ -185,6 +185,11 @@ mod tests {
         fs::remove_file(&path).expect("removed");
         std::os::unix::fs::symlink("/dev/null", &path).expect("a link");
         assert_eq!(refused(&home), Some(crate::exit::NOT_ALLOWED));
+        fs::remove_file(&path).expect("removed");
+        let mut private = fs::DirBuilder::new();
+        private.mode(0o700).create(&path).expect("a folder");
+        assert_eq!(refused(&home), Some(crate::exit::NOT_ALLOWED));
+        assert!(path.is_dir(), "it is kept");
     }
 
     #[test]
