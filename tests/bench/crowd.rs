@@ -1,5 +1,5 @@
-//! A hundred handoffs that begin at once on a hundred panes, beside one alone: how long until the last successor is briefed,
-//! what the sidecar needs for it, and how long another request waits meanwhile.
+//! A hundred handoffs that begin at once on a hundred panes, beside one alone: how long until the last successor is
+//! briefed, what the sidecar needs for it, and how long another request waits meanwhile.
 
 use crate::Length;
 use crate::drops::{Arrivals, prepare, prepare_this, show};
@@ -67,7 +67,8 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     ]
 }
 
-/// Hands `count` agents of so many off at once; how long it took from the first request until the last successor was briefed.
+/// Hands `count` agents of so many off at once; how long it took from the first request until the last successor was
+/// briefed.
 fn hand_off(home: &Path, name: &str, count: usize, of: usize) -> Duration {
     let agents: Vec<String> = idle(home).into_iter().take(count).collect();
     let before = handoffs(home).len();
@@ -133,8 +134,8 @@ fn views<T: serde::de::DeserializeOwned>(folder: &Path) -> Vec<T> {
     files.filter_map(|file| serde_json::from_slice(&fs::read(file.path()).ok()?).ok()).collect()
 }
 
-/// Seconds of processor time that the agents have used, with their hooks: those that run, and those that have ended, which
-/// their tmux server has counted.
+/// Seconds of processor time that the agents have used, with their hooks: those that run, and those that have ended,
+/// which their tmux server has counted.
 fn needed_by_agents(place: &Place) -> f64 {
     let pid = |text: &str| Pid::from_raw(text.parse().expect("a number"));
     let panes = place.tmux_says(&["list-panes", "-a", "-F", "#{pane_pid}"]);

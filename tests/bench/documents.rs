@@ -1,5 +1,5 @@
-//! What it costs that a document is checked: the facts of a repository of 50,000 files, and a whole handoff in it beside one
-//! without a repository and without checks.
+//! What it costs that a document is checked: the facts of a repository of 50,000 files, and a whole handoff in it
+//! beside one without a repository and without checks.
 
 use crate::Length;
 use crate::drops::register;

@@ -44,7 +44,7 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
 }
 
 /// Results for each second, from the first rename to the last result.
-fn flood(home: &Path, round: usize) -> f64 {
+pub(crate) fn flood(home: &Path, round: usize) -> f64 {
     let results = Arrivals::into_folder(&home.join("spool/results"));
     round_trip(home, &results, &format!("first-{round}"));
     let began = Instant::now();

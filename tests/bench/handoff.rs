@@ -1,11 +1,11 @@
-//! A whole handoff of the demo agent until its successor has the briefing, beside the bare floor: a driver that types the
-//! same texts into the same agent, knows the instant when each turn and each process is over, and proves nothing.
+//! A whole handoff of the demo agent until its successor has the briefing, beside the bare floor: a driver that types
+//! the same texts into the same agent, knows the instant when each turn and each process is over, and proves nothing.
 
 mod floor;
 
 use crate::Length;
 use crate::drops::register;
-use crate::place::{Place, Worker, said};
+use crate::place::{Place, TASUKI, Worker, said_by};
 use crate::rows;
 use crate::sample::{ms, percentile, rounds};
 use crate::table::Row;
@@ -20,39 +20,45 @@ use tasuki::core::time::millis;
 const SKILL: &str = "# Skill\n\nKeep notes of what you decide, and why.\n";
 
 /// One handoff of ours.
-struct Measured {
+pub(crate) struct Measured {
     /// Until the successor has its briefing.
-    took: Duration,
+    pub(crate) took: Duration,
     /// Each step of it.
     steps: Vec<(String, Duration)>,
 }
 
 /// A home with a sidecar, and the agent that is handed off next.
-struct Relay {
+pub(crate) struct Relay {
+    program: String,
     home: PathBuf,
     sidecar: Worker,
     agent: String,
 }
 
 impl Relay {
-    fn start(place: &Place, name: &str, folder: &Path, config: &str) -> Relay {
+    pub(crate) fn start(program: &str, place: &Place, name: &str, folder: &Path, config: &str) -> Relay {
         let home = place.home(name);
         fs::write(home.join("config.toml"), config).expect("a configuration");
         persona(&home, "kai", folder);
-        let sidecar = Worker::tasuki(place, &home);
+        let sidecar = Worker::of(program, place, &home);
         // It answers once it has seen an event.
         let event =
             r#"{"v":1,"event":"session_start","agent_id":"0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9b002","session_id":"s"}"#;
         register(&home, 1, |_| event.to_owned());
-        let agent = said(&home, &["agent", "create", "kai"])["agent_id"].as_str().expect("an id").to_owned();
-        Relay { home, sidecar, agent }
+        let created = said_by(program, &home, &["agent", "create", "kai"]);
+        let agent = created["agent_id"].as_str().expect("an id").to_owned();
+        Relay { program: program.to_owned(), home, sidecar, agent }
     }
 
-    fn hand_off(&mut self) -> (Measured, String) {
-        hand_off(&self.home, &mut self.agent)
+    /// A whole handoff; the successor is the next agent. Gives the path of its document too.
+    pub(crate) fn hand_off(&mut self) -> (Measured, String) {
+        let end = said_by(&self.program, &self.home, &["handoff", &self.agent, "--reason", "a trial", "--wait"]);
+        let view: HandoffView = serde_json::from_value(end["handoff"].clone()).expect("a handoff");
+        self.agent = view.successor_id.clone().expect("an id");
+        (measured(&view), view.file_path)
     }
 
-    fn end(self, place: &Place) {
+    pub(crate) fn end(self, place: &Place) {
         drop(self.sidecar);
         place.remove(&self.home);
     }
@@ -64,11 +70,11 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     // The agents that tasuki starts note each prompt that they are given.
     let noted = place.tmux(&["set-environment", "-g", "TASUKI_DEMO_LOG", log.to_str().expect("a path")]).status();
     assert!(noted.is_ok_and(|status| status.success()), "tmux takes a variable");
-    let mut late = Relay::start(place, "handoff", &folder, "");
+    let mut late = Relay::start(TASUKI, place, "handoff", &folder, "");
     // The first handoff tells which texts are typed; it is not counted.
     let first = late.hand_off();
     let texts = Texts::read(&log, &first.1);
-    let mut early = Relay::start(place, "handoff-early", &folder, "[handoff]\nstarting = \"early\"\n");
+    let mut early = Relay::start(TASUKI, place, "handoff-early", &folder, "[handoff]\nstarting = \"early\"\n");
     let mut floor = FloorAgent::start(place, texts);
     let (mut ours, mut ours_early, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for _ in rounds(length.pick(20, 5), Duration::from_secs(length.pick(240, 60))) {
@@ -97,18 +103,14 @@ pub(crate) fn persona(home: &Path, slug: &str, cwd: &Path) {
     fs::write(folder.join("skill.md"), SKILL).expect("a skill");
 }
 
-/// A whole handoff; the successor is the next agent. Gives the path of its document too.
-fn hand_off(home: &Path, agent: &mut String) -> (Measured, String) {
-    let end = said(home, &["handoff", agent, "--reason", "a trial", "--wait"]);
-    let view: HandoffView = serde_json::from_value(end["handoff"].clone()).expect("a handoff");
-    *agent = view.successor_id.clone().expect("an id");
+fn measured(view: &HandoffView) -> Measured {
     let began = millis(&view.created_at).expect("a time");
     let steps: Vec<(String, Duration)> =
         view.steps.iter().take_while(|step| step.step.as_str() != "reading").map(length_of).collect();
     let briefed = view.steps.iter().find(|step| step.step.as_str() == "reading").expect("it was briefed");
     let took = millis(&briefed.entered_at).expect("a time") - began;
     let took = Duration::from_millis(u64::try_from(took).expect("time goes on"));
-    (Measured { took, steps }, view.file_path)
+    Measured { took, steps }
 }
 
 fn length_of(step: &StepView) -> (String, Duration) {

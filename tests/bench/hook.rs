@@ -7,6 +7,7 @@ use crate::sample::rounds;
 use crate::table::Row;
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,11 +19,7 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let (draft, file) = (home.join("spool/tmp/draft"), home.join("spool/events/sh.json"));
     let (mut ours, mut shell) = (Vec::new(), Vec::new());
     for round in rounds(length.pick(600, 200), Duration::from_secs(length.pick(30, 8))) {
-        let tasuki = || {
-            let mut command = Command::new(TASUKI);
-            command.args(["hook", "claude"]).env("TASUKI_HOME", &home).env("TMUX_PANE", "%1");
-            run(command)
-        };
+        let tasuki = || report(TASUKI, &home);
         let sh = || {
             let mut command = Command::new("sh");
             command.arg("-c").arg(format!("cat >{} && mv {} {}", draft.display(), draft.display(), file.display()));
@@ -41,6 +38,13 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     assert_eq!(left, ours.len() + 1, "each hook has left its event");
     place.remove(&home);
     vec![Row::times(rows::HOOK, &ours, &shell, 0.5, 2.0)]
+}
+
+/// One report of a program's hook.
+pub(crate) fn report(program: &str, home: &Path) -> Duration {
+    let mut command = Command::new(program);
+    command.args(["hook", "claude"]).env("TASUKI_HOME", home).env("TMUX_PANE", "%1");
+    run(command)
 }
 
 /// Both are started in the same way (`posix_spawn`), and given the same on standard input.

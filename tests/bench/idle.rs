@@ -7,6 +7,7 @@ use crate::rows;
 use crate::table::Row;
 use nix::unistd::Pid;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const AGENTS: usize = 1_000;
@@ -18,11 +19,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let home = place.home("idle");
     let sidecar = Worker::tasuki(place, &home);
-    register(&home, AGENTS, |number| {
-        format!(
-            r#"{{"v":1,"event":"session_start","profile":"claude","session_id":"session-{number}","cwd":"/home/kai/src/app-{number}","transcript_path":"/home/kai/.claude/projects/app/{number}.jsonl"}}"#
-        )
-    });
+    register_all(&home, AGENTS);
     // What has just been written is confirmed and tidied up at the next two ticks.
     std::thread::sleep(Duration::from_secs(length.pick(14, 12)));
     let watched = Duration::from_secs(length.pick(41, 16));
@@ -37,6 +34,15 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
         Row::alone(rows::IDLE_MEMORY, format!("{resident:.1} MiB"), resident < 20.0),
         Row::alone(rows::IDLE_WAKES, counted, rare),
     ]
+}
+
+/// Registers so many agents of Claude Code.
+pub(crate) fn register_all(home: &Path, agents: usize) {
+    register(home, agents, |number| {
+        format!(
+            r#"{{"v":1,"event":"session_start","profile":"claude","session_id":"session-{number}","cwd":"/home/kai/src/app-{number}","transcript_path":"/home/kai/.claude/projects/app/{number}.jsonl"}}"#
+        )
+    });
 }
 
 /// The time between the two wake-ups that are closest to each other.

@@ -1,12 +1,18 @@
 //! Speed and size: each figure beside a floor or a rival that is measured in the same run, in turn with it. It prints a
 //! table and never fails because a goal was missed. `scripts/bench` runs it and tidies up.
 //!
-//! `fleet` is measured only where it is named, and has a table of its own: it needs the feature of this name, and a NATS
-//! server.
+//! `fleet` is measured only where it is named, and has a table of its own: it needs the feature of this name, and a
+//! NATS server.
 //!
-//! `rows` names the figures; `place` is where everything lies; `bare` is the program that does only what can't be left out;
-//! `drops` drops requests and sees results; `sample` and `table` count and print; the other files are one figure each.
+//! `against` measures this build beside another one of the program. `rows` names the figures; `place` is where
+//! everything lies; `bare` is the program that does only what can't be left out; `drops` drops requests and sees
+//! results; `sample` and `table` count and print; the other files are one figure each.
 
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "the rows of the fleet"))]
+#[macro_use]
+mod rows;
+
+mod against;
 mod bare;
 mod commands;
 mod crowd;
@@ -22,8 +28,6 @@ mod idle;
 mod latency;
 mod panes;
 mod place;
-#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "the rows of the fleet"))]
-mod rows;
 mod sample;
 mod serve;
 mod size;
@@ -92,6 +96,11 @@ fn main() {
             rows.iter().map(|row| row.figure).eq(rows::FLEET.iter().copied()),
             "every figure is measured, in its order"
         );
+        return;
+    }
+    if let Some(at) = args.iter().position(|arg| arg == "--against") {
+        let other = args.get(at + 1).expect("--against PROGRAM");
+        println!("{}\n{}", table::machine(&place), write(&against::measure(other, &place, length)));
         return;
     }
     let mut rows = Vec::new();

@@ -1,6 +1,6 @@
-//! Text into the composers of 1, 10 and 100 agents at once, in pieces, each of which must be seen in the composer before
-//! the next one goes in: tasuki's own deliveries against one tmux process for each command. Both look with the same eyes
-//! at the same agents in turn; tasuki's paste is guarded and marked, the rival's is plain.
+//! Text into the composers of 1, 10 and 100 agents at once, in pieces, each of which must be seen in the composer
+//! before the next one goes in: tasuki's own deliveries against one tmux process for each command. Both look with the
+//! same eyes at the same agents in turn; tasuki's paste is guarded and marked, the rival's is plain.
 
 mod rival;
 

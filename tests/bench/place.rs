@@ -88,14 +88,19 @@ pub(crate) struct Worker {
 impl Worker {
     /// `tasuki run`. Returns at once.
     pub(crate) fn tasuki(place: &Place, home: &Path) -> Worker {
-        let mut command = Worker::command("run", home);
+        Worker::of(TASUKI, place, home)
+    }
+
+    /// The same of another build of the program.
+    pub(crate) fn of(program: &str, place: &Place, home: &Path) -> Worker {
+        let mut command = Worker::command(program, "run", home);
         command.arg("--tmux").arg(place.socket());
         Worker::spawn(command.stdout(Stdio::null()), &home.with_extension("log"))
     }
 
     /// `tasuki serve` on any free port. Returns once it listens, with its address.
     pub(crate) fn serve(home: &Path) -> (Worker, String) {
-        let mut command = Worker::command("serve", home);
+        let mut command = Worker::command(TASUKI, "serve", home);
         command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
         let mut worker = Worker::spawn(&mut command, &home.with_extension("serve.log"));
         let mut url = String::new();
@@ -104,8 +109,8 @@ impl Worker {
         (worker, url.trim_end().trim_start_matches("http://").trim_end_matches('/').to_owned())
     }
 
-    fn command(word: &str, home: &Path) -> Command {
-        let mut command = Command::new(TASUKI);
+    fn command(program: &str, word: &str, home: &Path) -> Command {
+        let mut command = Command::new(program);
         command.arg(word).arg("--home").arg(home);
         for name in ["TMUX", "TMUX_PANE", "TASUKI_HOME", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA"] {
             command.env_remove(name);
@@ -150,7 +155,12 @@ impl Drop for Worker {
 
 /// What a command of tasuki prints.
 pub(crate) fn said(home: &Path, words: &[&str]) -> Value {
-    let mut command = Command::new(TASUKI);
+    said_by(TASUKI, home, words)
+}
+
+/// The same of another build of the program.
+pub(crate) fn said_by(program: &str, home: &Path, words: &[&str]) -> Value {
+    let mut command = Command::new(program);
     command.arg("--home").arg(home).args(["--json", "--timeout", "1m"]).args(words).stdin(Stdio::null());
     let output = command.output().expect("it runs");
     let printed = String::from_utf8_lossy(&output.stdout);

@@ -27,7 +27,8 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
 }
 
 /// Ours in proportion to the rival's: the median over several stretches of one run, and the least and the most of them.
-/// What the machine does meanwhile falls on both sides of a stretch, so it shows in the spread and hardly in the median.
+/// What the machine does meanwhile falls on both sides of a stretch, so it shows in the spread and hardly in the
+/// median.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ratio {
     pub(crate) median: f64,

@@ -27,11 +27,16 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
         let sidecar = Worker::tasuki(place, &home);
         round_trip(&home, &results, &format!("round-{round}"));
         wait.push(began.elapsed().as_secs_f64() * 1e3);
-        let clock = clock_getcpuclockid(sidecar.pid()).expect("a clock");
-        let used = clock_gettime(clock).expect("a time");
-        work.push(used.tv_sec() as f64 * 1e3 + used.tv_nsec() as f64 / 1e6);
+        work.push(worked_ms(&sidecar));
     }
     place.remove(&home);
     let (work, wait) = (median(&work), median(&wait));
     vec![Row::alone(rows::START, format!("{work:.0} ms, answered after {wait:.0} ms"), work < GOAL_MS)]
+}
+
+/// The processor time that a program has used so far, in milliseconds.
+pub(crate) fn worked_ms(worker: &Worker) -> f64 {
+    let clock = clock_getcpuclockid(worker.pid()).expect("a clock");
+    let used = clock_gettime(clock).expect("a time");
+    used.tv_sec() as f64 * 1e3 + used.tv_nsec() as f64 / 1e6
 }

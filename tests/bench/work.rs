@@ -1,5 +1,5 @@
-//! Work items in a home that holds 100,000: a claim and a completion from the rename of the request to its result, against
-//! the bare program; and a list of the 1,000 that are not done.
+//! Work items in a home that holds 100,000: a claim and a completion from the rename of the request to its result,
+//! against the bare program; and a list of the 1,000 that are not done.
 
 use crate::Length;
 use crate::drops::{Arrivals, drop_event, round_trip, round_trip_of};

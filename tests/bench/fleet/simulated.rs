@@ -1,5 +1,5 @@
-//! Hosts whose bridges are simulated: each has keys, a connection, consumers that it asks for letters, and a roster that it
-//! puts as often as a bridge at rest does.
+//! Hosts whose bridges are simulated: each has keys, a connection, consumers that it asks for letters, and a roster
+//! that it puts as often as a bridge at rest does.
 
 use data_encoding::BASE64URL_NOPAD;
 use serde_json::Value;
@@ -124,8 +124,8 @@ impl SimulatedHost {
     }
 }
 
-/// Lets the hosts live, and gives what counts the rosters that they have put. They begin one after the other within the time
-/// between two rosters, as bridges do that were started at any time.
+/// Lets the hosts live, and gives what counts the rosters that they have put. They begin one after the other within the
+/// time between two rosters, as bridges do that were started at any time.
 pub(super) fn run(runtime: &Runtime, hosts: Vec<SimulatedHost>, agents: usize) -> impl Fn() -> u64 {
     let put = Arc::new(AtomicU64::new(0));
     let count = hosts.len().max(1) as u64;

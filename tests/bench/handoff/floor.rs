@@ -1,5 +1,5 @@
-//! The floor: the same agent, the same texts, and nothing between. It types when the composer is drawn, and goes on at the
-//! instant when the agent says that its turn is over, or when its process is gone.
+//! The floor: the same agent, the same texts, and nothing between. It types when the composer is drawn, and goes on at
+//! the instant when the agent says that its turn is over, or when its process is gone.
 
 use crate::place::{Place, TASUKI, wait_until};
 use serde_json::Value;
