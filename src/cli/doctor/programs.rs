@@ -211,7 +211,7 @@ fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
     let Some(program) = command.first() else {
         return Check::skipped(
             id,
-            "no command is set: failures appear in spool/errors, in tasuki errors and in the views",
+            "no command is set: failures appear for five seconds in tmux, and then in spool/errors, tasuki errors and the views",
         );
     };
     let shown = sanitise(program);

@@ -67,17 +67,6 @@ pub(super) fn parse(text: &str) -> Vec<TextBlock> {
     reader.blocks()
 }
 
-/// A paragraph's text without markup.
-pub(super) fn plain(text: &str) -> String {
-    parse(text)
-        .into_iter()
-        .filter_map(|block| match block {
-            TextBlock::Paragraph(line) => Some(line.into_iter().map(|span| span.text).collect::<String>()),
-            TextBlock::Heading(..) | TextBlock::Code(_) | TextBlock::List(..) | TextBlock::Table(..) => None,
-        })
-        .collect()
-}
-
 struct Reader<'t> {
     events: Parser<'t>,
 }

@@ -12,7 +12,8 @@ pub struct Chapter {
     commands: &'static str,
 }
 
-/// A chapter, what it is about, and the commands that it explains, separated by blanks; `agent-register` is the command `agent register`.
+/// A chapter, what it is about, and the commands that it explains, separated by blanks; `agent-register` is the command
+/// `agent register`.
 macro_rules! chapter {
     ($topic:literal, $purpose:literal, $commands:literal) => {
         Chapter {

@@ -7,7 +7,7 @@ use crate::contract::facts::{ActionFacts, CommandFacts, RepositoryFacts};
 use crate::core::text::sanitise;
 use std::fmt::Write as _;
 
-/// Most changed files, and most written files, that are listed.
+/// The largest number of changed files, and of written files, that are listed.
 const MOST_FILES: usize = 60;
 
 /// The text of the file `<document>.facts.md`.
@@ -15,7 +15,7 @@ const MOST_FILES: usize = 60;
 pub fn markdown(facts: &Facts) -> String {
     let mut page = format!("# What tasuki saw at {}\n\n", facts.taken_at);
     page.push_str(
-        "tasuki took these facts itself when the document was recorded. Lines that begin with `>` were written by others.\n",
+        "tasuki took these facts itself, at the time above. Lines that begin with `>` were written by others.\n",
     );
     if let Some(repository) = &facts.repository {
         about_repository(&mut page, repository);
@@ -31,7 +31,7 @@ pub fn markdown(facts: &Facts) -> String {
             line(&mut page, &format!("process {}{listens}: {}", process.pid, code(&process.command)));
         }
     }
-    if let Some(user) = &facts.user {
+    if let Some(user) = facts.user.as_ref().filter(|user| user.first.is_some() || !user.last.is_empty()) {
         page.push_str("\n## What the user asked\n");
         // Of a short session the last prompts begin with the first one.
         let is_first = |(place, text): &(usize, &String)| *place == 0 && Some(*text) == user.first.as_ref();
