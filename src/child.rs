@@ -144,8 +144,8 @@ impl Grouped {
         Ok(Grouped { child: command.process_group(0).kill_on_drop(true).spawn()?, _lifeline: None })
     }
 
-    /// Starts it, with nothing to read, and with both outputs to be read by us. It ends by force when we end, however we
-    /// end: what it was about to send must not be sent while the next sidecar looks for it.
+    /// Starts it, with nothing to read, and with both outputs to be read by us. It ends by force when we end, however
+    /// we end: what it was about to send must not be sent while the next sidecar looks for it.
     ///
     /// # Errors
     /// As for [`Command::spawn`].

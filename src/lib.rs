@@ -53,10 +53,10 @@
 //!
 //! # Work items
 //!
-//! A work item is a piece of work with a type, for agents whose persona has a role that the type asks for. Its
-//! states are `ready → claimed → done`, or `escalated` to a person, or `withdrawn`, because the completed item that had created it
-//! was rolled back. tasuki checks a completed item by the rules of its type, and creates the follow-up items in the
-//! same commit. The code is in [`core::work`].
+//! A work item is a piece of work with a type, for agents whose persona has a role that the type asks for. Its states
+//! are `ready → claimed → done`, or `escalated` to a person, or `withdrawn`, because the completed item that had
+//! created it was rolled back. tasuki checks a completed item by the rules of its type, and creates the follow-up items
+//! in the same commit. The code is in [`core::work`].
 //!
 //! # What tasuki never does
 //!

@@ -18,7 +18,7 @@ pub const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 /// The most that `persona.toml` may hold, in bytes.
 const MAX_TOML_BYTES: u64 = 64 * 1024;
 const MAX_PERSONAS: usize = 10_000;
-/// Most document names that are listed.
+/// The largest number of document names that are listed.
 const MAX_DOCUMENTS: usize = 100_000;
 /// The fixed temporary name of a file in a folder that is still private to this call.
 const TEMP: &str = ".tasuki-new";

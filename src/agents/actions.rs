@@ -4,7 +4,7 @@
 use super::command_line::runs;
 use super::tool_calls::{ToolCall, ToolKind};
 use crate::contract::facts::{ActionFacts, CommandFacts, WrittenFile};
-use crate::core::cut::{self, quotable};
+use crate::core::cut::{self, quotable_words};
 use crate::core::text::{normalise, sanitise};
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -115,7 +115,7 @@ fn in_order<'c>(latest_first: impl Iterator<Item = &'c ToolCall>) -> Vec<Command
 
 fn fact(call: &ToolCall) -> CommandFacts {
     CommandFacts {
-        command: quotable(&normalise(&call.target), MAX_TEXT - 1),
+        command: quotable_words(&normalise(&call.target), MAX_TEXT - 1),
         exit: call.exit,
         failed: call.failed,
         printed: None,

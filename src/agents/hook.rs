@@ -27,9 +27,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Most that is kept of standard input, in bytes.
+/// How much is kept of standard input, in bytes.
 const MAX_INPUT: usize = 1 << 20;
-/// Most that is read and discarded after that, in bytes, so that the CLI does not write to a closed pipe.
+/// How much is read and discarded after that, in bytes, so that the CLI does not write to a closed pipe.
 const MAX_DRAIN: usize = 16 << 20;
 /// How long standard input may take as a whole.
 const INPUT_TIME: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ const SILENCE: Duration = Duration::from_millis(50);
 const MAX_PAYLOAD: usize = 256 * 1024;
 /// Largest input of a probe (see [`PROBE`]), in bytes.
 const MAX_PROBE: usize = 4096;
-/// Most processes above the hook that are named.
+/// The largest number of processes above the hook that are named.
 const MAX_ANCESTORS: usize = 8;
 
 /// The whole command. `args` are those after `hook`. `usual` is the user's default tasuki home, for a command that

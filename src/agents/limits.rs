@@ -16,9 +16,9 @@ use std::path::Path;
 
 /// How much of a transcript is read for this, from its end, in bytes.
 const MAX_TAIL: u64 = 256 * 1024;
-/// Most lines of a screen that are searched.
+/// The largest number of lines of a screen that are searched.
 const SCREEN_LINES: usize = 20;
-/// Most characters that are kept of what the CLI says.
+/// The largest number of characters that are kept of what the CLI says.
 const MAX_SAID: usize = 300;
 
 /// What the end of a transcript says of the last turn.

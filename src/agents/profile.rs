@@ -23,9 +23,9 @@ pub(super) const BUILT_IN: &[(&str, &str)] = &[
 ];
 
 pub(super) const MAX_BYTES: u64 = 256 * 1024;
-/// Most characters of a key, and of what is wrong with it, that a message quotes.
+/// The largest number of characters of a key, and of what is wrong with it, that a message quotes.
 const MAX_QUOTED: usize = 400;
-/// Most profile files that one home may have.
+/// The largest number of profile files that one home may have.
 const MAX_FILES: usize = 256;
 
 /// Why profiles could not be loaded. Nothing was changed anywhere.

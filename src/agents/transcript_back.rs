@@ -9,7 +9,7 @@ use super::transcript_format::TranscriptSection;
 use crate::core::text::normalise;
 use std::path::Path;
 
-/// Most bytes of one message that are kept: of a longer one its beginning is left out.
+/// The largest number of bytes of one message that are kept: of a longer one its beginning is left out.
 const MAX_MESSAGE: usize = 2 << 20;
 
 /// One message with a text.

@@ -147,8 +147,8 @@ impl FleetFolder {
     /// Writes a file whole, and replaces a file that is there.
     ///
     /// # Errors
-    /// The system's; then the former file is as it was, or, with [`Grade::Durable`], it is replaced and only the sync of
-    /// the folder has failed.
+    /// The system's; then the former file is as it was, or, with [`Grade::Durable`], it is replaced and only the sync
+    /// of the folder has failed.
     pub(crate) fn write(&self, folder: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), CliError> {
         let temp = format!(".{}.tmp", uuid::Uuid::new_v4().simple());
         let written =

@@ -5,8 +5,8 @@ use super::folder::FleetFolder;
 use crate::core::host::HostName;
 use std::collections::BTreeMap;
 
-/// The number of answers from which on no more are written for one host: it is refused nothing, and its personas are not
-/// taken.
+/// The number of answers from which on no more are written for one host: it is refused nothing, and its personas are
+/// not taken.
 const MOST: usize = 10_000;
 
 /// The counts, by host.

@@ -28,8 +28,8 @@ pub struct AgentsArgs {
 /// `send`.
 #[derive(Debug, Args)]
 pub struct SendArgs {
-    /// Agent id or a unique prefix, persona, pane such as `%3`, `.` for the agent in this pane, or `kai@b` for an agent on
-    /// the host b.
+    /// Agent id or a unique prefix, persona, pane such as `%3`, `.` for the agent in this pane, or `kai@b` for an agent
+    /// on the host b.
     pub agent: String,
     /// The text, or `-` for standard input. tasuki types it as a text from the operator, with its signature below.
     pub text: String,

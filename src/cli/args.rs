@@ -97,7 +97,8 @@ pub enum Command {
     /// Cancel a handoff; possible until its step `ending` begins.
     #[command(after_help = "Example:\n  tasuki cancel 5f2a")]
     Cancel(HandoffName),
-    /// Accept the document as it is, although the agent has not reported that it is finished or the document has faults.
+    /// Accept the document as it is, although the agent has not reported that it is finished or the document has
+    /// faults.
     #[command(after_help = "Example:\n  tasuki accept 5f2a --wait")]
     Accept(AcceptArgs),
     /// Ask the agent to write its document once more, while the handoff waits for you to accept it.
@@ -127,8 +128,8 @@ pub enum Command {
         after_help = "Messages are numbered from the end: 1 is the last.\n\nExample:\n  tasuki read 5f2a\n  tasuki read 5f2a --find \"flaky test\" --last 5"
     )]
     Read(ReadArgs),
-    /// Reopen the session of an agent that was handed off, in a new window of its successor's tmux session; tasuki types nothing
-    /// to the reopened agent.
+    /// Reopen the session of an agent that was handed off, in a new window of its successor's tmux session; tasuki
+    /// types nothing to the reopened agent.
     #[command(after_help = "Example:\n  tasuki reopen 5f2a")]
     Reopen(ReopenArgs),
     /// Check the whole setup; say what is wrong and how to fix it. Exit code 1 if a check fails.

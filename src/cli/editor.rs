@@ -48,8 +48,8 @@ pub(super) fn show(out: &Out, name: &str, text: &str) -> Result<(), CliError> {
     }
 }
 
-/// The words of a command line as a shell splits them, with quotation marks and backslashes; nothing is expanded. `None`
-/// if a quotation mark is not closed or the line ends with a backslash.
+/// The words of a command line as a shell splits them, with quotation marks and backslashes; nothing is expanded.
+/// `None` if a quotation mark is not closed or the line ends with a backslash.
 fn words(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut letters = line.chars();

@@ -24,8 +24,8 @@ pub(super) const REASON: &str = "requested by the operator";
 /// `handoff`.
 #[derive(Debug, Args)]
 pub struct HandoffArgs {
-    /// Agent id or a unique prefix, persona, pane such as `%3`, or `kai@b` for an agent on the host b [default: `.`, the agent
-    /// in this pane].
+    /// Agent id or a unique prefix, persona, pane such as `%3`, or `kai@b` for an agent on the host b [default: `.`,
+    /// the agent in this pane].
     pub agent: Option<String>,
     /// Hand off the agent in this pane; the same as `.`, for scripts.
     #[arg(long = "self", conflicts_with = "agent")]

@@ -1,5 +1,5 @@
-//! The words of the options of `handoff`: who writes the document, what is done about its faults, how soon the successor
-//! must acknowledge it.
+//! The words of the options of `handoff`: who writes the document, what is done about its faults, how soon the
+//! successor must acknowledge it.
 
 use clap::ValueEnum;
 

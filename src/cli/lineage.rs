@@ -21,8 +21,8 @@ use std::str::FromStr;
 /// One agent.
 #[derive(Debug, Args)]
 pub struct AgentName {
-    /// Agent id or a unique prefix, persona, pane such as `%3`, `.` for the agent in this pane, or `kai@b` for an agent on
-    /// the host b.
+    /// Agent id or a unique prefix, persona, pane such as `%3`, `.` for the agent in this pane, or `kai@b` for an agent
+    /// on the host b.
     pub agent: String,
 }
 

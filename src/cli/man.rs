@@ -1,5 +1,5 @@
-//! `man`: the manual pages, made from the same texts as `--help`, and a page about the configuration. tasuki-fleet makes its
-//! own by the same functions.
+//! `man`: the manual pages, made from the same texts as `--help`, and a page about the configuration. tasuki-fleet
+//! makes its own by the same functions.
 
 use super::CliSession;
 use super::error::CliError;
@@ -75,8 +75,8 @@ const TASUKI: Manual = Manual {
     elsewhere: Some("fleet"),
 };
 
-/// Prints `tasuki(1)`, or writes it, a page for each command, `tasuki-config(5)` and a page for each chapter of the guide
-/// into a folder.
+/// Prints `tasuki(1)`, or writes it, a page for each command, `tasuki-config(5)` and a page for each chapter of the
+/// guide into a folder.
 ///
 /// # Errors
 /// The folder can't be made or written, or the output is closed.

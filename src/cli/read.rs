@@ -38,7 +38,7 @@ const MAX_SEARCHED: u64 = 1 << 30;
 const MAX_MESSAGE: usize = 16 << 10;
 /// How much is printed in all, in bytes.
 const MAX_PRINTED: usize = 256 << 10;
-/// Most words that a search may have.
+/// The largest number of words that a search may have.
 const MAX_WORDS: usize = 32;
 
 /// One message as it is printed.

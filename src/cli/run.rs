@@ -8,7 +8,8 @@ use std::ffi::OsString;
 /// `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// The tmux server: a name as for `tmux -L`, or a path with a slash [default: TASUKI_TMUX, else your default server].
+    /// The tmux server: a name as for `tmux -L`, or a path with a slash [default: TASUKI_TMUX, else your default
+    /// server].
     #[arg(long, value_name = "SOCKET")]
     pub tmux: Option<String>,
 }

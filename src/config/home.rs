@@ -98,8 +98,8 @@ impl Home {
         self.root.join("state")
     }
 
-    /// `state/tmux-socket`: the socket of the tmux server that the last sidecar has used, a line. Commands name that server
-    /// when they say how to start a sidecar again; the sidecar itself never reads it.
+    /// `state/tmux-socket`: the socket of the tmux server that the last sidecar has used, a line. Commands name that
+    /// server when they say how to start a sidecar again; the sidecar itself never reads it.
     #[must_use]
     pub fn last_socket(&self) -> PathBuf {
         self.root.join("state/tmux-socket")

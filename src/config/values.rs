@@ -79,8 +79,8 @@ pub fn schema() -> Schema {
     schema_for!(Raw)
 }
 
-/// `config.toml`: what can be set. Every key has a default; a wrong key or value is an error that names file, key and line.
-/// Durations are written as people do: "90s", "10m", "1h 30m"; at least "100ms", at most "7days".
+/// `config.toml`: what can be set. Every key has a default; a wrong key or value is an error that names file, key and
+/// line. Durations are written as people do: "90s", "10m", "1h 30m"; at least "100ms", at most "7days".
 #[derive(Deserialize, Default, JsonSchema)]
 #[schemars(rename = "config.toml")]
 #[serde(deny_unknown_fields, default)]
@@ -138,8 +138,9 @@ struct RawLimits {
     /// unless set.
     #[schemars(with = "Option<String>")]
     reading: Option<TimeSpan>,
-    /// What follows if an agent's CLI reaches a usage limit: "tell" (the operator is told), "wait" (after the end of the limit,
-    /// the agent is told to continue) or "hand_off" (its work goes to the next of its persona's fallbacks); "tell" unless set.
+    /// What follows if an agent's CLI reaches a usage limit: "tell" (the operator is told), "wait" (after the end of
+    /// the limit, the agent is told to continue) or "hand_off" (its work goes to the next of its persona's fallbacks);
+    /// "tell" unless set.
     on_usage_limit: OnUsageLimit,
     /// What an agent is told after the end of a usage limit.
     #[schemars(with = "Option<String>", length(max = 4096))]
@@ -163,8 +164,8 @@ struct RawAck {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawNotify {
-    /// A command that tasuki runs for each notice and failure: program and arguments, no shell. It gets the notice as JSON
-    /// on standard input. Or "desktop": show notices on the desktop.
+    /// A command that tasuki runs for each notice and failure: program and arguments, no shell. It gets the notice as
+    /// JSON on standard input. Or "desktop": show notices on the desktop.
     #[schemars(schema_with = "command_form")]
     command: OperatorCommand,
     /// Tell of a dialog outside a handoff that is open for this long; "2m" unless set.
@@ -197,10 +198,12 @@ struct RawPublish {
     /// For one call of gh; "60s" unless set.
     #[schemars(with = "Option<String>")]
     timeout: Option<TimeSpan>,
-    /// The pauses before further tries after failures of the network; ["10s", "30s", "2m", "10m"] unless set, none if empty.
+    /// The pauses before further tries after failures of the network; ["10s", "30s", "2m", "10m"] unless set, none if
+    /// empty.
     #[schemars(with = "Option<Vec<String>>", length(max = 20))]
     retry_after: Option<Pauses>,
-    /// The hosts that an issue's address may lead to; ["github.com"] unless set. An issue without a host goes where gh goes.
+    /// The hosts that an issue's address may lead to; ["github.com"] unless set. An issue without a host goes where gh
+    /// goes.
     #[schemars(with = "Option<Vec<String>>", length(max = 32))]
     hosts: Option<Hosts>,
     /// Regular expressions for text that looks like a credential but may be published; none unless set.
@@ -211,16 +214,16 @@ struct RawPublish {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawHandoff {
-    /// When the successor is started: "late" (after the end of the outgoing agent) or "early" (when the outgoing agent has
-    /// written its document, so that both run for a moment); "late" unless set.
+    /// When the successor is started: "late" (after the end of the outgoing agent) or "early" (when the outgoing agent
+    /// has written its document, so that both run for a moment); "late" unless set.
     starting: StartSuccessor,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawDocument {
-    /// What is done about faults: "off", "warn", "fix" (the agent is asked once to repair them) or "hold" (the handoff waits for
-    /// a person); "fix" unless set.
+    /// What is done about faults: "off", "warn", "fix" (the agent is asked once to repair them) or "hold" (the handoff
+    /// waits for a person); "fix" unless set.
     check: Option<DocumentCheck>,
     /// The fewest characters of a document, without headings and blanks; 400 unless set.
     #[schemars(with = "Option<u32>", range(min = 0, max = 1_048_576))]

@@ -40,7 +40,7 @@ fn ends_sentence(before: &str) -> bool {
 
 /// As [`super::text::quotable`], but cut between two words: at most `max` characters, followed by `…`.
 #[must_use]
-pub fn quotable(text: &str, max: usize) -> String {
+pub fn quotable_words(text: &str, max: usize) -> String {
     let text = sanitise(text);
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", beginning(&text, end)),
@@ -68,13 +68,13 @@ mod tests {
     #[test]
     fn a_text_that_fits_stays_whole() {
         assert_eq!((beginning("one two", 7), end("one two", 7)), ("one two", "one two"));
-        assert_eq!((beginning("", 0), end("", 0), quotable("äö", 2).as_str()), ("", "", "äö"));
+        assert_eq!((beginning("", 0), end("", 0), quotable_words("äö", 2).as_str()), ("", "", "äö"));
     }
 
     #[test]
     fn a_cut_lies_between_words() {
         assert_eq!((beginning("one two", 6), beginning("one two", 4), beginning("one two", 3)), ("one ", "one ", ""));
-        assert_eq!((quotable("one two", 6), quotable("onetwo", 3)), ("one …".to_owned(), "…".to_owned()));
+        assert_eq!((quotable_words("one two", 6), quotable_words("onetwo", 3)), ("one …".to_owned(), "…".to_owned()));
         assert_eq!(
             (beginning("日本語abc", 9), beginning("日本語abc", 7), end("日本語abc", 8)),
             ("日本", "日本", "語abc")
@@ -97,7 +97,7 @@ mod tests {
         ) {
             let text = format!("{before} {word}{after}");
             let whole = |part: &str| part.contains(&word) || !(1..17).any(|at| part.contains(&word[at..at + 4]));
-            prop_assert!(whole(beginning(&text, max)) && whole(end(&text, max)) && whole(&quotable(&text, max)));
+            prop_assert!(whole(beginning(&text, max)) && whole(end(&text, max)) && whole(&quotable_words(&text, max)));
             prop_assert!(beginning(&text, max).len() <= max && end(&text, max).len() <= max);
         }
     }

@@ -11,7 +11,7 @@ pub use super::rows::choice::ProfileChoice;
 
 /// Longest name of a model, in bytes.
 const MAX_MODEL: usize = 128;
-/// Most fallbacks that a persona may name.
+/// The largest number of fallbacks that a persona may name.
 pub const MAX_FALLBACKS: usize = 16;
 
 /// Checks the name of a model, which becomes an argument of a launch line.

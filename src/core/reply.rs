@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 pub use crate::contract::Fault;
 
-/// Most characters of a message and of a field's name, because both may quote the request.
+/// The largest number of characters of a message and of a field's name, because both may quote the request.
 const MAX_MESSAGE: usize = 500;
 const MAX_FIELD: usize = 100;
 

@@ -26,8 +26,8 @@ pub fn line(state: &State, needs: usize, now: &Now) -> String {
     parts.join(" · ")
 }
 
-/// How many agents, running handoffs and needs there are: the same numbers as in [`line()`], without steps and times, so
-/// that it changes only with them.
+/// How many agents, running handoffs and needs there are: the same numbers as in [`line()`], without steps and times,
+/// so that it changes only with them.
 #[must_use]
 pub fn counts(state: &State, needs: usize) -> String {
     let mut parts = vec![agents(state).unwrap_or_else(|| "no agents".to_owned())];

@@ -12,9 +12,9 @@ use serde_json::json;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Most lines that are kept to be painted again after a change of size.
+/// The largest number of lines that are kept to be painted again after a change of size.
 const MAX_SAID: usize = 500;
-/// Most lines of a prompt that are repeated on the screen.
+/// The largest number of lines of a prompt that are repeated on the screen.
 const MAX_ECHO: usize = 6;
 
 /// The demo agent: its screen, its session and the turn that it plays.

@@ -12,7 +12,7 @@ enum Item {
     },
 }
 
-/// Most items; what is typed beyond is dropped.
+/// The largest number of items; what is typed beyond is dropped.
 const MAX_ITEMS: usize = 1 << 20;
 
 /// A draft and the place of the cursor in it.

@@ -28,7 +28,7 @@ pub enum Key {
 /// A read with at least this many characters counts as a paste without brackets: carriage returns in it are new lines,
 /// as in real CLIs.
 const BURST: usize = 16;
-/// Most bytes of one paste that are kept.
+/// The largest number of bytes of one paste that are kept.
 const MAX_PASTE: usize = 1 << 20;
 /// Longest escape sequence that is waited for, in bytes.
 const MAX_SEQUENCE: usize = 32;

@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// Most names of a folder that the agent lists.
+/// The largest number of names of a folder that the agent lists.
 const MAX_NAMES: usize = 50;
 
 impl App {

@@ -10,7 +10,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::time::Instant;
 
-/// Most prompts that wait for the running turn.
+/// The largest number of prompts that wait for the running turn.
 const MAX_QUEUE: usize = 100;
 
 impl App {

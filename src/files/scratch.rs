@@ -14,7 +14,7 @@ const END: &str = ".new";
 const FORMER: &str = ".tasuki-new";
 /// The most leftovers that are removed at once.
 const MAX_LEFT: usize = 1_000;
-/// Most folders that are remembered as cleaned; cleaning one again is harmless.
+/// The largest number of folders that are remembered as cleaned; cleaning one again is harmless.
 const MAX_CLEANED: usize = 10_000;
 
 /// Distinguishes this process's names from those of earlier processes.

@@ -82,8 +82,8 @@ fn remove_left_in(folder: &Path, prefix: &str, now: SystemTime) {
     }
 }
 
-/// Whether nobody else can rename what this user has in the folder. Otherwise somebody could give another folder of this
-/// user's a name that begins with the prefix.
+/// Whether nobody else can rename what this user has in the folder. Otherwise somebody could give another folder of
+/// this user's a name that begins with the prefix.
 fn keeps_names(folder: &Path) -> bool {
     const STICKY: u32 = 0o1000;
     const OTHERS_WRITE: u32 = 0o022;

@@ -13,7 +13,7 @@ use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Most links on a way: as many as Linux follows.
+/// The largest number of links on a way: as many as Linux follows.
 const MOST_LINKS: usize = 40;
 /// The sticky bit. In a folder with it, only the owner of a file, of the folder, or root can rename or remove the file.
 const STICKY: u32 = 0o1000;

@@ -5,8 +5,8 @@ use super::words::plain_line;
 /// Longest address that is shown, in characters.
 const MAX_ADDRESS: usize = 500;
 
-/// An address without user name, password, query and fragment. A helper's own address, such as `ext::…`, may be a
-/// command line with anything in it: only the helper's name stays.
+/// An address without user name, password, query and fragment. An address for a remote helper, such as
+/// `ext::…`, may be a command line with anything in it: only the helper's name stays.
 pub(super) fn public_address(address: &[u8]) -> String {
     let address = String::from_utf8_lossy(address);
     // The address is cut only after this: if the end of a long password were cut off, it could not be recognised.
@@ -32,7 +32,7 @@ fn without_credentials(address: &str) -> String {
     without_query(&format!("{}{path}", after_user(host))).to_owned()
 }
 
-/// What follows `://`. Where nobody can tell the password from the host, neither is shown.
+/// What follows `://`. If a password seems to hold the slash that ends the host, neither is shown.
 fn of_host(rest: &str) -> String {
     let (authority, path) = at_first_slash(rest);
     let has_user = authority.contains('@');

@@ -13,9 +13,9 @@ use tokio::process::Command;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-/// Most that is read of what one call prints, in bytes.
+/// How much is read of what one call prints, in bytes.
 pub(super) const MAX_PRINTED: usize = 64 * 1024;
-/// Most that is kept of its standard error, in bytes; the rest is read and dropped, so that git does not wait for a
+/// How much is kept of its standard error, in bytes; the rest is read and dropped, so that git does not wait for a
 /// reader.
 const MAX_STDERR: u64 = 4 * 1024;
 /// All calls for one question together may take this many times as long as one call.
@@ -31,8 +31,8 @@ static PERMITS: Semaphore = Semaphore::const_new(AT_ONCE);
 /// How many threads may look at files at once. A thread that hangs keeps its place until its file system answers.
 static THREAD_PERMITS: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// The environment of every call, beside `PATH`. A repository can't override a variable. `HOME` and the empty files
-/// hide the user's own settings, which may name programs too.
+/// The environment of every call, beside `PATH`. A repository can't override a variable. `HOME`, and `/dev/null` in the
+/// place of configuration files, hide the user's own settings, which may name programs too.
 const ENVIRONMENT: [(&str, &str); 21] = [
     ("HOME", "/nonexistent"),
     ("LC_ALL", "C"),

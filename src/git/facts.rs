@@ -6,7 +6,7 @@ use super::repository::{Opened, Repository, open};
 use super::status::{Changes, changes, diff_stat};
 use super::words::{hash_of, os_text, plain_line, plain_name, plain_path};
 use crate::contract::facts::{CommitFacts, RepositoryFacts};
-use crate::core::cut::quotable;
+use crate::core::cut::quotable_words;
 use crate::core::time::millis;
 use std::path::Path;
 
@@ -190,7 +190,7 @@ fn read_log(printed: &[u8]) -> Vec<Logged> {
         let mut parts = line.splitn(3, |byte| *byte == b' ');
         let (commit, at) = (hash_of(parts.next()?)?, parts.next()?);
         let at = str::from_utf8(at).ok()?.parse().unwrap_or(0);
-        let subject = quotable(&plain_line(parts.next()?, usize::MAX), MAX_SUBJECT);
+        let subject = quotable_words(&plain_line(parts.next()?, usize::MAX), MAX_SUBJECT);
         Some(Logged { facts: CommitFacts { commit, subject }, at })
     };
     printed.split(|byte| *byte == b'\n').filter_map(commit).collect()

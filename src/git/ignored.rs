@@ -14,10 +14,10 @@ pub(super) async fn ignored_everywhere(caller: &GitCaller) -> Option<PathBuf> {
     let home = var_os("HOME").filter(|home| !home.is_empty())?;
     let config = var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
     let default = default_file(&home, config.as_deref());
-    let hidden = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"].map(|name| (name, None));
+    let unset = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"].map(|name| (name, None));
     let nowhere = ("GIT_DIR", Some("/nonexistent".into()));
     let mut variables = vec![("HOME", Some(home)), ("XDG_CONFIG_HOME", config), nowhere];
-    variables.extend(hidden);
+    variables.extend(unset);
     let place = GitPlace { cwd: PathBuf::from("/"), variables };
     let answer = caller.call(&place, &["config", "--type=path", "--get", "core.excludesFile"]).await;
     match answer.end {

@@ -6,7 +6,7 @@ use std::fs::{self, DirEntry, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// Most names of a git directory that are searched for the shared part of a split index.
+/// The largest number of names of a git directory that are searched for the shared part of a split index.
 const MOST_NAMES: usize = 1_000;
 /// Largest shared part that is copied, in bytes.
 const MAX_PART: u64 = 64 * 1024 * 1024;

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// Most claims of a kind that are looked up.
+/// The largest number of claims of a kind that are looked up.
 const MOST_CLAIMS: usize = 200;
 /// Length of a hash of the format `sha1`, in digits.
 const MAX_SHA1: usize = 40;

@@ -19,8 +19,8 @@ const FOLDERS: [&str; 3] = ["ls-tree", "-z", "-d"];
 /// What git prints before the hash of a submodule.
 const SUBMODULE: &[u8] = b"160000 ";
 /// Lists the files that were added in the whole history of all branches: a file that was there at some time was added
-/// once. Without `--full-history`, git would skip a branch that added a file and removed it before it was merged.
-/// Without `-m`, git would not compare a merge with its parents, and a merge may add a file too.
+/// at some time. Without `--full-history`, git would skip a branch that added a file and removed it before it was
+/// merged. Without `-m`, git would not compare a merge with its parents, and a merge may add a file too.
 const ADDED: [&str; 10] = [
     "log",
     "-m",
@@ -66,8 +66,8 @@ pub(super) fn relative(claim: &str) -> Option<PathBuf> {
 }
 
 /// Whether each path exists in the working directory or below the top of the work tree. Git names files from the top,
-/// and so do documents; some documents begin with the name of the top folder itself. If a path does not exist in one of
-/// the two, and nobody can tell whether it exists in the other (a link may lead out of it), the path is left out.
+/// and so do documents; some documents put the name of the top folder before the path. If a path does not exist in one
+/// of the two, and nobody can tell whether it exists in the other (a link may lead out of it), the path is left out.
 pub(super) fn on_disk(cwd: &Path, top: Option<&Path>, paths: &Relative) -> BTreeMap<String, bool> {
     let Ok(cwd) = fs::canonicalize(cwd) else { return BTreeMap::new() };
     let is_in_one = |path: &Path| {
@@ -165,9 +165,9 @@ async fn by_end(caller: &GitCaller, repository: &Repository, paths: &Relative) -
     found.collect()
 }
 
-/// Which of these paths git would ignore, or may ignore because git gives up at them. If git does not answer, these are
-/// all paths. An ignored file may be missing only here: a build makes it, or each machine has its own. A path may begin
-/// in the working directory, at the top of the work tree, or with the name of the top folder.
+/// Which of these paths git would ignore. A path at which git gives up counts as ignored. If git does not answer, all
+/// of them do. An ignored file may be missing only here: a build makes it, or each machine has its own. A path may
+/// begin in the working directory, at the top of the work tree, or with the name of the top folder.
 pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: &Relative) -> BTreeSet<String> {
     let all = || paths.keys().cloned().collect();
     let Some(top) = repository.work_tree.as_deref().filter(|_| !paths.is_empty()) else { return all() };

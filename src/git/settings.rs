@@ -1,6 +1,6 @@
 //! The few settings of a repository that tasuki copies, and the configuration file that it makes of them. Nothing in
-//! that configuration file names a program or an address to call, and the only file that it names is the user's own list
-//! of ignored files. tasuki checks each value. Calls that look at files read no other setting of the repository.
+//! that configuration file names a program or an address to call, and the only file that it names is the user's own
+//! list of ignored files. tasuki checks each value. Calls that look at files read no other setting of the repository.
 
 use super::words::plain_line;
 use std::os::unix::ffi::OsStrExt as _;
@@ -158,8 +158,8 @@ impl CopiedSettings {
         lines
     }
 
-    /// What the configuration file of the git directory with the branches needs in addition: the format in which branches
-    /// are kept.
+    /// What the configuration file of the git directory with the branches needs in addition: the format in which
+    /// branches are kept.
     pub(super) fn ref_storage(&self) -> &'static str {
         if self.reftable { "[extensions]\nrefStorage = reftable\n" } else { "" }
     }

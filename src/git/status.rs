@@ -6,7 +6,7 @@ use super::words::{os_text, path_of, plain_path};
 use crate::contract::facts::ChangedFile;
 use std::ffi::OsString;
 
-/// Most changed files that facts hold.
+/// The largest number of changed files that facts hold.
 const MOST_FILES: usize = 200;
 
 /// Without `--no-renames`, git would read whole files to find renames. Without `--ignore-submodules`, git would read

@@ -5,7 +5,7 @@ use crate::core::text::sanitise;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Most characters of a notice.
+/// The largest number of characters of a notice.
 const MAX_TEXT: usize = 400;
 /// The title of each notice.
 const TITLE: &str = "tasuki";

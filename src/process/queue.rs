@@ -8,7 +8,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// Most ends that are taken from the queue at once.
+/// The largest number of ends that are taken from the queue at once.
 const AT_ONCE: usize = 64;
 
 /// The queue of this program; none before its first use, and after it has failed.

@@ -1,7 +1,7 @@
 //! Finds the processes below an agent that still run, and the ports on which they listen if the system tells them.
 
 use crate::contract::facts::RunningProcess;
-use crate::core::cut::quotable;
+use crate::core::cut::quotable_words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -26,7 +26,7 @@ pub fn below(pid: u32) -> Option<Vec<RunningProcess>> {
     }
     let listening = listening();
     let about = |pid: &u32| {
-        let command = quotable(&super::argv(*pid)?.join(" "), LONGEST - 1);
+        let command = quotable_words(&super::argv(*pid)?.join(" "), LONGEST - 1);
         Some(RunningProcess { pid: *pid, command, ports: ports(*pid, &listening) })
     };
     Some(found.iter().take(MOST).filter_map(about).collect())

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-/// Most that is read of `gh`'s standard output, and of its standard error, in bytes.
+/// How much is read of `gh`'s standard output, and of its standard error, in bytes.
 const MAX_SAID: u64 = 256 * 1024;
 
 /// How many calls may run at once: each is a process, and GitHub wants only a few at a time from one account.

@@ -14,13 +14,14 @@ use failure::http_status;
 use std::path::Path;
 use std::time::Duration;
 
-/// Most characters that a comment on GitHub may have, our mark included.
+/// The largest number of characters that a comment on GitHub may have, our mark included.
 pub const MAX_COMMENT_CHARS: usize = 65_536;
-/// Most gists of the same file name that are read.
+/// The largest number of gists of the same file name that are read.
 const MOST_GISTS: usize = 5;
 /// Gists on a page of the list: GitHub's maximum.
 const PAGE: usize = 100;
-/// Most pages of the list that are searched. They hold as many gists as GitHub lets an account make in ten hours.
+/// The largest number of pages of the list that are searched. They hold as many gists as GitHub lets an account make in
+/// ten hours.
 const MOST_PAGES: usize = 50;
 /// How long GitHub may take to say whether a repository is public.
 const VISIBILITY_WITHIN: Duration = Duration::from_secs(5);

@@ -64,8 +64,8 @@ pub struct Written {
 }
 
 impl Written {
-    /// The plan from which launchd's file would be written again; `None` if the command line is not as tasuki writes it.
-    /// For systemd's, the caller sets `starts_server`, which the file does not say. `log`: where launchd writes the
+    /// The plan from which launchd's file would be written again; `None` if the command line is not as tasuki writes
+    /// it. For systemd's, the caller sets `starts_server`, which the file does not say. `log`: where launchd writes the
     /// program's output.
     #[must_use]
     pub fn plan(&self, service: &'static ServiceProgram, log: PathBuf) -> Option<Plan> {

@@ -161,8 +161,8 @@ impl Sidecar {
         Ok(before.iter().any(is_twin) || self.store.has_case_twin(id)?)
     }
 
-    /// The answer about a reused id `a` is written as that of a request `a.reused`. If there was a request with the
-    /// id `a.reused`, its own answer stays, and nothing is written about `a`. The file goes to `rejected/` all the same.
+    /// The answer about a reused id `a` is written as that of a request `a.reused`. If there was a request with the id
+    /// `a.reused`, its own answer stays, and nothing is written about `a`. The file goes to `rejected/` all the same.
     fn spare_answers(&self, item: &mut IntakeItem) -> Result<(), Error> {
         let Some((OutputFile::Reused(id), _)) = &item.result else { return Ok(()) };
         let Ok(twin) = format!("{id}.reused").parse() else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! The times in the sidecar's view: when it started, and until when it was not silent. A sidecar is silent if it answers
-//! no requests and knows no reason for that.
+//! The times in the sidecar's view: when it started, and until when it was not silent. A sidecar is silent if it
+//! answers no requests and knows no reason for that.
 
 use crate::core::time::Now;
 use crate::limits;

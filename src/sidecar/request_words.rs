@@ -1,8 +1,8 @@
 //! Takes credentials out of what a request says about a handoff or a work item: reasons, focus, tasks, titles,
-//! descriptions, comments, questions and answers. These texts go into briefings, views, notices and the journal, so they
-//! are cleaned before the core sees them. Two kinds of content stay as they are: a text that `agent_send` types, because
-//! somebody wants exactly that text typed; and the output and the further fields of a work item, because they are data,
-//! which rules check and programs read.
+//! descriptions, comments, questions and answers. These texts go into briefings, views, notices and the journal, so
+//! they are cleaned before the core sees them. Two kinds of content stay as they are: a text that `agent_send` types,
+//! because somebody wants exactly that text typed; and the output and the further fields of a work item, because they
+//! are data, which rules check and programs read.
 
 use crate::core::request::Request;
 use crate::runner;

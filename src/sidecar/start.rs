@@ -275,7 +275,8 @@ fn outlive_file_limits() {
 }
 
 impl Sidecar {
-    /// Takes over what the last run left: brings what others read up to date, and converts deadlines to this boot's clock.
+    /// Takes over what the last run left: brings what others read up to date, and converts deadlines to this boot's
+    /// clock.
     fn begin(&mut self, now: &Now, mut loaded: Loaded, settings: Settings) -> Result<(), StartFailure> {
         self.state = std::mem::take(&mut loaded.state);
         self.state.settings = settings;

@@ -1,5 +1,5 @@
-//! Tidies up, a bounded step at each tick: files in the trash, old files of the spool, old rows of the store, and what a
-//! killed sidecar has left in the folders for temporary files.
+//! Tidies up, a bounded step at each tick: files in the trash, old files of the spool, old rows of the store, and what
+//! a killed sidecar has left in the folders for temporary files.
 
 use crate::core::effect::Effect;
 use crate::core::state::State;

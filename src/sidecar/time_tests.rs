@@ -74,8 +74,8 @@ async fn deadlines_of_another_boot_are_neither_lost_nor_doubled_nor_early() {
     assert!(left(&ground, &right, &ground.sidecar.clock.now()) <= before, "a restart gives no time");
 }
 
-/// The first start of a boot notes in the store how much of a completion's limit is left. Without that, each later start
-/// would compute it again, from whatever the wall clock says then.
+/// The first start of a boot notes in the store how much of a completion's limit is left. Without that, each later
+/// start would compute it again, from whatever the wall clock says then.
 #[tokio::test]
 async fn the_limit_of_a_completion_is_converted_to_a_boot_only_once() {
     let mut ground = Ground::new().await;

@@ -21,7 +21,8 @@ const PIECE: u64 = 4096;
 /// in tmux have that number, so it could not reach the agents of another home.
 ///
 /// # Errors
-/// [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`], [`Error::OtherHome`], or what the disk refused.
+/// [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`], [`Error::OtherHome`], or what the disk
+/// refused.
 pub(super) fn check(path: &Path, home: Option<u64>) -> Result<(), Error> {
     let overlay = Overlay::of(path).map_err(|error| Error::of_opening(path, &error))?;
     let mut builder = Database::builder();

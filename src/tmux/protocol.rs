@@ -8,7 +8,7 @@ use std::mem;
 
 /// Longest line that is accepted, in bytes. tmux has no such limit; memory has.
 pub const MAX_LINE: usize = 4 * 1024 * 1024;
-/// Most payload that one block may hold, in bytes.
+/// The largest payload that one block may hold, in bytes.
 pub const MAX_BLOCK: usize = 16 * 1024 * 1024;
 /// The flag of a block that one of our own lines caused; blocks without it come from hooks and from the attach.
 const OURS: u64 = 1;

@@ -18,9 +18,10 @@ use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
-/// Most characters of a text. With up to four bytes each and the sequence around them, they need less than 1 KiB.
+/// The largest number of characters of a text. With up to four bytes each and the sequence around them, they need less
+/// than 1 KiB.
 const MAX_TEXT: usize = 240;
-/// Most terminals that get a notice.
+/// The largest number of terminals that get a notice.
 const MOST_TERMINALS: usize = 32;
 /// What is known of a client: its flags, whether its terminal takes UTF-8, the terminal itself, and its names.
 const FIELDS: &str =

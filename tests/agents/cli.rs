@@ -1,5 +1,5 @@
-//! The agent CLIs: where they are installed, and how a private home is furnished for each as its user would have done it:
-//! logged in, through the first-run dialogs, with hooks of the user's own, and nothing of tasuki's.
+//! The agent CLIs: where they are installed, and how a private home is furnished for each as its user would have done
+//! it: logged in, through the first-run dialogs, with hooks of the user's own, and nothing of tasuki's.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -77,8 +77,8 @@ impl Cli {
         }
     }
 
-    /// A login by which the CLI knows the limits of a subscription; gives what changes in the environment. The other CLIs
-    /// know such limits with a key, too.
+    /// A login by which the CLI knows the limits of a subscription; gives what changes in the environment. The other
+    /// CLIs know such limits with a key, too.
     pub(crate) fn subscribe(self, home: &Path) -> Option<(&'static str, &'static str)> {
         match self {
             Cli::Claude => {

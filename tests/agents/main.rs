@@ -1,9 +1,9 @@
 //! The real agent CLIs, driven by tasuki and answered by a scripted model. `scripts/agents-e2e` installs them and runs
 //! this; it is no part of the tests, for it needs hundreds of megabytes of other people's programs.
 //!
-//! `campaign` delivers many texts to them, with faults; `figures` measures their handoffs. `play` runs scenes, each in a
-//! process of its own with a home of its own; `scenes` are what is played; `scene` is the stage on which it happens; `cli`
-//! furnishes homes; `model` is whom the agents talk to. The stage itself is the one of the tests.
+//! `campaign` delivers many texts to them, with faults; `figures` measures their handoffs. `play` runs scenes, each in
+//! a process of its own with a home of its own; `scenes` are what is played; `scene` is the stage on which it happens;
+//! `cli` furnishes homes; `model` is whom the agents talk to. The stage itself is the one of the tests.
 
 mod campaign;
 mod cli;

@@ -1,5 +1,5 @@
-//! Another user on the machine, who has made ready what tasuki is about to use: it is refused with the path and the fix,
-//! and nothing of theirs is spoken to, run or typed.
+//! Another user on the machine, who has made ready what tasuki is about to use: it is refused with the path and the
+//! fix, and nothing of theirs is spoken to, run or typed.
 
 use crate::support::server::Server;
 use crate::support::stage::Stage;

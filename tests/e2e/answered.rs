@@ -1,4 +1,5 @@
-//! The heartbeat proves that requests are answered: what stands still or never ends is told, holds up nobody else, and ends.
+//! The heartbeat proves that requests are answered: what stands still or never ends is told, holds up nobody else, and
+//! ends.
 
 use crate::support::stage::Stage;
 use crate::support::tally;

@@ -1,5 +1,5 @@
-//! As a stranger has it: the files of the package below a prefix, the program in the `PATH` and nowhere named, no variable
-//! of ours, a home with blanks, inside `tmux -L work`. What the README and the guide say to type is typed.
+//! As a stranger has it: the files of the package below a prefix, the program in the `PATH` and nowhere named, no
+//! variable of ours, a home with blanks, inside `tmux -L work`. What the README and the guide say to type is typed.
 
 use crate::support::package::{assets, root};
 use crate::support::readme;

@@ -1,5 +1,5 @@
-//! System calls that fail once: with an error of the disk, no room, or an interruption. The sidecar goes on, or ends and
-//! says why; either way every request has one result, and nothing is typed twice.
+//! System calls that fail once: with an error of the disk, no room, or an interruption. The sidecar goes on, or ends
+//! and says why; either way every request has one result, and nothing is typed twice.
 
 use super::support::intake::{self, ASKED, all_answered, check_intake, results};
 use super::support::random::Random;

@@ -366,7 +366,8 @@ fn what_is_wrong_with_a_request_is_said_of_its_field() {
     assert!(stage.views("agents").is_empty());
 }
 
-/// `results/<id>.reused.json` is the answer to other bytes under an id: it must not be taken for that of another request.
+/// `results/<id>.reused.json` is the answer to other bytes under an id: it must not be taken for that of another
+/// request.
 #[test]
 fn an_id_that_would_lie_where_another_ones_refusal_lies_is_none() {
     let stage = Stage::new();

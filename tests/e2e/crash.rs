@@ -1,5 +1,5 @@
-//! `kill -9` at any instant: of the sidecar, of the tmux server; and ordered ends in the middle. Nothing is typed twice,
-//! nobody has two successors, and each handoff ends as the contract says.
+//! `kill -9` at any instant: of the sidecar, of the tmux server; and ordered ends in the middle. Nothing is typed
+//! twice, nobody has two successors, and each handoff ends as the contract says.
 
 use super::support::random::Random;
 use super::support::stage::Stage;
@@ -15,7 +15,7 @@ const ROUNDS: (u32, u32) = (12, 300);
 const ROUNDS_OF_A_STAGE: u32 = 30;
 /// A handoff that is left alone takes about this long, in milliseconds.
 const HANDOFF_MS: u64 = 3_500;
-/// Most kills in one handoff.
+/// The largest number of kills in one handoff.
 const MOST_KILLS: u64 = 4;
 /// Limits that end a handoff in doubt soon enough.
 const LIMITS: &str = "[limits]\ninstructing = \"8s\"\nwriting = \"20s\"\nending = \"10s\"\nstarting = \"20s\"\npriming = \"12s\"\nbriefing = \"8s\"\n";

@@ -1,6 +1,6 @@
-//! Death at every system call that writes: the real program is killed at its n-th call of each kind, n = 1, 2, 3 … until it
-//! gets through, over a first start, the intake of requests that need no agent, and over a whole handoff. Then it is started
-//! again, often to die once more, and what it has promised is compared with what is there.
+//! Death at every system call that writes: the real program is killed at its n-th call of each kind, n = 1, 2, 3 …
+//! until it gets through, over a first start, the intake of requests that need no agent, and over a whole handoff. Then
+//! it is started again, often to die once more, and what it has promised is compared with what is there.
 
 use super::support::intake::{self, ASKED, all_answered, check_intake, drop_all, results};
 use super::support::random::Random;
@@ -71,8 +71,8 @@ fn recover(stage: &Stage, random: &mut Random) -> u64 {
     deaths
 }
 
-/// A life in a new home, up to the answers of a few requests. Says whether the sidecar came to the call, and how often it
-/// died.
+/// A life in a new home, up to the answers of a few requests. Says whether the sidecar came to the call, and how often
+/// it died.
 fn intake(stage: &Stage, injection: &Injection, random: &mut Random) -> (bool, u64) {
     stage.fresh_home("");
     let waiting = injection.when.is_multiple_of(2);
@@ -105,8 +105,8 @@ fn intake(stage: &Stage, injection: &Injection, random: &mut Random) -> (bool, u
 /// How a life is played: whether the sidecar came to the call, and how often it died.
 type Life<'a> = dyn FnMut(&Injection, &mut Random) -> (bool, u64) + 'a;
 
-/// Plays a life for every call of these kinds, n = 1, 2, 3 … until one is not reached; in the gate for a few of them only.
-/// `stages` makes what a lane of lives is played on.
+/// Plays a life for every call of these kinds, n = 1, 2, 3 … until one is not reached; in the gate for a few of them
+/// only. `stages` makes what a lane of lives is played on.
 fn every_call<S>(
     calls: &[(&'static str, u64)],
     few: usize,

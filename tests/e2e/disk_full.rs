@@ -1,5 +1,5 @@
-//! Disks without room: no block left, no inode left, files that may not grow. It is told in `view/sidecar.json`, nothing
-//! is lost, and the sidecar goes on by itself when there is room again.
+//! Disks without room: no block left, no inode left, files that may not grow. It is told in `view/sidecar.json`,
+//! nothing is lost, and the sidecar goes on by itself when there is room again.
 
 use super::support::small_disk::{SmallDisk, has_mounts_of_its_own};
 use super::support::stage::Stage;

@@ -1,5 +1,5 @@
-//! `doctor` on the real program: on a fresh machine, on one where all is well, and on one where one thing after the other
-//! is broken: exactly that is told, with its fix.
+//! `doctor` on the real program: on a fresh machine, on one where all is well, and on one where one thing after the
+//! other is broken: exactly that is told, with its fix.
 
 use crate::support::said::{err, out};
 use crate::support::schema;

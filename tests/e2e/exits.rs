@@ -1,4 +1,5 @@
-//! No agent stays in a state that it can't leave: sessions outside tmux, agents behind a launcher, rows that lead nowhere.
+//! No agent stays in a state that it can't leave: sessions outside tmux, agents behind a launcher, rows that lead
+//! nowhere.
 
 use super::support::stage::Stage;
 use nix::sys::signal::Signal;

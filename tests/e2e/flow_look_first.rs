@@ -1,5 +1,5 @@
-//! What is taken up again is looked for before anything else is judged: what an effect needs may be gone by then, and the
-//! effect have happened.
+//! What is taken up again is looked for before anything else is judged: what an effect needs may be gone by then, and
+//! the effect have happened.
 
 use super::support::stage::Stage;
 use nix::sys::signal::Signal;

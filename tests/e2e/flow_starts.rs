@@ -1,4 +1,5 @@
-//! Agents that can't be started, or that wait for their user: the operator learns what the matter is, and nothing is typed.
+//! Agents that can't be started, or that wait for their user: the operator learns what the matter is, and nothing is
+//! typed.
 
 use super::support::stage::Stage;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! What the sidecar says on standard error: for people on a terminal, as JSON on demand, with fields for the journal; one
-//! line for each step, by ids and kinds.
+//! What the sidecar says on standard error: for people on a terminal, as JSON on demand, with fields for the journal;
+//! one line for each step, by ids and kinds.
 
 use super::support::small_disk::{SmallDisk, has_mounts_of_its_own};
 use super::support::stage::{PATIENCE, Stage};

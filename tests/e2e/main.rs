@@ -1,5 +1,5 @@
-//! The part that waits for real programs: tmux servers, the sidecar, `tasuki serve`, agents in panes, `gh`, `strace`. What
-//! needs none of them is in `tests/it`.
+//! The part that waits for real programs: tmux servers, the sidecar, `tasuki serve`, agents in panes, `gh`, `strace`.
+//! What needs none of them is in `tests/it`.
 
 mod ack_flow;
 mod another_user;

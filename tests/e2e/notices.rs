@@ -1,4 +1,5 @@
-//! Notices to the operator's own command, many at once: a bound on what runs, and none is lost where nothing can be started.
+//! Notices to the operator's own command, many at once: a bound on what runs, and none is lost where nothing can be
+//! started.
 
 use super::support::processes::{children, words};
 use super::support::stage::Stage;
@@ -57,7 +58,8 @@ fn many_notices_at_once_run_a_few_commands_at_a_time_and_each_is_told() {
     tally::add(tally::REQUESTS, NOTICES as u64);
 }
 
-/// What runs at the end of the sidecar has been given its notice, and may end; what still waits is told after the start.
+/// What runs at the end of the sidecar has been given its notice, and may end; what still waits is told after the
+/// start.
 #[test]
 fn at_the_end_no_further_notice_is_begun_and_the_next_start_tells_it() {
     let script = "cat >/dev/null; mktemp \"$0/begun-XXXXXXXX\"; until test -e \"$0/go\" || ! test -d \"$0\"; do sleep 0.1; done; \
@@ -82,8 +84,8 @@ fn at_the_end_no_further_notice_is_begun_and_the_next_start_tells_it() {
 fn a_notice_whose_command_can_not_be_started_for_want_of_descriptors_is_told_later() {
     let (stage, folder) = stage("cat >> \"$0/told\"; echo >> \"$0/told\"");
     let pid = stage.sidecar_pid().to_string();
-    // What is open in each of many looks stays open: a file that was read in the moment of one look would leave more free
-    // than were to be left.
+    // What is open in each of many looks stays open: a file that was read in the moment of one look would leave more
+    // free than were to be left.
     let look = || names(&PathBuf::from(format!("/proc/{pid}/fd")));
     let mut open = look();
     for _ in 0..20 {

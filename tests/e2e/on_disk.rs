@@ -15,8 +15,8 @@ use std::process::Command;
 /// Calls that put something onto the disk, or give it its name.
 const CALLS: &str = "trace=fsync,fdatasync,syncfs,rename,renameat,renameat2";
 
-/// The calls that succeeded, in the order in which they ended, with the paths of open files. One that lasts while another
-/// thread is traced is written in two halves.
+/// The calls that succeeded, in the order in which they ended, with the paths of open files. One that lasts while
+/// another thread is traced is written in two halves.
 fn calls(trace: &Path) -> Vec<String> {
     let text = fs::read_to_string(trace).unwrap_or_default();
     let (mut begun, mut done) = (BTreeMap::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! Nothing is published twice: answers that are lost or late, a sidecar that is killed in the middle, a look that can't tell.
+//! Nothing is published twice: answers that are lost or late, a sidecar that is killed in the middle, a look that can't
+//! tell.
 
 use super::publish::{ISSUE, Play, codes};
 use super::support::github::Does;

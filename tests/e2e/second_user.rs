@@ -1,5 +1,6 @@
-//! Another user on the machine, who is there while tasuki is used: what that user makes ready, holds or tries with a uid of
-//! its own, and what the program says. `another_user` and `other_people` hold what such a user may have left behind.
+//! Another user on the machine, who is there while tasuki is used: what that user makes ready, holds or tries with a
+//! uid of its own, and what the program says. `another_user` and `other_people` hold what such a user may have left
+//! behind.
 
 use crate::another_user::give_by_list;
 use crate::support::stage::Stage;

@@ -1,5 +1,5 @@
-//! `tasuki serve` over a real sidecar: the scenarios of the handoff endpoint, by curl; every list and every kind; and what
-//! is told while a handoff passes.
+//! `tasuki serve` over a real sidecar: the scenarios of the handoff endpoint, by curl; every list and every kind; and
+//! what is told while a handoff passes.
 
 use super::flow::external;
 use super::support::schema::{faults, of};

@@ -1,5 +1,5 @@
-//! How a page and a program get in to `tasuki serve`: a token that is new at each start, a code that is good once, and a
-//! proof of who answers before either is said.
+//! How a page and a program get in to `tasuki serve`: a token that is new at each start, a code that is good once, and
+//! a proof of who answers before either is said.
 
 use super::support::fake_sidecar::FakeHome;
 use super::support::server::Server;

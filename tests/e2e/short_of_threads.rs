@@ -1,5 +1,5 @@
-//! Short of threads, processes and memory, as `short_of` is of descriptors: nobody is declared dead, nothing is lost or done
-//! twice, it is told what is short where it can be, and all goes on when there is more.
+//! Short of threads, processes and memory, as `short_of` is of descriptors: nobody is declared dead, nothing is lost or
+//! done twice, it is told what is short where it can be, and all goes on when there is more.
 
 use super::support::stage::Stage;
 use super::support::tally;

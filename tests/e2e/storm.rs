@@ -1,6 +1,6 @@
-//! `kill -9` under load: writers drop requests and log what they were promised, agents are handed off, texts are sent, and
-//! the sidecar is killed again and again. In the end every request has one result, the very one that was seen first, every
-//! text was typed at most once, and nobody has two successors.
+//! `kill -9` under load: writers drop requests and log what they were promised, agents are handed off, texts are sent,
+//! and the sidecar is killed again and again. In the end every request has one result, the very one that was seen
+//! first, every text was typed at most once, and nobody has two successors.
 
 use super::support::random::Random;
 use super::support::stage::Stage;

@@ -1,5 +1,5 @@
-//! A successor that is killed just as its priming or its briefing begins: the failure says what helps with it, and a retry
-//! in that very moment starts another one.
+//! A successor that is killed just as its priming or its briefing begins: the failure says what helps with it, and a
+//! retry in that very moment starts another one.
 
 use super::support::stage::Stage;
 use nix::sys::signal::{Signal, kill};

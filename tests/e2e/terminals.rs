@@ -1,5 +1,5 @@
-//! Terminals that go away, stand still or are full: what a program of ours says must never keep it from its work, nor from
-//! its end.
+//! Terminals that go away, stand still or are full: what a program of ours says must never keep it from its work, nor
+//! from its end.
 
 use super::support::stage::Stage;
 use super::support::stage_files::read_json;
@@ -196,8 +196,8 @@ fn a_sidecar_that_stands_still_is_ended_by_force() {
     stage.check_once();
 }
 
-/// Another home holds the lock that a home needs to leave, and tmux stands still: together they would take longer than an
-/// end may.
+/// Another home holds the lock that a home needs to leave, and tmux stands still: together they would take longer than
+/// an end may.
 #[test]
 fn a_sidecar_that_can_not_leave_tmux_ends_in_good_order() {
     let stage = Stage::without_sidecar("");

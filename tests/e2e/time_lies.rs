@@ -1,8 +1,8 @@
 //! Clocks that jump, a machine that reboots, and a sidecar that is stopped: no limit is lost, doubled or early. The
 //! simulation (`sim`) checks the same over the whole flow; this is the real program.
 //!
-//! The wall clock is moved for the sidecar alone, by libfaketime; another boot is one whose id lies over the kernel's in
-//! a mount namespace of the sidecar's own. Both take minutes or root, and are part of the long suite.
+//! The wall clock is moved for the sidecar alone, by libfaketime; another boot is one whose id lies over the kernel's
+//! in a mount namespace of the sidecar's own. Both take minutes or root, and are part of the long suite.
 
 use super::support::stage::{PATIENCE, Stage};
 use super::support::tally::{self, is_long};

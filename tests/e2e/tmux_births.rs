@@ -1,4 +1,5 @@
-//! New windows under the worst of circumstances: the server is stopped with a backlog of lines, and their sender killed.
+//! New windows under the worst of circumstances: the server is stopped with a backlog of lines, and their sender
+//! killed.
 
 use crate::support::processes::bearing;
 use crate::support::tally;

@@ -175,7 +175,8 @@ fn both_keys_run_the_program_that_the_path_finds() {
     opens(&stage, &terminal, "T", "1 Agents");
     closes(&stage, &terminal, "q");
     opens(&stage, &terminal, "H", "leave empty to abort");
-    // A popup that is broken off is no failure: tmux would tell of it in the agent's own pane, which then takes no text.
+    // A popup that is broken off is no failure: tmux would tell of it in the agent's own pane, which then takes no
+    // text.
     closes(&stage, &terminal, "C-c");
     opens(&stage, &terminal, "T", "1 Agents");
     assert_eq!(

@@ -107,8 +107,8 @@ async fn copy_mode_and_synchronised_panes_are_no_obstacle() {
     assert_eq!(server.tmux(&["display-message", "-p", "-t", &target, "#{pane_in_mode}"]), "1", "the user's view stays");
 }
 
-/// In copy mode tmux sends the brackets of a paste only if that mode's own screen wants them, and it never does. Line ends
-/// stay line ends all the same, and the text comes in once.
+/// In copy mode tmux sends the brackets of a paste only if that mode's own screen wants them, and it never does. Line
+/// ends stay line ends all the same, and the text comes in once.
 #[tokio::test]
 async fn texts_without_tabs_come_in_once_and_whole_in_copy_mode() {
     let server = Server::start();
@@ -148,7 +148,8 @@ async fn a_text_with_tabs_waits_until_copy_mode_is_left() {
     assert_eq!(composer.submits(), ["A table:\n\ta\tb"]);
 }
 
-/// A text that came in as keys would be incomplete: Codex reads the first 1,024 bytes of it, and the rest with the next key.
+/// A text that came in as keys would be incomplete: Codex reads the first 1,024 bytes of it, and the rest with the next
+/// key.
 #[tokio::test]
 async fn copy_mode_that_nobody_sees_is_left_for_a_text_that_needs_its_brackets() {
     let server = Server::start();

@@ -1,5 +1,5 @@
-//! What the operator is told outside a handoff, with the whole program; and notices on a desktop: by a program, or by the
-//! terminals that are attached to tmux.
+//! What the operator is told outside a handoff, with the whole program; and notices on a desktop: by a program, or by
+//! the terminals that are attached to tmux.
 
 use super::support::stage::Stage;
 use super::support::stage_files::json_lines;

@@ -1,6 +1,6 @@
-//! Homes of earlier versions, as `scripts/fixture` has kept them: killed in the middle, with an idle agent, handoffs that
-//! are done, running and failed, and files that nobody took. This version must go on with each of them. And a home of a
-//! later version, which it must leave alone.
+//! Homes of earlier versions, as `scripts/fixture` has kept them: killed in the middle, with an idle agent, handoffs
+//! that are done, running and failed, and files that nobody took. This version must go on with each of them. And a home
+//! of a later version, which it must leave alone.
 
 use super::support::stage::Stage;
 use super::support::stage_files::json_lines;

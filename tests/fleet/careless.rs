@@ -7,8 +7,8 @@ use serde_json::json;
 use std::fs;
 use std::time::Duration;
 
-/// One request that can't be read kept the bridge from starting, and so this host from all others. A pipe in place of the
-/// audit kept it waiting for ever.
+/// One request that can't be read kept the bridge from starting, and so this host from all others. A pipe in place of
+/// the audit kept it waiting for ever.
 #[test]
 fn files_that_are_not_what_they_should_be_stop_no_bridge() {
     let Some(fleet) = TestFleet::joined(&["a", "b"]) else { return };
@@ -57,8 +57,8 @@ fn a_file_that_is_being_written_is_taken_once_it_is_whole_and_each_id_gets_an_an
     assert!(a.files("requests/x.json.tmp").exists(), "a temporary name is never read");
 }
 
-/// Requests to hosts that may have been admitted a moment ago wait for the list of members. Fifty of them kept all others
-/// from being taken, and the bridge busy.
+/// Requests to hosts that may have been admitted a moment ago wait for the list of members. Fifty of them kept all
+/// others from being taken, and the bridge busy.
 #[test]
 fn requests_that_wait_for_the_list_of_members_keep_no_others_waiting() {
     let Some(fleet) = TestFleet::joined(&["a", "b"]) else { return };

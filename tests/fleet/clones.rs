@@ -173,8 +173,8 @@ fn a_replacement_that_has_broken_off_is_completed_by_the_same_command() {
     bridge.wait().expect("our own child");
 }
 
-/// The list of those who may not log in any more lies at the owner's home, and the server had only what that home had last
-/// pushed.
+/// The list of those who may not log in any more lies at the owner's home, and the server had only what that home had
+/// last pushed.
 #[test]
 fn an_owner_whose_home_was_put_back_lets_nobody_in_again_by_expelling_another() {
     let Some(fleet) = TestFleet::joined(&["a", "b", "c"]) else { return };
@@ -188,8 +188,8 @@ fn an_owner_whose_home_was_put_back_lets_nobody_in_again_by_expelling_another() 
     assert!(b.bridge_view()["connected_since"].is_null(), "{}", b.bridge_view());
 }
 
-/// Nobody but the owner can admit a host: an owner whose home was put back and that had made it a new one was a member of
-/// nothing, and could admit nobody any more.
+/// Nobody but the owner can admit a host: an owner whose home was put back and that had made it a new one was a member
+/// of nothing, and could admit nobody any more.
 #[test]
 fn the_home_of_the_owner_joins_as_a_new_one_by_itself() {
     let Some(fleet) = TestFleet::joined(&["a", "b"]) else { return };

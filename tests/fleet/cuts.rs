@@ -1,4 +1,5 @@
-//! The network between the hosts and the server is away for a while: for one host or for both, in one direction or in both.
+//! The network between the hosts and the server is away for a while: for one host or for both, in one direction or in
+//! both.
 
 use crate::fleet::{TestFleet, check_promises, text};
 use crate::proxy::{Proxy, Way};
@@ -47,8 +48,8 @@ fn behind_proxies() -> Option<(TestFleet, Proxy, Proxy)> {
     Some((fleet, of_a, of_b))
 }
 
-/// Sends texts to agents of `b` before and during each cut, and holds the promises. `settles`: all of it is answered before
-/// the next cut.
+/// Sends texts to agents of `b` before and during each cut, and holds the promises. `settles`: all of it is answered
+/// before the next cut.
 fn cut_off(cuts: &[Cut], settles: bool, seed: &mut Random) {
     let Some((fleet, of_a, of_b)) = behind_proxies() else { return };
     let (a, b) = (fleet.host("a"), fleet.host("b"));

@@ -30,8 +30,8 @@ pub(crate) fn nats_program() -> Option<PathBuf> {
     found.clone()
 }
 
-/// A port that is free at this moment, and that the system gives to no connection by itself: a server that was killed must
-/// find it free again.
+/// A port that is free at this moment, and that the system gives to no connection by itself: a server that was killed
+/// must find it free again.
 pub(crate) fn free_port() -> u16 {
     let some = || 10_000 + u16::try_from(uuid::Uuid::new_v4().as_u128() % 22_000).expect("it fits");
     let free = (0..1_000).map(|_| some()).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
@@ -119,8 +119,8 @@ pub(crate) struct TestFleet {
 }
 
 impl TestFleet {
-    /// A fleet of hosts `a`, `b` …, whose sidecars and bridges run, and of whom nobody accepts anything; none if there is no
-    /// NATS server.
+    /// A fleet of hosts `a`, `b` …, whose sidecars and bridges run, and of whom nobody accepts anything; none if there
+    /// is no NATS server.
     pub(crate) fn new(hosts: &[&str]) -> Option<TestFleet> {
         let fleet = TestFleet::joined(hosts)?;
         fleet.hosts.values().for_each(TestHost::start_bridge);
@@ -133,8 +133,8 @@ impl TestFleet {
         TestFleet::made(hosts, 1, NatsServer::start)
     }
 
-    /// The same with a server that `start` starts, from the folder that `server init` has written, or with several that keep
-    /// so many copies.
+    /// The same with a server that `start` starts, from the folder that `server init` has written, or with several that
+    /// keep so many copies.
     pub(crate) fn made(hosts: &[&str], copies: usize, start: impl FnOnce(&NatsServer)) -> Option<TestFleet> {
         let (program, dir) = (nats_program()?, tempfile::tempdir().expect("a folder"));
         let (port, folder) = (free_port(), dir.path().join("server"));

@@ -1,5 +1,5 @@
-//! A member that is hostile: it has its own key and its own rights at the server, and uses them for everything that they
-//! are not meant for.
+//! A member that is hostile: it has its own key and its own rights at the server, and uses them for everything that
+//! they are not meant for.
 
 use crate::fleet::{NatsServer, TestFleet, TestHost, text};
 use crate::support::processes::peak_kib;
@@ -174,8 +174,8 @@ fn what_it_writes_over_rosters_is_seen_and_stops_nobody() {
     assert_eq!(a.ask("last", "b", &json!({"kind": "view", "of": "agents"}))["status"], 200);
 }
 
-/// What the server lets a member do beside what it needs. It is printed, for it differs between servers; none of it may be
-/// authentic, or stop others for long.
+/// What the server lets a member do beside what it needs. It is printed, for it differs between servers; none of it may
+/// be authentic, or stop others for long.
 #[test]
 fn the_server_lets_a_member_do_little_else() {
     let Some(fleet) = with_mallory() else { return };
@@ -225,7 +225,8 @@ fn the_server_lets_a_member_do_little_else() {
     tally::add(tally::INPUTS, 31);
 }
 
-/// What a member sends stands in answers that are kept for 30 days, and in the audit. A kind of half a megabyte filled both.
+/// What a member sends stands in answers that are kept for 30 days, and in the audit. A kind of half a megabyte filled
+/// both.
 #[test]
 fn long_words_of_a_member_are_not_kept() {
     let Some(fleet) = TestFleet::new(&["b", "m"]) else { return };
@@ -312,8 +313,8 @@ fn times_woken(pid: u32) -> u64 {
     status.filter_map(count).sum()
 }
 
-/// Letters as large as the server takes them, one after the other: others are served meanwhile, and the bridge holds few of
-/// them at once.
+/// Letters as large as the server takes them, one after the other: others are served meanwhile, and the bridge holds
+/// few of them at once.
 #[test]
 fn a_flood_of_large_letters_stops_nobody() {
     let Some(fleet) = with_mallory() else { return };

@@ -1,5 +1,5 @@
-//! Several hosts and a real NATS server on this machine's loopback: sidecars, bridges, tmux servers and demo agents. Where
-//! no NATS server can be had, all of it is counted as skipped.
+//! Several hosts and a real NATS server on this machine's loopback: sidecars, bridges, tmux servers and demo agents.
+//! Where no NATS server can be had, all of it is counted as skipped.
 
 mod asks;
 mod careless;

@@ -1,4 +1,5 @@
-//! A server that another party runs: it has given an account, and a signing key of it. It must be able to make nobody a member.
+//! A server that another party runs: it has given an account, and a signing key of it. It must be able to make nobody a
+//! member.
 
 use crate::fleet::{NatsServer, TestHost, free_port, succeeded};
 use async_nats::ConnectOptions;

@@ -7,8 +7,8 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 
-/// Texts that must be nowhere but where they belong. No two of them have a part in common, for compression would leave such
-/// a part out.
+/// Texts that must be nowhere but where they belong. No two of them have a part in common, for compression would leave
+/// such a part out.
 const CANARIES: [&str; 3] = ["quail-in-the-text-7f3a", "heron.of.the.reason.91bc", "linnet_at_a_focus_c0de"];
 /// The same for the two files of a persona.
 const PERSONA: [&str; 2] = ["Wren+and+its+skill+55d1", "Siskin and her name e82f"];
@@ -112,7 +112,8 @@ fn no_text_is_in_clear_on_the_wire() {
     });
     let passed = proxy.passed();
     assert_eq!(held(&passed), [""; 0], "texts in clear on the wire");
-    // What may be read there is read: subjects, and the persona's name in a roster, whose compression may have its ends.
+    // What may be read there is read: subjects, and the persona's name in a roster, whose compression may have its
+    // ends.
     for clear in ["tk.test.box.b.a.req", "tk.test.box.a.b.res", "tk.test.host.b", "ylophon"] {
         assert!(passed.windows(clear.len()).any(|part| part == clear.as_bytes()), "{clear} was not recorded");
     }

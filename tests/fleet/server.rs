@@ -51,8 +51,8 @@ fn while_the_server_is_away_all_else_works_and_afterwards_all_is_answered() {
     assert!(short.as_ref().is_none_or(|answer| answer["status"] == 410), "{short:?}");
 }
 
-/// A server to which nobody says how much it may keep takes three quarters of what is free on its disk. A fleet on a small
-/// disk was refused for that.
+/// A server to which nobody says how much it may keep takes three quarters of what is free on its disk. A fleet on a
+/// small disk was refused for that.
 #[test]
 fn how_much_the_server_may_keep_does_not_depend_on_its_disk() {
     let Some(fleet) = TestFleet::joined(&["a"]) else { return };

@@ -1,5 +1,5 @@
-//! The bridge as a service: what `tasuki fleet service` writes and calls. systemd and launchd are played by programs that
-//! note how they were called; their own tools judge the files where they are there.
+//! The bridge as a service: what `tasuki fleet service` writes and calls. systemd and launchd are played by programs
+//! that note how they were called; their own tools judge the files where they are there.
 
 use crate::support::said::err;
 use crate::support::service_user::{ServiceUser, packaging, property_list, systemd_finds_nothing_wrong};

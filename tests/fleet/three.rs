@@ -1,5 +1,5 @@
-//! Three servers that keep three copies, as the guide sets them up: any of them dies at any moment, then two at once, then
-//! all; and the bridges too.
+//! Three servers that keep three copies, as the guide sets them up: any of them dies at any moment, then two at once,
+//! then all; and the bridges too.
 
 use crate::fleet::{NatsServer, TestFleet, TestHost, check_promises, free_port, text};
 use crate::support::random::Random;
@@ -125,8 +125,8 @@ impl Three {
         self.kills += 1;
     }
 
-    /// Waits until both bridges serve. It may take a minute: a bridge that died while a roster of its was on the way, or that
-    /// is shown an older one by a server that was away, can't know what stood there last.
+    /// Waits until both bridges serve. It may take a minute: a bridge that died while a roster of its was on the way,
+    /// or that is shown an older one by a server that was away, can't know what stood there last.
     fn until_serving(&self) {
         let start = Instant::now();
         for host in self.fleet.hosts.values() {
@@ -148,7 +148,8 @@ impl Three {
         start.elapsed()
     }
 
-    /// Two at once for so long, then all of them: how long after a majority is there again the next request is answered.
+    /// Two at once for so long, then all of them: how long after a majority is there again the next request is
+    /// answered.
     fn lose_the_majority(&mut self, away: Duration) -> Vec<Duration> {
         let mut times = Vec::new();
         for (numbers, what) in [(&[0, 1][..], "two servers were away"), (&[0, 1, 2], "all servers were away")] {

@@ -73,8 +73,8 @@ fn a_composer_that_takes_a_prompt_invites_one_in_every_mode() {
 #[test]
 fn a_mode_that_shows_nothing_looks_as_if_it_took_a_prompt() {
     assert_eq!(misjudged(&UNSEEN, true), [""; 0]);
-    // opencode waits for the rest of a two-key command, which only colours of its theme show: a paste comes in whole all the
-    // same, and the first Enter is taken for that rest, so that it is pressed again.
+    // opencode waits for the rest of a two-key command, which only colours of its theme show: a paste comes in whole
+    // all the same, and the first Enter is taken for that rest, so that it is pressed again.
     assert!(invites("opencode", "modes/leader_24") && invites("opencode", "modes/leader_50"));
 }
 

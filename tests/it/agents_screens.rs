@@ -160,8 +160,8 @@ fn gemini_and_opencode_screens() {
     }
 }
 
-/// Each holds a row that fills the pane's columns and has more characters than the pane has columns: marks above and below
-/// letters and the signs that make a character an emoji take none.
+/// Each holds a row that fills the pane's columns and has more characters than the pane has columns: marks above and
+/// below letters and the signs that make a character an emoji take none.
 #[test]
 fn a_text_in_any_script_is_read_whole() {
     let thai = "กรุณาแก้ข้อผิดพลาดที่เกี่ยวกับการชำระเงินนี้ด้วย".repeat(5);
@@ -170,7 +170,8 @@ fn a_text_in_any_script_is_read_whole() {
     for (profile, name, words) in [
         ("claude", "thai", format!("{thai}{end}")),
         ("claude", "warnings", format!("{warnings}{end}")),
-        // The sidebar stands beside the text: with wide characters, fewer of them are the composer's than it has columns.
+        // The sidebar stands beside the text: with wide characters, fewer of them are the composer's than it has
+        // columns.
         ("opencode", "sidebar_thai", thai),
         ("opencode", "sidebar_japanese", "支払いの再試行を直してください。".repeat(5)),
     ] {

@@ -1,5 +1,5 @@
-//! No files look into each other in a circle: such files can only be understood, moved and tested together. Whoever needs what
-//! lies above takes it as a value, or tells what was learned; what two share lies below both.
+//! No files look into each other in a circle: such files can only be understood, moved and tested together. Whoever
+//! needs what lies above takes it as a value, or tells what was learned; what two share lies below both.
 
 use crate::support::sources::{files_below, repository};
 use std::collections::{BTreeMap, BTreeSet};
@@ -257,8 +257,8 @@ fn rows_name_nothing_that_changes_them() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The machines of the core, from the bottom up; what is not named lies below them all. What one of them learns that concerns
-/// those above rises as a fact.
+/// The machines of the core, from the bottom up; what is not named lies below them all. What one of them learns that
+/// concerns those above rises as a fact.
 const LAYERS: [(&str, &[&str]); 6] = [
     ("agents", &["core::agent"]),
     (

@@ -1,5 +1,5 @@
-//! What the operator is told of an agent outside a handoff: dialogs that nobody answers, and turns that fail; once of each
-//! cause.
+//! What the operator is told of an agent outside a handoff: dialogs that nobody answers, and turns that fail; once of
+//! each cause.
 
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;

@@ -1,5 +1,5 @@
-//! What ends an agent of which little is known, decided without a machine: by silence, by its process, by a request. And
-//! whose a session is that begins in a pane where another agent is or was.
+//! What ends an agent of which little is known, decided without a machine: by silence, by its process, by a request.
+//! And whose a session is that begins in a pane where another agent is or was.
 
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;

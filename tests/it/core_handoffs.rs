@@ -25,8 +25,8 @@ fn id(number: u128) -> AgentId {
 }
 
 impl World {
-    /// Two agents of one persona: the first is at work, the second has just started and is about to be primed. The first is
-    /// to hand off to the second.
+    /// Two agents of one persona: the first is at work, the second has just started and is about to be primed. The
+    /// first is to hand off to the second.
     fn with_a_successor_that_is_being_primed() -> World {
         let agents = [(1, AgentState::Busy), (2, AgentState::Idle)].map(|(number, state)| {
             let mut agent = Agent::new(id(number.into()), "demo".to_owned(), String::new());
@@ -71,8 +71,8 @@ impl World {
     }
 }
 
-/// The agent that is to take over was started by itself, and is primed by itself: that this goes wrong is told of that agent,
-/// and the handoff, which waits for another one, goes on.
+/// The agent that is to take over was started by itself, and is primed by itself: that this goes wrong is told of that
+/// agent, and the handoff, which waits for another one, goes on.
 #[test]
 fn the_priming_of_a_successor_to_be_is_no_matter_of_a_handoff_that_waits() {
     let mut world = World::with_a_successor_that_is_being_primed();

@@ -1,4 +1,5 @@
-//! What a receipt is worth, decided without a machine: with a transcript that tells which prompts were taken, and without.
+//! What a receipt is worth, decided without a machine: with a transcript that tells which prompts were taken, and
+//! without.
 
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;

@@ -1,4 +1,5 @@
-//! The session of an agent that was handed off, opened again: what it is, what it never becomes, and when it is refused.
+//! The session of an agent that was handed off, opened again: what it is, what it never becomes, and when it is
+//! refused.
 
 use crate::support::ack_world::{AckWorld, DEAD, HEIR};
 use serde_json::{Value, json};

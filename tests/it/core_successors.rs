@@ -22,8 +22,8 @@ fn chosen(profile: &str, model: Option<&str>) -> ProfileChoice {
     ProfileChoice { profile: profile.to_owned(), model: model.map(str::to_owned) }
 }
 
-/// Two idle agents of a persona whose fallback is a model of the profile `other`; the first was told to use the model `big`.
-/// `plain` takes no model, `adopted` has no launch line.
+/// Two idle agents of a persona whose fallback is a model of the profile `other`; the first was told to use the model
+/// `big`. `plain` takes no model, `adopted` has no launch line.
 fn world() -> Decided {
     let agents = [(1, Some("big")), (2, None)].map(|(number, model)| {
         let mut agent = Agent::new(id(number.into()), "demo".to_owned(), String::new());

@@ -1,5 +1,5 @@
-//! Examples are true: every command line that the help texts, the README and the guide show is one, every file that they
-//! show is as its schema says, and the schemas that lie in the repository are those that the program prints.
+//! Examples are true: every command line that the help texts, the README and the guide show is one, every file that
+//! they show is as its schema says, and the schemas that lie in the repository are those that the program prints.
 
 use super::readme;
 use super::support::schema::{faults, of};
@@ -15,7 +15,8 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The words of a shell's command line, up to where it goes on with something else; none where a quotation does not end.
+/// The words of a shell's command line, up to where it goes on with something else; none where a quotation does not
+/// end.
 fn words(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for letter in line.chars() {

@@ -1,4 +1,5 @@
-//! Readers that no compiler looks at: the page of `tasuki serve` and the guide's recipe take only what our formats have.
+//! Readers that no compiler looks at: the page of `tasuki serve` and the guide's recipe take only what our formats
+//! have.
 
 use regex::Regex;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! The guide's table of figures has every row that `scripts/bench` measures, in its order and with its goal, and no other.
+//! The guide's table of figures has every row that `scripts/bench` measures, in its order and with its goal, and no
+//! other.
 
 #[path = "../bench/rows.rs"]
 mod rows;

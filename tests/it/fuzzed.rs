@@ -1,5 +1,6 @@
-//! Every parser that reads what others wrote, against the corpus of the fuzz targets and against what becomes of it when
-//! it is cut, doubled and spoilt. What must hold stands in `tests/fuzz/checks.rs`, which the fuzz targets drive too.
+//! Every parser that reads what others wrote, against the corpus of the fuzz targets and against what becomes of it
+//! when it is cut, doubled and spoilt. What must hold stands in `tests/fuzz/checks.rs`, which the fuzz targets drive
+//! too.
 
 #[path = "../fuzz/checks.rs"]
 mod checks;
@@ -145,7 +146,8 @@ proptest! {
     }
 }
 
-/// The hook takes whatever a CLI gives it: it says nothing, does not fail, and leaves an event that the sidecar can read.
+/// The hook takes whatever a CLI gives it: it says nothing, does not fail, and leaves an event that the sidecar can
+/// read.
 #[test]
 fn the_hook_makes_an_event_of_every_input() {
     let home = tempfile::tempdir().expect("a home");

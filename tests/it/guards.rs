@@ -1,5 +1,5 @@
-//! The table of guards in `tests/guards` is true of the code: each text is there once, and the test that is named as failing
-//! without it exists. Whether it does fail then is what `scripts/guards` tries.
+//! The table of guards in `tests/guards` is true of the code: each text is there once, and the test that is named as
+//! failing without it exists. Whether it does fail then is what `scripts/guards` tries.
 
 use std::collections::BTreeSet;
 use std::fs;

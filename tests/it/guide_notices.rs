@@ -1,4 +1,5 @@
-//! The guide's chapter about notices: its tables hold every code, and its recipes pass a notice on, as they are written.
+//! The guide's chapter about notices: its tables hold every code, and its recipes pass a notice on, as they are
+//! written.
 
 use super::support::{readme, tally};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Hostile text before the command line: whatever stands in a view, an error file, a configuration or a profile, nothing
-//! that a terminal acts on comes out.
+//! Hostile text before the command line: whatever stands in a view, an error file, a configuration or a profile,
+//! nothing that a terminal acts on comes out.
 
 use crate::support::fake_sidecar::FakeHome;
 use crate::support::nasty::{long_line, nasty};

@@ -1,5 +1,5 @@
-//! The rules of the house that no compiler checks: which room may look into which, what the pure core never touches, how
-//! long a file may be.
+//! The rules of the house that no compiler checks: which room may look into which, what the pure core never touches,
+//! how long a file may be.
 
 use crate::support::sources::{files_below, repository};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// The rooms by rank: a room may look into rooms of a lower rank only. Rooms of the same rank never look into each other.
+/// The rooms by rank: a room may look into rooms of a lower rank only. Rooms of the same rank never look into each
+/// other.
 const ROOMS: [(&str, u8); 27] = [
     ("contract", 0),
     ("child", 1),
@@ -180,8 +181,8 @@ fn every_room_is_known_and_looks_only_downwards() {
 const BY_NAME: [&str; 5] =
     ["cli/ack.rs", "cli/schema.rs", "cli/serve/openapi.rs", "cli/serve/openapi_hosts.rs", "cli/work/import_export.rs"];
 
-/// What the sidecar writes is read by its type: nobody in `cli` reads a field by name, for no compiler sees where that is
-/// wrong.
+/// What the sidecar writes is read by its type: nobody in `cli` reads a field by name, for no compiler sees where that
+/// is wrong.
 #[test]
 fn nobody_in_cli_reads_a_field_by_its_name() {
     let by_name = regex::Regex::new(r#"\.get\("[a-z_]+"\)|\["[a-z_]+"\]( = )?"#).expect("an expression");
@@ -222,8 +223,8 @@ fn no_source_file_is_longer_than_four_hundred_lines() {
     assert!(long.is_empty(), "{long:?}");
 }
 
-/// What one turn decides, writes and answers bears one time: the loop reads the clock when it wakes, when it goes to sleep,
-/// when it tells the watchdog of a turn that is over, and at its beginning and end.
+/// What one turn decides, writes and answers bears one time: the loop reads the clock when it wakes, when it goes to
+/// sleep, when it tells the watchdog of a turn that is over, and at its beginning and end.
 #[test]
 fn a_turn_sees_one_clock() {
     let readings: Vec<(String, usize)> = sources()
@@ -258,8 +259,8 @@ fn every_source_file_says_what_it_is_for() {
     assert!(silent.is_empty(), "{silent:?}");
 }
 
-/// What others may call or name says what it does, with its errors and where a rule comes from. A field whose name says it all
-/// needs no words beside it.
+/// What others may call or name says what it does, with its errors and where a rule comes from. A field whose name says
+/// it all needs no words beside it.
 #[test]
 fn whatever_others_may_use_says_what_it_is() {
     let kinds =

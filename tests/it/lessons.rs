@@ -1,5 +1,5 @@
-//! Which test holds which of the failures that others have met in driving agents through tmux, in the order in which they
-//! were collected. Names are looked up as those in `rules` are.
+//! Which test holds which of the failures that others have met in driving agents through tmux, in the order in which
+//! they were collected. Names are looked up as those in `rules` are.
 //!
 //! | failure | what went wrong | held by |
 //! |---|---|---|

@@ -1,5 +1,5 @@
-//! The fast part: pure logic, the simulation, sources, files, and commands that end. Nothing here starts a tmux server or a
-//! program that runs on; what does is in `tests/e2e`.
+//! The fast part: pure logic, the simulation, sources, files, and commands that end. Nothing here starts a tmux server
+//! or a program that runs on; what does is in `tests/e2e`.
 
 mod ack_core;
 mod agents_hook;

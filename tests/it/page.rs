@@ -1,4 +1,5 @@
-//! The modules of the page of `tasuki serve`: short files without circles of imports, and no text that becomes HTML or code.
+//! The modules of the page of `tasuki serve`: short files without circles of imports, and no text that becomes HTML or
+//! code.
 
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};

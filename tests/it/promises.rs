@@ -1,6 +1,6 @@
-//! Which test holds which promise of the README and the guide (chapter "promises") and of the map in `src/lib.rs` ("What tasuki
-//! never does"). Each promise stands here in its own words, which are looked up where they are made; names of tests are
-//! looked up as those in `rules` are.
+//! Which test holds which promise of the README and the guide (chapter "promises") and of the map in `src/lib.rs`
+//! ("What tasuki never does"). Each promise stands here in its own words, which are looked up where they are made;
+//! names of tests are looked up as those in `rules` are.
 //!
 //! | promise | its words | held by |
 //! |---|---|---|

@@ -1,4 +1,5 @@
-//! Names and sentences are in plain words: private coinages, and turns of phrase that read as if translated, are found here.
+//! Names and sentences are in plain words: private coinages, and turns of phrase that read as if translated, are found
+//! here.
 
 use crate::support::sources::{files_below, repository};
 use regex::Regex;
@@ -6,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-/// What is looked for, in lower case and with identifiers taken apart (`one_that`, `OneThat` → `one that`), and what to say
-/// instead. An expression stands between word boundaries.
+/// What is looked for, in lower case and with identifiers taken apart (`one_that`, `OneThat` → `one that`), and what to
+/// say instead. An expression stands between word boundaries.
 const COINAGES: &[(&str, &str)] = &[
     ("anew", "again"),
     ("balk(?:s|ed|ing)?", "the obstacle, by its name"),
@@ -143,4 +144,19 @@ fn everything_that_is_allowed_is_needed() {
         );
     }
     assert!(ALLOWED.len() <= 10, "too much is allowed");
+}
+
+/// rustfmt wraps code, but no comment. Tables and addresses can't be wrapped.
+#[test]
+fn comments_have_at_most_120_columns() {
+    let is_wide = |line: &&str| line.chars().count() > 120 && !line.contains("//! |") && !line.contains("http");
+    let comment = |line: &&str| line.trim_start().starts_with("//");
+    let rust = texts().into_iter().filter(|(name, _)| name.ends_with(".rs"));
+    let wide: Vec<String> = rust
+        .flat_map(|(name, text)| {
+            let lines = text.lines().filter(comment).filter(is_wide).map(|line| format!("{name}: {line}"));
+            lines.collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(wide.is_empty(), "{}", wide.join("\n"));
 }

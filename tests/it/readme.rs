@@ -1,5 +1,5 @@
-//! The README and the guide are true in what can be read off: its tables and pictures show all that there is, and each of its recipes is run
-//! by some test.
+//! The README and the guide are true in what can be read off: its tables and pictures show all that there is, and each
+//! of its recipes is run by some test.
 
 use super::support::{readme, tally};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Which test holds which rule of the flow. `module::name` is a test in `tests/it` or `tests/e2e`, `src/module::name` one
-//! beside the code; every name is looked up, and a rule without a test is a failure.
+//! Which test holds which rule of the flow. `module::name` is a test in `tests/it` or `tests/e2e`, `src/module::name`
+//! one beside the code; every name is looked up, and a rule without a test is a failure.
 //!
 //! | rule | what it is about | held by |
 //! |---|---|---|

@@ -1,5 +1,5 @@
-//! The sidecar as a service: what `tasuki service` writes and calls. systemd itself is played by a program that notes how it
-//! was called; its own tools judge the unit where they are there.
+//! The sidecar as a service: what `tasuki service` writes and calls. systemd itself is played by a program that notes
+//! how it was called; its own tools judge the unit where they are there.
 
 use super::support::said::{err, out};
 use super::support::service_user::{ServiceUser, packaging, property_list, systemd_finds_nothing_wrong};

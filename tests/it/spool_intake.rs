@@ -284,7 +284,8 @@ fn a_move_that_failed_is_not_called_a_full_folder_and_is_tried_again() {
     assert_eq!(moved, RejectOutcome::Moved("8-bad.json".into()));
 }
 
-/// More than one listing takes: they must neither hide what comes after them, nor look like something that may be taken.
+/// More than one listing takes: they must neither hide what comes after them, nor look like something that may be
+/// taken.
 #[test]
 fn bad_files_that_stay_starve_nobody_however_many_they_are() {
     let mut home = TestHome::new();

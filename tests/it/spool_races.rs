@@ -1,5 +1,5 @@
-//! The intake while the world changes under its hands: between its look, its opening and its reading; and while it lacks
-//! something itself.
+//! The intake while the world changes under its hands: between its look, its opening and its reading; and while it
+//! lacks something itself.
 
 use crate::support::home::{TestHome, code, named};
 use crate::support::tally;

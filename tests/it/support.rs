@@ -1,5 +1,5 @@
-//! What tests of the fast part share, of what lies in `tests/support`. What starts a tmux server or a program that runs on is
-//! not here, so that no test of this part can reach it.
+//! What tests of the fast part share, of what lies in `tests/support`. What starts a tmux server or a program that runs
+//! on is not here, so that no test of this part can reach it.
 
 #[path = "../support/ack_world.rs"]
 pub(crate) mod ack_world;

@@ -10,7 +10,7 @@ use crate::agents::profile::Profile;
 use crate::core::text::shell_word;
 use std::path::PathBuf;
 
-/// Most hook commands that are reported for one file.
+/// The largest number of hook commands that are reported for one file.
 const MAX_COMMANDS: usize = 64;
 
 /// The state of a profile's hooks in the CLI's own configuration.

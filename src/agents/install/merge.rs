@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::Range;
 
-/// Most units that are looked for in one file.
+/// The largest number of units that are looked for in one file.
 const MAX_UNITS: usize = 10_000;
 
 /// One piece of text that was put in.

@@ -5,9 +5,9 @@ use crate::core::text::{normalise, quotable};
 use ratatui::text::Span;
 use std::time::Duration;
 
-/// Most characters of one text that are kept.
+/// The largest number of characters of one text that are kept.
 const MOST: usize = 400;
-/// Most combining marks on one character that are kept.
+/// The largest number of combining marks on one character that are kept.
 const MOST_MARKS: usize = 2;
 
 /// The text in one line. Characters that join or modify emoji are removed: terminals disagree about the width of the

@@ -22,7 +22,7 @@ use crate::core::tx::Tx;
 /// How many more times tasuki looks up the pane of a new session if tmux does not answer. Before each such answer the
 /// runner pauses for half a second, so a tmux server that has just started is found in time.
 const MOST_LOOKS: u8 = 12;
-/// Most characters of the reason why a pane could not be looked up.
+/// The largest number of characters of the reason why a pane could not be looked up.
 const MAX_WHY: usize = 300;
 
 /// A session started that belongs to no known agent. tasuki looks up its pane first. If the event names no pane, the

@@ -6,7 +6,7 @@ use super::spans::{InlineCode, spans, without_code};
 
 /// Longest name that is looked up, in bytes.
 const MAX_NAME: usize = 100;
-/// Most words in backticks of one line that are looked at.
+/// The largest number of words in backticks of one line that are looked at.
 const MOST_IN_LINE: usize = 50;
 /// Longest label before a name, in bytes, such as `Branch / commit:`.
 const MAX_LABEL: usize = 40;

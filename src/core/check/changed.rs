@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 /// With so many unnamed files or more, tasuki asks the agent to name them. Fewer are only a warning.
 const MANY: usize = 3;
-/// Most names of folders that count as naming one file.
+/// The largest number of names of folders that count as naming one file.
 const MOST_FOLDERS: usize = 50;
-/// Most patterns and absolute paths of a document that are looked at.
+/// The largest number of patterns and absolute paths of a document that are looked at.
 const MOST_PATTERNS: usize = 200;
-/// Most names in one fault.
+/// The largest number of names in one fault.
 const MOST_NAMES: usize = 6;
 /// Longest name in a fault, in characters.
 const MAX_NAME: usize = 60;

@@ -11,7 +11,7 @@ const LONG: usize = 64;
 /// Lengths that other things have too: an id of a container, half an MD5, an MD5, a checksum. A hash of such a length
 /// must be called a commit, or have the subject of a commit after it.
 const OTHER_LENGTHS: [usize; 4] = [12, 16, 32, LONG];
-/// Most words of one line that are looked at.
+/// The largest number of words of one line that are looked at.
 const MOST_IN_LINE: usize = 50;
 /// How many words before a hash can say what it is.
 const WORDS_BEFORE: usize = 6;

@@ -6,11 +6,11 @@ use super::places::{Place, has_phrase, has_word, places};
 use super::{branches, commits, paths};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most commits, branches and paths of one document that are looked up.
+/// The largest number of commits, branches and paths of one document that are looked up.
 const MOST_COMMITS: usize = 50;
 const MOST_BRANCHES: usize = 20;
 const MOST_PATHS: usize = 200;
-/// Most lines that are searched for commits, for branches and for paths.
+/// The largest number of lines that are searched for commits, for branches and for paths.
 const MOST_LINES: usize = 2_000;
 
 /// The first place where a document names a commit, a branch or a path.

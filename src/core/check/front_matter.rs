@@ -4,7 +4,7 @@ use crate::core::text::{normalise, sanitise};
 
 /// Longest value, in characters. The rest is cut off.
 const MAX_VALUE: usize = 600;
-/// Most lines of front matter, with the lines of dashes around it.
+/// The largest number of lines of front matter, with the lines of dashes around it.
 const MAX_LINES: usize = 200;
 
 /// The front matter with the lines of dashes around it, and the text after it. None if the document does not begin with

@@ -29,7 +29,7 @@ pub struct CheckInput<'a> {
     pub secrets: &'a [FoundSecret],
     /// Fewest characters of text that the document must have; `size.rs` says how they are counted.
     pub min_chars: usize,
-    /// Most bytes that the document may have.
+    /// The largest number of bytes that the document may have.
     pub max_bytes: usize,
 }
 

@@ -2,7 +2,7 @@
 
 use super::front_matter::front_matter_lines;
 
-/// Most lines that are read, so that the work is bounded. No real document has so many.
+/// The largest number of lines that are read, so that the work is bounded. No real document has so many.
 const MOST_LINES: usize = 20_000;
 /// Longest heading that is only bold or underlined, in bytes. A longer one is a sentence.
 const MAX_HEADING: usize = 100;

@@ -9,7 +9,7 @@ use super::spans::{spans, without_code};
 
 /// Longest path that is looked up, in bytes.
 const MAX_PATH: usize = 250;
-/// Most words in backticks of one line that are looked at.
+/// The largest number of words in backticks of one line that are looked at.
 const MOST_IN_LINE: usize = 50;
 
 /// Extensions of files. Any other extension may be the end of a version, of a domain or of a method.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Levels of headings: 1 to 7. Index 0 is unused.
 const LEVELS: usize = 8;
-/// Most list items around a line, from the outermost to the innermost.
+/// The largest number of list items around a line, from the outermost to the innermost.
 const MOST_ITEMS: usize = 4;
 
 /// A line and the texts around it. Those texts have their ASCII letters in lower case.

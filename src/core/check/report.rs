@@ -8,15 +8,15 @@ use crate::contract::document::{FaultCheck, FaultGrade};
 use crate::core::text::{normalise, sanitise};
 use std::collections::BTreeSet;
 
-/// Most faults that are named one by one.
+/// The largest number of faults that are named one by one.
 pub(super) const MOST_FAULTS: usize = 50;
-/// Most faults of one kind that are named one by one, such as files that do not exist.
+/// The largest number of faults of one kind that are named one by one, such as files that do not exist.
 pub(super) const MOST_ALIKE: usize = 10;
 /// Longest statement or finding of a fault, in characters.
 const MAX_TEXT: usize = 200;
 /// Longest quotation from the document, in characters.
 const MAX_QUOTE: usize = 90;
-/// Most lines that are hidden for one private key.
+/// The largest number of lines that are hidden for one private key.
 const MAX_KEY: usize = 200;
 
 /// The faults that were found so far.

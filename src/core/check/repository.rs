@@ -7,7 +7,7 @@ use super::report::{FaultReport, quote};
 use crate::contract::document::FaultCheck;
 use std::collections::BTreeMap;
 
-/// Most text before a name in a quotation, in bytes.
+/// The longest text before a name in a quotation, in bytes.
 const AROUND: usize = 40;
 
 /// Reports what the document names and git does not have.

@@ -2,7 +2,7 @@
 //! leaves out would be lost.
 
 use super::lines::{BOLD, LineKind, read};
-use crate::core::cut::quotable;
+use crate::core::cut::quotable_words;
 use crate::core::text::normalise;
 use regex::Regex;
 use std::sync::LazyLock;
@@ -38,7 +38,7 @@ pub fn handed_down_rules(earlier: &[String], document: &str) -> Vec<String> {
             is_under = HEADING.is_match(text);
         } else if is_text && is_under && RULE.is_match(text) && found.len() < MOST_RULES {
             let rule = normalise(text.trim_start_matches(['-', '*', '+', '>', ' ']));
-            let rule = quotable(&rule, LONGEST - 1);
+            let rule = quotable_words(&rule, LONGEST - 1);
             if !found.contains(&rule) {
                 found.push(rule);
             }

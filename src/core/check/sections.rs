@@ -7,7 +7,7 @@ use super::spans::head;
 use crate::contract::document::FaultCheck;
 use crate::contract::handoff::Author;
 
-/// Most headings of one section.
+/// The largest number of headings of one section.
 const MOST_HEADINGS: usize = 100;
 /// Longest label before a text in the same line: in bytes, and in words.
 const MAX_LABEL: usize = 60;

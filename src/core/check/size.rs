@@ -4,7 +4,7 @@ use super::lines::Document;
 use super::report::FaultReport;
 use crate::contract::document::FaultCheck;
 
-/// Most lines that are read without effort.
+/// The largest number of lines that are read without effort.
 const MOST_LINES: usize = 300;
 
 pub(super) fn check(

@@ -2,7 +2,7 @@
 
 /// Of each line, only so many bytes are searched. No sentence is longer.
 const MAX_LINE: usize = 8 * 1024;
-/// Most backticks that can begin a text between backticks.
+/// The largest number of backticks that can begin a text between backticks.
 const MAX_BACKTICKS: usize = 3;
 
 /// A text between backticks.

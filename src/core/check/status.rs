@@ -11,9 +11,9 @@ use crate::contract::document::FaultCheck;
 use crate::contract::facts::RepositoryFacts;
 use std::collections::BTreeSet;
 
-/// Most sentences that are named for each claim.
+/// The largest number of sentences that are named for each claim.
 const MOST_SENTENCES: usize = 3;
-/// Most lines that are looked at.
+/// The largest number of lines that are looked at.
 const MOST_LINES: usize = 1_000;
 
 /// Reports sentences that contradict the state of the repository.

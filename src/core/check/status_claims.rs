@@ -91,7 +91,7 @@ const PUSHED_SOMETHING_PAIRS: [Pair; 4] = [
     Pair { first: &["push"], then: &["succeeded", "successful", "worked"] },
 ];
 
-/// Most words between the two of a pair.
+/// The largest number of words between the two of a pair.
 const MOST_BETWEEN: usize = 8;
 /// Words between the two of a pair that do not change the meaning.
 const BETWEEN: [&str; 42] = [

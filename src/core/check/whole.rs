@@ -22,7 +22,7 @@ const WORDS_OF_A_SENTENCE: usize = 8;
 const FEWEST_ENDS: usize = 5;
 /// The author is taken to do so if at most one in so many paragraphs and items has no such mark.
 const OPEN_ONE_IN: usize = 10;
-/// Most lines of the last paragraph that are looked at.
+/// The largest number of lines of the last paragraph that are looked at.
 const MOST_LINES: usize = 20;
 
 pub(super) fn check(text: &str, document: &Document<'_>, report: &mut FaultReport) {

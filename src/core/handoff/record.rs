@@ -44,7 +44,7 @@ pub(crate) fn add_record(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
         agent.recorded_in = Some(id);
     }
     publish::begin(tx, id);
-    work::transfer::reserve(tx, id);
+    work::transfer::hold(tx, id);
 }
 
 /// Replaces the record by the record of an updated document. From now on, successors are briefed with that document.
@@ -58,7 +58,7 @@ pub(crate) fn renew(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText, created
     }
     tx.out.documents.insert(id, Some(text));
     // The new briefing also names the items that the agent has claimed since the first record.
-    work::transfer::reserve(tx, id);
+    work::transfer::hold(tx, id);
 }
 
 /// The text that briefs the successor. A new session in the same pane gets the whole document; any other successor gets

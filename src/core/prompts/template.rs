@@ -4,11 +4,12 @@
 
 use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
 
-/// Most bytes that all values in one rendering may have together. The longest document has a quarter of that.
+/// The largest number of bytes that all values in one rendering may have together. The longest document has a quarter
+/// of that.
 const MAX_RENDERED: usize = 4 * 1024 * 1024;
 /// Longest template, in bytes. This and [`FUEL`] limit how much of its own text a template can write.
 const MAX_SOURCE: usize = 16 * 1024;
-/// Most steps that a template may take; listing the 256 tasks of a handoff takes some 2,000.
+/// The largest number of steps that a template may take; listing the 256 tasks of a handoff takes some 2,000.
 const FUEL: u64 = 10_000;
 /// The name under which a rendering counts the bytes of its values.
 const MADE: &str = "made";

@@ -7,7 +7,7 @@ use crate::core::reply::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most questions of one ACK, and most answers to them.
+/// The largest number of questions of one ACK, and of answers to them.
 const MAX_QUESTIONS: usize = 64;
 /// Longest text in an ACK or in an answer to one, in bytes.
 const MAX_SAID: usize = 4 * 1024;

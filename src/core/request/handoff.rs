@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 /// Longest reason, focus or task text, in bytes.
 const MAX_TEXT: usize = 16 * 1024;
-/// Most tasks that a handoff may name.
+/// The largest number of tasks that a handoff may name.
 const MAX_TASKS: usize = 256;
 
 /// `handoff`: hand an agent off.

@@ -11,18 +11,18 @@ use serde_json::{Map, Value};
 pub const MAX_TITLE: usize = 500;
 /// Longest description, in bytes.
 pub const MAX_DESCRIPTION: usize = 64 * 1024;
-/// Most metadata, in bytes of JSON.
+/// The largest metadata, in bytes of JSON.
 pub const MAX_METADATA: usize = 64 * 1024;
 /// Largest output, in bytes of JSON.
 pub const MAX_OUTPUT: usize = 256 * 1024;
-/// Most children of one completion.
+/// The largest number of children of one completion.
 pub const MAX_CHILDREN: usize = 256;
 /// The largest product of an output's size, in bytes of JSON, and the number of children: each child holds a copy of
 /// its parent's output.
 pub const MAX_COPIED: usize = 16 * 1024 * 1024;
 /// Longest reason and comment, in bytes.
 const MAX_REASON: usize = 16 * 1024;
-/// Most items that one import brings.
+/// The largest number of items that one import brings.
 const MAX_IMPORTED: usize = 10_000;
 
 /// `work_create`: make an item.

@@ -50,7 +50,8 @@ pub struct NotifiedAgent {
     pub at: String,
     /// The verdict on the notice; `None` for an agent that gets no notice, because it has given the item back.
     pub verdict: Option<Verdict>,
-    /// How many tries to type the notice were refused; 0 if the agent must not be notified of the item again.
+    /// How many tries to type the notice were refused, as far as they count towards giving up; 0 if the agent must not
+    /// be notified of the item again.
     pub tries: u8,
 }
 
@@ -75,7 +76,7 @@ pub struct Item {
     /// Its position among all items, by the time at which it was made.
     pub order: u64,
     pub claimed_by: Option<Who>,
-    /// The owner's handoff, while that keeps the item for the successor.
+    /// The owner's handoff, while that holds the item for the successor.
     pub held_by: Option<HandoffId>,
     pub output: Option<Value>,
     /// The output of its parent.

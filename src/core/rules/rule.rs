@@ -5,7 +5,7 @@ use crate::core::rows::item::Status;
 use crate::core::text::quotable;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most characters of an error's message.
+/// The largest number of characters of an error's message.
 const MAX_QUOTED: usize = 400;
 /// The role of the operator.
 pub const HUMAN: &str = "human";

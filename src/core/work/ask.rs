@@ -134,7 +134,7 @@ pub(crate) fn release(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkReleaseR
         Ok((item, who)) => {
             let id = item.item_id;
             give_back(tx, item, who, asked.reason.clone());
-            // By rule, the release may have undone the parent's completion, and so withdrawn the item.
+            // If the parent's rule says so, the release has undone the parent's completion, and so withdrawn the item.
             let status = tx.item(&id).map_or(Status::Ready, |item| item.status);
             tx.answer(request, stands(&asked.item_id, status));
         }
@@ -158,7 +158,8 @@ fn release_check(tx: &Tx<'_>, item: &Item, asked: &WorkReleaseRequest) -> Result
     }
 }
 
-/// Makes an item ready again. By rule, that may undo the completion of its parent; the operator may be notified.
+/// Makes an item ready again. If the rule of its parent says so, that undoes the parent's completion; the operator may
+/// be notified.
 fn give_back(tx: &mut Tx<'_>, item: Item, who: Who, reason: Option<String>) {
     let (id, parent) = (item.item_id, item.parent_id);
     make_ready(tx, item, who, reason);

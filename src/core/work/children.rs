@@ -51,7 +51,7 @@ fn one(rule: &Rule, asked: &Value) -> Result<ChildRequest, Vec<(String, String)>
     if faults.is_empty() { Ok(child) } else { Err(faults) }
 }
 
-/// A path that serde has noted as a JSON pointer.
+/// The JSON pointer of a path that serde has noted.
 pub(super) fn pointer_to(path: &Path) -> String {
     let place = |segment: &Segment| match segment {
         Segment::Map { key } | Segment::Enum { variant: key } => Some(format!("/{}", escaped(key))),

@@ -15,14 +15,14 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Most entries of history, and most comments, that an item may bring.
+/// How many entries of history, and how many comments, an item may bring.
 const MAX_ENTRIES: usize = 2_000;
-/// Most faults that a refusal lists.
+/// How many faults a refusal lists.
 const MOST_FAULTS: usize = 100;
 
-/// An item as a view shows it. Three kinds of fields are ignored: those that follow from others, those that concern only
-/// the agents of the home that exported the item, and `failed_children`, because only the home in which the completion
-/// was made can make them again.
+/// An item as a view shows it. Three kinds of fields are ignored: those that follow from others, those that concern
+/// only the agents of the home that exported the item, and `failed_children`, because only the home in which the
+/// completion was made can make them again.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Imported {
@@ -65,6 +65,11 @@ struct Imported {
 }
 
 impl Imported {
+    /// Whether the item is ready or escalated once it is imported.
+    fn is_open(&self) -> bool {
+        self.status.is_none_or(Status::is_open)
+    }
+
     fn is_withdrawn(&self) -> bool {
         self.status == Some(Status::Withdrawn)
     }
@@ -73,7 +78,8 @@ impl Imported {
 /// `work_import`.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkImportRequest) {
     let checked = read(tx, &asked.items).and_then(|items| {
-        items::room_for(tx, items.len())?;
+        let opened = items.values().filter(|(_, imported)| imported.is_open()).count();
+        items::room_for(tx, opened)?;
         in_order(tx, items)
     });
     match checked {
@@ -138,8 +144,11 @@ fn bounds(imported: &Imported) -> Option<(&'static str, &'static str)> {
     if imported.output.as_ref().is_some_and(|output| size(output) > MAX_OUTPUT) {
         return Some(("/output", "is too large"));
     }
-    if many(imported.history.as_ref().map(Vec::len)) || many(imported.comments.as_ref().map(Vec::len)) {
-        return Some(("/history", "history and comments may have at most 2000 entries each"));
+    if many(imported.history.as_ref().map(Vec::len)) {
+        return Some(("/history", "may have at most 2000 entries"));
+    }
+    if many(imported.comments.as_ref().map(Vec::len)) {
+        return Some(("/comments", "may have at most 2000 entries"));
     }
     None
 }
@@ -189,7 +198,8 @@ impl<'t> Parent<'t> {
     }
 }
 
-/// Checks that the item may be a child of this parent, which gets `more` children by then.
+/// Checks that the item may be a child of this parent. `more`: how many children the import gives to the parent, up to
+/// this one.
 fn may_be_under(
     tx: &Tx<'_>,
     parent: &Parent<'_>,

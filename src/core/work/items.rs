@@ -13,9 +13,9 @@ use crate::core::time::Now;
 use crate::core::tx::Tx;
 use serde_json::{Map, Value};
 
-/// Most items that may be ready, claimed or escalated at once.
+/// How many items may be ready, claimed or escalated at once.
 pub(crate) const MAX_OPEN: usize = 100_000;
-/// Most children of one item.
+/// How many children one item may have.
 pub(crate) const MAX_OF_ONE: usize = 10_000;
 
 /// The fields of a new item.

@@ -1,7 +1,8 @@
 //! Decides which items an agent or the operator is notified of. An idle agent that has the role and no item is notified
 //! of one item, the oldest of the most important ones. If it does not claim the item within the turn that answers the
-//! notice, the next agent is notified. An agent whose completion was undone is notified that it has the item again. A person is notified if
-//! the rule names only `human`, or if it names `human` beside other roles and no living agent could process the item.
+//! notice, the next agent is notified. An agent whose completion was undone is notified that it has the item again. A
+//! person is notified if the rule names only `human`, or if it names `human` beside other roles and no living agent
+//! could process the item.
 
 use super::items::plays;
 use crate::contract::{LimitKind, NoticeCode};
@@ -22,26 +23,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many notices in a row an agent gets without claiming anything. After that it gets none until it claims an item.
 const MOST_UNANSWERED: u32 = 8;
-/// Most tries to type the notice of one item to one agent, if each try was refused for a reason that can't pass while
-/// the agent lives.
+/// How often the notice of one item is tried with one agent before tasuki gives up. It gives up only at a reason that
+/// can't pass while the agent lives: tries that were refused for other reasons count only up to one less.
 const MOST_TRIES: u8 = 5;
 /// The pause after a notice that could not be typed, or whose turn failed, in milliseconds.
 const PAUSE_MS: u64 = 60_000;
-/// How many of an agent's notices may fail in a row with that pause after each. From then on, the pause is the long
-/// one.
+/// After so many failed notices of an agent in a row, the pause is [`LONG_PAUSE_MS`] instead of [`PAUSE_MS`].
 const MOST_SOON: u32 = 5;
 /// The long pause, in milliseconds.
 const LONG_PAUSE_MS: u64 = 600_000;
 /// Added to the pause until the known end of a limit, in milliseconds: clocks differ, and a CLI may continue by itself.
 const AFTER_LIMIT_MS: u64 = 180_000;
-/// Most agents that are notified of one item before an agent claims it.
+/// How many agents are notified of one item before an agent claims it.
 const MOST_TOLD: usize = 32;
-/// Most characters of a description that a notice shows.
+/// How many characters of a description a notice shows.
 const MAX_SHOWN: usize = 4_000;
-/// Most items that one notice to the operator names.
+/// How many items one notice to the operator names.
 const MOST_NAMED: usize = 10;
 
-/// Tells an agent of the next item, if the agent is free for it and no other text waits for it.
+/// Tells an agent of the next item, if the agent is free and no other text waits to be typed to it.
 pub(crate) fn offer_next(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| is_free_for_work(tx, agent)) else { return };
     let Some(id) = next_for(tx, agent).map(|item| item.item_id) else { return };
@@ -123,8 +123,8 @@ fn next_for<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Item> {
     let new = tx.out.items.values();
     let kinds: Vec<&str> = rules.types_for(&roles).collect();
     let old = kinds.iter().flat_map(|kind| {
-        let mut turns = tx.state.items.waiting(kind).filter_map(|item| tx.item(&item.item_id));
-        turns.find(|item| may_notify(item, agent))
+        let mut waiting = tx.state.items.waiting(kind).filter_map(|item| tx.item(&item.item_id));
+        waiting.find(|item| may_notify(item, agent))
     });
     let mut found: Vec<&Item> = old.chain(new.filter(|item| kinds.contains(&item.kind.as_str()))).collect();
     found.retain(|item| may_notify(item, agent));
@@ -191,7 +191,8 @@ pub(crate) fn verdict(
         return;
     }
     let our_turn = tx.agent(agent_id).and_then(|agent| agent.our_turn.as_ref());
-    // If no turn answers the notice, no turn's end will free the item for the next agent, so it is freed now. A notice that may have arrived is never typed again.
+    // The end of the turn that answers the notice frees the item for the next agent. Without such a turn, it is freed
+    // now.
     let has_turn = our_turn.is_some_and(|turn| turn.purpose == Purpose::Work(id));
     let Some(item) = tx.item_mut(&id) else { return };
     if !has_turn {
@@ -199,6 +200,7 @@ pub(crate) fn verdict(
     }
     let before = item.notified.iter().position(|told| told.agent_id == *agent_id).map(|at| item.notified.remove(at));
     let failed = before.map_or(0, |told| told.tries).saturating_add(1);
+    // A notice that may have arrived is never typed again.
     let tries = refusal.map_or(0, |reason| if lasts(reason) { failed } else { failed.min(MOST_TRIES - 1) });
     item.notified.push(NotifiedAgent {
         agent_id: *agent_id,

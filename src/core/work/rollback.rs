@@ -1,5 +1,5 @@
-//! Undoes a completion: withdraws the children that it made, and restores the item's output and owner as they were before;
-//! the item is ready if the owner has ended. The comment, time and reason of an escalation stay.
+//! Undoes a completion: withdraws the children that it made, and restores the item's output and owner as they were
+//! before; the item is ready if the owner has ended. The comment, time and reason of an escalation stay.
 
 use super::items::{self, find};
 use super::notices;
@@ -9,7 +9,7 @@ use crate::core::request::work::WorkRollbackRequest;
 use crate::core::rows::item::{Action, Item, Note, Status, Who};
 use crate::core::tx::Tx;
 
-/// Most children that a refusal lists.
+/// How many children a refusal lists.
 const MOST_LISTED: usize = 20;
 
 /// `work_rollback`.

@@ -1,5 +1,6 @@
-//! What happens to items when their agent ends. They are released, unless the agent's handoff has a record. Then the
-//! handoff reserves them until it is over, and the successor gets them as soon as it is ready to be primed.
+//! What happens to items when their agent ends. If the agent's handoff has a record, the handoff holds them for the
+//! successor until it is over, and the successor gets them as soon as it is ready to be primed. Otherwise they are
+//! released.
 
 use super::{ask, items, notices, watch};
 use crate::core::id::{AgentId, HandoffId, ItemId};
@@ -7,7 +8,7 @@ use crate::core::rows::item::{Action, Item, Note, Status, Who};
 use crate::core::tx::Tx;
 use std::collections::BTreeMap;
 
-/// Most items that a briefing names one by one.
+/// How many items a briefing names one by one.
 const MOST_NAMED: usize = 50;
 
 /// The agent has ended or is lost.
@@ -45,9 +46,10 @@ fn give_back(tx: &mut Tx<'_>, items: Vec<Item>) -> Vec<ItemId> {
     ids
 }
 
-/// The record is a part of this decision: reserves the agent's items for the successor, so that the agent's end does not
-/// release them. An item that the agent claims after the record is not named in the briefing, so it is released.
-pub(crate) fn reserve(tx: &mut Tx<'_>, handoff: HandoffId) {
+/// Holds the agent's items for the successor, so that the agent's end does not release them. Called in the decision
+/// that makes the record. An item that the agent claims after the record is not named in the briefing, so it is
+/// released.
+pub(crate) fn hold(tx: &mut Tx<'_>, handoff: HandoffId) {
     let Some(agent_id) = tx.handoff(&handoff).map(|handoff| handoff.agent_id) else { return };
     for id in tx.items_claimed_by(&agent_id) {
         let item = tx.item(&id).filter(|item| item.held_by != Some(handoff)).cloned();
@@ -59,10 +61,11 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, handoff: HandoffId) {
     }
 }
 
-/// What the successor has to do: the tasks of the handoff, and the items that the successor will own.
-pub(crate) fn tasks(tx: &Tx<'_>, agent_id: &AgentId, asked: &[String]) -> Vec<String> {
+/// What the successor has to do: the tasks of the handoff, and the items of its predecessor, which the successor will
+/// own.
+pub(crate) fn tasks(tx: &Tx<'_>, predecessor: &AgentId, asked: &[String]) -> Vec<String> {
     let mut tasks = asked.to_vec();
-    let items = tx.items_claimed_by(agent_id);
+    let items = tx.items_claimed_by(predecessor);
     let named = items.iter().take(MOST_NAMED).filter_map(|id| tx.item(id));
     tasks.extend(named.map(|item| {
         let title = notices::line(&item.title);
@@ -74,20 +77,20 @@ pub(crate) fn tasks(tx: &Tx<'_>, agent_id: &AgentId, asked: &[String]) -> Vec<St
     tasks
 }
 
-/// The items that a handoff reserves, whichever of its agents owns them now.
-fn reserved(tx: &Tx<'_>, handoff: HandoffId) -> Vec<ItemId> {
+/// The items that a handoff holds, whichever of its agents owns them now.
+fn held(tx: &Tx<'_>, handoff: HandoffId) -> Vec<ItemId> {
     let Some(row) = tx.handoff(&handoff) else { return Vec::new() };
     let owners = row.former_successors.iter().copied().chain([row.agent_id]).chain(row.successor_id);
     let ids = owners.flat_map(|owner| tx.items_claimed_by(&owner));
     ids.filter(|id| tx.item(id).is_some_and(|item| item.held_by == Some(handoff))).collect()
 }
 
-/// The successor is ready to be primed: it becomes the owner of the handoff's items. They stay reserved until the handoff is
-/// over, so that none is released if the successor dies before its briefing.
+/// The successor is ready to be primed: it becomes the owner of the handoff's items. They stay held until the handoff
+/// is over, so that none is released if the successor dies before its briefing.
 pub(crate) fn transfer(tx: &mut Tx<'_>, handoff: HandoffId) {
     let Some(successor) = tx.handoff(&handoff).and_then(|handoff| handoff.successor_id) else { return };
     let owner = Who::Agent(successor);
-    for id in reserved(tx, handoff) {
+    for id in held(tx, handoff) {
         let item = tx.item(&id).filter(|item| item.claimed_by != Some(owner)).cloned();
         if let Some(mut item) = item {
             item.enter(&tx.now, Status::Claimed, Some(owner), Note::new(Action::CarriedOver, Who::Tasuki, None));
@@ -96,10 +99,10 @@ pub(crate) fn transfer(tx: &mut Tx<'_>, handoff: HandoffId) {
     }
 }
 
-/// The handoff is over: its items are not reserved any more. Gives back those whose owner has ended.
+/// The handoff is over: its items are not held any more. Gives back those whose owner has ended.
 pub(crate) fn release(tx: &mut Tx<'_>, handoff: HandoffId) {
     let mut orphans = Vec::new();
-    for id in reserved(tx, handoff) {
+    for id in held(tx, handoff) {
         let Some(item) = tx.item_mut(&id) else { continue };
         item.held_by = None;
         let item = item.clone();

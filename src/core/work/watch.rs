@@ -1,5 +1,5 @@
-//! Undoes a completion that leads nowhere: nobody claims its children in time, or an agent that claimed one ends or
-//! gives it back. tasuki does this only if the rule says so, and only while none of the children is in use.
+//! Undoes a completion that leads nowhere: not all of its children are claimed in time, or an agent that claimed one
+//! ends or gives it back. tasuki does this only if the rule says so, and only while none of the children is in use.
 
 use super::{items, rollback};
 use crate::contract::NoticeCode;
@@ -24,8 +24,8 @@ fn deadline(tx: &Tx<'_>, rule: &Rule) -> Option<Deadline> {
     limit.map(|limit| Deadline::after(&tx.now, limit))
 }
 
-/// Children were made in place of those that the completion could not make: somebody must claim them in time as well. If
-/// they are the first that the completion has made, this begins to watch it.
+/// Children were made in place of those that the completion could not make: somebody must claim them in time as well.
+/// If they are the first that the completion has made, this begins to watch it.
 pub(crate) fn children_added(tx: &mut Tx<'_>, mut item: Item, are_first: bool) {
     if are_first {
         begin(tx, &mut item);
@@ -72,8 +72,8 @@ pub(crate) fn child_finished(tx: &mut Tx<'_>, parent: Option<ItemId>, child: &It
     }
 }
 
-/// Children of one parent are ready again. If the parent's completion is not undone because of that, somebody must claim
-/// each child in time, as at first.
+/// Children of one parent are ready again. If the parent's completion is not undone because of that, somebody must
+/// claim each child in time, as at first.
 pub(crate) fn children_given_back(tx: &mut Tx<'_>, parent: Option<ItemId>, children: &[ItemId], by: Who) {
     let failure = match by {
         Who::Human => None,
@@ -115,7 +115,7 @@ pub(crate) fn due(tx: &mut Tx<'_>) {
 
 fn fail(tx: &mut Tx<'_>, item: Item, failure: FailureRule) {
     let why = match failure {
-        FailureRule::TimedOut => "nobody claimed its children in time",
+        FailureRule::TimedOut => "not all of its children were claimed in time",
         FailureRule::Gone => "an agent that claimed one of its children has ended",
         FailureRule::Refused => "an agent that claimed one of its children has given it back",
     };

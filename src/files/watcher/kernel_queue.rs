@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most notices that are taken from the queue at once.
+/// The largest number of notices that are taken from the queue at once.
 const AT_ONCE: usize = 64;
 /// The event that ends the thread.
 const END: usize = 0;

@@ -90,8 +90,8 @@ impl Fault {
         }
     }
 
-    /// What happens before the text is sent; gives false if the CLI did not go along with it. `words`: the person's own,
-    /// which are found again.
+    /// What happens before the text is sent; gives false if the CLI did not go along with it. `words`: the person's
+    /// own, which are found again.
     pub(super) fn before(self, part: &Part, words: &str) -> bool {
         match self {
             Fault::Busy => {

@@ -1,8 +1,8 @@
 //! The campaign: many texts of many kinds to real CLIs, with faults on the way, all from one seed. Of each text three
 //! things are compared: the verdict, how often and in which shape the model was told it, and a person's own words.
 //!
-//! `part` plays some deliveries in one home, `texts` makes what is sent, `faults` what goes on meanwhile, `judge` compares,
-//! and `table` says how it went.
+//! `part` plays some deliveries in one home, `texts` makes what is sent, `faults` what goes on meanwhile, `judge`
+//! compares, and `table` says how it went.
 
 mod faults;
 mod judge;
@@ -63,7 +63,8 @@ pub(crate) fn part(args: &[String]) -> ExitCode {
     }
 }
 
-/// Plays the whole, prints how it went, and fails if a text came twice, altered, or not although it was called delivered.
+/// Plays the whole, prints how it went, and fails if a text came twice, altered, or not although it was called
+/// delivered.
 pub(crate) fn all(args: &[String]) -> ExitCode {
     let asked = match read(args) {
         Ok(asked) => asked,
@@ -138,7 +139,8 @@ fn take(todo: &Mutex<VecDeque<Chunk>>) -> Option<Chunk> {
     todo.lock().ok()?.pop_front()
 }
 
-/// Plays a part in a process of its own. Where the harness itself has failed, what is left of it is played by another one.
+/// Plays a part in a process of its own. Where the harness itself has failed, what is left of it is played by another
+/// one.
 fn play_chunk(asked: &Asked, chunk: Chunk, folder: &Path, todo: &Mutex<VecDeque<Chunk>>, broken: &Mutex<Vec<String>>) {
     let out = folder.join(format!("{}-{}", chunk.cli.name(), chunk.from));
     let words = [chunk.cli.name().to_owned(), asked.seed.to_string(), chunk.from.to_string(), chunk.to.to_string()];

@@ -1,6 +1,6 @@
-//! The floor under a handoff of a real CLI: tasuki's own command for it, run again with tasuki gone, and nothing between. It
-//! types when the composer is drawn, presses Enter when the text is, and goes on at the instant when a hook says that the turn
-//! is over, or when the process is gone.
+//! The floor under a handoff of a real CLI: tasuki's own command for it, run again with tasuki gone, and nothing
+//! between. It types when the composer is drawn, presses Enter when the text is, and goes on at the instant when a hook
+//! says that the turn is over, or when the process is gone.
 
 use crate::scene::Scene;
 use serde_json::Value;
@@ -11,7 +11,8 @@ use tasuki::agents::profile::{Profile, Profiles};
 use tasuki::core::pane::{Activity, ComposerContent, Process, ScreenReading};
 use tasuki::process::{identify, is_alive};
 
-/// How long Enter is given to work before it is pressed again: some CLIs take the first one after a paste for a new line.
+/// How long Enter is given to work before it is pressed again: some CLIs take the first one after a paste for a new
+/// line.
 const ENTER_WORKS: Duration = Duration::from_millis(150);
 /// Pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -189,8 +190,8 @@ fn process_of(scene: &Scene, pane: &str) -> Process {
     identify(pid.trim().parse().expect("a number")).expect("it runs")
 }
 
-/// The line that starts the same agent again: the environment of its process, and its words. Where the CLI has given itself
-/// another name, those of its pane's command take their place.
+/// The line that starts the same agent again: the environment of its process, and its words. Where the CLI has given
+/// itself another name, those of its pane's command take their place.
 fn line_of(scene: &Scene, pane: &str, process: &Process) -> String {
     let words = |name: &str| {
         let mut bytes = fs::read(format!("/proc/{}/{name}", process.pid)).expect("a process of ours");

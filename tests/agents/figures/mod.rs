@@ -1,5 +1,5 @@
-//! How long a handoff of a real CLI takes until the successor is briefed, beside the bare floor: a driver that runs the same
-//! command, types the same texts, knows the instant when each turn and each process is over, and proves nothing.
+//! How long a handoff of a real CLI takes until the successor is briefed, beside the bare floor: a driver that runs the
+//! same command, types the same texts, knows the instant when each turn and each process is over, and proves nothing.
 
 mod floor;
 

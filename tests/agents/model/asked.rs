@@ -1,4 +1,5 @@
-//! What a CLI asks, read from whichever dialect it speaks: Anthropic Messages, OpenAI Responses, chat completions, Gemini.
+//! What a CLI asks, read from whichever dialect it speaks: Anthropic Messages, OpenAI Responses, chat completions,
+//! Gemini.
 
 use serde_json::Value;
 

@@ -1,11 +1,12 @@
-//! What the model answers. A prompt that asks for a handoff document gets a call of the CLI's own writing tool, or, where
-//! it asks for the document as the answer, several blocks of text; any other prompt gets an acknowledgement.
+//! What the model answers. A prompt that asks for a handoff document gets a call of the CLI's own writing tool, or,
+//! where it asks for the document as the answer, several blocks of text; any other prompt gets an acknowledgement.
 //!
 //! Directives, in a prompt or in a rule of the test: `[[slow:SECONDS]]` spreads the answer, `[[hang]]` never gives one,
 //! `[[error:CODE]]` answers with that status, `[[run:COMMAND]]` calls the CLI's shell tool, `[[tokens:N]]` says that so
 //! many tokens were read, `[[say:TEXT]]` answers just that, `[[flaw]]` leaves all but the headings out of a document,
-//! `[[limit:SECONDS]]` says that the account is used up for so long, `[[limit_until:TIME]]` until then, in seconds since
-//! 1970, `[[read]]` reads the document that a prompt names, `[[outside]]` lets the command run outside the CLI's sandbox.
+//! `[[limit:SECONDS]]` says that the account is used up for so long, `[[limit_until:TIME]]` until then, in seconds
+//! since 1970, `[[read]]` reads the document that a prompt names, `[[outside]]` lets the command run outside the CLI's
+//! sandbox.
 
 use super::asked::Asked;
 use serde_json::{Map, Value, json};
@@ -101,7 +102,8 @@ pub(crate) fn decide(asked: &Asked, ruled: &str, bytes: usize) -> Answer {
     answer
 }
 
-/// An instruction names the sections that it wants, and a rework says that it is one; a briefing that carries a document is none.
+/// An instruction names the sections that it wants, and a rework says that it is one; a briefing that carries a
+/// document is none.
 fn asks_for_document(prompt: &str) -> bool {
     let asks =
         ["## Next steps", "## Next Steps", "handoff document once more"].iter().any(|part| prompt.contains(part));
@@ -199,8 +201,8 @@ fn shell(asked: &Asked, command: &str, is_outside: bool) -> Kind {
     }
 }
 
-/// Arguments by a tool's own schema: a property whose name ends in a wanted word gets its value, any other one that must
-/// be there gets the plainest value of its type.
+/// Arguments by a tool's own schema: a property whose name ends in a wanted word gets its value, any other one that
+/// must be there gets the plainest value of its type.
 fn fill(schema: Option<&Value>, wanted: &[(&str, &str)]) -> Value {
     let empty = Map::new();
     let properties = schema.and_then(|schema| schema["properties"].as_object()).unwrap_or(&empty);

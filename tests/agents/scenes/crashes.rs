@@ -5,8 +5,8 @@ use crate::scene::Scene;
 use crate::steps::STEPS;
 use std::time::Duration;
 
-/// The sidecar is killed over and over, also while pieces are on their way: what can't be known is asked, nothing is typed
-/// twice, and with an answer it ends well.
+/// The sidecar is killed over and over, also while pieces are on their way: what can't be known is asked, nothing is
+/// typed twice, and with an answer it ends well.
 pub(crate) fn all_the_time(cli: Cli) {
     let scene = Scene::new(cli);
     let agent = scene.agent();

@@ -21,8 +21,8 @@ pub(crate) fn agent_reply(cli: Cli) {
     scene.nothing_came_twice();
 }
 
-/// The agent writes a document with nothing but headings, is asked once in its own pane to repair it, and does. The facts
-/// are those that its own transcript tells.
+/// The agent writes a document with nothing but headings, is asked once in its own pane to repair it, and does. The
+/// facts are those that its own transcript tells.
 pub(crate) fn repaired(cli: Cli) {
     let scene = Scene::new(cli);
     let agent = scene.agent();

@@ -80,8 +80,8 @@ pub(crate) fn classic_renderer(cli: Cli) {
     scene.nothing_came_twice();
 }
 
-/// Claude Code tells of a prompt that another hook refuses at the same time. No model sees it, so it is not delivered; the
-/// text stands in the composer again, and its user decides.
+/// Claude Code tells of a prompt that another hook refuses at the same time. No model sees it, so it is not delivered;
+/// the text stands in the composer again, and its user decides.
 pub(crate) fn refused_by_a_hook(cli: Cli) {
     let refuse = |scene: &Scene| scene.home().join("refuse");
     let scene = Scene::with(cli, "", |scene| cli.refuse_prompts(&scene.home(), &refuse(scene)));

@@ -12,15 +12,16 @@ const LASTS: i64 = 7_200;
 const LASTS_DAYS: i64 = 3 * 86_400;
 /// What the agent is asked when its limit is reached.
 const REFUSED: &str = "Look at the parser.";
-/// How long a limit lasts whose end is awaited, in seconds. Codex reports no failed turn, so a shorter one could end unseen.
+/// How long a limit lasts whose end is awaited, in seconds. Codex reports no failed turn, so a shorter one could end
+/// unseen.
 const LASTS_BRIEFLY: i64 = 180;
 /// The same for opencode, which tells only of longer waits.
 const LASTS_FOR_OPENCODE: i64 = 330;
 /// With these words an agent is told to continue.
 const RESUME: &str = "The limit is over, so continue.";
 
-/// The CLI's words are understood: the view has the kind and the end of the limit, the journal one line, and a turn that
-/// goes well is the end of it.
+/// The CLI's words are understood: the view has the kind and the end of the limit, the journal one line, and a turn
+/// that goes well is the end of it.
 pub(crate) fn limited(cli: Cli) {
     let scene = Scene::with(cli, "", |scene| subscribe(scene, cli));
     let agent = scene.agent();

@@ -11,8 +11,8 @@ fn body(prompt: &str) -> &str {
     rest.rsplit_once('\n').expect("a last line of ours").0
 }
 
-/// With default permissions and settings that nobody has touched: two commands, no dialog, and everything that was typed
-/// reaches the model as it was written, once, in its order.
+/// With default permissions and settings that nobody has touched: two commands, no dialog, and everything that was
+/// typed reaches the model as it was written, once, in its order.
 pub(crate) fn handoff(cli: Cli) {
     let scene = Scene::new(cli);
     let settings = scene.settings();

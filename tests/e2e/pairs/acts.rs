@@ -150,8 +150,8 @@ impl Ask {
     }
 }
 
-/// What the agent's own hook reports, truly or not: a hook may be late, lost or doubled. A nested one is of another CLI that
-/// the agent runs, with its environment.
+/// What the agent's own hook reports, truly or not: a hook may be late, lost or doubled. A nested one is of another CLI
+/// that the agent runs, with its environment.
 fn hook(event: &str, about: &About<'_>) -> Value {
     let is_nested = event == "nested";
     let mut body = json!({
@@ -173,8 +173,8 @@ fn hook(event: &str, about: &About<'_>) -> Value {
     body
 }
 
-/// Presses keys. In copy mode some of them open a prompt of tmux's own, and its client waits until that is answered: nobody
-/// waits for such a client.
+/// Presses keys. In copy mode some of them open a prompt of tmux's own, and its client waits until that is answered:
+/// nobody waits for such a client.
 fn type_keys(world: &World, pane: &str, words: &[&str]) {
     let mut command = Command::new("tmux");
     command.arg("-S").arg(world.stage.socket()).args(["-f", "/dev/null", "send-keys", "-t", pane]).args(words);

@@ -1,6 +1,6 @@
-//! Two at once: every pair of requests, hooks and human keys on one agent, on one persona, in one pane, by a seeded scheduler
-//! on the real program. After each pair both requests are answered, each once; nothing was typed twice; the views agree with
-//! each other; and nobody is in a state that can't be left.
+//! Two at once: every pair of requests, hooks and human keys on one agent, on one persona, in one pane, by a seeded
+//! scheduler on the real program. After each pair both requests are answered, each once; nothing was typed twice; the
+//! views agree with each other; and nobody is in a state that can't be left.
 
 mod acts;
 mod check;

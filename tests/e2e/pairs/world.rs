@@ -1,4 +1,5 @@
-//! A stage with two agents of one persona, to which pairs are done one after the other; and how it comes to rest in between.
+//! A stage with two agents of one persona, to which pairs are done one after the other; and how it comes to rest in
+//! between.
 
 use super::acts::{About, Act, Ask};
 use super::{Pair, check};
@@ -88,7 +89,8 @@ impl World {
         answers
     }
 
-    /// Every handoff ends, and every agent rests, at the latest when a person has tidied its pane and its turn has ended.
+    /// Every handoff ends, and every agent rests, at the latest when a person has tidied its pane and its turn has
+    /// ended.
     fn come_to_rest(&self) {
         self.wait("every handoff has ended", || self.running_handoffs().is_empty().then_some(()));
         for agent in self.living() {

@@ -112,7 +112,8 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
         if agent.typing.is_some() || agent.start.is_some() || !agent.queue.is_empty() {
             return Err(format!("agent {} still waits for something: {agent:?}", agent.agent_id));
         }
-        // Every turn is over: that its end was never reported is found out in time, unless a draft hides the idle composer.
+        // Every turn is over: that its end was never reported is found out in time, unless a draft hides the idle
+        // composer.
         let shows = |pane| world.tmux.agents.iter().any(|row| row.alive && row.pane == pane && row.composer.is_empty());
         if agent.pane.is_some_and(shows) && agent.state == AgentState::Busy {
             return Err(format!("agent {} is said to be busy for ever: {agent:?}", agent.agent_id));
@@ -132,7 +133,8 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
     texts(world)
 }
 
-/// No successor is left of a handoff that ended before its document was recorded: it was started early, and for nothing.
+/// No successor is left of a handoff that ended before its document was recorded: it was started early, and for
+/// nothing.
 fn no_stray_successor(world: &World) -> Result<(), String> {
     for handoff in world.disk.handoffs().filter(|handoff| handoff.record.is_none()) {
         // One that a person has typed to is left to that person.
@@ -145,7 +147,8 @@ fn no_stray_successor(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// What was recorded is published or told as failed, held or in doubt, and what is said of it is true unless the operator said so.
+/// What was recorded is published or told as failed, held or in doubt, and what is said of it is true unless the
+/// operator said so.
 fn published(world: &World, id: HandoffId, publishing: &Publishing) -> Result<(), String> {
     let place = (id, publishing.number, publishing.destination().way().as_str());
     let is_there = world.disk.uploads.contains_key(&place);

@@ -1,6 +1,6 @@
 //! No state without an exit: from every state that a simulated world comes to, whatever then happens to its agents and
-//! however its effects end, everything that somebody waits for ends by the limits alone, though nobody helps; and each agent
-//! that is left can be left: by its death, by the end of its turn, by a request.
+//! however its effects end, everything that somebody waits for ends by the limits alone, though nobody helps; and each
+//! agent that is left can be left: by its death, by the end of its turn, by a request.
 
 use super::outcomes;
 use super::rng::Rng;

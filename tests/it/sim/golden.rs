@@ -1,5 +1,5 @@
-//! What two thousand simulated lives have written and done, as one hash for each hundred of them. Whoever changes the core's
-//! shape, and not what it does, sees here that nothing else has changed.
+//! What two thousand simulated lives have written and done, as one hash for each hundred of them. Whoever changes the
+//! core's shape, and not what it does, sees here that nothing else has changed.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -16,8 +16,8 @@ const TOGETHER: usize = 100;
 
 /// All that was committed in one life: journal lines, effects begun and given up, and answers, in their order.
 ///
-/// With `TASUKI_TRACES=FOLDER` each life's lines are written there too, a file for each seed: two such folders show what a
-/// change has changed.
+/// With `TASUKI_TRACES=FOLDER` each life's lines are written there too, a file for each seed: two such folders show
+/// what a change has changed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
     hash: Sha256,

@@ -85,7 +85,8 @@ fn live(seeds: std::ops::Range<u64>, settings: &Settings) -> Vec<(u64, Result<Li
     ends
 }
 
-/// What is kept of a life: the ways in which its handoffs were done, what it has written and done, and where handoffs went.
+/// What is kept of a life: the ways in which its handoffs were done, what it has written and done, and where handoffs
+/// went.
 struct Life {
     ways: BTreeSet<String>,
     trace: [u8; 32],

@@ -193,8 +193,8 @@ fn idle(pane: &PaneRef, tmux: &mut SimTmux) -> Option<Readiness> {
     (agent.turn.is_none() && is_at_rest).then_some(Readiness::Ready)
 }
 
-/// Made once for each id, whatever happens: the mark is set by the very line that makes the window. What runs is looked for
-/// before anything that may stand in the way of a new one.
+/// Made once for each id, whatever happens: the mark is set by the very line that makes the window. What runs is looked
+/// for before anything that may stand in the way of a new one.
 fn start(plan: &StartAgent, tmux: &mut SimTmux, rng: &mut Rng, faults_on: bool) -> Started {
     if tmux.server.is_none() {
         return Started::NoTmux;

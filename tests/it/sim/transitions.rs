@@ -1,5 +1,5 @@
-//! Where handoffs go from each step, and what has happened then: a table that two thousand simulated lives have made, for
-//! readers. Whoever changes the flow sees it change.
+//! Where handoffs go from each step, and what has happened then: a table that two thousand simulated lives have made,
+//! for readers. Whoever changes the flow sees it change.
 
 use super::golden::kept;
 use std::collections::{BTreeMap, BTreeSet};

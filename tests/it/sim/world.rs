@@ -140,7 +140,8 @@ impl World {
         .collect()
     }
 
-    /// How many successors that were started before their predecessor had ended took over, and how many were ended again.
+    /// How many successors that were started before their predecessor had ended took over, and how many were ended
+    /// again.
     pub(crate) fn early_successors(&self) -> (usize, usize) {
         // The journal is in order, also where a clock jumps.
         let place =

@@ -7,7 +7,7 @@ use crate::cli::top::plain::{width, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// Most lines into which one line is broken.
+/// The largest number of lines into which one line is broken.
 const MOST_PARTS: usize = 20;
 
 /// The details as a separate page, from a line on.

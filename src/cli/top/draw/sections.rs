@@ -11,7 +11,7 @@ use ratatui::style::Style;
 
 /// How many lines the agents always keep.
 const AGENTS: u16 = 6;
-/// Most rows into which one text is broken.
+/// The largest number of rows into which one text is broken.
 const MOST_PARTS: usize = 6;
 /// From this many lines on, sections have more rows, and there is a section for work.
 const TALL: u16 = 30;

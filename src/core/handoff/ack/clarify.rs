@@ -14,7 +14,7 @@ use crate::core::rows::handoff::{DocumentSeen, Handoff, Step};
 use crate::core::text::{normalise, sha256};
 use crate::core::tx::Tx;
 
-/// Most answers that are kept.
+/// The largest number of answers that are kept.
 const MOST_ANSWERS: usize = 256;
 /// How many times the document of one handoff may be replaced.
 const MOST_DOCUMENTS: usize = 32;
