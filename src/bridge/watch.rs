@@ -4,7 +4,8 @@
 use crate::config::Home;
 use crate::files::watcher::{FolderNotice, FolderWatcher};
 use crate::files::{self, FileStamp};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,9 +18,9 @@ const READ: [&str; 2] = ["looked", "fleet.toml"];
 /// Watches the folders.
 pub(super) struct FolderWatch {
     watcher: Option<FolderWatcher>,
-    folders: Vec<PathBuf>,
-    /// The folders that are not watched yet, because they did not exist.
-    missing: BTreeSet<PathBuf>,
+    /// The folders, each held open if it is watched. While a folder is open, the system can't reuse its inode number,
+    /// so the bridge notices when it was removed and made again. `None`: it is missing or can't be watched.
+    folders: BTreeMap<PathBuf, Option<OwnedFd>>,
     shared: Arc<Shared>,
     /// Whether the log already says that the folders can't be watched.
     was_reported: bool,
@@ -61,8 +62,7 @@ impl FolderWatch {
         };
         let mut watch = FolderWatch {
             watcher: None,
-            folders: own.into_iter().chain(view_folders).collect(),
-            missing: BTreeSet::new(),
+            folders: own.into_iter().chain(view_folders).map(|folder| (folder, None)).collect(),
             shared: Arc::new(shared),
             was_reported: false,
         };
@@ -70,14 +70,27 @@ impl FolderWatch {
         watch
     }
 
-    /// Makes a watcher if there is none or if it has failed. Tries again to watch the folders that could not be watched
+    /// Makes a watcher if there is none or if it has failed, and also if a folder was removed, moved or made again: the
+    /// old watcher reports nothing about the new folder. Tries again to watch the folders that could not be watched
     /// before. The caller looks at everything afterwards, because changes may have been missed.
     pub(super) fn retry(&mut self) {
-        if self.watcher.is_none() || self.shared.broken.load(Ordering::Acquire) {
+        if self.watcher.is_none() || self.shared.broken.load(Ordering::Acquire) || self.was_replaced() {
             self.renew();
         }
         let Some(watcher) = &mut self.watcher else { return };
-        self.missing.retain(|folder| watcher.watch(folder).is_err());
+        for (folder, known) in self.folders.iter_mut().filter(|(_, known)| known.is_none()) {
+            *known = files::open_dir(folder).ok().filter(|_| watcher.watch(folder).is_ok());
+        }
+    }
+
+    /// Whether another folder, or none, is at the path of a folder that is watched.
+    fn was_replaced(&self) -> bool {
+        let stamp = |folder: OwnedFd| files::meta(folder).ok().map(|meta| meta.file_stamp);
+        let is_same = |path: &PathBuf, known: &OwnedFd| {
+            let (known, here) = (files::meta(known).ok(), files::open_dir(path).ok().and_then(stamp));
+            known.zip(here).is_some_and(|(known, here)| known.file_stamp.is_same_file(&here))
+        };
+        self.folders.iter().any(|(path, known)| known.as_ref().is_some_and(|known| !is_same(path, known)))
     }
 
     fn renew(&mut self) {
@@ -96,7 +109,7 @@ impl FolderWatch {
                 self.was_reported = true;
             }
         }
-        self.missing = self.folders.iter().cloned().collect();
+        self.folders.values_mut().for_each(|known| *known = None);
     }
 
     /// Waits until a request was dropped, the sidecar has answered, the settings have changed, or `looked` was touched.
@@ -206,6 +219,40 @@ mod tests {
             watch.retry();
             std::fs::write(home.agent_views().join(format!("{number}.json")), "{}").expect("written");
             tokio::time::timeout(until, watch.views_changed()).await.expect("it is reported");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_was_made_again_is_watched_again_at_the_next_look() {
+        let (_dir, home, folder) = super::super::folder::of_test();
+        let views = home.agent_views();
+        std::fs::create_dir_all(&views).expect("made");
+        let mut watch = FolderWatch::new(&home);
+        let until = std::time::Duration::from_secs(10);
+        let calm = std::time::Duration::from_millis(300);
+        let (requests, aside) = (folder.path("requests", ""), home.fleet().join("aside"));
+        for is_missing_at_a_look in [false, true] {
+            std::fs::remove_dir_all(&views).expect("removed");
+            // Moved aside instead of removed: the system reports what happens in the former folder from now on.
+            std::fs::rename(&requests, &aside).expect("moved");
+            if is_missing_at_a_look {
+                watch.retry();
+            }
+            std::fs::create_dir(&views).expect("made again");
+            std::fs::create_dir(&requests).expect("made again");
+            watch.retry();
+            while tokio::time::timeout(calm, watch.views_changed()).await.is_ok() {}
+            while tokio::time::timeout(calm, watch.files_changed()).await.is_ok() {}
+            std::fs::write(aside.join("b.json"), "{}").expect("written");
+            assert!(
+                tokio::time::timeout(calm, watch.files_changed()).await.is_err(),
+                "this folder is not read any more"
+            );
+            std::fs::write(views.join("a.json"), "{}").expect("written");
+            tokio::time::timeout(until, watch.views_changed()).await.expect("it is reported");
+            std::fs::write(requests.join("a.json"), "{}").expect("written");
+            tokio::time::timeout(until, watch.files_changed()).await.expect("it is reported");
+            std::fs::remove_dir_all(&aside).expect("removed");
         }
     }
 }
