@@ -212,6 +212,14 @@ impl FleetFolder {
         Ok(names)
     }
 
+    /// How many bytes the files in a folder have; 0 if they can't be listed.
+    #[must_use]
+    pub(crate) fn bytes_in(&self, folder: &str) -> u64 {
+        let Ok(dir) = self.dir(folder) else { return 0 };
+        let Ok((names, _)) = files::names(&dir, MOST_NAMES, |_| true) else { return 0 };
+        names.iter().filter_map(|name| Some(files::meta_at(&dir, name).ok()??.file_stamp.size)).sum()
+    }
+
     /// When a file was last changed, in milliseconds since 1970; none if it is not there.
     #[must_use]
     pub(crate) fn changed_ms(&self, folder: &str, name: &str) -> Option<i64> {

@@ -9,7 +9,7 @@ use crate::core::id::RequestId;
 use crate::core::time::millis;
 use crate::fleet::answering::{FleetRefusal, Judged, LetterContext, judge, on_its_way_since};
 use crate::fleet::rights::{RIGHTS, VIEW};
-use crate::fleet::{Header, Member, Right};
+use crate::fleet::{Header, LetterPart, Member, Right};
 use crate::spool::MAX_INPUT_BYTES;
 use crate::spool::client::{SidecarPresence, sidecar_alive};
 use std::path::Path;
@@ -34,7 +34,7 @@ impl Bridge {
         &self,
         header: &Header,
         from: &Member,
-        (request, rid): (&[u8], &RequestId),
+        (request, parts, rid): (&[u8], &[LetterPart], &RequestId),
         age_ms: u64,
         known: &KnownRequest,
     ) -> Judged {
@@ -45,6 +45,7 @@ impl Bridge {
         let sidecar_answers = || matches!(sidecar_alive(self.home.root(), &self.now), SidecarPresence::Alive { .. });
         let kind = asked["kind"].as_str();
         let is_own_kind = [Some(VIEW), Some(personas::KIND)].contains(&kind);
+        let has_room = || self.kept.has_room(&from.name, bytes_of(request, parts));
         let known = LetterContext {
             accepts: &self.settings.accept,
             kind,
@@ -56,10 +57,16 @@ impl Bridge {
             sent_wall_ms: millis(&header.sent_at),
             now_wall_ms: self.now.wall_ms,
             in_stream_ms: age_ms.saturating_sub(header.age_ms),
+            has_room: kind == Some(VIEW) || known.dropped.is_some() || has_room(),
             can_serve: self.has_lease(SPARE_MS) && (is_own_kind || sidecar_answers()),
         };
         judge(header, from, &self.here, &known)
     }
+}
+
+/// How many bytes a request has, with the files that came with it.
+pub(super) fn bytes_of(request: &[u8], parts: &[LetterPart]) -> u64 {
+    parts.iter().map(|part| part.bytes.len() as u64).sum::<u64>().saturating_add(request.len() as u64)
 }
 
 /// Whether a path in the request leads outside the files that came with it. `own`: the folder of these files.
@@ -109,6 +116,11 @@ pub(super) fn in_words(refusal: FleetRefusal, kind: &str, from: &HostName) -> Fl
         FleetRefusal::NotFromElsewhere => (
             format!("A request such as this one ({kind}) is never taken from another host."),
             "Run the command on that host itself.".to_owned(),
+        ),
+        FleetRefusal::TooMany => (
+            format!("This host keeps 10,000 requests of {from}, or 256 MiB of them, and takes no more."),
+            "Nothing was carried out. It removes each request 7 days after its answer: ask again later, and less often."
+                .to_owned(),
         ),
     };
     FleetRefused::new(status, code, message).hint(hint)

@@ -162,6 +162,8 @@ impl Bridge {
             self.sweep_due_ms = self.now.boot_ms.saturating_add(sweep::EVERY_MS);
             sweep::sweep(&self.folder, &self.home, SystemTime::now());
             self.told = ToldCounts::count(&self.folder).unwrap_or_else(|| std::mem::take(&mut self.told));
+            self.kept.count(&self.folder);
+            self.problem(BridgeConcern::Inbox, self.kept.problem());
         }
         if self.now.boot_ms >= self.members_due_ms && self.view.connected_since.is_some() {
             self.ask_for_members();

@@ -7,7 +7,7 @@
 //! 3. `run`, `lock`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`:
 //!    keeps this host's name, so that no other bridge serves under it. `asks`: requests of this host to others; their
 //!    files are in `dropped`, `out` and `leaving`. `serves`: requests of others to this host, with `judging`,
-//!    `answers`, `told` and `personas`.
+//!    `answers`, `told`, `kept` and `personas`.
 //! 4. `roster`: what this host tells the others of itself. `looks`, `directory`: what the others tell.
 //! 5. `audit`: one line for each letter. `sweep`: removes old files.
 //!
@@ -23,6 +23,7 @@ mod dropped;
 mod folder;
 mod identity;
 mod judging;
+mod kept;
 mod leaving;
 mod lock;
 mod looks;

@@ -4,7 +4,7 @@
 use super::answers;
 use super::audit::AuditLine;
 use super::dropped::kind_of;
-use super::judging::{in_words, is_answer_kept};
+use super::judging::{bytes_of, in_words, is_answer_kept};
 use super::personas;
 use super::refused::{FleetRefused, MAIN_PART};
 use super::serving::{Serving, WaitingLetter};
@@ -12,11 +12,12 @@ use super::settings::LONGEST_TTL;
 use super::state::{Bridge, Done};
 use crate::cli::error::CliError;
 use crate::config::Config;
+use crate::contract::bridge::BridgeConcern;
 use crate::contract::{self, ResultFile};
 use crate::core::id::RequestId;
 use crate::core::settings::Limits;
 use crate::files::Grade;
-use crate::fleet::answering::{Judged, request_id, sender};
+use crate::fleet::answering::{FleetRefusal, Judged, request_id, sender};
 use crate::fleet::asking::Published;
 use crate::fleet::letter::Age;
 use crate::fleet::nats::{ArrivedLetter, Settle, Settling};
@@ -117,7 +118,7 @@ impl Bridge {
             }
             return Bridge::settle(letter.settling, Settle::Later(LATER));
         };
-        let judged = self.judge(&header, from, (&request, &rid), age_ms, known);
+        let judged = self.judge(&header, from, (&request, &parts, &rid), age_ms, known);
         let kind = kind_of(&request).unwrap_or_default();
         if is_answer_kept(judged, &kind) && self.told.is_full(&from.name) {
             return self.not_answered(letter, &header, "dropped: too many answers are kept");
@@ -171,6 +172,10 @@ impl Bridge {
                 let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
                 serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
                 self.told.add(&serving.header.from);
+                if refusal == FleetRefusal::TooMany {
+                    self.kept.refuse(&serving.header.from);
+                    self.problem(BridgeConcern::Inbox, self.kept.problem());
+                }
             }
             Judged::IdReused => {
                 let refused = FleetRefused::new(409, "id_reused", "Another request of this id came here before.");
@@ -184,14 +189,14 @@ impl Bridge {
             }
             Judged::CarryOut if serving.kind == personas::KIND => {
                 let parts = parts.get(1..).unwrap_or_default();
-                self.write_down(rid, &serving.request, &[])?;
+                self.write_down(rid, serving, &[])?;
                 let result = personas::put((&self.home, &self.folder), rid, &serving.request, parts, &self.now);
                 serving.answer = Some(answers::tell(&self.folder, rid, &result)?);
                 self.told.add(&serving.header.from);
             }
             Judged::CarryOut => {
                 let parts = parts.get(1..).unwrap_or_default();
-                self.drop_into_spool(rid, &serving.request, parts, serving.over_ms)?;
+                self.drop_into_spool(rid, serving, parts)?;
             }
             // `serving` has the answer already.
             Judged::AnswerAgain => {}
@@ -203,29 +208,27 @@ impl Bridge {
     /// Puts a request into the spool, and first writes down that it is about to. If the bridge dies in between, the
     /// next one sees that the sidecar may have the request, and tells nobody that it was refused. The clock is read
     /// once more, because the bridge may have stood still since the letter was judged.
-    fn drop_into_spool(
-        &mut self,
-        rid: &RequestId,
-        request: &[u8],
-        parts: &[LetterPart],
-        over_ms: u64,
-    ) -> Result<(), CliError> {
-        self.write_down(rid, request, parts)?;
+    fn drop_into_spool(&mut self, rid: &RequestId, serving: &Serving, parts: &[LetterPart]) -> Result<(), CliError> {
+        self.write_down(rid, serving, parts)?;
         self.now = self.clock.now();
-        if !self.has_lease(0) || self.now.boot_ms >= over_ms {
+        if !self.has_lease(0) || self.now.boot_ms >= serving.over_ms {
             return Err(CliError::refused("too_late", "its time is over, or this bridge does not serve any more"));
         }
-        answers::drop_request(&self.home, rid, request)
+        answers::drop_request(&self.home, rid, &serving.request)
     }
 
     /// Writes the request that is about to be carried out into `in/<rid>/`, with its parts.
-    fn write_down(&self, rid: &RequestId, request: &[u8], parts: &[LetterPart]) -> Result<(), CliError> {
+    fn write_down(&mut self, rid: &RequestId, serving: &Serving, parts: &[LetterPart]) -> Result<(), CliError> {
         let folder = format!("in/{rid}");
+        // A letter that was delivered again has been counted.
+        if self.folder.changed_ms("in", rid.as_str()).is_none() {
+            self.kept.add(&serving.header.from, bytes_of(&serving.request, parts));
+        }
         self.folder.make("in", rid.as_str())?;
         for part in parts {
             self.folder.write(&folder, &part.name, &part.bytes, Grade::Durable)?;
         }
-        self.folder.write(&folder, MAIN_PART, request, Grade::Durable)
+        self.folder.write(&folder, MAIN_PART, &serving.request, Grade::Durable)
     }
 
     /// Takes a request out of the spool that must not be carried out any more. The sidecar may have read it already, so

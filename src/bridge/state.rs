@@ -7,6 +7,7 @@ use super::directory::Directory;
 use super::dropped::IncompleteFiles;
 use super::folder::FleetFolder;
 use super::identity::{HostFile, Membership};
+use super::kept::KeptRequests;
 use super::out;
 use super::roster::RosterSource;
 use super::seen::{SEEN, SeenFile};
@@ -76,6 +77,8 @@ pub(super) struct Bridge {
     pub(super) serving: BTreeMap<RequestId, Serving>,
     /// How many answers of this bridge are kept, by the host that asked.
     pub(super) told: ToldCounts,
+    /// How much of the requests of each host is kept.
+    pub(super) kept: KeptRequests,
     /// Letters that can't be judged yet.
     pub(super) waiting: Vec<WaitingLetter>,
     pub(super) server_time: CourierTime,
@@ -161,8 +164,9 @@ impl Bridge {
             fleet_key: fleet.key,
             in_flight: 0,
             serving: BTreeMap::new(),
-            // The first sweep counts them, before the bridge has its lease and takes letters.
+            // The first sweep counts these two, before the bridge has its lease and takes letters.
             told: ToldCounts::default(),
+            kept: KeptRequests::default(),
             waiting: Vec::new(),
             server_time: CourierTime::default(),
             put: None,

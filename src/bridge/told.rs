@@ -18,8 +18,7 @@ impl ToldCounts {
     pub(super) fn count(folder: &FleetFolder) -> Option<ToldCounts> {
         let mut counts = ToldCounts::default();
         for name in folder.all_names("told").ok()? {
-            // A request's id here is fleet.HOST.ID.
-            if let Some(host) = name.split('.').nth(1).and_then(|host| host.parse().ok()) {
+            if let Some(host) = host_of(&name) {
                 counts.add(&host);
             }
         }
@@ -35,6 +34,11 @@ impl ToldCounts {
     pub(super) fn is_full(&self, host: &HostName) -> bool {
         self.0.get(host).is_some_and(|count| *count >= MOST)
     }
+}
+
+/// The host that has sent the request to which a file or folder belongs: a request's id here is `fleet.HOST.ID`.
+pub(super) fn host_of(name: &str) -> Option<HostName> {
+    name.split('.').nth(1)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ words! {
         Settings = "settings",
         /// Requests that were on their way when the bridge was started.
         Requests = "requests",
+        /// Requests of a host are refused, because too many of it are kept.
+        Inbox = "inbox",
     }
 }
 

@@ -46,6 +46,8 @@ pub struct LetterContext<'a> {
     pub now_wall_ms: i64,
     /// How long the letter lay in the stream, by the server's clock alone, in milliseconds.
     pub in_stream_ms: u64,
+    /// The request may be kept, beside those of the sender that are kept already.
+    pub has_room: bool,
     /// The sidecar runs, and our lease is valid for 5 seconds more.
     pub can_serve: bool,
 }
@@ -84,6 +86,8 @@ pub enum FleetRefusal {
     NotAccepted,
     /// It asks for something that nobody may ask for from elsewhere.
     NotFromElsewhere,
+    /// So many requests of the sender are kept that there is no room for another one.
+    TooMany,
 }
 
 impl FleetRefusal {
@@ -96,6 +100,7 @@ impl FleetRefusal {
             FleetRefusal::Expired => (410, "expired"),
             FleetRefusal::NotAccepted => (403, "not_accepted"),
             FleetRefusal::NotFromElsewhere => (400, "not_from_elsewhere"),
+            FleetRefusal::TooMany => (429, "too_many"),
         }
     }
 }
@@ -165,7 +170,7 @@ pub fn judge(header: &Header, from: &Member, here: &Here, known: &LetterContext<
     } else if header.age_ms.saturating_add(known.in_stream_ms) > header.ttl_ms {
         Some(FleetRefusal::Expired)
     } else {
-        not_allowed(from, known)
+        not_allowed(from, known).or_else(|| (!known.has_room).then_some(FleetRefusal::TooMany))
     };
     match refusal {
         Some(_) if known.was_dropped => Judged::TakeBack,

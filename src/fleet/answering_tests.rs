@@ -52,6 +52,7 @@ impl Setting {
             sent_wall_ms: Some(1_000_000_000_000),
             now_wall_ms: 1_000_000_050_000,
             in_stream_ms: 2_000,
+            has_room: true,
             can_serve: true,
         }
     }
@@ -114,6 +115,12 @@ fn each_refusal_has_its_reason_and_the_first_one_counts() {
     assert_eq!(refused(LetterContext { host_field: Some("c"), ..known.clone() }), (400, "not_from_elsewhere"));
     assert_eq!(setting.judged(&LetterContext { host_field: Some("a"), ..known.clone() }), Judged::CarryOut);
     assert_eq!(refused(LetterContext { leads_outside: true, ..known.clone() }), (400, "not_from_elsewhere"));
+    assert_eq!(refused(LetterContext { has_room: false, ..known.clone() }), (429, "too_many"));
+    assert_eq!(
+        refused(LetterContext { has_room: false, kind: Some("handoff"), ..known.clone() }),
+        (403, "not_accepted"),
+        "a host without the right is not told that it asks too often"
+    );
     let late_and_not_allowed = LetterContext { in_stream_ms: 70_000, kind: Some("handoff"), ..known.clone() };
     assert_eq!(refused(late_and_not_allowed), (410, "expired"));
     // A refusal needs no sidecar.

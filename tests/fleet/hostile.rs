@@ -274,6 +274,32 @@ fn a_member_fills_no_disk_by_asking_again_and_again() {
     tally::add(tally::INPUTS, 2);
 }
 
+/// A request stays for 7 days after its answer, with the files that came with it. Nothing else was a limit.
+#[test]
+fn a_host_that_asks_too_often_is_told_so_and_its_requests_fill_no_disk() {
+    let Some(fleet) = TestFleet::joined(&["b", "m"]) else { return };
+    let (b, m) = (fleet.host("b"), fleet.host("m"));
+    b.accept("m", &["send", "view"]);
+    let agent = b.stage.agent("kai");
+    // Room for one small request is left, which counts as 4 KiB.
+    let kept = b.files("in/fleet.m.before");
+    fs::create_dir(&kept).expect("made");
+    let large = fs::File::create(kept.join("handoff.md")).expect("made");
+    large.set_len((256 << 20) - 4_096).expect("a hole");
+    [b, m].into_iter().for_each(TestHost::start_bridge);
+    [b, m].into_iter().for_each(TestHost::until_serving);
+    assert_eq!(m.ask("last", "b", &text(&agent, "the last one"))["result"]["verdict"], "delivered");
+    let refused = m.ask("more", "b", &text(&agent, "one more"));
+    assert_eq!((&refused["status"], &refused["error"]["code"]), (&json!(429), &json!("too_many")), "{refused}");
+    assert_eq!(m.ask("view", "b", &json!({"kind": "view", "of": "agents"}))["status"], 200, "a view is not kept");
+    assert_eq!(b.times_typed(&agent, &["the last one".to_owned(), "one more".to_owned()]), [1, 0]);
+    assert!(b.files("in/fleet.m.last").exists() && !b.files("in/fleet.m.more").exists());
+    b.until("the operator is told", || b.bridge_view()["problems"][0]["about"] == "inbox");
+    let noted = |line: &Value| line["id"] == "more" && line["status"] == "429 too_many";
+    assert!(b.audit().iter().any(noted), "{:?}", b.audit());
+    tally::add(tally::INPUTS, 1);
+}
+
 /// A server that takes hardly any bytes: neither the answer nor the refusal of a too long answer fits into a letter.
 #[test]
 fn an_answer_that_fits_into_no_letter_keeps_no_bridge_busy() {

@@ -68,7 +68,10 @@ fn ask(any_request: &Value) -> Value {
         (409, "The request conflicts with the current state, or the key was used for another request."),
         (410, "The request came too late, or the host was set up again. Nothing was done."),
         (422, "The answer lists everything that is invalid."),
-        (429, "Too many requests to other hosts have no answer yet. Nothing was done."),
+        (
+            429,
+            "Too many requests to other hosts have no answer yet, or the other host keeps too many of this one. Nothing was done.",
+        ),
         (500, "The request failed."),
         (
             503,

@@ -79,6 +79,7 @@ impl World {
             sent_wall_ms: header.sent_at.parse().ok(),
             now_wall_ms: home.wall_ms(now_ms),
             in_stream_ms: bridge.time.in_stream_ms(waiting.server_ms, home.boot_ms(now_ms))?,
+            has_room: true,
             can_serve: home.has_heartbeat(now_ms) && home.serves(DROPS_WITHIN_MS, now_ms),
         };
         Some(judge(header, from, &here, &known))
