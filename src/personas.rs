@@ -231,6 +231,8 @@ pub fn create(personas: &Path, slug: &Slug, file: &PersonaFile) -> Result<PathBu
         .create(personas)
         .map_err(failed)?;
     let root = files::open_dir(personas).map_err(failed)?;
+    // Calls at the same time take turns: they would write into the same unfinished folder, and remove it.
+    let _turn = files::open_dir(personas).and_then(files::lock_dir).map_err(failed)?;
     // Made under a name that is not a slug, so that an unfinished folder is never read as a persona; a later call
     // continues what a crash left.
     let temp = format!(".new-{slug}");

@@ -1,13 +1,18 @@
 //! Folders: made, opened without following links, and listed.
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
+use nix::fcntl::{Flock, FlockArg, OFlag, openat};
 use nix::sys::stat::{Mode, mkdirat};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a folder's lock is waited for, and the pause between two tries. Who holds it makes something small.
+const LOCK_WITHIN: Duration = Duration::from_secs(30);
+const LOCK_EVERY: Duration = Duration::from_millis(5);
 
 /// Whether a name is one plain component of a path.
 #[must_use]
@@ -49,6 +54,24 @@ pub fn make_dir_at(dir: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<OwnedF
     match mkdirat(&dir, name.as_ref(), Mode::S_IRWXU) {
         Ok(()) | Err(Errno::EEXIST) => open_dir_at(dir, name),
         Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Locks a directory until the lock is dropped, so that processes that make something in it take turns. `None` if its
+/// file system has no locks.
+///
+/// # Errors
+/// Another process has held the lock for half a minute.
+pub fn lock_dir(mut dir: OwnedFd) -> io::Result<Option<Flock<OwnedFd>>> {
+    let until = Instant::now() + LOCK_WITHIN;
+    loop {
+        match Flock::lock(dir, FlockArg::LockExclusiveNonblock) {
+            Ok(held) => return Ok(Some(held)),
+            Err((again, Errno::EWOULDBLOCK)) if Instant::now() < until => dir = again,
+            Err((_, Errno::EWOULDBLOCK)) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(_) => return Ok(None),
+        }
+        std::thread::sleep(LOCK_EVERY);
     }
 }
 

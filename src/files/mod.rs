@@ -11,7 +11,7 @@ pub mod watcher;
 pub mod way;
 mod write;
 
-pub use folder::{is_not_a_dir, is_plain, make_dir_at, names, open_dir, open_dir_at, open_listing};
+pub use folder::{is_not_a_dir, is_plain, lock_dir, make_dir_at, names, open_dir, open_dir_at, open_listing};
 pub use meta::{FileStamp, Meta, file_stamp, lead_to_same, meta, meta_at};
 pub use own::{is_same_file, own_program};
 pub use read::{Unfit, check_readable, open, read_at};

@@ -31,6 +31,36 @@ fn a_new_persona_is_whole_and_listed() {
     assert_eq!(fs::read_dir(&personas).expect("listed").count(), 1);
 }
 
+/// All of them wrote into one unfinished folder, which the first one gave its name and the next one removed.
+#[test]
+fn if_a_persona_is_made_by_several_at_once_one_makes_it_and_the_others_are_told() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let personas = dir.path().join("data/personas");
+    for round in 0..10 {
+        let slug = slug(&format!("kai-{round}"));
+        let make = |name: usize| {
+            let file = PersonaFile { name: Some(format!("Kai {name}")), ..PersonaFile::default() };
+            create(&personas, &slug, &file).map(|_| name)
+        };
+        let made = std::thread::scope(|scope| {
+            let all = [0, 1, 2, 3, 4, 5].map(|name| {
+                scope.spawn({
+                    let make = &make;
+                    move || make(name)
+                })
+            });
+            all.map(|one| one.join().expect("it ends"))
+        });
+        let winners: Vec<&usize> = made.iter().filter_map(|one| one.as_ref().ok()).collect();
+        let others = made.iter().filter(|one| matches!(one, Err(Error::Taken { .. }))).count();
+        assert_eq!((winners.len(), others), (1, 5), "{made:?}");
+        let made = facts(&personas, &slug).expect("read");
+        assert_eq!((made.has_skill, made.file.name), (true, Some(format!("Kai {}", winners[0]))));
+        assert!(personas.join(slug.as_str()).join("experience.md").exists());
+        assert_eq!(fs::read_dir(&personas).expect("listed").count(), round + 1, "nothing half-made is left");
+    }
+}
+
 #[test]
 fn a_persona_says_where_its_documents_are_published() {
     let dir = tempfile::tempdir().expect("a folder");
