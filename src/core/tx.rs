@@ -191,7 +191,7 @@ impl<'s> Tx<'s> {
     }
 
     /// Reports a failure that does not stop a handoff: as [`Tx::notify_failure`], and with a journal line.
-    pub(crate) fn notify_error(&mut self, failure: Failure) {
+    pub(crate) fn notify_error(&mut self, failure: Failure) -> ErrorId {
         let (code, message, agent_id) = (failure.code.clone(), failure.message.clone(), failure.agent_id);
         let handoff_id = failure.handoff_id;
         let error_id = self.notify_failure(failure);
@@ -203,10 +203,17 @@ impl<'s> Tx<'s> {
             handoff_id: handoff_id.map(|id| Some(id.to_string())),
             ..JournalLine::new(LineType::Error)
         });
+        error_id
     }
 
     /// Reports a failure that concerns only one agent: as [`Tx::notify_error`].
-    pub(crate) fn notify_agent_failure(&mut self, agent_id: &AgentId, code: &str, message: &str, hint: &str) {
+    pub(crate) fn notify_agent_failure(
+        &mut self,
+        agent_id: &AgentId,
+        code: &str,
+        message: &str,
+        hint: &str,
+    ) -> ErrorId {
         self.notify_error(Failure {
             code: code.to_owned(),
             message: message.to_owned(),
@@ -214,7 +221,7 @@ impl<'s> Tx<'s> {
             handoff_id: None,
             agent_id: Some(*agent_id),
             step: None,
-        });
+        })
     }
 
     /// Notifies the operator of something that is not a failure, by every configured channel, with a journal line. The

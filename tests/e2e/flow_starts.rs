@@ -70,6 +70,26 @@ fn a_dialog_at_the_start_is_told_with_what_it_shows() {
     assert_eq!((stage.typed(agent), stage.errors().len()), ((0, 1, 0), 1), "it is told once");
 }
 
+/// As Claude Code does when its user does not trust the folder: the answer "No" ends it.
+#[test]
+fn a_dialog_at_the_start_that_is_answered_with_no_leaves_one_failure_which_says_so() {
+    let shows = "echo ' ❯ 1. Yes'; echo '   2. No'; echo ' Enter to choose'; read answer";
+    let stage = stage(&format!("argv = [\"sh\", \"-c\", \"{shows}\"]"));
+    create(&stage);
+    stage.until("the operator is told", || !stage.errors().is_empty());
+    let first = stage.errors().remove(0);
+    assert!(first["message"].as_str().is_some_and(|message| message.contains("A dialog is open")), "{first}");
+    let agent = first["agent_id"].as_str().expect("an id");
+    let pane = stage.agent_view(agent)["pane"].as_str().expect("a pane").to_owned();
+    stage.tmux(&["send-keys", "-t", &pane, "2", "Enter"]);
+    stage.until("it has ended", || stage.agent_view(agent)["state"] == "ended");
+    stage.until("the first failure is withdrawn", || !stage.errors().contains(&first));
+    let [error] = &stage.errors()[..] else { panic!("one failure: {:?}", stage.errors()) };
+    let message = error["message"].as_str().expect("a message");
+    let is_right = message.starts_with("The agent ended at a dialog in its pane") && message.contains("2. No");
+    assert!(is_right && error["code"] == "start_failed", "{error}");
+}
+
 #[test]
 fn files_of_a_launch_line_are_there_before_the_start() {
     let launch = "argv = [\"sh\", \"-c\", \"cat $0; exec \\\"$1\\\" demo-agent\", \"{file:note.txt}\", \"{program}\"]\n\

@@ -89,6 +89,7 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
         deadline: due,
         last_screen: String::new(),
         look_again: Some(due),
+        dialog_error: None,
     });
     agent.typing = Some(Typing {
         delivery_id: tasuki::core::id::DeliveryId::from_bits(1),

@@ -246,7 +246,7 @@ pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey,
             failed(tx, agent_id, "successor_failed", &why);
         }
         // The death of the process is an event of its own, which ends the start.
-        Readiness::Gone { screen } => start.last_screen = screen,
+        Readiness::Gone { screen } => start_dialog::pane_gone(start, screen),
     }
 }
 
@@ -349,10 +349,7 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
         take(tx, agent_id);
         return;
     }
-    let why = match start.last_screen.as_str() {
-        "" => "The agent ended before it was ready".to_owned(),
-        screen => format!("The agent ended before it was ready; its screen ended: {screen}"),
-    };
+    let why = start_dialog::end_in_words(start);
     failed(tx, agent_id, "successor_failed", &why);
 }
 
@@ -380,7 +377,9 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
         Owner::Request(request) | Owner::Reopening { request_id: request, .. } => {
             let code = if code == "successor_failed" { "start_failed" } else { code };
             let has_pane = tx.agent(agent_id).is_some_and(|agent| agent.pane.is_some());
+            let has_ended = tx.agent(agent_id).is_some_and(|agent| !agent.state.is_live());
             let hint = match has_pane {
+                _ if has_ended && start.dialog_error.is_some() => start_dialog::ENDED_HINT.to_owned(),
                 true if matches!(start.owner, Owner::Request(_)) => format!(
                     "look at the agent's pane, which tasuki left as it is; if the agent runs there, give it its \
                      persona's skill: tasuki send {} - < skill.md",
@@ -394,6 +393,7 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
                 let status = if code == "no_tmux" { 503 } else { 502 };
                 tx.refuse(request, Refused::new(status, code, why).hint(hint.as_str()));
             }
+            start_dialog::withdraw(tx, &start);
             tx.notify_agent_failure(agent_id, code, why, &hint);
         }
     }

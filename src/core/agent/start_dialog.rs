@@ -3,7 +3,7 @@
 use crate::core::effect::Effect;
 use crate::core::id::AgentId;
 use crate::core::reply::Refused;
-use crate::core::rows::agent::{AgentState, Owner};
+use crate::core::rows::agent::{AgentState, Owner, Start};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
@@ -11,6 +11,8 @@ use crate::core::tx::Tx;
 const LOOK_AGAIN_MS: u64 = 2_000;
 /// How long such a dialog may stay open before a request's start fails, in milliseconds.
 const DIALOG_MS: u64 = 60 * 60_000;
+/// What to do about an agent that has ended at such a dialog.
+pub(crate) const ENDED_HINT: &str = "start another agent, and answer its dialog so that the agent continues";
 
 /// A dialog is open in the pane of an agent that is starting, for example about trust in its folder. A handoff's start
 /// fails: this returns why, and the operator answers the dialog and retries. A request's start does not fail: it
@@ -33,6 +35,7 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Opti
     };
     if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
         start.look_again = Some(again);
+        screen.clone_into(&mut start.last_screen);
         if !was_blocked {
             start.deadline = until;
         }
@@ -41,9 +44,34 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Opti
         let why = format!("A dialog is open in the new agent's pane{pane}; its screen ends: {screen}");
         let hint = "answer the dialog in the pane; the agent then continues by itself";
         tx.refuse(&request, Refused::new(502, "start_failed", why.clone()).hint(hint));
-        tx.notify_agent_failure(agent_id, "start_failed", &why, hint);
+        let error_id = tx.notify_agent_failure(agent_id, "start_failed", &why, hint);
+        if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
+            start.dialog_error = Some(error_id);
+        }
     }
     None
+}
+
+/// The start has failed after all. The failure that is reported now says why, so the one that asked the operator to
+/// answer the dialog counts as dismissed: nobody can answer the dialog any more, or the start does not wait for it.
+pub(crate) fn withdraw(tx: &mut Tx<'_>, start: &Start) {
+    tx.out.dismissed.extend(start.dialog_error);
+}
+
+/// The pane of an agent that is starting is gone. `screen`: what it showed last, if it was seen since the last dialog.
+pub(crate) fn pane_gone(start: &mut Start, screen: String) {
+    if !screen.is_empty() {
+        start.last_screen = screen;
+    }
+}
+
+/// That an agent has ended before it was ready, in words.
+pub(crate) fn end_in_words(start: &Start) -> String {
+    let place = if start.dialog_error.is_some() { " at a dialog in its pane," } else { "" };
+    match start.last_screen.as_str() {
+        "" => format!("The agent ended{place} before it was ready"),
+        screen => format!("The agent ended{place} before it was ready; its screen ended: {screen}"),
+    }
 }
 
 /// Looks again whether somebody has answered the dialog.

@@ -14,7 +14,7 @@ pub(crate) mod timers;
 use crate::contract::{JournalLine, LineType, known, maybe};
 use crate::core::effect::{EffectKey, StartAgent};
 use crate::core::hook::{ContextUsage, HookEvent};
-use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
+use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
 use crate::core::pane::{PaneRef, Process, ServerId};
 use crate::core::rows::chain::Chain;
 use crate::core::rows::choice::ProfileChoice;
@@ -61,12 +61,15 @@ pub struct Start {
     /// The screen was stable, and takes input.
     pub ready: bool,
     pub deadline: Deadline,
-    /// If the pane is gone: what its screen showed last.
+    /// If a dialog was open, or the pane is gone: what the screen showed last.
     #[serde(default)]
     pub last_screen: String,
     /// When an open dialog is looked at again.
     #[serde(default)]
     pub look_again: Option<Deadline>,
+    /// The failure by which the operator was told of that dialog.
+    #[serde(default)]
+    pub dialog_error: Option<ErrorId>,
 }
 
 impl Start {
@@ -82,6 +85,7 @@ impl Start {
             deadline,
             last_screen: String::new(),
             look_again: None,
+            dialog_error: None,
         }
     }
 }

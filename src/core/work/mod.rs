@@ -28,13 +28,15 @@ use super::tx::{Failure, Tx};
 pub(crate) fn rules_read(tx: &mut Tx<'_>, rules: Result<Box<rules::Rules>, String>) {
     match rules {
         Ok(rules) => tx.out.rules = Some(*rules),
-        Err(why) => tx.notify_error(Failure {
-            code: "bad_rules".to_owned(),
-            message: format!("The rules for work items can't be used: {why}"),
-            hint: "the previous rules stay in force; fix the file, then: tasuki rules check".to_owned(),
-            handoff_id: None,
-            agent_id: None,
-            step: None,
-        }),
+        Err(why) => {
+            tx.notify_error(Failure {
+                code: "bad_rules".to_owned(),
+                message: format!("The rules for work items can't be used: {why}"),
+                hint: "the previous rules stay in force; fix the file, then: tasuki rules check".to_owned(),
+                handoff_id: None,
+                agent_id: None,
+                step: None,
+            });
+        }
     }
 }
