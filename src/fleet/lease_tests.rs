@@ -6,6 +6,8 @@ use proptest::prelude::*;
 
 #[path = "lease_reboot_tests.rs"]
 mod reboot;
+#[path = "lease_twins_tests.rs"]
+mod twins;
 
 const STEP_MS: u64 = 500;
 
