@@ -278,13 +278,17 @@ fn judge_astray(id: &str, astray: &BTreeMap<String, Vec<String>>, home: &Path) -
     Some(Check::fail(id, format!("{said}: no text to them can be confirmed"), fix))
 }
 
-/// Living agents whose hooks have never reported, or report to another home.
+/// Living agents whose hooks have never reported, or report to another home. A reopened session has nothing to report
+/// until somebody speaks to it, and tasuki types nothing to it that a hook would have to confirm.
 fn judge_agents(agents: &[ViewFile<AgentView>], astray: &BTreeMap<String, Vec<String>>, home: &Path) -> Check {
     let id = "hooks.agents";
     if let Some(check) = judge_astray(id, astray, home) {
         return check;
     }
-    let is_silent = |agent: &&ViewFile<AgentView>| agent.hooks == Hooks::Unseen && agent.state != AgentState::Starting;
+    let is_silent = |agent: &&ViewFile<AgentView>| {
+        let may_be_silent = agent.state == AgentState::Starting || (agent.reopened && agent.persona_slug.is_none());
+        agent.hooks == Hooks::Unseen && !may_be_silent
+    };
     let silent: Vec<String> = agents.iter().filter(is_silent).map(|agent| shown(agent.pane.as_deref())).collect();
     match silent.len() {
         0 if agents.is_empty() => Check::skipped(id, "no agent is running"),

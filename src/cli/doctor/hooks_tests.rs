@@ -91,6 +91,12 @@ fn an_agent_that_has_reported_nothing_is_named_by_its_pane() {
     let silent = judge_agents(&[agent("idle", "unseen")]);
     assert_eq!(silent.state, CheckState::Warn);
     assert!(silent.said.contains("%3"));
+    let reopened = |persona: Option<&str>| {
+        let view = json!({"pane": "%4", "state": "idle", "hooks": "unseen", "reopened": true, "persona_slug": persona});
+        judge_agents(&[ViewFile::read(view.to_string().into_bytes()).expect("JSON").expect("an object")]).state
+    };
+    assert_eq!(reopened(None), CheckState::Ok, "nobody has spoken to it yet");
+    assert_eq!(reopened(Some("dev")), CheckState::Warn, "it was registered: texts for it need its hooks");
 }
 
 #[test]
