@@ -157,10 +157,15 @@ pub(super) struct GitCaller {
     until: Instant,
 }
 
+/// How long all calls for one question may take together, if one call may take `limit`.
+pub(super) fn longest(limit: Duration) -> Duration {
+    limit.min(MAX_LIMIT) * LIMITS_OF_ALL_CALLS
+}
+
 impl GitCaller {
     pub(super) fn new(git: &Git) -> GitCaller {
         let git = Git { limit: git.limit.min(MAX_LIMIT), ..git.clone() };
-        GitCaller { until: Instant::now() + git.limit * LIMITS_OF_ALL_CALLS, git }
+        GitCaller { until: Instant::now() + longest(git.limit), git }
     }
 
     pub(super) fn limit(&self) -> Duration {

@@ -43,8 +43,15 @@ use crate::contract::facts::RepositoryFacts;
 use crate::core::check::{Claims, Lookups};
 use call::GitCaller;
 use std::path::Path;
+use std::time::Duration;
 
 impl Git {
+    /// The longest time that [`Git::facts`] may take, and the same for [`Git::lookups`]: three times [`Git::limit`].
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        call::longest(self.limit)
+    }
+
     /// The facts of the repository that contains the folder; `None` if the folder is in no repository, or if git can't
     /// tell. `since`: when the agent registered, as in RFC 3339; without it no commits are listed. What could not be
     /// found out is added to `not_known`, a sentence each, such as "git took longer than 2 s". It takes at most three

@@ -30,6 +30,9 @@ use tokio_util::sync::CancellationToken;
 /// How long tasuki may take to read the transcript and to look at the files that it names. One of them may be on a disk
 /// that hangs.
 const ACTIONS_WITHIN: Duration = Duration::from_secs(10);
+/// How long tasuki looks at the repository again before the briefing, whatever `facts.timeout` allows: the look takes
+/// its time from the limit of the step `briefing`, and a briefing that was not typed in time would fail the handoff.
+const DRIFT_WITHIN: Duration = Duration::from_secs(15);
 /// How many threads may do that at once. A thread that hangs keeps its place until its disk answers.
 static THREADS: Semaphore = Semaphore::const_new(8);
 
@@ -121,7 +124,7 @@ async fn repository(tools: &Tools, plan: &ExaminePlan, text: &str, facts: &mut F
     git.lookups(cwd, &check::claims(text, plan.cwd.as_deref())).await
 }
 
-fn git(tools: &Tools) -> Git {
+pub(super) fn git(tools: &Tools) -> Git {
     Git { program: "git".to_owned(), limit: tools.facts.timeout }
 }
 
@@ -344,11 +347,16 @@ pub(super) async fn compare(
     let (Outcome::Compared { is_same, .. }, Some(drift)) = (&compared, drift.filter(|_| tools.facts.git)) else {
         return compared;
     };
-    let mut not_known = Vec::new();
-    let now = git(tools).facts(Path::new(&drift.cwd), None, &mut not_known).await;
-    let git_answered = now.is_some() || not_known.is_empty();
-    let drift = if git_answered { check::drift(&drift.repository, now.as_ref()) } else { Vec::new() };
-    let known = Known::default();
-    let drift = drift.iter().map(|said| secrets::without(said, &known)).collect();
+    let drift = changed_since(&git(tools), drift, DRIFT_WITHIN).await;
     Outcome::Compared { is_same: *is_same, drift }
+}
+
+/// What has changed in the repository since the facts were taken; nothing if git does not tell in time.
+pub(super) async fn changed_since(git: &Git, before: &Drift, within: Duration) -> Vec<String> {
+    let mut not_known = Vec::new();
+    let look = git.facts(Path::new(&before.cwd), None, &mut not_known);
+    let Ok(now) = timeout(within, look).await else { return Vec::new() };
+    let git_answered = now.is_some() || not_known.is_empty();
+    let drift = if git_answered { check::drift(&before.repository, now.as_ref()) } else { Vec::new() };
+    drift.iter().map(|said| secrets::without(said, &Known::default())).collect()
 }

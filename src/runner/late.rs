@@ -24,8 +24,8 @@ pub(super) const STOPS_WITHIN: Duration = Duration::from_secs(30);
 /// How long the view names an effect after it was found to be late.
 const SHOWN_FOR: Duration = Duration::from_secs(60);
 
-/// How long an effect may take at most.
-pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
+/// How long an effect may take at most. `git`: how long all calls of git for one question may take.
+pub(super) fn limit(profiles: &Profiles, git: Duration, effect: &Effect) -> Duration {
     match effect {
         Effect::Type(_) => TEXT,
         Effect::AwaitReady { profile, .. } => {
@@ -49,10 +49,11 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
         // of `gh` may take the whole of its own limit, but a search of many pages rarely does.
         Effect::Publish(plan) => Duration::from_millis(plan.limit_ms) * 12 + SHORT,
         Effect::Start(_) => SHORT * 3,
+        // git is asked for the facts of the repository, and then about what the document names in it.
+        Effect::Examine(_) => git * 2 + SHORT,
         Effect::PrepareFolder { .. }
         | Effect::ReadDocument { .. }
         | Effect::ComposeDocument { .. }
-        | Effect::Examine(_)
         | Effect::CompareDocument { .. }
         | Effect::ReadPersona { .. }
         | Effect::HoldPlaceholder { .. }

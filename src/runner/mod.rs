@@ -172,8 +172,7 @@ impl Runner {
         let (tools, ended) = (Arc::clone(&self.tools), self.ended.clone());
         let fault = fault::outcome(&next.effect);
         tokio::spawn(async move {
-            let (key, what, limit) =
-                (next.key, action::in_words(&next.effect), late::limit(&tools.profiles, &next.effect));
+            let (key, what, limit) = (next.key, action::in_words(&next.effect), limit(&tools, &next.effect));
             let (late, stops) = (Arc::clone(&tools.late), stop.clone());
             let outcome = match wait_for_descriptors(&next.effect, &stop).await {
                 Some(stopped) => Some(stopped),
@@ -191,6 +190,11 @@ impl Runner {
     }
 }
 
+/// How long an effect may take at most.
+fn limit(tools: &Tools, effect: &Effect) -> Duration {
+    late::limit(&tools.profiles, examine::git(tools).longest(), effect)
+}
+
 /// Waits until there are free descriptors, because an effect that runs out of them half-way can't tell whether a file
 /// exists. `None`: the effect may begin. `Some`: it was stopped while it waited, and this is its outcome.
 async fn wait_for_descriptors(effect: &Effect, stop: &CancellationToken) -> Option<Outcome> {
@@ -206,3 +210,6 @@ async fn wait_for_descriptors(effect: &Effect, stop: &CancellationToken) -> Opti
     }
     None
 }
+
+#[cfg(test)]
+mod tests;
