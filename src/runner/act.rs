@@ -96,7 +96,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
 }
 
 /// Makes the folder of a persona's documents, on a thread of its own, so that a disk that hangs holds no thread of the
-/// runtime. tasuki copies and examines documents and reads transcripts in the same way.
+/// runtime. Every effect that reads or writes files does it in this way.
 async fn prepare_folder(tools: &Tools, persona: &Slug) -> Outcome {
     let (home, persona) = (tools.home.clone(), persona.clone());
     match fault::blocking(move || documents::prepare_folder(home.root(), &persona)).await {
@@ -207,7 +207,8 @@ async fn write_attachment(
     id: &DeliveryId,
     stop: &CancellationToken,
 ) -> Result<(), String> {
-    let write = || match documents::write_text(tools.home.root(), &attachment.persona, id, &attachment.body) {
+    let (home, attachment, id) = (tools.home.clone(), attachment.clone(), id.clone());
+    let write = move || match documents::write_text(home.root(), &attachment.persona, &id, &attachment.body) {
         Ok(_) => LookResult::Answered(Ok(())),
         Err(error) if error.unavailable().is_some_and(limits::is_passing) => LookResult::Unavailable(error.to_string()),
         Err(error) => LookResult::Answered(Err(error.to_string())),

@@ -1,16 +1,18 @@
 //! Writes a document that the agent does not write itself: from its answer, from its transcript, or from the text that
 //! was provided.
 
-use super::Tools;
 use super::document::{self, recorded};
+use super::{Tools, fault};
 use crate::agents::profile::Profile;
 use crate::agents::transcript::{self, Role, Transcript};
 use crate::agents::{self, ToolCall, ToolKind};
+use crate::config::Home;
 use crate::core::effect::{Composed, DocumentRead, DocumentSource};
 use crate::core::id::{DeliveryId, Slug};
 use crate::core::text::{is_blank, normalise, sanitise, signature};
 use crate::files::Grade;
-use crate::spool::documents::{DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder};
+use crate::spool;
+use crate::spool::documents::{DocumentFolder, DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,36 +41,63 @@ pub(super) async fn compose(
     source: &DocumentSource,
     replaces: Option<&str>,
 ) -> Composed {
-    let failed = |why: String| Composed::Failed { why };
-    let folder = match prepare_folder(tools.home.root(), persona) {
-        Ok(folder) => folder,
-        Err(error) => return failed(error.to_string()),
+    let is_repaired = matches!(source, DocumentSource::Before(_));
+    let (home, persona, name) = (tools.home.clone(), persona.clone(), file_name.to_owned());
+    let replaces = replaces.map(str::to_owned);
+    let look = move || place(&home, &persona, name, replaces.as_deref(), is_repaired);
+    let place = match fault::blocking(look).await {
+        Ok(Ok(Some(place))) => place,
+        Ok(Ok(None)) => return Composed::Written,
+        Ok(Err(why)) => return Composed::Failed { why },
+        Err(error) => return Composed::Failed { why: error.to_string() },
     };
-    let name = OsStr::new(file_name);
-    let replaces = replaces.filter(|sha256| recorded(&folder, file_name, sha256).is_some());
-    let is_restored = matches!(source, DocumentSource::Before(_))
-        && document::read_once(&tools.home, persona, file_name) == DocumentRead::Empty;
-    if replaces.is_none() && !is_restored && folder.look(name) != DocumentLook::Missing {
-        return Composed::Written;
-    }
     let text = match text_of(tools, source).await {
         Ok(text) => text,
-        Err(why) => return failed(why),
+        Err(why) => return Composed::Failed { why },
     };
     if is_blank(&text) {
         return Composed::Nothing;
     }
     if text.len() as u64 > MAX_DOCUMENT_BYTES {
-        return failed(format!("the text is longer than {MAX_DOCUMENT_BYTES} bytes"));
+        return Composed::Failed { why: format!("the text is longer than {MAX_DOCUMENT_BYTES} bytes") };
     }
-    let written = match replaces.is_some() || is_restored {
-        true => folder.replace(file_name, &text, Grade::Durable),
-        false => folder.write_new(name, text.as_bytes()).map(|_| ()),
-    };
-    match written {
-        Ok(()) => Composed::Written,
-        Err(error) => failed(error.to_string()),
+    match fault::blocking(move || place.write(&text)).await {
+        Ok(Ok(())) => Composed::Written,
+        Ok(Err(error)) => Composed::Failed { why: error.to_string() },
+        Err(error) => Composed::Failed { why: error.to_string() },
     }
+}
+
+/// Where the document is to be written.
+struct Place {
+    folder: DocumentFolder,
+    name: String,
+    /// There is a file of this name, which is to be replaced.
+    replaces: bool,
+}
+
+impl Place {
+    fn write(&self, text: &str) -> Result<(), spool::Error> {
+        match self.replaces {
+            true => self.folder.replace(&self.name, text, Grade::Durable),
+            false => self.folder.write_new(OsStr::new(&self.name), text.as_bytes()).map(|_| ()),
+        }
+    }
+}
+
+/// Looks where the document is to be written; `None` if a file of this name exists that is to stay.
+fn place(
+    home: &Home,
+    persona: &Slug,
+    name: String,
+    replaces: Option<&str>,
+    is_repaired: bool,
+) -> Result<Option<Place>, String> {
+    let folder = prepare_folder(home.root(), persona).map_err(|error| error.to_string())?;
+    let replaces = replaces.is_some_and(|sha256| recorded(&folder, &name, sha256).is_some())
+        || (is_repaired && document::read_once(home, persona, &name) == DocumentRead::Empty);
+    let is_free = replaces || folder.look(OsStr::new(&name)) == DocumentLook::Missing;
+    Ok(is_free.then_some(Place { folder, name, replaces }))
 }
 
 /// The text to write; empty if the source holds none.
@@ -97,7 +126,7 @@ async fn salvage(profile: Profile, path: PathBuf, head: &str) -> Result<String, 
     if tail.trim().is_empty() {
         return Ok(String::new());
     }
-    let facts = super::fault::blocking(move || agents::read_facts(&acted.0, &acted.1)).await;
+    let facts = fault::blocking(move || agents::read_facts(&acted.0, &acted.1)).await;
     let calls = facts.ok().and_then(Result::ok).and_then(|facts| facts.calls).unwrap_or_default();
     let parts = [
         Some(head.trim_end().to_owned()),
@@ -132,7 +161,7 @@ fn done(calls: &[ToolCall]) -> Option<String> {
 }
 
 async fn read(profile: Profile, path: PathBuf) -> Result<Transcript, String> {
-    let read = super::fault::blocking(move || transcript::read(&profile, &path)).await;
+    let read = fault::blocking(move || transcript::read(&profile, &path)).await;
     read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 

@@ -62,7 +62,8 @@ pub(super) async fn check_auto_handoff(
             None
         }
     };
-    let look = || match persona::facts(&tools.home, slug) {
+    let (home, slug) = (tools.home.clone(), slug.clone());
+    let look = move || match persona::facts(&home, &slug) {
         Ok(facts) => LookResult::Answered(facts),
         Err(why) => LookResult::Unavailable(why),
     };

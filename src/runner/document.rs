@@ -1,6 +1,7 @@
 //! Reads a document once it has stopped changing, so that no half-written document is recorded. Also compares a
 //! document with the recorded one.
 
+use super::fault;
 use super::retry_look::{self, LookResult};
 use crate::clock::wall_ns;
 use crate::config::Home;
@@ -9,7 +10,7 @@ use crate::core::id::Slug;
 use crate::core::text;
 use crate::files::FileStamp;
 use crate::spool::documents::{DocumentError, DocumentFolder, DocumentLook, DocumentReading, open_folder};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -25,43 +26,64 @@ const UNREADABLE: &str = "unreadable";
 
 /// Waits until the document no longer changes, and reads it. It does not wait for a missing document.
 pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -> DocumentRead {
-    let name = OsStr::new(file_name);
-    let limit = Instant::now() + LIMIT;
-    let mut before = None;
-    let mut since = Instant::now();
+    let (now, limit) = (Instant::now(), Instant::now() + LIMIT);
+    let (home, persona, file_name) = (home.clone(), persona.clone(), OsString::from(file_name));
+    let mut reader = SettledReader { home, persona, file_name, limit, before: None, since: now };
     loop {
-        let folder = match open_folder(home.root(), persona) {
+        let looked = fault::blocking(move || (reader.look(), reader)).await;
+        reader = match looked {
+            Ok((Some(read), _)) => return read,
+            Ok((None, reader)) => reader,
+            Err(error) => return DocumentRead::Unsafe { why: error.to_string() },
+        };
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+/// Looks at a document until it no longer changes.
+struct SettledReader {
+    home: Home,
+    persona: Slug,
+    file_name: OsString,
+    limit: Instant,
+    /// The state of the file at the last look.
+    before: Option<FileStamp>,
+    /// Since when the file is in this state.
+    since: Instant,
+}
+
+impl SettledReader {
+    /// One look. Reads the document if it no longer changes. `None`: a later look may tell more.
+    fn look(&mut self) -> Option<DocumentRead> {
+        let name = self.file_name.as_os_str();
+        let folder = match open_folder(self.home.root(), &self.persona) {
             Ok(folder) => folder,
             // A folder that can't be opened may still hold the document.
-            Err(error) if error.unavailable().is_some() && Instant::now() < limit => {
-                tokio::time::sleep(EVERY).await;
-                continue;
+            Err(error) if error.unavailable().is_some() && Instant::now() < self.limit => return None,
+            Err(error) if error.unavailable().is_some() => {
+                return Some(DocumentRead::Unsafe { why: error.to_string() });
             }
-            Err(error) if error.unavailable().is_some() => return DocumentRead::Unsafe { why: error.to_string() },
-            Err(_) => return DocumentRead::Missing,
+            Err(_) => return Some(DocumentRead::Missing),
         };
         match folder.look(name) {
-            DocumentLook::Missing => return DocumentRead::Missing,
-            DocumentLook::Unsafe(UNREADABLE) if Instant::now() < limit => {}
-            DocumentLook::Unsafe(why) => return DocumentRead::Unsafe { why: in_words(why) },
+            DocumentLook::Missing => return Some(DocumentRead::Missing),
+            DocumentLook::Unsafe(UNREADABLE) if Instant::now() < self.limit => {}
+            DocumentLook::Unsafe(why) => return Some(DocumentRead::Unsafe { why: in_words(why) }),
             DocumentLook::Present { file_stamp } => {
-                if before != Some(file_stamp) {
-                    before = Some(file_stamp);
-                    since = unchanged_since(&file_stamp, wall_ns());
+                if self.before != Some(file_stamp) {
+                    self.before = Some(file_stamp);
+                    self.since = unchanged_since(&file_stamp, wall_ns());
                 }
             }
         }
         let mut why = "it keeps changing".to_owned();
-        if before.is_some() && since.elapsed() >= QUIET {
+        if self.before.is_some() && self.since.elapsed() >= QUIET {
             match to_document_read(folder.read(name)) {
-                LookResult::Answered(read) => return read,
+                LookResult::Answered(read) => return Some(read),
                 LookResult::Unavailable(reason) => why = reason,
             }
         }
-        if Instant::now() >= limit {
-            return DocumentRead::Unsafe { why };
-        }
-        tokio::time::sleep(EVERY).await;
+        (Instant::now() >= self.limit).then_some(DocumentRead::Unsafe { why })
     }
 }
 
@@ -92,7 +114,7 @@ fn to_document_read(reading: Result<DocumentReading, DocumentError>) -> LookResu
     }
 }
 
-/// Reads the document as it is at this moment.
+/// Reads the document as it is at this moment. It waits for the disk: see [`fault::blocking`].
 pub(super) fn read_once(home: &Home, persona: &Slug, file_name: &str) -> DocumentRead {
     let read = match open_folder(home.root(), persona) {
         Ok(folder) => to_document_read(folder.read(OsStr::new(file_name))),
@@ -119,8 +141,10 @@ pub(super) async fn compare(
     sha256: &str,
     stop: &CancellationToken,
 ) -> Outcome {
-    let look = || match open_folder(home.root(), persona) {
-        Ok(folder) => is_same(folder.read(OsStr::new(file_name)), sha256),
+    let (home, persona) = (home.clone(), persona.clone());
+    let (file_name, sha256) = (OsString::from(file_name), sha256.to_owned());
+    let look = move || match open_folder(home.root(), &persona) {
+        Ok(folder) => is_same(folder.read(&file_name), &sha256),
         Err(error) => match error.unavailable() {
             Some(_) => LookResult::Unavailable(error.to_string()),
             None => LookResult::Answered(false),

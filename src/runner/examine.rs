@@ -92,7 +92,9 @@ struct Looked {
 
 /// Reads the document, and looks at the work of its author.
 async fn look(tools: &Tools, plan: &ExaminePlan) -> Looked {
-    let document = document::read_once(&tools.home, &plan.persona, &plan.file_name);
+    let (home, persona, file_name) = (tools.home.clone(), plan.persona.clone(), plan.file_name.clone());
+    let read = fault::blocking(move || document::read_once(&home, &persona, &file_name)).await;
+    let document = read.unwrap_or_else(|error| DocumentRead::Unsafe { why: error.to_string() });
     let mut facts = Facts {
         v: 1,
         handoff_id: plan.handoff_id.to_string(),

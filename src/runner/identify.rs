@@ -29,7 +29,7 @@ pub(super) async fn identify(tools: &Tools, pane: u32, server_pid: Option<u32>, 
             return Outcome::Failed { why: error.to_string() };
         }
     };
-    let Seen { foreground, argv, agent_id } = match retry_look::until_answered(stop, || look(row.pane.pid)).await {
+    let Seen { foreground, argv, agent_id } = match retry_look::until_answered(stop, move || look(row.pane.pid)).await {
         Ok(seen) => seen,
         Err(why) => return Outcome::Failed { why },
     };

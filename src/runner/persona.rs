@@ -44,8 +44,8 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
 
 /// Reads the persona's skill and experience. A file that can't be read does not count as missing.
 pub(super) async fn read(tools: &Tools, slug: &Slug, stop: &CancellationToken) -> Outcome {
-    let personas = tools.home.personas();
-    match retry_look::until_answered(stop, || texts(personas::read_texts(&personas, slug))).await {
+    let (personas, slug) = (tools.home.personas(), slug.clone());
+    match retry_look::until_answered(stop, move || texts(personas::read_texts(&personas, &slug))).await {
         Ok(Ok(texts)) => Outcome::Persona(texts),
         Ok(Err(why)) | Err(why) => Outcome::Failed { why },
     }

@@ -2,9 +2,9 @@
 //! between. If a search for an earlier upload gives no answer, tasuki uploads only if the operator insists. A document
 //! that holds credentials is not copied before the operator has said how to publish it.
 
-use super::Tools;
 use super::document::recorded;
 use super::environment::{environment_of, known_values};
+use super::{Tools, fault};
 use crate::config::Home;
 use crate::core::effect::{CopyPlan, EnvironmentSearch, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
 use crate::core::request::{PublishAs, PublishTarget};
@@ -135,14 +135,20 @@ pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, st
     // A plan that uploads nothing needs only the mark, which identifies an earlier upload. So it works also if the text
     // is too long for a comment or can't be read any more.
     let only_searches = !plan.post && !plan.insist;
-    let text = match body(tools, plan, &mark) {
-        Ok(text) => text,
-        Err(_) if only_searches => mark.clone(),
-        Err(fault) => return failed(plan, resumed, fault),
-    };
     let folder = format!("{}-{}", plan.handoff_id, plan.number);
-    let file = match documents::write_upload(tools.home.root(), &folder, &plan.file_name, &text) {
-        Ok(file) => file,
+    let (home, of, its_mark, into) = (tools.home.clone(), plan.clone(), mark.clone(), folder.clone());
+    let prepared = fault::blocking(move || {
+        let text = match body(&home, &of, &its_mark) {
+            Ok(text) => text,
+            Err(_) if only_searches => its_mark,
+            Err(fault) => return Err(fault),
+        };
+        let written = documents::write_upload(home.root(), &into, &of.file_name, &text);
+        written.map_err(|error| GhError::new("copy_failed", error.to_string()))
+    });
+    let file = match prepared.await {
+        Ok(Ok(file)) => file,
+        Ok(Err(fault)) => return failed(plan, resumed, fault),
         Err(error) => return failed(plan, resumed, GhError::new("copy_failed", error.to_string())),
     };
     let gh = Gh {
@@ -163,7 +169,9 @@ pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, st
             ..PublishFault::default()
         }),
     };
-    documents::remove_upload(tools.home.root(), &folder, &plan.file_name);
+    let (home, file_name) = (tools.home.clone(), plan.file_name.clone());
+    // If that fails, the next upload overwrites the file.
+    let _ = fault::blocking(move || documents::remove_upload(home.root(), &folder, &file_name)).await;
     posted
 }
 
@@ -176,8 +184,8 @@ fn host(target: &PublishTarget) -> Option<String> {
 
 /// The text to upload: the mark, which GitHub does not display, then the copy's text. If the copy is gone, the document
 /// may still hold the same text, which is used then.
-fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, GhError> {
-    let folder = documents::open_folder(tools.home.root(), &plan.persona);
+fn body(home: &Home, plan: &PublishPlan, mark: &str) -> Result<String, GhError> {
+    let folder = documents::open_folder(home.root(), &plan.persona);
     let folder = folder.map_err(|error| GhError::new("document_changed", error.to_string()))?;
     let names = [&plan.file_name, &plan.document];
     let bytes = names.into_iter().find_map(|name| recorded(&folder, name, &plan.sha256));

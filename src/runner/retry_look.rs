@@ -1,6 +1,8 @@
 //! Repeats a look that failed for a reason that says nothing about the thing itself: a shortage, an unresponsive disk
 //! or missing permissions. The effect waits meanwhile, and after 30 seconds the reason is reported.
 
+use super::fault;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -17,19 +19,23 @@ pub(super) enum LookResult<T> {
     Unavailable(String),
 }
 
-/// Repeats the look until it has an answer. The look may also be a write that is harmless to repeat.
+/// Repeats the look, which runs on a thread of its own, until it has an answer. The look may also be a write that is
+/// harmless to repeat.
 ///
 /// # Errors
 /// Why the look had no answer for 30 seconds, or until the effect was stopped.
-pub(super) async fn until_answered<T>(
+pub(super) async fn until_answered<T: Send + 'static>(
     stop: &CancellationToken,
-    mut look: impl FnMut() -> LookResult<T>,
+    look: impl Fn() -> LookResult<T> + Send + Sync + 'static,
 ) -> Result<T, String> {
+    let look = Arc::new(look);
     let until = Instant::now() + WITHIN;
     loop {
-        let why = match look() {
-            LookResult::Answered(answer) => return Ok(answer),
-            LookResult::Unavailable(why) => why,
+        let look = Arc::clone(&look);
+        let why = match fault::blocking(move || look()).await {
+            Ok(LookResult::Answered(answer)) => return Ok(answer),
+            Ok(LookResult::Unavailable(why)) => why,
+            Err(error) => return Err(error.to_string()),
         };
         if Instant::now() >= until {
             return Err(why);

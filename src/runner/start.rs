@@ -1,13 +1,13 @@
 //! Starts an agent's program: prepares its files, makes its window, and finds out what is running there.
 
-use super::{Tools, identify};
+use super::{Tools, fault, identify};
 use crate::agents::launch::LaunchContext;
 use crate::core::effect::{StartAgent, Started};
 use crate::core::pane::{PaneRef, Process};
 use crate::process;
 use crate::spool::documents;
 use crate::tmux::{CreationState, SpawnOutcome, SpawnPlan};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long tasuki tries to find out which process was started.
@@ -40,8 +40,10 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
         return Started::Failed { why: why.to_owned() };
     }
     let cwd = plan.cwd.as_ref().map_or_else(home_dir, PathBuf::from);
-    let folder = match documents::prepare_folder(tools.home.root(), &plan.persona) {
-        Ok(folder) => folder,
+    let (home, persona) = (tools.home.clone(), plan.persona.clone());
+    let folder = match fault::blocking(move || documents::prepare_folder(home.root(), &persona)).await {
+        Ok(Ok(folder)) => folder,
+        Ok(Err(error)) => return Started::Failed { why: error.to_string() },
         Err(error) => return Started::Failed { why: error.to_string() },
     };
     // The mark that tmux notes with the window, so that a repetition finds the window.
@@ -68,7 +70,7 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     if let Some(why) = missing_program(tools, &session, &launch.program).await {
         return Started::Failed { why };
     }
-    if let Err(why) = write_launch_files(tools, &plan.profile, &launch.files) {
+    if let Err(why) = write_launch_files(tools, &plan.profile, launch.files).await {
         return Started::Failed { why };
     }
     let spawn = SpawnPlan {
@@ -140,23 +142,29 @@ async fn identify_new(pid: u32) -> Option<Process> {
 
 /// Why tmux would not find a program; `None` if it would, or if that is not known.
 async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<String> {
-    if program.contains('/') {
-        let why = || format!("there is no program {program}; install it, or change the profile's launch.argv");
-        return (!process::is_program(Path::new(program))).then(why);
-    }
-    let path = tools.tmux.variable(session, "PATH").await.ok().flatten()?;
-    let is_there = std::env::split_paths(&path).any(|folder| process::is_program(&folder.join(program)));
-    let why = || format!("{program} is not installed, or not in tmux's PATH ({path})");
-    (!is_there).then(why)
+    let (candidates, why): (Vec<PathBuf>, String) = if program.contains('/') {
+        let why = format!("there is no program {program}; install it, or change the profile's launch.argv");
+        (vec![PathBuf::from(program)], why)
+    } else {
+        let path = tools.tmux.variable(session, "PATH").await.ok().flatten()?;
+        let why = format!("{program} is not installed, or not in tmux's PATH ({path})");
+        (std::env::split_paths(&path).map(|folder| folder.join(program)).collect(), why)
+    };
+    let is_there = fault::blocking(move || candidates.iter().any(|path| process::is_program(path))).await;
+    (!is_there.ok()?).then_some(why)
 }
 
 /// Writes the files that a launch line names, at the paths in that line.
-fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)]) -> Result<(), String> {
+async fn write_launch_files(tools: &Tools, profile: &str, files: Vec<(String, String)>) -> Result<(), String> {
     let profile = profile.parse().map_err(|_| format!("{profile} is not the name of a profile"))?;
-    files
-        .iter()
-        .try_for_each(|(name, text)| documents::write_launch_file(tools.home.root(), &profile, name, text))
-        .map_err(|error| error.to_string())
+    let home = tools.home.clone();
+    let write = move || {
+        files.iter().try_for_each(|(name, text)| documents::write_launch_file(home.root(), &profile, name, text))
+    };
+    match fault::blocking(write).await {
+        Ok(written) => written.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn home_dir() -> PathBuf {

@@ -1,9 +1,9 @@
-//! Effects on a git that is slow.
+//! Effects on a disk that hangs, and on a git that is slow.
 
 use super::*;
 use crate::agents::Profiles;
 use crate::config::{Config, Home, OperatorCommand};
-use crate::core::effect::{Drift, ExaminePlan};
+use crate::core::effect::{DocumentSource, Drift, ExaminePlan};
 use crate::git::Git;
 use crate::tmux::{Socket, SocketOptions, Tmux};
 use serde_json::{Value, json};
@@ -69,4 +69,39 @@ async fn the_look_before_the_briefing_ends_in_time_however_long_a_call_of_git_ma
     let begun = Instant::now();
     let drift = examine::changed_since(&git, &before, Duration::from_millis(300)).await;
     assert!(drift.is_empty() && begun.elapsed() < Duration::from_secs(60), "{drift:?} after {:?}", begun.elapsed());
+}
+
+/// A folder on a network disk may not answer for minutes. If an effect waited for it on a thread of the runtime, the
+/// loop would have no thread left soon.
+#[test]
+fn no_effect_waits_for_a_disk_on_a_thread_of_the_runtime() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.max_blocking_threads(1).enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let home = tempfile::tempdir().expect("a folder");
+        let ExaminePlan { handoff_id, persona, file_name, sha256, .. } = plan();
+        let source = DocumentSource::Text("# Work\n".to_owned());
+        let effects = [
+            Effect::PrepareFolder { persona: persona.clone() },
+            Effect::ReadDocument { handoff_id, persona: persona.clone(), file_name: file_name.clone() },
+            Effect::ComposeDocument { persona: persona.clone(), file_name: file_name.clone(), source, replaces: None },
+            Effect::CompareDocument { persona: persona.clone(), file_name, sha256, drift: None },
+            Effect::ReadPersona { persona },
+            Effect::Examine(Box::new(plan())),
+        ];
+        // The disk hangs: the only thread for work that waits for a disk does not come back.
+        let (answers, hangs) = std::sync::mpsc::channel::<()>();
+        tokio::task::spawn_blocking(move || hangs.recv());
+        let (mut runner, mut ended) = Runner::new(Arc::new(tools(home.path())));
+        for (key, effect) in (1..).zip(effects.clone()) {
+            runner.submit(EffectKey(key), effect, false);
+        }
+        let early = tokio::time::timeout(Duration::from_secs(1), ended.recv()).await;
+        assert!(early.is_err(), "it did not wait for the disk, or waited on a thread of the runtime: {early:?}");
+        drop(answers);
+        for _ in effects {
+            let outcome = tokio::time::timeout(Duration::from_secs(60), ended.recv()).await;
+            assert!(outcome.is_ok_and(|outcome| outcome.is_some()), "each of them ends");
+        }
+    });
 }
