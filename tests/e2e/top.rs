@@ -125,7 +125,8 @@ fn a_failure_is_shown_with_its_fix_retried_cancelled_and_dismissed() {
     stage.keys(&pane, &["r"]);
     stage.until_shown(&pane, "continues");
     stage.until("it has failed again", || stage.errors_of(&handoff).len() == 2);
-    stage.until_shown(&pane, "Errors 2");
+    // The first failure is past: the handoff had continued after it.
+    stage.until_shown(&pane, "Errors 1");
     stage.faults("slow_turn=60000");
     stage.until("it can be asked for again", || stage.agent_view(&kai)["state"] == "idle");
     stage.keys(&pane, &["r"]);

@@ -159,7 +159,9 @@ fn hostile() -> Model {
         view
     };
     let handoffs: Vec<Value> = (1u32..).zip(&texts).map(|(number, text)| with(number, text)).collect();
-    let failures: Vec<Value> = (1u32..).zip(&texts).map(|(number, text)| failure(number, &handoffs[0], text)).collect();
+    // Nothing is known of this handoff, so its failures wait for a person.
+    let gone = with(99, &texts[0]);
+    let failures: Vec<Value> = (1u32..).zip(&texts).map(|(number, text)| failure(number, &gone, text)).collect();
     let work: Vec<Value> = (1u32..).zip(&texts).map(|(number, text)| item(number, text, "ready", "normal")).collect();
     model(alive(), &agents, &handoffs, &failures, &work)
 }

@@ -135,17 +135,17 @@ impl Model {
         self.handoffs.iter().find(|handoff| handoff.id == id)
     }
 
-    /// Whether nothing is left to do about a failure: its handoff is done, cancelled or abandoned; or its agent was
-    /// started or primed after all, or has a successor that continues its work.
+    /// Whether nothing is left to do about a failure, as the list of what waits for a person judges it: its handoff has
+    /// continued, has ended or was published after all; or its agent was started or primed after all, or has a successor
+    /// that continues its work.
     #[must_use]
     pub fn is_over(&self, failure: &FailureRow) -> bool {
-        let handoff = failure.handoff.as_deref().filter(|_| failure.halts).and_then(|id| self.handoff(id));
+        let handoff = failure.handoff.as_deref().and_then(|id| self.handoff(id));
         let agent = failure.agent.as_deref().filter(|_| failure.handoff.is_none()).and_then(|id| self.agent(id));
-        handoff.is_some_and(|handoff| matches!(handoff.outcome, Some(FlowEnd::Done | FlowEnd::Cancelled)))
-            || agent.is_some_and(|agent| failure.need.is_settled(&agent.needs))
+        failure.need.is_settled(agent.map(|agent| &agent.needs), handoff.map(|handoff| &handoff.needs))
     }
 
-    /// The failures that somebody must deal with, as tmux's status line counts them.
+    /// The failures that somebody must deal with.
     pub fn open_failures(&self) -> impl Iterator<Item = &FailureRow> {
         self.failures.iter().filter(|failure| !self.is_over(failure))
     }

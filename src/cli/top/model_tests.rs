@@ -89,25 +89,45 @@ fn handoffs_that_run_come_first_then_failed_ones_then_the_newest() {
 }
 
 #[test]
-fn a_failure_counts_until_its_handoff_is_over() {
-    let handoff = |id: &str, step: &str| json!({"handoff_id": id, "agent_id": "a", "step": step});
-    let all = [handoff("1", "failed"), handoff("2", "cancelled"), handoff("3", "done")];
+fn a_failure_counts_until_its_handoff_is_over_or_has_continued() {
+    let handoff = |id: &str, step: &str, more: Value| {
+        let mut view = json!({"handoff_id": id, "agent_id": "a", "step": step});
+        view.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        view
+    };
+    let published = |state: &str, error: Value| json!({"publish": {"state": state, "error": error}});
+    let all = [
+        handoff("1", "failed", json!({"error": {"error_id": "e1", "step": "briefing", "code": "not_delivered"}})),
+        handoff("2", "cancelled", json!({})),
+        handoff("3", "done", published("failed", json!({"error_id": "e5", "message": "log in"}))),
+        handoff("4", "done", published("published", Value::Null)),
+        handoff("5", "reading", published("retrying", Value::Null)),
+    ];
     let failure = |id: &str, handoff: &str, code: &str, step: &str| {
         let file = json!({"error_id": id, "handoff_id": handoff, "code": code, "step": step});
         read_failure(&file).expect("a failure")
     };
-    let mut model = model(Vec::new(), &all);
-    model.failures = vec![
+    let failures = vec![
         failure("e1", "1", "not_delivered", "briefing"),
         failure("e2", "2", "not_delivered", "instructing"),
         failure("e3", "3", "not_delivered", "briefing"),
         // These failures did not stop the handoff, so they still count when it is done.
         failure("e4", "3", "message_failed", "acknowledging"),
-        failure("e5", "3", "gh_auth", "publish"),
+        failure("e5", "3", "gh_auth", "publishing"),
         failure("e6", "unknown", "not_delivered", "briefing"),
+        // The document was published after that, or is being published.
+        failure("e7", "4", "gh_auth", "publishing"),
+        failure("e8", "5", "gh_auth", "publishing"),
+        failure("e9", "5", "not_delivered", "briefing"),
     ];
-    let open: Vec<&str> = model.open_failures().map(|failure| failure.id.as_str()).collect();
+    let handoffs = all.iter().filter_map(read_handoff).collect();
+    let model = Model { handoffs, failures, ..Model::default() }.arranged();
+    let mut open: Vec<&str> = model.open_failures().map(|failure| failure.id.as_str()).collect();
+    open.sort_unstable();
     assert_eq!(open, ["e1", "e4", "e5", "e6"]);
+    let mut listed: Vec<&str> = model.needs.iter().filter_map(|need| need.error_id.as_deref()).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, open, "what waits for a person is the same");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::cli::examined;
 use crate::cli::follow::FlowEnd;
 use crate::cli::view::{said, shown};
 use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, HostState, NeedView, WorkBrief};
-use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds, halted};
+use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds};
 use crate::core::time::millis;
 
 /// The sidecar's state, for the header.
@@ -109,8 +109,6 @@ pub struct FailureRow {
     pub hint: String,
     pub handoff: Option<String>,
     pub agent: Option<String>,
-    /// It has halted its handoff. Nothing is left to do about it once the handoff is over.
-    pub halts: bool,
     pub(super) need: FailureNeed,
 }
 
@@ -244,7 +242,6 @@ impl FailureRow {
             hint: plain(&seen.hint),
             handoff: name(seen.handoff_id.as_deref()),
             agent: name(seen.agent_id.as_deref()),
-            halts: halted(&seen.code, seen.step.as_deref().unwrap_or_default()),
             need: FailureNeed::of(seen),
         })
     }

@@ -3,6 +3,7 @@
 //! settled.
 
 use super::agent::AgentNeeds;
+use super::handoff::HandoffNeeds;
 use super::text::{id, line, short, some_line, time};
 use crate::contract::{ErrorFile, NeedKind, NeedView, Step};
 
@@ -61,17 +62,18 @@ impl FailureNeed {
         self.need.since.clone()
     }
 
-    /// Whether it needs nobody any more, as the view of its agent says.
+    /// Whether it needs nobody any more, as the views say: of the agent that it is about, and of its handoff. The view
+    /// of a handoff that has continued, has ended, or was published after all names the failure no more.
     #[must_use]
-    pub fn is_settled(&self, agent: &AgentNeeds) -> bool {
-        agent.has_settled(&self.code).is_some()
+    pub fn is_settled(&self, agent: Option<&AgentNeeds>, handoff: Option<&HandoffNeeds>) -> bool {
+        let is_past = handoff.is_some_and(|handoff| self.is_in_view && !handoff.names(&self.error_id));
+        is_past || agent.is_some_and(|agent| agent.has_settled(&self.code).is_some())
     }
 
-    /// The failure as an entry of its own. `None` if the view of its handoff decides; if its agent was started and
-    /// primed after all; if a successor continues the work of its dead agent; or if a dialog, which is listed itself,
-    /// holds up the start of its agent. `agent`: the agent that the failure is about.
-    pub(super) fn alone(&self, agent: Option<&AgentNeeds>, handoff_is_known: bool) -> Option<NeedView> {
-        if self.is_in_view && handoff_is_known || agent.is_some_and(|agent| self.is_settled(agent)) {
+    /// The failure as an entry of its own, if the view of its handoff does not name it. `None` if it is settled, or if
+    /// a dialog, which is listed itself, holds up the start of its agent. `agent`: the agent that the failure is about.
+    pub(super) fn alone(&self, agent: Option<&AgentNeeds>, handoff: Option<&HandoffNeeds>) -> Option<NeedView> {
+        if self.is_settled(agent, handoff) {
             return None;
         }
         let Some(agent) = agent.filter(|agent| agent.is_living) else { return Some(self.need.clone()) };

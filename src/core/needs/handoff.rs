@@ -23,6 +23,11 @@ impl HandoffNeeds {
         HandoffNeeds { handoff_id: seen.handoff_id.clone(), needs: needs.into_iter().flatten().collect() }
     }
 
+    /// Whether it needs a person because of the failure with this id.
+    pub(super) fn names(&self, error_id: &str) -> bool {
+        self.needs.iter().any(|need| need.error_id.as_deref() == Some(error_id))
+    }
+
     /// Whether it needs nobody, whatever the error files say.
     #[must_use]
     pub fn is_empty(&self) -> bool {

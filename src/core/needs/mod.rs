@@ -52,8 +52,8 @@ pub fn list<'a>(
     let listed: BTreeSet<String> = needs.iter().filter_map(|need| need.error_id.clone()).collect();
     let rest = failures.values().filter(|failure| !listed.contains(&failure.error_id));
     needs.extend(rest.filter_map(|failure| {
-        let handoff_is_known = failure.handoff_id.as_deref().is_some_and(|id| handoffs.contains_key(id));
-        failure.alone(failure.agent_id.as_deref().and_then(|id| agents.get(id)).copied(), handoff_is_known)
+        let handoff = failure.handoff_id.as_deref().and_then(|id| handoffs.get(id)).copied();
+        failure.alone(failure.agent_id.as_deref().and_then(|id| agents.get(id)).copied(), handoff)
     }));
     needs.sort_by_cached_key(place);
     needs
