@@ -112,6 +112,7 @@ function tellLink() {
 async function feelPulse() {
   if (!session.proven || !session.token) return;
   const old = "this page shows the last known state";
+  const before = dead;
   try {
     const response = await fetch("/api/sidecar", { headers: { Authorization: `Bearer ${session.token}` }, cache: "no-store" });
     const { heartbeat, problem } = response.ok ? await response.json() : {};
@@ -122,6 +123,8 @@ async function feelPulse() {
   } catch {
     // The server itself does not answer; the connection for events shows that.
   }
+  // A sidecar that can't do all of its work is in the list of what needs a person, and no event tells of it.
+  if (dead !== before) touchNeeds();
   tellLink();
 }
 

@@ -1,6 +1,8 @@
 //! Reads the files from which [`crate::core::needs`] makes the list of what waits for a person. These are the views of
-//! agents and of open work items, the error files, and the views of the handoffs that an agent or an error file names.
+//! agents and of open work items, the error files, the views of the handoffs that an agent or an error file names, and
+//! the view of a sidecar that lives.
 
+use super::client::Pulse;
 use super::error::CliError;
 use super::view::{self, ViewFile};
 use super::work::read as items;
@@ -42,13 +44,22 @@ pub fn read(home: &Home) -> Result<Overview, CliError> {
     let open: Vec<(String, WorkBrief)> = items::views(home, &items::open_ids(home)?);
     let judged: Vec<AgentNeeds> = agents.iter().map(|agent| AgentNeeds::of(agent)).collect();
     let of_handoffs: Vec<HandoffNeeds> = handoffs.iter().map(|handoff| HandoffNeeds::of(handoff)).collect();
-    let of_items: Vec<NeedView> = open.iter().filter_map(|(_, item)| needs::item(item)).collect();
+    let of_items = open.iter().filter_map(|(_, item)| needs::item(item));
+    let others: Vec<NeedView> = of_items.chain(of_sidecar(home)?).collect();
     let failures: Vec<FailureNeed> = errors.iter().map(|error| FailureNeed::of(error)).collect();
     let is_running = |handoff: &&ViewFile<HandoffView>| handoff.step.known().is_some_and(|step| !step.is_end());
     Ok(Overview {
-        needs: needs::list(&judged, &of_handoffs, &of_items, &failures),
+        needs: needs::list(&judged, &of_handoffs, &others, &failures),
         agents: judged.iter().filter(|agent| agent.is_living()).count(),
         handoffs: handoffs.iter().filter(is_running).count(),
         errors: errors.len(),
     })
+}
+
+/// What the sidecar can't do at present. The view of a sidecar that was killed says nothing about the present.
+fn of_sidecar(home: &Home) -> Result<Option<NeedView>, CliError> {
+    if !Pulse::new(home).is_alive() {
+        return Ok(None);
+    }
+    Ok(view::sidecar(home)?.and_then(|seen| needs::sidecar(&seen)))
 }

@@ -2,39 +2,28 @@
 
 use super::error::CliError;
 use super::output::{Tone, one_line};
-use super::view::{self, said};
+use super::view::said;
 use super::{CliSession, client, go_to, needs};
-use crate::contract::{Health, NeedKind, NeedView};
+use crate::contract::{NeedKind, NeedView};
 use crate::exit;
 use serde_json::json;
 
-/// Prints the list, and before it what the sidecar can't do at present. Returns the exit code: 0 if the sidecar can do
-/// all of its work and nothing waits for a person, else 10.
+/// Prints the list. Returns the exit code: 0 if nothing waits for a person, else 10.
 ///
 /// # Errors
 /// 69 if no sidecar runs, and when the views can't be read.
 pub fn command(session: &CliSession) -> Result<u8, CliError> {
     client::require_sidecar(&session.home)?;
     let found = needs::read(&session.home)?;
-    let problem = problem(session)?;
-    let code = if found.needs.is_empty() && problem.is_none() { exit::DONE } else { exit::NEEDS_YOU };
+    let code = if found.needs.is_empty() { exit::DONE } else { exit::NEEDS_YOU };
     if session.out.is_json() {
         session.out.document(&json!(found.needs))?;
         return Ok(code);
     }
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     let all = format!("{}, {}", count(found.agents, "agent"), count(found.handoffs, "running handoff"));
-    if let Some(problem) = &problem {
-        let what = session.out.paint(Tone::Bad, "degraded  ");
-        session.out.line(&format!("{what}  tasuki can't do all of its work: {}", one_line(problem)))?;
-        session.out.line(&format!("  {}", session.out.paint(Tone::Strong, "tasuki doctor")))?;
-    }
     if found.needs.is_empty() {
-        let nothing = match problem {
-            None => session.out.paint(Tone::Good, "Nothing needs you."),
-            Some(_) => "Nothing else needs you.".to_owned(),
-        };
-        session.out.line(&format!("{nothing} ({all})"))?;
+        session.out.line(&format!("{} ({all})", session.out.paint(Tone::Good, "Nothing needs you.")))?;
         return Ok(code);
     }
     let needs = if found.needs.len() == 1 { "thing needs" } else { "things need" };
@@ -45,12 +34,6 @@ pub fn command(session: &CliSession) -> Result<u8, CliError> {
         }
     }
     Ok(code)
-}
-
-/// What the sidecar can't do at present; none if it can do all of its work.
-fn problem(session: &CliSession) -> Result<Option<String>, CliError> {
-    let seen = view::sidecar(&session.home)?;
-    Ok(seen.filter(|seen| seen.state == Health::Degraded).and_then(|seen| seen.problem.clone()))
 }
 
 /// One entry as text: what waits and what it is about, then the hint, then the command.
@@ -67,7 +50,9 @@ fn lines(session: &CliSession, need: &NeedView) -> Vec<String> {
 
 fn tone(need: &NeedView) -> Tone {
     match need.what.known() {
-        Some(NeedKind::Dialog | NeedKind::Question | NeedKind::InDoubt | NeedKind::Failed) => Tone::Bad,
+        Some(NeedKind::Degraded | NeedKind::Dialog | NeedKind::Question | NeedKind::InDoubt | NeedKind::Failed) => {
+            Tone::Bad
+        }
         Some(NeedKind::Held | NeedKind::Limited | NeedKind::Escalated | NeedKind::Unprimed) => Tone::Care,
         Some(NeedKind::Suggestion) | None => Tone::Plain,
     }

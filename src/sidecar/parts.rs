@@ -121,6 +121,7 @@ impl Sidecar {
             .into(),
             journal_seq: self.projection.last_seq(),
         };
+        self.status_line.judge_own(&view);
         if let Err(error) = self.spool.put_sidecar(plain_json(&contract::text(&view)).as_bytes()) {
             tracing::warn!(%error, "could not write the heartbeat, view/sidecar.json");
         }

@@ -1,7 +1,7 @@
 //! The line in tmux's `@tasuki_status`: a projection like the views, but without their guarantees. A task beside the
 //! loop writes it, at most once a second and only when it has changed; a failed write does no harm.
 
-use crate::contract::{self, AgentView, ErrorFile, HandoffView, NeedView, WorkBrief};
+use crate::contract::{self, AgentView, ErrorFile, HandoffView, NeedView, SidecarView, WorkBrief};
 use crate::core::decision::Decision;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId};
 use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds};
@@ -53,6 +53,8 @@ struct WaitingList {
     handoffs: BTreeMap<HandoffId, HandoffNeeds>,
     items: BTreeMap<ItemId, NeedView>,
     failures: BTreeMap<Uuid, FailureNeed>,
+    /// What this sidecar can't do at present.
+    own: Option<NeedView>,
 }
 
 impl WaitingList {
@@ -112,7 +114,7 @@ impl WaitingList {
 
     fn count(&self) -> usize {
         let (agents, handoffs) = (self.agents.values(), self.handoffs.values());
-        needs::list(agents, handoffs, self.items.values(), self.failures.values()).len()
+        needs::list(agents, handoffs, self.items.values().chain(&self.own), self.failures.values()).len()
     }
 }
 
@@ -155,6 +157,12 @@ impl StatusLine {
         if self.enabled {
             self.wanted.send_modify(|wanted| wanted.life += 1);
         }
+    }
+
+    /// Judges what the sidecar says of itself.
+    pub(super) fn judge_own(&mut self, view: &SidecarView) {
+        self.needs.own = needs::sidecar(view);
+        self.count = self.needs.count();
     }
 
     /// Judges everything: at each tick, because files may have changed without a decision.

@@ -98,3 +98,16 @@ async fn after_a_start_a_failure_counts_unless_its_handoff_has_ended_well() {
         assert_eq!(line.count, expected, "{step}");
     }
 }
+
+#[tokio::test]
+async fn a_sidecar_that_can_not_do_all_of_its_work_counts_itself() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let now = ground.sidecar.clock.now();
+    ground.sidecar.intake.problem = Some("the spool can't be read".to_owned());
+    ground.sidecar.heartbeat(&now);
+    assert_eq!(ground.sidecar.status_line.count, 1);
+    ground.sidecar.intake.problem = None;
+    ground.sidecar.heartbeat(&now);
+    assert_eq!(ground.sidecar.status_line.count, 0);
+}

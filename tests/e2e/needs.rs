@@ -71,7 +71,8 @@ fn agents_out_of_reach_are_no_quiet_night() {
     stage.adopt(command.spawn().expect("it starts"));
     stage.until_beating();
     stage.until_degraded(&["can't reach 1 living agent", "--tmux"]);
-    assert_eq!(status(&stage).0, Some(10));
+    let (code, list) = status(&stage);
+    assert_eq!((code, list.len(), &list[0]["what"]), (Some(10), 1, &json!("degraded")), "{list:#?}");
     stage.end_sidecar(Signal::SIGTERM);
     stage.start_sidecar();
     let socket = stage.socket().display().to_string();

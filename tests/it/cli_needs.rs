@@ -114,7 +114,12 @@ fn a_sidecar_that_can_not_do_all_of_its_work_needs_a_person() {
     let output = home.run(&["status"]);
     assert_eq!((code(&output), err(&output).as_str()), (10, ""));
     let lines: Vec<String> = out(&output).lines().map(str::to_owned).collect();
-    assert_eq!(lines[0], "degraded    tasuki can't do all of its work: the disk is full");
-    assert_eq!(lines[1..], ["  tasuki doctor", "Nothing else needs you. (0 agents, 0 running handoffs)"]);
-    assert_eq!(code(&home.run(&["status", "--json"])), 10);
+    assert_eq!(lines[0], "1 thing needs you (0 agents, 0 running handoffs)");
+    assert_eq!(lines[1], "degraded    tasuki: The sidecar can't do all of its work: the disk is full");
+    assert_eq!(lines[2..], ["  tasuki doctor"]);
+    // A program that reads the list sees the reason too.
+    let output = home.run(&["status", "--json"]);
+    let [need] = listed(&output).try_into().expect("one entry");
+    assert_eq!((code(&output), &need["what"], &need["command"]), (10, &json!("degraded"), &json!("tasuki doctor")));
+    assert_eq!(faults(&of("need"), &need), [] as [String; 0], "{need}");
 }

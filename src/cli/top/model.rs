@@ -29,6 +29,8 @@ pub struct Model {
     pub work: Vec<WorkRow>,
     /// The agents by descent: for each its depth in its lineage, and its index in `agents`.
     pub kin: Vec<(usize, usize)>,
+    /// What keeps tasuki itself from its work; part of `needs`.
+    pub of_tasuki: Vec<NeedView>,
     /// What waits for a person, the most urgent first.
     pub needs: Vec<NeedView>,
     /// What is not shown, as text; empty if everything is shown.
@@ -66,7 +68,7 @@ impl Model {
         self.needs = needs::list(
             self.agents.iter().filter(|agent| agent.host.is_none()).map(|agent| &agent.needs),
             self.handoffs.iter().filter(|handoff| handoff.host.is_none()).map(|handoff| &handoff.needs),
-            self.work.iter().filter_map(|item| item.need.as_ref()),
+            self.work.iter().filter_map(|item| item.need.as_ref()).chain(&self.of_tasuki),
             self.failures.iter().map(|failure| &failure.need),
         );
         let agents = self.agents.iter().map(|agent| agent.id.as_str());

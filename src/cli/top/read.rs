@@ -11,7 +11,8 @@ use crate::cli::error::CliError;
 use crate::cli::view::{ViewFile, said};
 use crate::cli::{agents, documents, errors, handoffs, names, view, work};
 use crate::config::Home;
-use crate::contract::{AgentView, ErrorFile, HandoffView, WorkBrief, WorkView};
+use crate::contract::{AgentView, ErrorFile, HandoffView, NeedView, WorkBrief, WorkView};
+use crate::core::needs;
 use std::path::{Path, PathBuf};
 
 const MOST_LINES: usize = 2_000;
@@ -24,6 +25,8 @@ pub(super) struct Reader<'a> {
     home: &'a Home,
     pulse: Pulse<'a>,
     sidecar: SidecarStatus,
+    /// What the sidecar can't do at present.
+    need: Option<NeedView>,
     agents: WatchedFolder<AgentRow>,
     handoffs: WatchedFolder<HandoffRow>,
     failures: WatchedFolder<FailureRow>,
@@ -51,6 +54,7 @@ impl<'a> Reader<'a> {
             home,
             pulse: Pulse::new(home),
             sidecar: SidecarStatus::default(),
+            need: None,
             agents: WatchedFolder::new(home.agent_views(), &[], agents),
             handoffs: WatchedFolder::new(home.handoff_views(), &[], handoffs),
             failures: WatchedFolder::new(home.errors(), &[], failures),
@@ -69,20 +73,20 @@ impl<'a> Reader<'a> {
 
     /// Reads changed files; `None` if nothing has changed.
     pub(super) fn refresh(&mut self) -> Option<Model> {
-        let sidecar = self.read_sidecar_status();
+        let (sidecar, need) = self.read_sidecar_status();
         let hosts = self.fleet.as_mut().map_or(Ok(false), FleetReader::refresh);
         let seen =
             [self.agents.refresh(), self.handoffs.refresh(), self.failures.refresh(), self.work.refresh(), hosts];
         let problem = seen.iter().find_map(|seen| seen.as_ref().err().map(|error| plain(&error.message)));
         let changed = seen.iter().any(|seen| matches!(seen, Ok(true)));
-        if !changed && sidecar == self.sidecar && problem == self.problem {
+        if !changed && sidecar == self.sidecar && need == self.need && problem == self.problem {
             return None;
         }
-        (self.sidecar, self.problem) = (sidecar, problem);
+        (self.sidecar, self.need, self.problem) = (sidecar, need, problem);
         Some(self.model())
     }
 
-    fn read_sidecar_status(&mut self) -> SidecarStatus {
+    fn read_sidecar_status(&mut self) -> (SidecarStatus, Option<NeedView>) {
         let seen = self.pulse.check();
         let file = view::sidecar(self.home).ok().flatten();
         let problem = file.as_ref().and_then(|file| said(file.problem.as_deref()));
@@ -92,14 +96,15 @@ impl<'a> Reader<'a> {
             SidecarPresence::None => (None, None, false),
         };
         let missing = || client::no_sidecar(self.home, &SidecarPresence::None).hint;
-        SidecarStatus {
+        let status = SidecarStatus {
             pid,
             is_alive,
             // While the heartbeat is fresh, its exact time is not shown, and must not count as a change.
             heartbeat_ms: heartbeat_ms.filter(|_| !is_alive),
             tmux: file.as_ref().and_then(|file| Some(u64::from(file.tmux.as_ref()?.pid))),
             problem: if is_alive { problem.map(plain) } else { missing().as_deref().map(plain) },
-        }
+        };
+        (status, file.filter(|_| is_alive).and_then(|file| needs::sidecar(&file)))
     }
 
     fn model(&self) -> Model {
@@ -120,6 +125,7 @@ impl<'a> Reader<'a> {
         model.handoffs = self.handoffs.rows().cloned().collect();
         model.failures = self.failures.rows().cloned().collect();
         model.work = self.work.rows().cloned().collect();
+        model.of_tasuki = self.need.iter().cloned().collect();
         model.left_out = self.problem.iter().cloned().chain(unread).chain(left_out).collect();
         if let Some(fleet) = &self.fleet {
             fleet.add_to(&mut model);

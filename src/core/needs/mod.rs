@@ -1,6 +1,6 @@
 //! What waits for a person, as one list. `tasuki status`, `tasuki top`, `GET /api/needs` and tmux's status line all get
 //! it from here. Each file is judged alone: an agent's view ([`AgentNeeds`]), a handoff's ([`HandoffNeeds`]), a work
-//! item's ([`item`]) and an error file ([`FailureNeed`]). [`list`] joins them, so that each failure that nobody has
+//! item's ([`item`]), the sidecar's ([`sidecar()`]) and an error file ([`FailureNeed`]). [`list`] joins them, so that each failure that nobody has
 //! dismissed is listed once, and a failure that is settled is not listed any more.
 
 mod agent;
@@ -13,7 +13,7 @@ pub use failure::{FailureNeed, halted};
 pub use handoff::HandoffNeeds;
 
 use crate::contract::work::Status;
-use crate::contract::{NeedKind, NeedView, WorkBrief};
+use crate::contract::{Health, NeedKind, NeedView, SidecarView, WorkBrief};
 use std::collections::{BTreeMap, BTreeSet};
 use text::{id, line, short, time};
 
@@ -33,12 +33,25 @@ pub fn item(seen: &WorkBrief) -> Option<NeedView> {
     })
 }
 
-/// Everything that waits for a person, the most urgent first, and of the same kind the oldest first.
+/// What a sidecar that lives can't do at present; none if it can do all of its work.
+#[must_use]
+pub fn sidecar(seen: &SidecarView) -> Option<NeedView> {
+    let problem = seen.problem.as_deref().map(|problem| format!(": {problem}")).unwrap_or_default();
+    (seen.state == Health::Degraded).then(|| NeedView {
+        what: NeedKind::Degraded.into(),
+        said: line(&format!("The sidecar can't do all of its work{problem}")),
+        command: "tasuki doctor".to_owned(),
+        ..NeedView::default()
+    })
+}
+
+/// Everything that waits for a person, the most urgent first, and of the same kind the oldest first. `others`: the
+/// needs of work items, and of tasuki itself.
 #[must_use]
 pub fn list<'a>(
     agents: impl IntoIterator<Item = &'a AgentNeeds>,
     handoffs: impl IntoIterator<Item = &'a HandoffNeeds>,
-    items: impl IntoIterator<Item = &'a NeedView>,
+    others: impl IntoIterator<Item = &'a NeedView>,
     failures: impl IntoIterator<Item = &'a FailureNeed>,
 ) -> Vec<NeedView> {
     let agents: BTreeMap<&str, &AgentNeeds> =
@@ -48,7 +61,7 @@ pub fn list<'a>(
     let failures: BTreeMap<&str, &FailureNeed> =
         failures.into_iter().map(|failure| (failure.error_id.as_str(), failure)).collect();
     let own = agents.values().flat_map(|agent| &agent.needs).chain(handoffs.values().flat_map(|one| &one.needs));
-    let mut needs: Vec<NeedView> = own.chain(items).filter_map(|need| still(need, &failures)).collect();
+    let mut needs: Vec<NeedView> = own.chain(others).filter_map(|need| still(need, &failures)).collect();
     let listed: BTreeSet<String> = needs.iter().filter_map(|need| need.error_id.clone()).collect();
     let rest = failures.values().filter(|failure| !listed.contains(&failure.error_id));
     needs.extend(rest.filter_map(|failure| {

@@ -75,6 +75,17 @@ fn nothing_waits_where_all_is_well() {
 }
 
 #[test]
+fn a_sidecar_that_can_not_do_all_of_its_work_comes_first_and_leads_to_the_doctor() {
+    let of = |view: Value| sidecar(&understood(view).expect("a view"));
+    let need = of(json!({"state": "degraded", "problem": "the disk\u{1b}[2J is\nfull"})).expect("a need");
+    assert_eq!((need.what.as_str(), need.command.as_str()), ("degraded", "tasuki doctor"));
+    assert_eq!(need.said, "The sidecar can't do all of its work: the disk[2J is full");
+    assert_eq!(NeedKind::ALL[0], NeedKind::Degraded, "it may hold up everything else");
+    assert!(of(json!({"state": "degraded"})).is_some_and(|need| need.said.ends_with("its work")));
+    assert_eq!(of(json!({"state": "running", "problem": "a file is held"})), None, "it does all of its work");
+}
+
+#[test]
 fn a_dialog_leads_to_its_pane() {
     let needs = listed(&[agent(json!({"state": "blocked"}))], &[], &[], &[]);
     assert_eq!(only(&needs), pair("dialog", "tmux switch-client -t %3"));
