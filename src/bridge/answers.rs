@@ -136,7 +136,7 @@ fn viewed(home: &Home, request: &[u8]) -> Result<Value, FleetRefused> {
         return Err(bad("v must be 1.".to_owned()));
     }
     let Some(id) = asked.id else {
-        let views = view::latest::<Value>(&folder, MOST_VIEWS).map_err(|error| bad(error.message))?;
+        let views = view::latest_readable::<Value>(&folder, MOST_VIEWS).map_err(|error| bad(error.message))?;
         return Ok(json!({"views": views.iter().map(view::ViewFile::json).collect::<Vec<_>>()}));
     };
     let missing = || FleetRefused::new(404, "not_found", format!("There is no such view among {}.", asked.of));

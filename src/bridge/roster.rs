@@ -144,18 +144,18 @@ fn is_shown(persona: &str, hide: &[String]) -> bool {
 }
 
 fn agents(home: &Home, hide: &[String]) -> Result<Vec<HostAgent>, CliError> {
-    let views: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
+    let views: Vec<ViewFile<AgentView>> = view::readable(&home.agent_views())?;
     let one = |agent: &ViewFile<AgentView>| {
         let told = HostAgent::from(&**agent);
         HostAgent { persona: told.persona.clone().filter(|persona| is_shown(persona, hide)), ..told }
     };
-    // `view::all` sorts by file name, so the agents are in the order of their ids.
+    // `view::readable` sorts by file name, so the agents are in the order of their ids.
     Ok(views.iter().filter(|agent| agent.is_living()).map(one).collect())
 }
 
 /// The open handoffs, then the last ended handoffs. Both begin with the handoff whose view changed last.
 fn handoffs(home: &Home, hide: &[String], now: &Now) -> Result<Vec<HostHandoff>, CliError> {
-    let views: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), MOST_ENTRIES)?;
+    let views: Vec<ViewFile<HandoffView>> = view::latest_readable(&home.handoff_views(), MOST_ENTRIES)?;
     let is_recent = |told: &HostHandoff| millis(&told.since).is_some_and(|at| now.wall_ms - at <= A_DAY_MS);
     let one = |handoff: &ViewFile<HandoffView>| {
         let told = HostHandoff::from(&**handoff);
@@ -166,7 +166,7 @@ fn handoffs(home: &Home, hide: &[String], now: &Now) -> Result<Vec<HostHandoff>,
 }
 
 fn errors(home: &Home) -> Result<Vec<HostError>, CliError> {
-    let files: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_ENTRIES)?;
+    let files: Vec<ViewFile<ErrorFile>> = view::latest_readable(&home.errors(), MOST_ENTRIES)?;
     Ok(files.iter().map(|error| HostError::from(&**error)).collect())
 }
 

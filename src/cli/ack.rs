@@ -155,7 +155,7 @@ fn object(file: &Path) -> Result<Map<String, Value>, CliError> {
 /// The handoff that has this agent as its successor and asks for an acknowledgement. If there are several: the one that
 /// waits for the acknowledgement now, else the latest.
 fn briefed_with(session: &CliSession, agent: &str) -> Result<String, CliError> {
-    let views: Vec<ViewFile<HandoffView>> = view::all(&session.home.handoff_views())?;
+    let views: Vec<ViewFile<HandoffView>> = view::readable(&session.home.handoff_views())?;
     let is_of = |seen: &ViewFile<HandoffView>| {
         seen.ack.is_some() && seen.successor_id.as_deref().is_some_and(|id| id.eq_ignore_ascii_case(agent))
     };

@@ -4,6 +4,7 @@ use super::CliSession;
 use super::error::CliError;
 use super::output::{Tone, bar};
 use super::register::{self, RegisterArgs};
+use super::unread::Unread;
 use super::view::{ViewFile, said, shown};
 use super::{input, names, remote, view};
 use crate::contract::reply::AgentReply;
@@ -100,7 +101,9 @@ pub fn list(session: &CliSession, args: &AgentsArgs) -> Result<(), CliError> {
         return remote::list::agents(session);
     }
     session.require_views()?;
-    let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
+    let mut unread = Unread::default();
+    let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views(), &mut unread)?;
+    session.warn(&unread);
     agents.retain(|agent| args.all || agent.is_living());
     agents.sort_by_cached_key(|agent| place(agent));
     if session.out.is_json() {

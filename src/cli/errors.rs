@@ -4,6 +4,7 @@ use super::CliSession;
 use super::client::Pulse;
 use super::error::CliError;
 use super::remote::names::Named;
+use super::unread::Unread;
 use super::view::{ViewFile, said, shown};
 use super::{remote, view};
 use crate::config::Home;
@@ -62,7 +63,9 @@ pub fn command(session: &CliSession, args: &ErrorsArgs) -> Result<(), CliError> 
 
 fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
     session.require_views()?;
-    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&session.home.errors(), limit)?;
+    let mut unread = Unread::default();
+    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&session.home.errors(), limit, &mut unread)?;
+    session.warn(&unread);
     if session.out.is_json() {
         return session.out.document(&errors.iter().map(ViewFile::json).collect());
     }

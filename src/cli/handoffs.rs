@@ -7,6 +7,7 @@ use super::handoff::HandoffName;
 use super::output::{Tone, short_text};
 use super::remote::follow::RemoteHandoff;
 use super::remote::names::Named;
+use super::unread::Unread;
 use super::view::{ViewFile, said, shown};
 use super::{documents, examined, hosts, names, past, remote, view, wait};
 use crate::contract::ack::Standing;
@@ -78,7 +79,9 @@ fn follow_one(session: &CliSession, name: &HandoffName) -> Result<(), CliError> 
 
 fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
     session.require_views()?;
-    let mut handoffs: Vec<ViewFile<HandoffView>> = view::latest(&session.home.handoff_views(), limit)?;
+    let mut unread = Unread::default();
+    let mut handoffs: Vec<ViewFile<HandoffView>> = view::latest(&session.home.handoff_views(), limit, &mut unread)?;
+    session.warn(&unread);
     handoffs.sort_by_key(|handoff| std::cmp::Reverse(shown(handoff.created_at.as_str())));
     if session.out.is_json() {
         return session.out.document(&handoffs.iter().map(ViewFile::json).collect());

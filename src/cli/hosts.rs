@@ -2,6 +2,7 @@
 //! Commands read only these files and never talk to the fleet's server.
 
 use super::error::CliError;
+use super::unread::Unread;
 use super::view::{self, ViewFile, read_bytes, said};
 use crate::clock::Clock;
 use crate::config::Home;
@@ -31,6 +32,8 @@ pub struct FleetHosts {
     pub is_fresh: bool,
     /// The hosts by name, this one among them.
     pub hosts: Vec<ViewFile<HostView>>,
+    /// The hosts whose files can't be read.
+    pub unread: Unread,
 }
 
 impl FleetHosts {
@@ -196,7 +199,7 @@ pub fn all(home: &Home) -> Result<FleetHosts, CliError> {
         }
         std::thread::sleep(LOOK_EVERY);
     };
-    Ok(FleetHosts { own, is_fresh, hosts: read(home)? })
+    read(home, own, is_fresh)
 }
 
 /// All hosts as their files are at this moment, without asking the bridge to bring them up to date.
@@ -205,7 +208,7 @@ pub fn all(home: &Home) -> Result<FleetHosts, CliError> {
 /// As [`all`].
 pub fn as_written(home: &Home) -> Result<FleetHosts, CliError> {
     let own = own_name(home)?.ok_or_else(no_fleet)?;
-    Ok(FleetHosts { own, is_fresh: has_bridge(home)?, hosts: read(home)? })
+    read(home, own, has_bridge(home)?)
 }
 
 /// One host as its file is at this moment, without asking the bridge to bring it up to date.
@@ -216,12 +219,14 @@ pub fn one(home: &Home, name: &HostName) -> Result<Option<ViewFile<HostView>>, C
     view::read(&home.fleet().join(format!("hosts/{name}.json")))
 }
 
-/// The hosts as their files are at this moment, sorted by name.
+/// The hosts as their files are at this moment.
 ///
 /// # Errors
 /// When the folder can't be read.
-fn read(home: &Home) -> Result<Vec<ViewFile<HostView>>, CliError> {
-    view::all(&home.fleet().join("hosts"))
+fn read(home: &Home, own: HostName, is_fresh: bool) -> Result<FleetHosts, CliError> {
+    let mut unread = Unread::default();
+    let hosts = view::all(&home.fleet().join("hosts"), &mut unread)?;
+    Ok(FleetHosts { own, is_fresh, hosts, unread })
 }
 
 /// Tells the bridge that somebody looks at the rosters: it keeps them up to date for the next 60 s. If the bridge can't

@@ -5,6 +5,7 @@ use super::client::Pulse;
 use super::error::CliError;
 use super::output::Tone;
 use super::remote::names::Named;
+use super::unread::Unread;
 use super::view::{ViewFile, said};
 use super::{names, past, remote, view};
 use crate::contract::{AgentView, HandoffView};
@@ -55,7 +56,9 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     }
     session.require_views()?;
     let id = named?.id;
-    let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
+    let mut unread = Unread::default();
+    let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views(), &mut unread)?;
+    session.warn(&unread);
     let asked = add_old(session, &id, &mut agents)?;
     let members = members(&id, &agents);
     if members.iter().all(|member| member.view.is_none()) {

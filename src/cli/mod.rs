@@ -55,6 +55,7 @@ mod session;
 pub mod status;
 pub mod statusline;
 pub mod top;
+pub mod unread;
 pub mod view;
 pub mod wait;
 mod waiting;

@@ -88,7 +88,7 @@ fn is_persona(home: &Home, text: &str) -> bool {
 }
 
 fn known(home: &Home) -> Result<Vec<NamedAgent>, CliError> {
-    Ok(view::all(&home.agent_views())?.iter().filter_map(NamedAgent::read).collect())
+    Ok(view::readable(&home.agent_views())?.iter().filter_map(NamedAgent::read).collect())
 }
 
 fn is_pane(text: &str) -> bool {
@@ -215,7 +215,7 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
 /// The persona's handoff that was requested last. Only the 2,000 handoffs whose views changed last are searched.
 fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
     const LOOK_AT: usize = 2_000;
-    let latest: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), LOOK_AT)?;
+    let latest: Vec<ViewFile<HandoffView>> = view::latest_readable(&home.handoff_views(), LOOK_AT)?;
     let own = latest.iter().filter(|handoff| handoff.persona_slug == slug);
     let last = own.max_by_key(|handoff| &handoff.created_at);
     Ok(last.and_then(|handoff| view::said(handoff.handoff_id.as_str())).map(str::to_owned))

@@ -4,6 +4,7 @@
 
 use super::client::Pulse;
 use super::error::CliError;
+use super::unread::Unread;
 use super::view::{self, ViewFile};
 use super::work::read as items;
 use crate::config::Home;
@@ -18,7 +19,7 @@ const MOST_FAILURES: usize = 1_000;
 /// What waits for a person, and how many agents, handoffs and failures there are.
 #[derive(Debug, Default)]
 pub struct Overview {
-    /// The list, the most urgent first.
+    /// The list, the most urgent first. If a file can't be read, an entry says that the list may lack something.
     pub needs: Vec<NeedView>,
     /// How many agents live.
     pub agents: usize,
@@ -26,6 +27,8 @@ pub struct Overview {
     pub handoffs: usize,
     /// How many failures nobody has dismissed, up to 1,000.
     pub errors: usize,
+    /// The files that can't be read.
+    pub unread: Unread,
 }
 
 /// Reads the overview.
@@ -33,19 +36,21 @@ pub struct Overview {
 /// # Errors
 /// When a folder can't be read.
 pub fn read(home: &Home) -> Result<Overview, CliError> {
-    let agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
-    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_FAILURES)?;
+    let mut unread = Unread::default();
+    let agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views(), &mut unread)?;
+    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_FAILURES, &mut unread)?;
     // The view of an agent names its running handoff, even if the agent has ended.
     let of_agents = agents.iter().filter_map(|agent| agent.handoff_id.as_deref());
     let ids = of_agents.chain(errors.iter().filter_map(|error| error.handoff_id.as_deref()));
     let ids: BTreeSet<HandoffId> = ids.filter_map(|id| id.parse().ok()).collect();
-    let view = |id: &HandoffId| view::handoff(home, &id.to_string()).ok().flatten();
+    let view = |id: &HandoffId| unread.note(view::handoff(home, &id.to_string()));
     let handoffs: Vec<ViewFile<HandoffView>> = ids.iter().filter_map(view).collect();
-    let open: Vec<(String, WorkBrief)> = items::views(home, &items::open_ids(home)?);
+    let open: Vec<(String, WorkBrief)> = items::views(home, &items::open_ids(home)?, &mut unread);
     let judged: Vec<AgentNeeds> = agents.iter().map(|agent| AgentNeeds::of(agent)).collect();
     let of_handoffs: Vec<HandoffNeeds> = handoffs.iter().map(|handoff| HandoffNeeds::of(handoff)).collect();
     let of_items = open.iter().filter_map(|(_, item)| needs::item(item));
-    let others: Vec<NeedView> = of_items.chain(of_sidecar(home)?).collect();
+    let of_unread = unread.first().map(|(count, why)| needs::unread(count, why));
+    let others: Vec<NeedView> = of_items.chain(of_sidecar(home)?).chain(of_unread).collect();
     let failures: Vec<FailureNeed> = errors.iter().map(|error| FailureNeed::of(error)).collect();
     let is_running = |handoff: &&ViewFile<HandoffView>| handoff.step.known().is_some_and(|step| !step.is_end());
     Ok(Overview {
@@ -53,6 +58,7 @@ pub fn read(home: &Home) -> Result<Overview, CliError> {
         agents: judged.iter().filter(|agent| agent.is_living()).count(),
         handoffs: handoffs.iter().filter(is_running).count(),
         errors: errors.len(),
+        unread,
     })
 }
 

@@ -74,7 +74,7 @@ fn note_of_another_program(session: &CliSession, agent_id: &str) {
 
 /// Prints a note if several living agents have the persona: its name then means none of them.
 fn note_of_others(session: &CliSession, slug: &str) {
-    let agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views()).unwrap_or_default();
+    let agents: Vec<ViewFile<AgentView>> = view::readable(&session.home.agent_views()).unwrap_or_default();
     let has_it = |agent: &&ViewFile<AgentView>| {
         agent.is_living() && agent.pane.is_some() && agent.persona_slug.as_deref() == Some(slug)
     };

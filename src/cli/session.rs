@@ -2,8 +2,9 @@
 
 use super::client;
 use super::error::CliError;
-use super::output::{Out, Tone};
+use super::output::{Out, Tone, eprint_quietly};
 use super::remote::request::{self, RemoteRequest};
+use super::unread::Unread;
 use super::view::ViewFile;
 use crate::config::Home;
 use crate::core::host::HostName;
@@ -64,6 +65,13 @@ impl CliSession {
     /// When the output is closed.
     pub fn report(&self, answer: &Value, line: &str) -> Result<(), CliError> {
         if self.out.is_json() { self.out.document(answer) } else { self.out.line(line) }
+    }
+
+    /// Says on standard error, also under `--json`, that a list lacks files that can't be read.
+    pub fn warn(&self, unread: &Unread) {
+        if let Some(warning) = unread.warning() {
+            eprint_quietly(&format!("tasuki: {warning}"));
+        }
     }
 
     /// Refuses when no sidecar ever wrote a view here (exit code 69), or when this user may not read the views (77). If

@@ -2,6 +2,7 @@
 //! file is an answer, not an error.
 
 use super::error::CliError;
+use super::unread::Unread;
 use crate::config::Home;
 use crate::contract::{self, AgentView, HandoffView, SidecarView, WorkView};
 use crate::core::time::millis;
@@ -100,27 +101,48 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<ViewFile<T>>, Cli
     ViewFile::read(bytes).map_err(|error| not_json(path, &error))
 }
 
-/// All valid views in a folder. A file that is removed meanwhile or can't be read is left out.
+/// All valid views in a folder. A file that is removed meanwhile is left out; a file that can't be read is noted.
 ///
 /// # Errors
 /// When the folder can't be read.
-pub fn all<T: DeserializeOwned>(folder: &Path) -> Result<Vec<ViewFile<T>>, CliError> {
-    let one = |stem: String| read(&folder.join(format!("{stem}.json"))).ok().flatten();
+pub fn all<T: DeserializeOwned>(folder: &Path, unread: &mut Unread) -> Result<Vec<ViewFile<T>>, CliError> {
+    let one = |stem: String| unread.note(read(&folder.join(format!("{stem}.json"))));
     Ok(stems(folder)?.into_iter().filter_map(one).collect())
 }
 
-/// The `most` valid views of a folder that changed last, the newest first.
+/// All views in a folder that can be read, for callers that make no list of them.
 ///
 /// # Errors
 /// When the folder can't be read.
-pub fn latest<T: DeserializeOwned>(folder: &Path, most: usize) -> Result<Vec<ViewFile<T>>, CliError> {
+pub fn readable<T: DeserializeOwned>(folder: &Path) -> Result<Vec<ViewFile<T>>, CliError> {
+    all(folder, &mut Unread::default())
+}
+
+/// The `most` valid views of a folder that changed last, the newest first. Those that can't be read are noted.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn latest<T: DeserializeOwned>(
+    folder: &Path,
+    most: usize,
+    unread: &mut Unread,
+) -> Result<Vec<ViewFile<T>>, CliError> {
     let mut found = by_change(folder)?;
     found.sort_unstable_by(|a, b| b.cmp(a));
-    let one = |(_, stem): (i64, String)| read(&folder.join(format!("{stem}.json"))).ok().flatten();
+    let one = |(_, stem): (i64, String)| unread.note(read(&folder.join(format!("{stem}.json"))));
     Ok(found.into_iter().filter_map(one).take(most).collect())
 }
 
-fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
+/// As [`latest`], for callers that make no list of them.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn latest_readable<T: DeserializeOwned>(folder: &Path, most: usize) -> Result<Vec<ViewFile<T>>, CliError> {
+    latest(folder, most, &mut Unread::default())
+}
+
+/// The error of a file that the sidecar wrote and that is not JSON.
+pub fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
     CliError::refused("not_json", format!("{} is not JSON: {error}.", path.display()))
         .hint("The sidecar rewrites this file whole; if the file stays broken, restart the sidecar.")
 }
@@ -143,8 +165,12 @@ fn names(folder: &Path) -> Result<Vec<String>, CliError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(CliError::file("Can't read", folder, &error)),
     };
-    let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
-    Ok(names.filter(|name| !name.starts_with('.') && name.ends_with(".json")).collect())
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| CliError::file("Can't read", folder, &error))?.file_name().into_string();
+        names.extend(name.ok().filter(|name| !name.starts_with('.') && name.ends_with(".json")));
+    }
+    Ok(names)
 }
 
 fn stem(name: &str) -> &str {
@@ -164,9 +190,13 @@ pub fn by_change(folder: &Path) -> Result<Vec<(i64, String)>, CliError> {
         Err(error) => return Err(CliError::file("Can't read", folder, &error)),
     };
     let changed = |mut name: String| {
-        let meta = crate::files::meta_at(&dir, &name).ok()??;
+        let changed_ms = match crate::files::meta_at(&dir, &name) {
+            Ok(meta) => meta?.file_stamp.mtime_ns / 1_000_000,
+            // It is read first, so that the reader learns that it can't be read.
+            Err(_) => i64::MAX,
+        };
         name.truncate(stem(&name).len());
-        Some((meta.file_stamp.mtime_ns / 1_000_000, name))
+        Some((changed_ms, name))
     };
     Ok(names.into_iter().filter_map(changed).collect())
 }
@@ -285,8 +315,11 @@ mod tests {
         assert!(read::<Value>(&dir.path().join("fifo.json")).is_err());
         assert_eq!(read::<Value>(&dir.path().join("missing.json")), Ok(None));
         assert_eq!(read_bytes(&file, 3).map_err(|error| error.code), Err("too_large".to_owned()));
-        assert_eq!(all::<Value>(dir.path()).expect("readable").len(), 1);
-        assert_eq!(latest::<Value>(dir.path(), 5).expect("readable").len(), 1);
+        let mut unread = Unread::default();
+        assert_eq!(all::<Value>(dir.path(), &mut unread).expect("readable").len(), 1);
+        assert_eq!(latest::<Value>(dir.path(), 5, &mut unread).expect("readable").len(), 1);
+        let (count, why) = unread.first().expect("some can't be read");
+        assert!(count == 4 && why.contains("fifo.json"), "{count}: {why}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ words! {
     listed
     /// Why something waits for a person, the most urgent first.
     NeedKind {
-        /// tasuki can't do all of its work.
+        /// tasuki can't do all of its work, or can't read all files from which this list is made.
         Degraded = "degraded",
         /// A dialog is open in an agent's pane.
         Dialog = "dialog",

@@ -123,3 +123,45 @@ fn a_sidecar_that_can_not_do_all_of_its_work_needs_a_person() {
     assert_eq!((code(&output), &need["what"], &need["command"]), (10, &json!("degraded"), &json!("tasuki doctor")));
     assert_eq!(faults(&of("need"), &need), [] as [String; 0], "{need}");
 }
+
+/// Nobody must take a list for whole that lacks a file. The tests may run as root, who can read every file: a pipe in
+/// the place of a view can't be read by root either.
+#[test]
+fn a_list_says_so_if_it_lacks_a_file_that_can_not_be_read() {
+    let home = home();
+    let pipe = |path: &str| {
+        let path = home.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        let _ = std::fs::remove_file(&path);
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).expect("a pipe");
+    };
+    std::fs::create_dir_all(home.path().join("view/work/open")).expect("a folder");
+    std::fs::write(home.path().join("view/work/open").join(ITEM), "").expect("a mark");
+    for path in [format!("view/agents/{MIA}.json"), format!("view/work/{ITEM}.json")] {
+        pipe(&path);
+    }
+    pipe(&format!("view/handoffs/{HANDOFF}.json"));
+    pipe(&format!("spool/errors/{ERROR}.json"));
+    let output = home.run(&["status"]);
+    assert_eq!((code(&output), err(&output).as_str()), (10, ""));
+    let text = out(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    let said = "degraded    tasuki: 3 files can't be read, so this list may lack something: Can't read ";
+    assert!(lines[0] == "1 thing needs you (1 agent, 0 running handoffs)" && lines[1].starts_with(said), "{text}");
+    let output = home.run(&["status", "--json"]);
+    let [need] = listed(&output).try_into().expect("one entry");
+    assert_eq!((code(&output), &need["what"]), (10, &json!("degraded")));
+    let lists =
+        [&["agents"][..], &["handoffs"], &["errors"], &["work", "list"], &["work", "tree"], &["work", "export"]];
+    for list in lists.into_iter().chain([&["lineage", KAI][..], &["work", "stats"]]) {
+        for list in [list.to_vec(), [list, &["--json"]].concat()] {
+            let output = home.run(&list);
+            let said = err(&output);
+            let told = said.contains("This list is not whole: 1 file can't be read, and was left out.");
+            assert!(code(&output) == 0 && told && said.contains(".json"), "{list:?}: {said}");
+        }
+    }
+    let report = home.run(&["doctor", "--json"]);
+    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    assert!(report.contains("3 views or error files can't be read"), "{report}");
+}

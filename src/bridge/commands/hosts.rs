@@ -33,6 +33,7 @@ pub(super) fn list(session: &CliSession) -> Result<(), CliError> {
     let fleet = host.fleet.ok_or_else(not_a_member)?;
     let members = members_file::load(&ground.folder, &fleet.key, &fleet.name)?;
     let seen = hosts::all(&session.home)?;
+    session.warn(&seen.unread);
     let (mut rows, mut tones, mut all) = (Vec::new(), Vec::new(), Vec::<Value>::new());
     for member in &members.members {
         let view = seen.hosts.iter().find(|view| view.host == member.name.as_str());

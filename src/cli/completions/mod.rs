@@ -134,7 +134,7 @@ pub(super) fn candidates(argument: &str, elsewhere: bool) -> Option<ArgValueComp
 /// The newest valid files of a folder, sorted by the time that `at` reads from them: their names begin with random
 /// digits.
 fn newest<T: DeserializeOwned>(folder: fn(&Home) -> PathBuf, at: fn(&T) -> &str) -> Vec<ViewFile<T>> {
-    let mut all: Vec<ViewFile<T>> = home().and_then(|home| view::all(&folder(&home)).ok()).unwrap_or_default();
+    let mut all: Vec<ViewFile<T>> = home().and_then(|home| view::readable(&folder(&home)).ok()).unwrap_or_default();
     all.sort_by(|one, other| at(other).cmp(at(one)));
     all.truncate(MOST_OFFERED);
     all

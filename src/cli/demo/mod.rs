@@ -127,7 +127,7 @@ fn explain(stage: &DemoStage, out: &Out) {
     if out.is_json() {
         return;
     }
-    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&stage.place().home().errors(), 5).unwrap_or_default();
+    let errors: Vec<ViewFile<ErrorFile>> = view::latest_readable(&stage.place().home().errors(), 5).unwrap_or_default();
     for error in &errors {
         let [code, message] = [&error.code, &error.message].map(|text| sanitise(&shown(text.as_str())));
         eprint_quietly(&format!("error file: {code}: {message}"));

@@ -168,7 +168,7 @@ impl Play<'_> {
 
     fn lineage(&self, handoff: &HandoffView) -> Result<(), CliError> {
         let successor = view::shown(handoff.successor_id.as_deref());
-        let members = lineage::members(&successor, &view::all(&self.session.home.agent_views())?);
+        let members = lineage::members(&successor, &view::readable(&self.session.home.agent_views())?);
         if members.len() < 2 {
             return Err(CliError::refused("no_lineage", "The successor's view does not name its predecessor."));
         }

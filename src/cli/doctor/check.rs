@@ -124,6 +124,7 @@ pub(super) fn why_not(check: &Check) -> &'static str {
         (_, "paths.config") | ("data" | "notify", _) => "tasuki does not change files that you write",
         (_, "paths.above") => "these folders do not belong to tasuki alone",
         (_, "paths.database") => "only the sidecar changes the state file",
+        (_, "paths.unread") => "doctor does not change files that it can't read",
         ("paths", _) => "tasuki did not create these files",
         ("tmux", _) => "tasuki does not start, end or change your tmux server",
         ("sidecar" | "service", _) => "doctor does not start or end programs",

@@ -89,7 +89,7 @@ impl DoctorFacts {
     /// The agents that live, as their views say.
     pub(super) fn agents(&self) -> Vec<ViewFile<AgentView>> {
         let mut agents: Vec<ViewFile<AgentView>> =
-            view::latest(&self.home.agent_views(), MOST_AGENTS).unwrap_or_default();
+            view::latest_readable(&self.home.agent_views(), MOST_AGENTS).unwrap_or_default();
         agents.retain(|agent| agent.is_living());
         agents
     }

@@ -3,7 +3,10 @@
 use super::check::{Check, Repair};
 use super::ground::DoctorFacts;
 use crate::agents::hook;
+use crate::cli::needs;
+use crate::cli::unread::Unread;
 use crate::clock::Clock;
+use crate::config::Home;
 use crate::core::text::shell_word;
 use crate::files::{self, Meta};
 use crate::spool::survey::{Part, Survey, SurveyFault, survey};
@@ -18,6 +21,8 @@ struct Facts {
     survey: std::io::Result<Option<Survey>>,
     config: Config,
     database: Database,
+    /// The views and error files that can't be read.
+    unread: Unread,
     now_ms: i64,
 }
 
@@ -44,10 +49,18 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
         survey: survey(&root, hook::is_probe),
         config: config(ground),
         database: database(&ground.home.state().join("tasuki.redb")),
+        unread: unread(&ground.home),
         now_ms: Clock::new().now().wall_ms,
         root,
     };
     judge(&facts)
+}
+
+/// The files that can't be read of those from which `tasuki status` makes its list.
+fn unread(home: &Home) -> Unread {
+    let mut unread = Unread::default();
+    let found = unread.note(needs::read(home).map(Some));
+    found.map_or(unread, |found| found.unread)
 }
 
 fn config(ground: &DoctorFacts) -> Config {
@@ -125,6 +138,15 @@ fn folders(facts: &Facts, survey: &Survey) -> Vec<Check> {
         let faults: Vec<&SurveyFault> = survey.faults.iter().filter(|fault| fault.part == part).collect();
         checks.push(if faults.is_empty() { Check::ok(id, good) } else { fault(id, &faults, &facts.root) });
     }
+    checks.push(match facts.unread.first() {
+        None => Check::ok("paths.unread", "every view and error file can be read"),
+        Some((count, why)) => {
+            let files =
+                if count == 1 { "1 view or error file".to_owned() } else { format!("{count} views or error files") };
+            let fix = "make them readable again (chmod u+r), or check the disk; commands leave out what they show";
+            Check::fail("paths.unread", format!("{files} can't be read: {why}"), fix)
+        }
+    });
     checks.push(missing(survey));
     checks.push(match facts.database {
         Database::Good => Check::ok("paths.database", "state/tasuki.redb exists"),
@@ -212,6 +234,7 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
 mod tests {
     use super::super::check::CheckState;
     use super::*;
+    use crate::cli::error::CliError;
     use crate::spool::survey::LeftoverFile;
 
     fn facts() -> Facts {
@@ -220,6 +243,7 @@ mod tests {
             survey: Ok(Some(Survey::default())),
             config: Config::Absent,
             database: Database::Good,
+            unread: Unread::default(),
             now_ms: 10 * OLD_MS,
         }
     }
@@ -255,6 +279,9 @@ mod tests {
             [("paths.database".to_owned(), CheckState::Fail)]
         );
         assert_eq!(with(&|facts| facts.database = Database::Absent), []);
+        let torn =
+            |facts: &mut Facts| facts.unread.note(Err::<Option<()>, _>(CliError::refused("file", "no"))).unwrap_or(());
+        assert_eq!(with(&torn), [("paths.unread".to_owned(), CheckState::Fail)]);
         let wrong = |facts: &mut Facts| facts.config = Config::Wrong("line 3".to_owned(), None);
         assert_eq!(with(&wrong), [("paths.config".to_owned(), CheckState::Fail)]);
         assert_eq!(survey(Survey { leftovers: vec![left(OLD_MS / 2)], ..Survey::default() }), []);

@@ -109,7 +109,9 @@ pub fn errors(session: &CliSession, limit: usize) -> Result<(), CliError> {
 /// All hosts, sorted by name. This host is read from its own views.
 fn read(session: &CliSession) -> Result<Vec<ListedHost>, CliError> {
     let fleet = hosts::all(&session.home)?;
-    let own = own::host(&session.home, &fleet.own)?;
+    let mut unread = fleet.unread;
+    let own = own::host(&session.home, &fleet.own, &mut unread)?;
+    session.warn(&unread);
     let others = fleet.hosts.into_iter().filter(|host| host.host != fleet.own.as_str());
     let mut all: Vec<ListedHost> = others.map(|view| ListedHost { state: view.state(fleet.is_fresh), view }).collect();
     // This host's own views need no bridge, so this host is always live.

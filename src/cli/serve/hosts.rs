@@ -250,6 +250,7 @@ fn known(home: &Home) -> Result<FleetHosts, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::unread::Unread;
     use crate::cli::view::ViewFile;
     use serde_json::json;
 
@@ -264,7 +265,7 @@ mod tests {
         let hosts: Vec<ViewFile<HostView>> = [box_1, desk].into_iter().map(ViewFile::from).collect();
         let own: HostName = "desk".parse().expect("a name");
         let told = |is_fresh: bool| {
-            let fleet = FleetHosts { own: own.clone(), is_fresh, hosts: hosts.clone() };
+            let fleet = FleetHosts { own: own.clone(), is_fresh, hosts: hosts.clone(), unread: Unread::default() };
             fleet.hosts.iter().map(|host| json!(HostSummary::of(host, &fleet))).collect::<Vec<Value>>()
         };
         let [away, live] = told(true).try_into().expect("two hosts");

@@ -6,6 +6,7 @@ use super::query::{ListQuery, Parameters};
 use crate::cli::agents::place;
 use crate::cli::error::CliError;
 use crate::cli::persona;
+use crate::cli::unread::Unread;
 use crate::cli::view::{self, ViewFile};
 use crate::cli::work::read as items;
 use crate::config::Home;
@@ -26,7 +27,7 @@ pub(super) type Id = Result<Path<String>, PathRejection>;
 /// those that are there.
 pub(super) async fn agents(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, Parameters::OfAgents, |home, asked| {
-        let mut agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
+        let mut agents: Vec<ViewFile<AgentView>> = view::readable(&home.agent_views())?;
         agents.retain(|agent| (asked.all || agent.is_living()) && asked.is_there(agent));
         agents.sort_by_cached_key(|agent| (agent.is_living(), place(agent)));
         agents.drain(..agents.len().saturating_sub(asked.limit));
@@ -39,7 +40,7 @@ pub(super) async fn agents(State(app): State<Arc<ServeApp>>, RawQuery(query): Ra
 /// `GET /api/handoffs`: the handoffs that changed last, the newest first.
 pub(super) async fn handoffs(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, Parameters::Limit, |home, asked| {
-        let handoffs: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), asked.limit)?;
+        let handoffs: Vec<ViewFile<HandoffView>> = view::latest_readable(&home.handoff_views(), asked.limit)?;
         Ok(handoffs.iter().map(ViewFile::json).collect())
     })
     .await
@@ -48,7 +49,7 @@ pub(super) async fn handoffs(State(app): State<Arc<ServeApp>>, RawQuery(query): 
 /// `GET /api/errors`: the failures that nobody has dismissed, the newest first.
 pub(super) async fn errors(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, Parameters::Limit, |home, asked| {
-        let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), asked.limit)?;
+        let errors: Vec<ViewFile<ErrorFile>> = view::latest_readable(&home.errors(), asked.limit)?;
         Ok(errors.iter().map(ViewFile::json).collect())
     })
     .await
@@ -58,7 +59,7 @@ pub(super) async fn errors(State(app): State<Arc<ServeApp>>, RawQuery(query): Ra
 pub(super) async fn work(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, Parameters::All, |home, asked| {
         let ids = if asked.all { items::all_ids(home)? } else { items::open_ids(home)? };
-        let mut found: Vec<(String, WorkBrief)> = items::views(home, &ids);
+        let mut found: Vec<(String, WorkBrief)> = items::views(home, &ids, &mut Unread::default());
         found.retain(|(_, item)| asked.all || item.is_open());
         found.sort_by_cached_key(|(_, item)| item.place());
         found.truncate(asked.limit);

@@ -66,11 +66,9 @@ impl<T> WatchedFolder<T> {
         self.rows.values().filter_map(|entry| entry.row.as_ref())
     }
 
-    /// How many files can't be read, and why the first of them can't.
-    pub(super) fn unread(&self) -> Option<(usize, &str)> {
-        let mut faults = self.rows.values().filter_map(|entry| entry.fault.as_deref());
-        let first = faults.next()?;
-        Some((1 + faults.count(), first))
+    /// The names of the files that can't be read, each with the reason.
+    pub(super) fn unread(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.rows.iter().filter_map(|(name, entry)| Some((name.as_str(), entry.fault.as_deref()?)))
     }
 
     /// Reads changed files; returns whether there were any.
@@ -219,6 +217,6 @@ mod tests {
         nix::unistd::mkfifo(&dir.path().join("e.json"), nix::sys::stat::Mode::S_IRUSR).expect("a pipe");
         let mut folder = folder(dir.path(), 9);
         assert_eq!(rows(&mut folder), [1]);
-        assert_eq!(folder.unread().map(|(count, _)| count), Some(4));
+        assert_eq!(folder.unread().map(|(name, _)| name).collect::<Vec<_>>(), ["b", "c", "d", "e"]);
     }
 }

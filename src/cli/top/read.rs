@@ -13,6 +13,7 @@ use crate::cli::{agents, documents, errors, handoffs, names, view, work};
 use crate::config::Home;
 use crate::contract::{AgentView, ErrorFile, HandoffView, NeedView, WorkBrief, WorkView};
 use crate::core::needs;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const MOST_LINES: usize = 2_000;
@@ -108,7 +109,12 @@ impl<'a> Reader<'a> {
     }
 
     fn model(&self) -> Model {
-        let unread = [self.agents.unread(), self.handoffs.unread(), self.failures.unread(), self.work.unread()];
+        let unread = [
+            first(self.agents.unread()),
+            first(self.handoffs.unread()),
+            first(self.failures.unread()),
+            first(self.work.unread()),
+        ];
         let unread =
             unread.into_iter().flatten().map(|(count, why)| format!("{count} files could not be read: {}", plain(why)));
         let counts = [
@@ -125,12 +131,23 @@ impl<'a> Reader<'a> {
         model.handoffs = self.handoffs.rows().cloned().collect();
         model.failures = self.failures.rows().cloned().collect();
         model.work = self.work.rows().cloned().collect();
-        model.of_tasuki = self.need.iter().cloned().collect();
+        model.of_tasuki = self.need.iter().cloned().chain(self.lacks()).collect();
         model.left_out = self.problem.iter().cloned().chain(unread).chain(left_out).collect();
         if let Some(fleet) = &self.fleet {
             fleet.add_to(&mut model);
         }
         model.arranged()
+    }
+
+    /// The entry about files that can't be read, if some are of those from which the list of needs is made. Not every
+    /// handoff is: only those that an agent or an error names.
+    fn lacks(&self) -> Option<NeedView> {
+        let of_agents = self.agents.rows().filter_map(|agent| agent.handoff.as_deref());
+        let of_failures = self.failures.rows().filter_map(|failure| failure.handoff.as_deref());
+        let named: BTreeSet<&str> = of_agents.chain(of_failures).collect();
+        let handoffs = self.handoffs.unread().filter(|(name, _)| named.contains(name));
+        let all = self.agents.unread().chain(self.failures.unread()).chain(handoffs).chain(self.work.unread());
+        first(all).map(|(count, why)| needs::unread(count, why))
     }
 
     /// Reads the file of a row.
@@ -163,4 +180,10 @@ impl<'a> Reader<'a> {
         let lines = lines.iter().flat_map(|text| text.lines()).take(most);
         lines.map(aligned).collect()
     }
+}
+
+/// How many files can't be read, and why the first of them can't.
+fn first<'a>(mut unread: impl Iterator<Item = (&'a str, &'a str)>) -> Option<(usize, &'a str)> {
+    let (_, why) = unread.next()?;
+    Some((1 + unread.count(), why))
 }

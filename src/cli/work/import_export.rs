@@ -3,6 +3,7 @@
 use super::args::{ExportArgs, ImportArgs};
 use super::read;
 use crate::cli::error::CliError;
+use crate::cli::unread::Unread;
 use crate::cli::view::ViewFile;
 use crate::cli::{ANSWER_SOON, CliSession};
 use crate::contract::WorkBrief;
@@ -216,14 +217,16 @@ fn batches(entries: Vec<Entry>) -> Vec<Vec<Entry>> {
 pub(super) fn export(session: &CliSession, args: &ExportArgs) -> Result<(), CliError> {
     session.require_views()?;
     let ids = if args.open { read::open_ids(&session.home)? } else { read::all_ids(&session.home)? };
+    let mut unread = Unread::default();
     for id in ids {
         // Items are read one after the other: all of them together may need too much memory.
-        for (text, item) in read::views::<WorkBrief>(&session.home, &[id]) {
+        for (text, item) in read::views::<WorkBrief>(&session.home, &[id], &mut unread) {
             if item.is_open() || !args.open {
                 session.out.line(text.trim())?;
             }
         }
     }
+    session.warn(&unread);
     Ok(())
 }
 

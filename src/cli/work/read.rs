@@ -2,6 +2,7 @@
 //! takes no longer with a hundred thousand finished items.
 
 use crate::cli::error::CliError;
+use crate::cli::unread::Unread;
 use crate::cli::view;
 use crate::config::Home;
 use crate::contract::WorkBrief;
@@ -27,8 +28,11 @@ pub fn ids_in(folder: &Path) -> Result<Vec<String>, CliError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(CliError::file("Can't read", folder, &error)),
     };
-    let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
-    let mut ids: Vec<String> = names.filter(|name| name.parse::<crate::core::id::ItemId>().is_ok()).collect();
+    let mut ids = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| CliError::file("Can't read", folder, &error))?.file_name().into_string();
+        ids.extend(name.ok().filter(|name| name.parse::<crate::core::id::ItemId>().is_ok()));
+    }
     ids.sort_unstable();
     Ok(ids)
 }
@@ -41,22 +45,22 @@ pub fn all_ids(home: &Home) -> Result<Vec<String>, CliError> {
     view::stems(&home.work_views())
 }
 
-/// Reads the views of these items, each as text and as `T`. A view that can't be read, or no longer exists, is left
-/// out.
+/// Reads the views of these items, each as text and as `T`. A view that no longer exists is left out; a view that can't
+/// be read is noted.
 #[must_use]
-pub fn views<T: DeserializeOwned>(home: &Home, ids: &[String]) -> Vec<(String, T)> {
+pub fn views<T: DeserializeOwned>(home: &Home, ids: &[String], unread: &mut Unread) -> Vec<(String, T)> {
     let folder = home.work_views();
-    let read = |id: &String| {
-        let bytes = view::read_bytes(&folder.join(format!("{id}.json")), view::LARGEST).ok().flatten()?;
-        let text = String::from_utf8(bytes).ok()?;
-        let wanted = serde_json::from_str(&text).ok()?;
-        Some((text, wanted))
-    };
-    ids.iter().filter_map(read).collect()
+    ids.iter().filter_map(|id| unread.note(one(&folder.join(format!("{id}.json"))))).collect()
 }
 
-/// One item as a list shows it. None if its view can't be read.
+fn one<T: DeserializeOwned>(path: &Path) -> Result<Option<(String, T)>, CliError> {
+    let Some(bytes) = view::read_bytes(path, view::LARGEST)? else { return Ok(None) };
+    let wanted = serde_json::from_slice(&bytes).map_err(|error| view::not_json(path, &error))?;
+    Ok(String::from_utf8(bytes).ok().map(|text| (text, wanted)))
+}
+
+/// One item as a list shows it. None if it no longer exists, or if its view can't be read, which is noted.
 #[must_use]
-pub fn brief(home: &Home, id: &str) -> Option<WorkBrief> {
-    views(home, &[id.to_owned()]).pop().map(|(_, brief)| brief)
+pub fn brief(home: &Home, id: &str, unread: &mut Unread) -> Option<WorkBrief> {
+    views(home, &[id.to_owned()], unread).pop().map(|(_, brief)| brief)
 }

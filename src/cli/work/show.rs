@@ -4,6 +4,7 @@ use super::args::ListArgs;
 use super::read;
 use crate::cli::error::CliError;
 use crate::cli::output::{Tone, one_line};
+use crate::cli::unread::Unread;
 use crate::cli::view::{ViewFile, said, shown};
 use crate::cli::{CliSession, follow, names, view};
 use crate::contract::work::{Action, EntryView, Status, WorkPast};
@@ -24,7 +25,9 @@ pub(super) fn list(session: &CliSession, args: &ListArgs) -> Result<(), CliError
     let closed = matches!(args.status.as_deref(), Some("done" | "withdrawn"));
     let everything = args.all || closed;
     let ids = if everything { read::all_ids(&session.home)? } else { read::open_ids(&session.home)? };
-    let mut items: Vec<(String, WorkBrief)> = read::views(&session.home, &ids);
+    let mut unread = Unread::default();
+    let mut items: Vec<(String, WorkBrief)> = read::views(&session.home, &ids, &mut unread);
+    session.warn(&unread);
     let fits = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
     items.retain(|(_, item)| {
         (everything || item.is_open())
@@ -127,14 +130,16 @@ fn indented(text: &str) -> String {
 
 pub(super) fn tree(session: &CliSession, name: Option<&str>) -> Result<(), CliError> {
     session.require_views()?;
+    let mut unread = Unread::default();
     let roots: Vec<String> = match name {
         Some(name) => vec![names::item(&session.home, name)?],
-        None => roots(session)?,
+        None => roots(session, &mut unread)?,
     };
     let mut shown = Vec::new();
     for root in &roots {
-        grow(session, root, 0, &mut shown);
+        grow(session, root, 0, &mut shown, &mut unread);
     }
+    session.warn(&unread);
     if session.out.is_json() {
         let row = |(depth, item): &(usize, WorkBrief)| {
             json!({ "depth": depth, "item_id": item.item_id, "type": item.r#type, "title": item.title,
@@ -165,15 +170,16 @@ pub(super) fn tree(session: &CliSession, name: Option<&str>) -> Result<(), CliEr
 }
 
 /// The topmost ancestors of the open items, or those items themselves.
-fn roots(session: &CliSession) -> Result<Vec<String>, CliError> {
-    let mut open: Vec<(String, WorkBrief)> = read::views(&session.home, &read::open_ids(&session.home)?);
+fn roots(session: &CliSession, unread: &mut Unread) -> Result<Vec<String>, CliError> {
+    let mut open: Vec<(String, WorkBrief)> = read::views(&session.home, &read::open_ids(&session.home)?, unread);
     open.retain(|(_, item)| item.is_open());
     let known: BTreeMap<&str, &WorkBrief> = open.iter().map(|(_, item)| (item.item_id.as_str(), item)).collect();
     let mut found: Vec<(String, WorkBrief)> = Vec::new();
     for item in known.values() {
         let mut top = (*item).clone();
         for _ in 0..64 {
-            let Some(parent) = top.parent_id.as_deref().and_then(|id| read::brief(&session.home, id)) else { break };
+            let parent = top.parent_id.as_deref().and_then(|id| read::brief(&session.home, id, unread));
+            let Some(parent) = parent else { break };
             top = parent;
         }
         if !found.iter().any(|(id, _)| *id == top.item_id) {
@@ -184,15 +190,15 @@ fn roots(session: &CliSession) -> Result<Vec<String>, CliError> {
     Ok(found.into_iter().map(|(id, _)| id).collect())
 }
 
-fn grow(session: &CliSession, id: &str, depth: usize, shown: &mut Vec<(usize, WorkBrief)>) {
+fn grow(session: &CliSession, id: &str, depth: usize, shown: &mut Vec<(usize, WorkBrief)>, unread: &mut Unread) {
     if depth > 64 || shown.len() >= MOST_IN_TREE {
         return;
     }
-    let Some(item) = read::brief(&session.home, id) else { return };
+    let Some(item) = read::brief(&session.home, id, unread) else { return };
     let children = item.children.clone();
     shown.push((depth, item));
     for child in &children {
-        grow(session, child, depth + 1, shown);
+        grow(session, child, depth + 1, shown, unread);
     }
 }
 
@@ -255,7 +261,10 @@ struct Figures {
 pub(super) fn stats(session: &CliSession) -> Result<(), CliError> {
     session.require_views()?;
     let mut types: BTreeMap<String, Figures> = BTreeMap::new();
-    for (_, item) in read::views::<WorkPast>(&session.home, &read::all_ids(&session.home)?) {
+    let mut unread = Unread::default();
+    let items: Vec<(String, WorkPast)> = read::views(&session.home, &read::all_ids(&session.home)?, &mut unread);
+    session.warn(&unread);
+    for (_, item) in items {
         let figures = types.entry(item.r#type).or_default();
         if let Some(status) = item.status.known() {
             *figures.statuses.entry(status).or_default() += 1;

@@ -45,6 +45,18 @@ pub fn sidecar(seen: &SidecarView) -> Option<NeedView> {
     })
 }
 
+/// A list that lacks files, because they can't be read: how many they are, and why the first of them can't.
+#[must_use]
+pub fn unread(count: usize, why: &str) -> NeedView {
+    let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+    NeedView {
+        what: NeedKind::Degraded.into(),
+        said: line(&format!("{files} can't be read, so this list may lack something: {why}")),
+        command: "tasuki doctor".to_owned(),
+        ..NeedView::default()
+    }
+}
+
 /// Everything that waits for a person, the most urgent first, and of the same kind the oldest first. `others`: the
 /// needs of work items, and of tasuki itself.
 #[must_use]

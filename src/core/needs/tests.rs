@@ -86,6 +86,14 @@ fn a_sidecar_that_can_not_do_all_of_its_work_comes_first_and_leads_to_the_doctor
 }
 
 #[test]
+fn files_that_can_not_be_read_are_told_in_the_list_itself() {
+    let need = unread(2, "Can't read /h/view/agents/1.json: Permission denied");
+    assert_eq!((need.what.as_str(), need.command.as_str()), ("degraded", "tasuki doctor"));
+    assert!(need.said.starts_with("2 files can't be read, so this list may lack something: Can't read /h"), "{need:?}");
+    assert_eq!(list(&[], &[], std::slice::from_ref(&need), &[]).len(), 1);
+}
+
+#[test]
 fn a_dialog_leads_to_its_pane() {
     let needs = listed(&[agent(json!({"state": "blocked"}))], &[], &[], &[]);
     assert_eq!(only(&needs), pair("dialog", "tmux switch-client -t %3"));

@@ -1,0 +1,38 @@
+//! The files of a list that can't be read: the list lacks them, and must say so.
+
+use super::error::CliError;
+
+/// The files of a list that exist and can't be read.
+#[derive(Debug, Default)]
+pub struct Unread {
+    count: usize,
+    first: Option<CliError>,
+}
+
+impl Unread {
+    /// What was read. A failure is noted, and counts as nothing read.
+    pub fn note<T>(&mut self, read: Result<Option<T>, CliError>) -> Option<T> {
+        read.unwrap_or_else(|error| {
+            self.count += 1;
+            self.first.get_or_insert(error);
+            None
+        })
+    }
+
+    /// How many files they are, and why the first can't be read; `None` if all could be read.
+    #[must_use]
+    pub fn first(&self) -> Option<(usize, &str)> {
+        self.first.as_ref().map(|first| (self.count, first.message.trim_end_matches('.')))
+    }
+
+    /// The warning that a list is not whole; `None` if it is.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let (count, why) = self.first()?;
+        let (files, them) = match count {
+            1 => ("1 file can't be read, and was".to_owned(), "it"),
+            count => (format!("{count} files can't be read, and were"), "them"),
+        };
+        Some(format!("This list is not whole: {files} left out. {why}. Make {them} readable again, or check the disk."))
+    }
+}
