@@ -15,6 +15,10 @@ const MOST_REJECTED: usize = 1_000;
 /// The most replaced personas that are kept.
 const MOST_REPLACED: usize = 100;
 
+/// The most that one sweep removes, because the bridge does nothing else meanwhile, and its lease at the server lasts 40
+/// seconds. The rest is removed by the next sweeps.
+const MOST_AT_ONCE: usize = 1_000;
+
 /// Removes what is too old:
 ///
 /// - answers to requests of this host after 7 days;
@@ -25,10 +29,10 @@ const MOST_REPLACED: usize = 100;
 /// - files that a crash has left in `tmp`, after an hour.
 pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
     let older = |folder_name: &str, limit: Duration| {
-        for name in folder.all_names(folder_name).unwrap_or_default() {
-            if age(&folder.path(folder_name, &name), now).is_some_and(|age| age > limit) {
-                let _ = folder.remove(folder_name, &name);
-            }
+        let names = folder.all_names(folder_name).unwrap_or_default().into_iter();
+        let is_old = |name: &String| age(&folder.path(folder_name, name), now).is_some_and(|age| age > limit);
+        for name in names.filter(is_old).take(MOST_AT_ONCE) {
+            let _ = folder.remove(folder_name, &name);
         }
     };
     older("results", 7 * DAY);
@@ -37,14 +41,15 @@ pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
     older("tmp", DAY / 24);
     newest_only(folder, "rejected", 2 * MOST_REJECTED);
     newest_only(folder, "replaced", MOST_REPLACED);
-    for name in folder.all_names("in").unwrap_or_default() {
-        let path = folder.path("in", &name);
-        let answered = [home.spool().join("results"), folder.path("told", "")];
+    let answered = [home.spool().join("results"), folder.path("told", "")];
+    let is_over = |name: &String| {
         let answer_age = answered.iter().find_map(|place| age(&place.join(format!("{name}.json")), now));
-        let is_over = answer_age.is_some_and(|age| age > 7 * DAY) || age(&path, now).is_some_and(|age| age > 40 * DAY);
-        if is_over {
-            let _ = fs::remove_dir_all(path);
-        }
+        let came = age(&folder.path("in", name), now);
+        answer_age.is_some_and(|age| age > 7 * DAY) || came.is_some_and(|age| age > 40 * DAY)
+    };
+    let requests = folder.all_names("in").unwrap_or_default().into_iter();
+    for name in requests.filter(is_over).take(MOST_AT_ONCE) {
+        let _ = fs::remove_dir_all(folder.path("in", &name));
     }
     for name in folder.all_names("out").unwrap_or_default() {
         let path = folder.path("out", &name);
@@ -94,5 +99,15 @@ mod tests {
         assert_eq!(all(), [0, 2, 1, 0, 0, 2], "answers, and requests that were answered");
         after(31);
         assert_eq!(all(), [0, 0, 0, 0, 0, 2], "a request that is on its way stays");
+    }
+
+    #[test]
+    fn one_sweep_does_not_remove_everything_at_once() {
+        let (_dir, home, folder) = of_test();
+        (0..=MOST_AT_ONCE).for_each(|number| folder.make("in", &format!("fleet.a.{number}")).expect("made"));
+        for left in [1, 0] {
+            sweep(&folder, &home, SystemTime::now() + 41 * DAY);
+            assert_eq!(folder.all_names("in").expect("listed").len(), left);
+        }
     }
 }
