@@ -15,8 +15,8 @@ const MOST_REJECTED: usize = 1_000;
 /// The most replaced personas that are kept.
 const MOST_REPLACED: usize = 100;
 
-/// The most that one sweep removes, because the bridge does nothing else meanwhile, and its lease at the server lasts 40
-/// seconds. The rest is removed by the next sweeps.
+/// The most that one sweep removes, because the bridge does nothing else meanwhile, and its lease at the server lasts
+/// 40 seconds. The rest is removed by the next sweeps.
 const MOST_AT_ONCE: usize = 1_000;
 
 /// Removes what is too old:

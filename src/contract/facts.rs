@@ -95,7 +95,7 @@ pub struct ChangedFile {
 pub struct CommitFacts {
     /// Its full hash.
     pub commit: String,
-    /// The first line of its message.
+    /// Its subject: the first paragraph of its message, as one line.
     pub subject: String,
 }
 

@@ -32,8 +32,8 @@ words! {
 }
 
 /// One thing that waits for a person. It is about one agent, handoff or work item, and only the id of that one is set.
-/// A failure also has its `error_id`; if it is about none of the three, it has nothing else. An entry about tasuki itself
-/// has no id.
+/// A failure also has its `error_id`; if it is about none of the three, it has nothing else. An entry about tasuki
+/// itself has no id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]

@@ -9,7 +9,7 @@ const MAX_ADDRESS: usize = 500;
 /// `ext::…`, may be a command line with anything in it: only the helper's name stays.
 pub(super) fn public_address(address: &[u8]) -> String {
     let address = String::from_utf8_lossy(address);
-    // The address is cut only after this: if the end of a long password were cut off, it could not be recognised.
+    // Credentials are removed before the address is cut: a password whose end was cut off could not be recognised.
     plain_line(without_credentials(address.trim()).as_bytes(), MAX_ADDRESS)
 }
 
@@ -32,7 +32,8 @@ fn without_credentials(address: &str) -> String {
     without_query(&format!("{}{path}", after_user(host))).to_owned()
 }
 
-/// What follows `://`. If a password seems to hold the slash that ends the host, neither is shown.
+/// What follows `://`. If the slash that seems to end the host may belong to a password, neither host nor path is
+/// shown.
 fn of_host(rest: &str) -> String {
     let (authority, path) = at_first_slash(rest);
     let has_user = authority.contains('@');

@@ -10,7 +10,7 @@ use crate::core::cut::quotable_words;
 use crate::core::time::millis;
 use std::path::Path;
 
-/// The commits that are asked for, at most 50: hash, time in seconds since 1970, and first line.
+/// The commits that are asked for, at most 50: hash, time in seconds since 1970, and subject.
 const LOG: [&str; 7] = [
     "log",
     "--max-count=50",
@@ -20,7 +20,7 @@ const LOG: [&str; 7] = [
     "--no-notes",
     "--no-color",
 ];
-/// Longest first line of a commit's message, in characters.
+/// Longest subject of a commit (the first paragraph of its message, as one line), in characters.
 const MAX_SUBJECT: usize = 200;
 const UPSTREAM: &str = "--format=%(upstream:short)%00%(upstream:track,nobracket)";
 

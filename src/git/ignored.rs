@@ -8,8 +8,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Asks git for the setting outside of any repository, so that git reads only the configuration of the user and of the
-/// machine, and the files that these include. If the setting is missing, the answer is git's own default. None if git
-/// does not answer in time, or if `HOME` is not set.
+/// machine, and the files that these include. If the setting is missing, or git can't read its configuration, the
+/// answer is git's own default. `None` if git does not answer in time or can't run, or if `HOME` is not set.
 pub(super) async fn ignored_everywhere(caller: &GitCaller) -> Option<PathBuf> {
     let home = var_os("HOME").filter(|home| !home.is_empty())?;
     let config = var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());

@@ -16,8 +16,8 @@ const SPARSE: &[u8] = b"sdir\0\0\0\0";
 /// checksum follow.
 const END: u64 = 128;
 
-/// Whether the index is sparse. Git reads a sparse index as it is only if a setting allows that. Otherwise git makes a
-/// full index of it in memory, and writes objects for that.
+/// Whether the index is sparse. Only if a setting allows it does git read a sparse index as it is. Otherwise git makes
+/// a full index of it in memory, and writes objects for that.
 pub(super) fn is_sparse(own: &Path) -> bool {
     let end = || -> io::Result<Vec<u8>> {
         let (mut file, meta) = files::open(&own.join("index"))?;

@@ -174,8 +174,7 @@ pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: 
     let here: Vec<&Path> = paths.values().map(PathBuf::as_path).collect();
     let from_top: Vec<&Path> =
         here.iter().flat_map(|path| [Some(*path), below_own_name(top, path)]).flatten().collect();
-    // Calls without patterns set a variable that makes git take every path as it is. `check-ignore` refuses to run with
-    // that variable.
+    // `check-ignore` refuses to run with `GIT_LITERAL_PATHSPECS`, so it uses the places without that variable.
     let (here_place, top_place) = (with_patterns(repository.files_here()), with_patterns(repository.files()));
     let (ignored_here, ignored_at_top) =
         tokio::join!(ignored_from(caller, &here_place, &here), ignored_from(caller, &top_place, &from_top));
@@ -187,8 +186,9 @@ pub(super) async fn ignored(caller: &GitCaller, repository: &Repository, paths: 
     paths.iter().filter(|(_, path)| is_ignored(path)).map(|(claim, _)| claim.clone()).collect()
 }
 
-/// Which paths git would ignore at this place; none if git does not answer. At a path beyond a link, git gives up. Then
-/// each path is asked for on its own, and a path at which git gives up counts as ignored: nobody knows whether it is.
+/// Which paths git would ignore at this place; `None` if git does not answer. At a path beyond a link, git gives up.
+/// Then each path is asked for on its own, and a path at which git gives up counts as ignored: nobody knows whether it
+/// is.
 async fn ignored_from(caller: &GitCaller, place: &GitPlace, paths: &[&Path]) -> Option<BTreeSet<PathBuf>> {
     match ignored_among(caller, place, paths).await {
         (GitEnd::Exit(0 | 1), ignored) => return Some(ignored),

@@ -158,8 +158,8 @@ impl CopiedSettings {
         lines
     }
 
-    /// What the configuration file of the git directory with the branches needs in addition: the format in which
-    /// branches are kept.
+    /// What the stand-in for branches (`StandIn::branches`) needs in its configuration file in addition: the format in
+    /// which branches are kept.
     pub(super) fn ref_storage(&self) -> &'static str {
         if self.reftable { "[extensions]\nrefStorage = reftable\n" } else { "" }
     }

@@ -1,5 +1,5 @@
 //! Notices on the operator's desktop: `notify-send` where there is a session bus, `osascript` on macOS. The text is one
-//! argument of the program: no shell and no script ever sees it.
+//! argument of the program, and never a part of a command line or of a script's source.
 
 use crate::core::text::sanitise;
 use std::ffi::OsString;

@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// How long the operator's command may take.
+/// How long a command may take.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
 /// How many commands run at once. A thousand agents have hundreds of notices in one moment, and each command costs a

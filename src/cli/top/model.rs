@@ -138,8 +138,8 @@ impl Model {
     }
 
     /// Whether nothing is left to do about a failure, as the list of what waits for a person judges it: its handoff has
-    /// continued, has ended or was published after all; or its agent was started or primed after all, or has a successor
-    /// that continues its work.
+    /// continued, has ended or was published after all; or its agent was started or primed after all, or has a
+    /// successor that continues its work.
     #[must_use]
     pub fn is_over(&self, failure: &FailureRow) -> bool {
         let handoff = failure.handoff.as_deref().and_then(|id| self.handoff(id));

@@ -1,7 +1,7 @@
 //! What waits for a person, as one list. `tasuki status`, `tasuki top`, `GET /api/needs` and tmux's status line all get
 //! it from here. Each file is judged alone: an agent's view ([`AgentNeeds`]), a handoff's ([`HandoffNeeds`]), a work
-//! item's ([`item`]), the sidecar's ([`sidecar()`]) and an error file ([`FailureNeed`]). [`list`] joins them, so that each failure that nobody has
-//! dismissed is listed once, and a failure that is settled is not listed any more.
+//! item's ([`item`]), the sidecar's ([`sidecar()`]) and an error file ([`FailureNeed`]). [`list`] joins them, so that
+//! each failure that nobody has dismissed is listed once, and a failure that is settled is not listed any more.
 
 mod agent;
 mod failure;

@@ -12,8 +12,8 @@ use crate::core::request::work::{
 use crate::core::rows::item::{Action, Comment, Item, Note, NotifiedAgent, Status, Who};
 use crate::core::tx::Tx;
 
-/// An item with this many entries in its history can't be claimed. Otherwise only an import looks at the history's
-/// length, so an item that was claimed can always be completed, released or escalated.
+/// An item with this many entries in its history can't be claimed. Apart from this check, only an import looks at the
+/// history's length, so an item that was claimed can always be completed, released or escalated.
 const MAX_HISTORY: usize = 2_000;
 /// An item with this many comments takes no further one by request. An import may bring more, and tasuki itself adds
 /// one at each escalation.

@@ -70,11 +70,16 @@ pub(crate) fn may_have(tx: &Tx<'_>, parent: &Item, kind: &str) -> Result<(), Ref
 
 /// Checks that this many further items may be open.
 pub(crate) fn room_for(tx: &Tx<'_>, more: usize) -> Result<(), Refused> {
-    if tx.state.items.open() + more > MAX_OPEN {
+    if !has_room(tx.state.items.open(), more) {
         let message = format!("At most {MAX_OPEN} items may be open");
         return Err(Refused::new(429, "too_many", message).hint("complete some items, then ask again"));
     }
     Ok(())
+}
+
+/// A completion without children opens nothing, so it always has room: it is what makes room for others.
+fn has_room(open: usize, more: usize) -> bool {
+    more == 0 || open + more <= MAX_OPEN
 }
 
 /// Checks that a parent with this many children may have this many further ones.
@@ -190,5 +195,17 @@ pub(crate) fn owned(item: &Item, who: Who) -> Result<(), Refused> {
             let message = "Nobody has claimed the item";
             Err(Refused::new(403, "not_owner", message).hint("claim it first: tasuki work claim ITEM"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Undoing a completion opens its item again, whatever the number of open items.
+    #[test]
+    fn an_item_can_be_completed_however_many_are_open() {
+        assert!(has_room(MAX_OPEN + 1, 0) && has_room(MAX_OPEN - 1, 1));
+        assert!(!has_room(MAX_OPEN, 1));
     }
 }

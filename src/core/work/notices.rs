@@ -23,8 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many notices in a row an agent gets without claiming anything. After that it gets none until it claims an item.
 const MOST_UNANSWERED: u32 = 8;
-/// How often the notice of one item is tried with one agent before tasuki gives up. It gives up only at a reason that
-/// can't pass while the agent lives: tries that were refused for other reasons count only up to one less.
+/// How often the notice of one item is tried with one agent before tasuki gives up. Only a refusal for a reason that
+/// can't pass while the agent lives makes tasuki give up; refusals for other reasons never raise the count above this
+/// number minus one.
 const MOST_TRIES: u8 = 5;
 /// The pause after a notice that could not be typed, or whose turn failed, in milliseconds.
 const PAUSE_MS: u64 = 60_000;

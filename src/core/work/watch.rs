@@ -126,7 +126,7 @@ fn fail(tx: &mut Tx<'_>, item: Item, failure: FailureRule) {
         Err(_) if item.status == Status::Claimed => {
             ("can't be undone, because the item itself was claimed again", item.status)
         }
-        Err(_) => ("can't be undone, because others of its children are in use", item.status),
+        Err(_) => ("can't be undone, because some of its children are in use", item.status),
     };
     let message = format!("The completion of work item {} ({title}) {what}: {why}", id.short());
     let details = json!({ "item_id": id, "status": status.as_str(), "reason": why });
