@@ -32,7 +32,8 @@ pub(super) struct Intake {
     pub(super) took_requests: bool,
     /// What lay in both lanes at the start is decided.
     pub(super) drained: bool,
-    /// A lane can't be read: deaths and deadlines that wait do not wake the loop, which looks again after a pause.
+    /// A lane can't be read, or not all of it: deaths and deadlines that wait do not wake the loop, which looks again
+    /// after a pause.
     unreadable: bool,
     /// Why files can't be taken from the spool at the moment.
     pub(super) problem: Option<String>,
@@ -121,6 +122,7 @@ impl Intake {
     pub(super) fn defer(&mut self, spool: &mut Spool, lane: Lane, why: String, now: &Now) {
         tracing::warn!(why, "could not look up what an event or a request depends on; its file waits in the spool");
         self.problem = Some(why);
+        self.unreadable = true;
         self.took_events &= lane != Lane::Events;
         self.took_requests = false;
         // Requests that the same scan has found come after the events that wait.
@@ -147,7 +149,9 @@ impl Intake {
             Ok(false) => self.files = true,
             Err(error) => {
                 tracing::warn!(%error, "could not move a file out of the spool after it was handled");
-                self.look_again = Some(Deadline::after(now, UNREADABLE_MS));
+                // The file is still in its lane: without a pause, the next cycle would find it again at once.
+                self.files = false;
+                self.look_again_in(now, UNREADABLE_MS);
             }
         }
     }

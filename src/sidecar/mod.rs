@@ -58,6 +58,8 @@ mod signals;
 mod start;
 mod status_line;
 #[cfg(test)]
+mod stuck_tests;
+#[cfg(test)]
 mod tests;
 mod tick;
 mod tidy;

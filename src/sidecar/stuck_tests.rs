@@ -1,0 +1,86 @@
+//! Files that can't be moved or written for a while: the loop rests between its tries, and what waits does not pile up.
+
+use super::parts::Sidecar;
+use super::tests::{Ground, NOTHING};
+use super::watches::SeenGone;
+use crate::core::event::Exit;
+use crate::core::id::AgentId;
+use crate::core::time::Deadline;
+use crate::spool::Lane;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A folder that nothing can be moved over.
+fn block(place: PathBuf) -> PathBuf {
+    std::fs::create_dir(&place).expect("a folder in its place");
+    std::fs::write(place.join("x"), "").expect("a file in it");
+    place
+}
+
+fn free(place: &Path) {
+    std::fs::remove_dir_all(place).expect("removed");
+}
+
+impl Ground {
+    fn settle_a_second_later(&mut self) {
+        let now = self.sidecar.clock.now();
+        let again = self.sidecar.intake.look_again.as_mut().expect("it looks again");
+        assert!(again.remaining_ms(&now) <= 1_000);
+        *again = Deadline::after(&now, 0);
+        self.settle();
+    }
+}
+
+#[tokio::test]
+async fn a_bad_file_that_can_not_be_moved_to_rejected_does_not_keep_the_loop_awake() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let blocked = block(ground.path("spool/rejected/.tasuki-new"));
+    ground.drop_again("events", "a.json", r#"{"v":1}"#);
+    ground.settle_a_second_later();
+    assert!(ground.path("spool/events/a.json").exists());
+    ground.drop_again("requests", "r.json", NOTHING);
+    assert_eq!(ground.answer("r")["error"]["code"], "no_agent", "others do not wait for it");
+    free(&blocked);
+    ground.settle_a_second_later();
+    assert_eq!((ground.count("spool/events"), ground.count("spool/rejected")), (0, 2), "the file and the reason");
+}
+
+#[tokio::test]
+async fn a_handled_file_that_can_not_be_moved_to_the_trash_does_not_keep_the_loop_awake() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    ground.ask("r.json", NOTHING);
+    let meta = std::fs::metadata(ground.path("spool/requests/r.json")).expect("a request");
+    let ctime_ns = meta.ctime() * 1_000_000_000 + meta.ctime_nsec();
+    let name = format!("state/reap/{:x}-{:x}-{ctime_ns:x}", meta.dev(), meta.ino());
+    let blocked = block(ground.path(&name));
+    ground.sidecar.intake.files = true;
+    ground.settle();
+    ground.settle_a_second_later();
+    assert!(ground.path("spool/requests/r.json").exists());
+    assert_eq!(ground.answer("r")["error"]["code"], "no_agent");
+    free(&blocked);
+    ground.settle_a_second_later();
+    assert_eq!(ground.count("spool/requests"), 0);
+}
+
+#[tokio::test]
+async fn a_file_that_waits_for_a_look_up_does_not_keep_the_loop_awake() {
+    for lane in [Lane::Events, Lane::Requests] {
+        for is_drained in [true, false] {
+            let mut ground = Ground::new().await;
+            ground.settle();
+            let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: Exit::Dead, events_listing: 0 };
+            let Sidecar { intake, spool, watches, clock, .. } = &mut ground.sidecar;
+            watches.gone.push(gone);
+            intake.drained = is_drained;
+            intake.defer(spool, lane, "no memory".to_owned(), &clock.now());
+            let sleep = ground.sidecar.sleep();
+            assert!(!sleep.is_zero() && sleep <= Duration::from_secs(1), "{lane:?} {is_drained}: {sleep:?}");
+            ground.settle_a_second_later();
+            assert!(ground.sidecar.intake.drained && ground.sidecar.watches.gone.is_empty(), "{lane:?} {is_drained}");
+        }
+    }
+}
