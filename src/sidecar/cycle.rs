@@ -175,8 +175,13 @@ impl Sidecar {
         self.store_failed(now, error);
     }
 
-    /// After a failure of the store and a pause, opens it again and loads the state.
+    /// After a failure of the store and a pause, opens it again and loads the state. Also if views were lost, because
+    /// all of them are written again from the store then.
     fn store_is_up(&mut self, now: &Now) -> bool {
+        if std::mem::take(&mut self.intake.views_lost) {
+            tracing::warn!("folders of views were removed or replaced; writing all views again");
+            self.health.again.get_or_insert(Deadline::after(now, 0));
+        }
         let Some(again) = self.health.again else { return true };
         if !again.is_due(now) {
             return false;

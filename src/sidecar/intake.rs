@@ -39,6 +39,8 @@ pub(super) struct Intake {
     pub(super) problem: Option<String>,
     /// What is wrong with the spool's folders at the moment.
     pub(super) folder_problem: Option<String>,
+    /// Folders of views were removed or replaced: all views are to be written again.
+    pub(super) views_lost: bool,
     /// The number of the next file that goes to `rejected/`.
     rejected: u64,
     /// Why bad files stay in the spool at the moment.
@@ -67,7 +69,8 @@ impl Intake {
         match folders.check(spool) {
             Ok(checked) => {
                 self.folder_problem = None;
-                if checked == Checked::Rescan {
+                self.views_lost |= checked == Checked::ViewsLost;
+                if checked != Checked::Same {
                     tracing::info!("opened or watched folders of the spool again");
                 }
             }

@@ -4,6 +4,8 @@ use super::tests::{Ground, NOTHING};
 use crate::core::decision::Decision;
 use crate::core::effect::{Effect, EffectKey, Outcome};
 use crate::core::event::Event;
+use crate::core::id::AgentId;
+use crate::core::rows::agent::Agent;
 use crate::core::rows::outbox::{Pending, Waiter};
 use crate::core::time::Deadline;
 use crate::store::Batch;
@@ -170,4 +172,54 @@ async fn a_file_that_no_hint_has_reported_is_taken_at_the_tick() {
     ground.sidecar.timers.tick = None;
     ground.settle();
     assert_eq!(ground.count("spool/results"), 1);
+}
+
+/// Views of an item and of an agent that do not change any more. Returns their files, and the mark of the item.
+fn shown(ground: &mut Ground) -> [String; 3] {
+    ground.drop_again("requests", "r1.json", WORK);
+    let item = ground.answer("r1")["result"]["item_id"].as_str().expect("an id").to_owned();
+    let agent = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
+    let agent_id = agent.agent_id;
+    let decision = Decision { agents: [(agent_id, agent)].into(), ..Decision::default() };
+    let now = ground.sidecar.clock.now();
+    ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+    ground.sidecar.state.apply(&decision);
+    ground.sidecar.projection.show(&ground.sidecar.spool, &now, &decision, &ground.sidecar.state.settings);
+    ground.checkpoint();
+    [format!("view/work/{item}.json"), format!("view/work/open/{item}"), format!("view/agents/{agent_id}.json")]
+}
+
+#[tokio::test]
+async fn views_come_back_after_their_folders_were_removed_or_replaced() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let below = shown(&mut ground);
+    let before = below.clone().map(|below| ground.read(&below));
+    let assert_shown = |ground: &Ground, how: &str| {
+        for (below, before) in below.iter().zip(&before) {
+            let now = std::fs::read(ground.path(below)).ok();
+            assert!(now.as_ref() == Some(before), "{below}, {how}: {now:?}");
+        }
+    };
+    assert_shown(&ground, "at first");
+    for removed in ["view", "view/work", "view/work/open", "view/agents"] {
+        std::fs::remove_dir_all(ground.path(removed)).expect("removed");
+        ground.sidecar.timers.tick = None;
+        ground.settle();
+        assert_shown(&ground, removed);
+        ground.checkpoint();
+    }
+    // As if an older copy were put in the folder's place.
+    std::fs::rename(ground.path("view/agents"), ground.path("view/old")).expect("moved away");
+    std::fs::create_dir(ground.path("view/agents")).expect("made");
+    ground.sidecar.timers.tick = None;
+    ground.settle();
+    assert_shown(&ground, "replaced");
+    ground.checkpoint();
+    for removed in ["view/work", "view/agents"] {
+        std::fs::remove_dir_all(ground.path(removed)).expect("removed");
+        ground = ground.restarted().await;
+        assert_shown(&ground, removed);
+        ground.checkpoint();
+    }
 }

@@ -5,6 +5,7 @@ use super::error::Error;
 use crate::files::{self, Meta};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
@@ -54,6 +55,12 @@ pub(super) const DIRS: [(SpoolDir, &str); 15] = [
     (SpoolDir::OpenWork, "view/work/open"),
 ];
 
+/// The folders of views.
+const VIEWS: [SpoolDir; 5] = [SpoolDir::View, SpoolDir::Agents, SpoolDir::Handoffs, SpoolDir::Work, SpoolDir::OpenWork];
+
+/// The file in `view/` that says that every view has been written.
+pub(super) const VIEWS_TAG: &str = ".built";
+
 #[derive(Debug)]
 struct OpenDir {
     path: PathBuf,
@@ -75,13 +82,29 @@ impl SpoolDirs {
     pub(super) fn open(home: &Path) -> Result<SpoolDirs, Error> {
         umask(Mode::from_bits_truncate(0o077));
         let home = prepare_home(home)?;
-        let open = open_dirs(&home)?;
-        Ok(SpoolDirs {
+        let (open, made_views) = open_dirs(&home)?;
+        let dirs = SpoolDirs {
             home,
             open,
             #[cfg(test)]
             file_times: None,
-        })
+        };
+        if made_views {
+            dirs.forget_views()?;
+        }
+        Ok(dirs)
+    }
+
+    /// Removes the mark that every view has been written, because a folder of views is new and may lack some. The next
+    /// start writes all of them.
+    pub(super) fn forget_views(&self) -> Result<(), Error> {
+        let removed = files::remove_at(self.dir(SpoolDir::View), OsStr::new(VIEWS_TAG));
+        removed.map(drop).map_err(|error| Error::io("remove .built from", self.path(SpoolDir::View), error))
+    }
+
+    /// Whether a folder of views is not the one that `other` holds open.
+    pub(super) fn has_other_views(&self, other: &SpoolDirs) -> bool {
+        VIEWS.into_iter().any(|dir| self.open_dir(dir).identity != other.open_dir(dir).identity)
     }
 
     /// Whether the home and its `state/` are still at their paths.
@@ -165,13 +188,19 @@ fn stat_path(path: &Path) -> io::Result<Meta> {
     Ok(Meta::from(nix::sys::stat::stat(path)?))
 }
 
-fn open_dirs(home: &Path) -> Result<Vec<OpenDir>, Error> {
+/// Opens all folders, and makes those that are missing. Also returns whether it has made a folder of views.
+fn open_dirs(home: &Path) -> Result<(Vec<OpenDir>, bool), Error> {
     let mut dirs: Vec<OpenDir> = Vec::with_capacity(DIRS.len());
+    let mut made_views = false;
     for (spool_dir, below) in DIRS {
         let path = if below.is_empty() { home.to_owned() } else { home.join(below) };
         let parent = path.parent().and_then(|parent| dirs.iter().find(|open| open.path == parent));
         let fd = match (parent, path.file_name()) {
-            (Some(parent), Some(name)) => files::make_dir_at(&parent.fd, name),
+            (Some(parent), Some(name)) => {
+                let is_missing = matches!(files::meta_at(&parent.fd, name), Ok(None));
+                made_views |= is_missing && VIEWS.contains(&spool_dir);
+                files::make_dir_at(&parent.fd, name)
+            }
             _ => files::open_dir(&path),
         };
         let fd = fd.map_err(|error| Error::open_dir(&path, error))?;
@@ -181,7 +210,7 @@ fn open_dirs(home: &Path) -> Result<Vec<OpenDir>, Error> {
         dirs.push(open);
     }
     check_one_file_system(&dirs)?;
-    Ok(dirs)
+    Ok((dirs, made_views))
 }
 
 /// tasuki moves files between these folders by rename, which works only within one file system.

@@ -57,16 +57,22 @@ impl Spool {
 
     /// Opens all folders again after some were moved or replaced. On an error the old ones stay in use. A home or a
     /// state folder that was moved away is not made again. The numbers of listings continue, because the sidecar
-    /// compares those from before and after the reopening.
+    /// compares those from before and after the reopening. Returns whether folders of views were replaced; then
+    /// `view/.built` is removed.
     ///
     /// # Errors
     /// As for [`Spool::open`]; also if the home or its state folder is missing.
-    pub fn reopen(&mut self) -> Result<(), Error> {
+    pub fn reopen(&mut self) -> Result<bool, Error> {
         self.dirs.check_not_moved_away()?;
         let (requests, events) = (self.requests.listings, self.events.listings);
-        *self = Spool::open(self.dirs.home())?;
+        let fresh = Spool::open(self.dirs.home())?;
+        let views_lost = fresh.dirs.has_other_views(&self.dirs);
+        if views_lost {
+            fresh.dirs.forget_views()?;
+        }
+        *self = fresh;
         (self.requests.listings, self.events.listings) = (requests, events);
-        Ok(())
+        Ok(views_lost)
     }
 
     /// Looks at the next `max` views of history and files of texts that were too long to type. Removes those that are

@@ -33,6 +33,9 @@ pub enum Checked {
     Same,
     /// Folders were opened or watches armed again: scan now, because something may have been missed.
     Rescan,
+    /// As `Rescan`. Folders of views are among those that were opened again, so views may be missing or old: write all
+    /// of them again. `view/.built` was removed, so the next start does so too.
+    ViewsLost,
 }
 
 /// Watches the spool, its lanes, and the folders in which documents are awaited.
@@ -127,12 +130,13 @@ impl SpoolWatch {
     pub fn check(&mut self, spool: &mut Spool) -> Result<Checked, Error> {
         let mut rearm = self.watcher.is_none() || self.shared.broken.load(Ordering::Acquire);
         let was_armed = self.watcher.is_some();
+        let mut views_lost = false;
         if spool.dirs.is_in_place() {
             spool.dirs.check()?;
         } else {
             tracing::warn!(home = %spool.home().display(), "folders of the spool were moved or replaced; opening them \
                                                             again");
-            spool.reopen()?;
+            views_lost = spool.reopen()?;
             rearm = true;
         }
         let mut watched = self.folders.iter().filter(|(_, known)| known.is_some());
@@ -142,6 +146,9 @@ impl SpoolWatch {
             return Ok(if self.arm_unwatched() { Checked::Rescan } else { Checked::Same });
         }
         self.arm(spool);
+        if views_lost {
+            return Ok(Checked::ViewsLost);
+        }
         // In poll mode each tick scans anyway.
         Ok(if was_armed || self.watcher.is_some() { Checked::Rescan } else { Checked::Same })
     }

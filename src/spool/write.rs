@@ -2,7 +2,7 @@
 //! can be written again. (The exception is an error file: if it is gone, somebody has dismissed the error.) A rename
 //! replaces each file in one step.
 
-use super::dirs::{SpoolDir, TEMP};
+use super::dirs::{SpoolDir, TEMP, VIEWS_TAG};
 use super::error::Error;
 use super::home::Spool;
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
@@ -29,7 +29,8 @@ pub enum OutputFile {
     /// `view/sidecar.json`.
     Sidecar,
     /// `view/.built`: holds the tag of the store from which the views were written: 8 hexadecimal digits, which also
-    /// identify the home. If that is this store's tag, every view has been written at least once.
+    /// identify the home. If that is this store's tag, every view has been written at least once. It is removed when a
+    /// folder of views had to be made or was replaced.
     ViewsTag,
     /// `view/agents/<id>.json`.
     Agent(AgentId),
@@ -60,7 +61,7 @@ impl OutputFile {
             OutputFile::Reused(id) => format!("{id}.reused.json"),
             OutputFile::Error(id) => format!("{id}.json"),
             OutputFile::Sidecar => "sidecar.json".to_owned(),
-            OutputFile::ViewsTag => ".built".to_owned(),
+            OutputFile::ViewsTag => VIEWS_TAG.to_owned(),
             OutputFile::Agent(id) => format!("{id}.json"),
             OutputFile::Handoff(id) => format!("{id}.json"),
             OutputFile::Work(id) => format!("{}.json", id.as_hyphenated()),
