@@ -148,7 +148,12 @@ impl Projection {
         }
     }
 
-    pub(super) fn error_rows(&mut self, spool: &Spool, rows: Vec<ErrorRow>) {
+    /// Writes error files. Rows that wait to be written, or were written since the last checkpoint, are left out: the
+    /// store gives them again each time it is read.
+    pub(super) fn error_rows(&mut self, spool: &Spool, mut rows: Vec<ErrorRow>) {
+        let known: BTreeSet<ErrorId> =
+            self.errors.iter().map(|row| row.error_id).chain(self.written.iter().copied()).collect();
+        rows.retain(|row| !known.contains(&row.error_id));
         self.errors.extend(rows);
         self.write_errors(spool);
     }
@@ -165,6 +170,12 @@ impl Projection {
                 }
             }
         }
+    }
+
+    /// For tests: how many error files wait to be written, and how many were written since the last checkpoint.
+    #[cfg(test)]
+    pub(super) fn pending_errors(&self) -> (usize, usize) {
+        (self.errors.len(), self.written.len())
     }
 
     pub(super) fn retry(&mut self, spool: &Spool) {

@@ -1,12 +1,14 @@
 //! Files that can't be moved or written for a while: the loop rests between its tries, and what waits does not pile up.
 
 use super::parts::Sidecar;
-use super::tests::{Ground, NOTHING};
+use super::tests::{Ground, NOTHING, failure};
 use super::watches::SeenGone;
+use crate::core::decision::Decision;
 use crate::core::event::Exit;
 use crate::core::id::AgentId;
 use crate::core::time::Deadline;
-use crate::spool::Lane;
+use crate::spool::{Lane, OutputFile};
+use crate::store::Batch;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -83,4 +85,29 @@ async fn a_file_that_waits_for_a_look_up_does_not_keep_the_loop_awake() {
             assert!(ground.sidecar.intake.drained && ground.sidecar.watches.gone.is_empty(), "{lane:?} {is_drained}");
         }
     }
+}
+
+#[tokio::test]
+async fn an_error_file_that_can_not_be_written_waits_once_however_often_the_store_is_read_again() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (written, unwritten) = (failure(), failure());
+    let now = ground.sidecar.clock.now();
+    let mut blocked = None;
+    for row in [&written, &unwritten] {
+        let decision = Decision { errors: vec![row.clone()], ..Decision::default() };
+        ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+        ground.sidecar.projection.error_rows(&ground.sidecar.spool, decision.errors);
+        blocked.get_or_insert_with(|| block(ground.path("spool/errors/.tasuki-new")));
+    }
+    for _ in 0..3 {
+        ground.sidecar.reload_state(&now).expect("the store is well");
+    }
+    assert_eq!(ground.sidecar.projection.pending_errors(), (1, 1), "one waits, one is written");
+    let is_there = |id| ground.sidecar.spool.put_error(&id, b"{}").map(|is_new| !is_new);
+    assert!(is_there(written.error_id).expect("it is there, so nothing need be written"));
+    free(&blocked.expect("it was blocked"));
+    ground.sidecar.projection.retry(&ground.sidecar.spool);
+    assert_eq!(ground.sidecar.projection.pending_errors(), (0, 2));
+    assert!(ground.sidecar.spool.path_of(&OutputFile::Error(unwritten.error_id)).exists());
 }

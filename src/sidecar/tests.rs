@@ -328,7 +328,7 @@ async fn a_bad_file_that_was_answered_before_it_was_moved_is_still_kept() {
     assert!(again.seen.is_none() && again.why.is_some(), "known, and still bad");
 }
 
-fn failure() -> ErrorRow {
+pub(super) fn failure() -> ErrorRow {
     ErrorRow {
         error_id: ErrorId(uuid::Uuid::now_v7()),
         at: String::new(),

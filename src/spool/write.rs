@@ -120,6 +120,10 @@ impl Spool {
     /// An I/O error of the system; then there is no such file.
     pub fn put_error(&self, id: &ErrorId, bytes: &[u8]) -> Result<bool, Error> {
         let file = OutputFile::Error(*id);
+        // A full disk does not matter if nothing need be written.
+        if self.exists(&file)? {
+            return Ok(false);
+        }
         let (dir, name) = (self.dir(SpoolDir::Errors), file.name());
         files::create_at(dir, OsStr::new(TEMP), dir, OsStr::new(&name), bytes, Grade::Durable)
             .map_err(|error| Error::io("write", self.path_of(&file), error))
