@@ -208,16 +208,20 @@ impl Journal {
 
     /// Renames a journal that can't be continued, so that nothing of it is destroyed.
     fn set_aside(&self, spool: &Spool, stem: &str) -> Result<(), Error> {
+        let name = self.rename_to_free(spool, NAME, stem)?;
+        tracing::warn!(name, "the journal can't be continued; tasuki renamed it and began a new one");
+        Ok(())
+    }
+
+    /// Renames a file to `<stem>-<n>.jsonl`, with the first number that is free. Returns the new name.
+    fn rename_to_free(&self, spool: &Spool, from: &str, stem: &str) -> Result<String, Error> {
         let dir = spool.dir(SpoolDir::Spool);
         for number in 1..1_000 {
             let name = format!("{stem}-{number}.jsonl");
-            match files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name)) {
+            match files::rename_new(dir, OsStr::new(from), dir, OsStr::new(&name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(self.failed("rename", error)),
-                Ok(()) => {
-                    tracing::warn!(name, "the journal can't be continued; tasuki renamed it and began a new one");
-                    return Ok(());
-                }
+                Ok(()) => return Ok(name),
             }
         }
         Err(self.failed("rename", Errno::EEXIST))
@@ -230,8 +234,17 @@ impl Journal {
         }
         let name = format!("journal-{first}.jsonl");
         let dir = spool.dir(SpoolDir::Spool);
-        files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name))
-            .map_err(|error| self.failed("rotate", error))?;
+        let rotate = || files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name));
+        let rotated = match rotate() {
+            // Readers look for our lines under this name, so the other file has to make room.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let other = self.rename_to_free(spool, &name, &format!("journal-other-{first}"))?;
+                tracing::warn!(name, other, "another file had the name for the full journal; tasuki renamed that file");
+                rotate()
+            }
+            rotated => rotated,
+        };
+        rotated.map_err(|error| self.failed("rotate", error))?;
         self.open = None;
         let file = self.open_file(spool)?;
         self.open = Some(Open { file, size: 0, first: None });

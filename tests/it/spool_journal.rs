@@ -116,6 +116,24 @@ fn a_journal_whose_end_was_cut_is_set_aside_and_goes_on() {
     }
 }
 
+/// As after a backup was unpacked over the home.
+#[test]
+fn a_file_that_has_the_name_of_a_full_journal_is_renamed() {
+    let home = TestHome::new();
+    let (mut journal, _) = Journal::open_with(&home.spool, 1, 100).expect("a new one");
+    for seq in 1..=7 {
+        if seq % 3 == 1 {
+            home.put(format!("spool/journal-{seq}.jsonl"), format!("{{\"seq\":{}}}\n", seq + 50));
+        }
+        journal.append(&home.spool, &lines([seq])).expect("written");
+    }
+    assert_eq!(seqs(&home, "journal-1.jsonl"), [1, 2, 3]);
+    assert_eq!(seqs(&home, "journal-4.jsonl"), [4, 5, 6]);
+    assert_eq!(seqs(&home, "journal.jsonl"), [7]);
+    assert_eq!(seqs(&home, "journal-other-1-1.jsonl"), [51]);
+    assert_eq!(seqs(&home, "journal-other-4-1.jsonl"), [54]);
+}
+
 #[test]
 fn a_journal_that_was_removed_beside_a_rotated_one_goes_on_after_a_restart() {
     let home = TestHome::new();
