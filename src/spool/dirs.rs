@@ -3,6 +3,8 @@
 
 use super::error::Error;
 use crate::files::{self, Meta};
+use nix::errno::Errno;
+use nix::fcntl::renameat;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
 use std::ffi::OsStr;
@@ -14,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// The temporary name in each folder. One is enough, because one thread of one process writes there; a crash leaves at
 /// most this file behind.
 pub(super) const TEMP: &str = ".tasuki-new";
+
+/// A name that no file has.
+const MISSING: &str = ".tasuki-missing";
 
 /// One folder of a home. The variants are in the order of [`DIRS`], because a variant is the index of its open folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,14 +218,22 @@ fn open_dirs(home: &Path) -> Result<(Vec<OpenDir>, bool), Error> {
     Ok((dirs, made_views))
 }
 
-/// tasuki moves files between these folders by rename, which works only within one file system.
+/// tasuki moves files between these folders by rename, which works only within one file system, and only within one
+/// mount of it.
 fn check_one_file_system(dirs: &[OpenDir]) -> Result<(), Error> {
     let of = |spool_dir: SpoolDir| &dirs[spool_dir as usize];
     let device = of(SpoolDir::Spool).identity.0;
     let moved = [SpoolDir::Tmp, SpoolDir::Requests, SpoolDir::Events, SpoolDir::Rejected, SpoolDir::Trash];
     match moved.into_iter().map(of).find(|open| open.identity.0 != device) {
+        None => {}
+        Some(open) => return Err(Error::other_file_system(open.path.clone())),
+    }
+    // The system compares the mounts before it looks for the file, so no file is needed to find that out.
+    let trash = &of(SpoolDir::Trash).fd;
+    let is_apart = |open: &&OpenDir| renameat(&open.fd, MISSING, trash, MISSING) == Err(Errno::EXDEV);
+    match moved.into_iter().map(of).find(is_apart) {
         None => Ok(()),
-        Some(open) => Err(Error::other_file_system(open.path.clone())),
+        Some(open) => Err(Error::other_mount(open.path.clone())),
     }
 }
 
@@ -303,4 +316,48 @@ pub(super) fn check_parent(path: &Path, meta: &Meta) -> Result<(), Error> {
         return refuse(what, format!("Run: chmod go-w '{}'", path.display()));
     }
     Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::spool::ErrorKind;
+    use std::process::Command;
+
+    const HOME: &str = "TASUKI_MOUNTED_HOME";
+
+    /// Both folders are on one device, so only a rename finds it out. The test runs itself inside its own mounts.
+    #[test]
+    fn a_folder_that_is_mounted_by_itself_is_refused() {
+        if let Some(home) = std::env::var_os(HOME) {
+            let error = SpoolDirs::open(Path::new(&home)).expect_err("files can't be moved");
+            assert_eq!(error.kind(), ErrorKind::Layout, "{error}");
+            return assert!(error.to_string().contains("is mounted by itself"), "{error}");
+        }
+        let own = ["-m", "--propagation", "private"];
+        if !Command::new("unshare").args(own).arg("true").output().is_ok_and(|ran| ran.status.success()) {
+            return;
+        }
+        let dir = tempfile::tempdir().expect("a folder");
+        let home = dir.path().join("home");
+        let names = |dirs: &SpoolDirs| std::fs::read_dir(dirs.path(SpoolDir::Events)).expect("a folder").count();
+        assert_eq!(names(&SpoolDirs::open(&home).expect("a new home")), 0, "the try leaves nothing behind");
+        for (number, below) in ["spool", "spool/events", "state/reap"].into_iter().enumerate() {
+            let other = dir.path().join(number.to_string());
+            std::fs::DirBuilder::new().mode(0o700).create(&other).expect("made");
+            let mut command = Command::new("unshare");
+            command.args(own).args(["sh", "-c", "mount --bind \"$1\" \"$2\" && exec \"$3\" --exact \"$4\"", "sh"]);
+            command.arg(&other).arg(home.join(below)).arg(std::env::current_exe().expect("this test"));
+            let ran =
+                command.arg(format!("{}::a_folder_that_is_mounted_by_itself_is_refused", module())).env(HOME, &home);
+            let ran = ran.output().expect("it runs");
+            let said = String::from_utf8_lossy(&ran.stdout);
+            assert!(ran.status.success() && said.contains("1 passed"), "{below}: {said}");
+        }
+    }
+
+    /// This module's path as the test program names it: without the crate.
+    fn module() -> &'static str {
+        module_path!().split_once("::").map_or("", |(_, path)| path)
+    }
 }

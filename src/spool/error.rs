@@ -109,6 +109,12 @@ impl Error {
         Error::Layout { path, what, fix }
     }
 
+    pub(super) fn other_mount(path: PathBuf) -> Error {
+        let what = "is mounted by itself, so files can't be moved from it to state/reap".to_owned();
+        let fix = "Mount the whole home, or neither spool/ nor state/ nor a folder in them".to_owned();
+        Error::Layout { path, what, fix }
+    }
+
     /// An error of the system, with what was tried.
     pub(super) fn io(action: &'static str, path: impl Into<PathBuf>, cause: impl Into<io::Error>) -> Error {
         Error::Io { action, path: path.into(), cause: cause.into() }

@@ -32,7 +32,7 @@ impl Spool {
     ///
     /// # Errors
     /// [`ErrorKind::NotAllowed`](super::ErrorKind) if another user could read or change them; `Layout` if they are
-    /// links or lie on several file systems; otherwise an I/O error of the system.
+    /// links or lie on several file systems or mounts; otherwise an I/O error of the system.
     pub fn open(home: &Path) -> Result<Spool, Error> {
         let mut spool = Spool {
             dirs: SpoolDirs::open(home)?,
