@@ -50,8 +50,8 @@ impl Store {
     /// first, unless the file was [closed](Store::close) properly and has not changed since.
     ///
     /// # Errors
-    /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`]; what the disk refused
-    /// is [`Error::Io`].
+    /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NotAllowed`], [`Error::NewerSchema`]; [`Error::Gone`] if the
+    /// file was replaced meanwhile; what the disk refused is [`Error::Io`].
     pub fn open(state_dir: &Path) -> Result<Store, Error> {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
@@ -64,9 +64,8 @@ impl Store {
             );
             peek::check(&path, None)?;
         }
-        let database = open::open_existing(&path)?;
-        let identity = open::identity(&path);
-        Store::from_database(path, database, identity, lock)
+        let (database, opened) = open::open_existing(&path)?;
+        Store::from_database(path, database, Some(opened), lock)
     }
 
     /// Makes a store of an open database: checks or upgrades its schema, and finds the next numbers of the ledger and
@@ -102,10 +101,11 @@ impl Store {
     /// An error of a full disk needs no check.
     ///
     /// # Errors
-    /// As [`Store::open`]; [`Error::Gone`] if no file is at the path; [`Error::OtherHome`] if another home's is there.
+    /// As [`Store::open`]; [`Error::Gone`] also if no file is at the path; [`Error::OtherHome`] if another home's is
+    /// there.
     pub fn reopen(&mut self) -> Result<Option<Loaded>, Error> {
         self.database = None;
-        let opened = match self.checking.take() {
+        let (database, opened) = match self.checking.take() {
             Some(checking) if !checking.is_done() => {
                 self.checking = Some(checking);
                 return Ok(None);
@@ -120,13 +120,22 @@ impl Store {
                     self.checking = Some(IntegrityCheck::begin(&self.path, self.home)?);
                     return Ok(None);
                 }
-                open::open_existing(&self.path)?
+                let (database, opened) = open::open_existing(&self.path)?;
+                if found != Some(opened) {
+                    return Err(self.gone());
+                }
+                (database, opened)
             }
         };
-        self.database = Some(opened);
+        self.database = Some(database);
         self.may_be_damaged.set(false);
-        self.identity = open::identity(&self.path);
-        let loaded = self.check_schema().and_then(|()| self.find_next_numbers()).and_then(|()| self.load());
+        self.identity = Some(opened);
+        // Since the file was opened, another one may have come to the path.
+        let loaded = self
+            .check_in_place()
+            .and_then(|()| self.check_schema())
+            .and_then(|()| self.find_next_numbers())
+            .and_then(|()| self.load());
         if loaded.is_err() {
             self.database = None;
         }

@@ -58,6 +58,9 @@ pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
+/// An open database, and device and inode of its file.
+pub(super) type OpenedStore = (Database, (u64, u64));
+
 /// Device and inode of the file at a path, if it exists.
 pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     let meta = std::fs::metadata(path).ok()?;
@@ -76,13 +79,18 @@ pub(super) fn builder() -> redb::Builder {
 ///
 /// # Errors
 /// [`Error::Unreadable`], also if the file is missing or empty; [`Error::Locked`] if it is open already;
-/// [`Error::NotAllowed`], or what the disk refused.
-pub(super) fn open_existing(path: &Path) -> Result<Database, Error> {
-    let length = std::fs::metadata(path).map_err(|error| Error::of_opening(path, &error))?.len();
-    if length == 0 {
+/// [`Error::Gone`] if it was replaced meanwhile; [`Error::NotAllowed`], or what the disk refused.
+pub(super) fn open_existing(path: &Path) -> Result<OpenedStore, Error> {
+    let meta = std::fs::metadata(path).map_err(|error| Error::of_opening(path, &error))?;
+    if meta.len() == 0 {
         return Err(Error::Unreadable { path: path.to_path_buf(), why: "it is empty".to_owned() });
     }
-    builder().open(path).map_err(|error| Error::of_database(path, error))
+    let database = builder().open(path).map_err(|error| Error::of_database(path, error))?;
+    let opened = (meta.dev(), meta.ino());
+    if identity(path) != Some(opened) {
+        return Err(Error::Gone { path: path.to_path_buf() });
+    }
+    Ok((database, opened))
 }
 
 /// Creates a new file if nothing has its name. A link that leads nowhere counts as something: its disk may not be

@@ -114,6 +114,26 @@ fn the_file_of_another_home_is_not_taken_over_while_a_store_is_open() {
     assert!(reopened(&mut store).is_ok() && store.put_live(&State::default()).is_ok());
 }
 
+/// Otherwise it would commit into a file that has no name any more.
+#[test]
+fn a_file_that_is_replaced_while_it_is_checked_is_not_taken_for_the_one_at_the_path() {
+    let (dir, state) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let replace = || {
+        let copy = dir.path().join("copy");
+        std::fs::copy(&state, &copy).and_then(|_| std::fs::rename(&copy, &state)).expect("put in its place");
+    };
+    replace();
+    assert!(store.reopen().expect("a check begins").is_none());
+    while !store.checking.as_ref().is_some_and(IntegrityCheck::is_done) {
+        std::thread::yield_now();
+    }
+    replace();
+    assert!(matches!(store.reopen(), Err(Error::Gone { .. })));
+    assert!(store.put_live(&State::default()).is_err());
+    assert!(reopened(&mut store).is_ok() && store.put_live(&State::default()).is_ok());
+}
+
 #[test]
 fn a_store_that_was_opened_but_not_read_again_is_not_written_to() {
     let (dir, state) = folder();
