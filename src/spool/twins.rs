@@ -19,8 +19,9 @@ impl Spool {
     /// replaced, and nobody may take the refusal for that result.
     pub fn twin_result(&mut self, id: RequestId) -> OutputFile {
         let dir = self.dirs.dir(SpoolDir::Results);
-        // If that can't be found out, the name that is safe on every file system is used.
-        let folds = *self.folds_case.get_or_insert_with(|| folds_case(dir).unwrap_or(true));
+        self.folds_case = self.folds_case.or_else(|| folds_case(dir).ok());
+        // If that can't be found out now, the name that is safe on every file system is used.
+        let folds = self.folds_case.unwrap_or(true);
         if folds { OutputFile::Reused(id) } else { OutputFile::Result(id) }
     }
 
@@ -78,6 +79,20 @@ mod tests {
         assert_eq!(spool.twin_result(id.clone()), OutputFile::Reused(id.clone()));
         spool.reopen().expect("the same folders");
         assert_eq!(spool.twin_result(id), place, "a folder that was opened again is asked again");
+    }
+
+    #[test]
+    fn a_folder_that_could_not_be_asked_is_asked_again() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut spool = Spool::open(&dir.path().join("home")).expect("a new home");
+        let id: RequestId = "Deploy-1".parse().expect("an id");
+        let place = spool.twin_result(id.clone());
+        spool.reopen().expect("the same folders");
+        let blocked = spool.path(SpoolDir::Results).join(TEMP);
+        std::fs::create_dir_all(blocked.join("x")).expect("a folder in its place");
+        assert_eq!(spool.twin_result(id.clone()), OutputFile::Reused(id.clone()));
+        std::fs::remove_dir_all(&blocked).expect("removed");
+        assert_eq!(spool.twin_result(id), place);
     }
 
     #[test]
