@@ -28,7 +28,7 @@ pub(super) struct Projection {
     /// Error files that are not written yet.
     errors: Vec<ErrorRow>,
     /// Views that were written since the last checkpoint.
-    views: Vec<String>,
+    views: BTreeSet<String>,
     /// Error files that were written since the last checkpoint.
     written: Vec<ErrorId>,
     /// Items that have a mark in `view/work/open`.
@@ -45,7 +45,7 @@ impl Projection {
             lines: Vec::new(),
             waiting: VecDeque::new(),
             errors: Vec::new(),
-            views: Vec::new(),
+            views: BTreeSet::new(),
             written: Vec::new(),
             open_items: BTreeSet::new(),
             since_checkpoint: 0,
@@ -87,12 +87,7 @@ impl Projection {
     }
 
     pub(super) fn view(&mut self, spool: &Spool, place: OutputFile, text: &str) {
-        match &place {
-            OutputFile::Agent(id) => self.views.push(format!("agents/{id}")),
-            OutputFile::Handoff(id) => self.views.push(format!("handoffs/{id}")),
-            OutputFile::Work(id) => self.views.push(format!("work/{}", id.as_hyphenated())),
-            _ => {}
-        }
+        self.views.extend(view_name(&place));
         self.put(spool, place, text);
     }
 
@@ -206,10 +201,14 @@ impl Projection {
     pub(super) fn take_checkpoint(&mut self, ledger_below: u64) -> Checkpoint {
         self.since_checkpoint = 0;
         let all_written = self.waiting.is_empty();
+        let waiting: BTreeSet<String> = self.waiting.iter().filter_map(|(place, _)| view_name(place)).collect();
+        let all = std::mem::take(&mut self.views).into_iter();
+        let (waiting, views): (Vec<String>, Vec<String>) = all.partition(|view| waiting.contains(view));
+        self.views.extend(waiting);
         Checkpoint {
             journal_below: self.journal.last_seq() + 1,
             ledger_below: if all_written { ledger_below } else { 0 },
-            views: if all_written { std::mem::take(&mut self.views) } else { Vec::new() },
+            views,
             errors: std::mem::take(&mut self.written),
         }
     }
@@ -223,8 +222,7 @@ impl Projection {
 
     /// Leaves out the views that were written again since: their newer content may not be on the disk.
     pub(super) fn without_newer(&self, mut checkpoint: Checkpoint) -> Checkpoint {
-        let newer: BTreeSet<&String> = self.views.iter().collect();
-        checkpoint.views.retain(|view| !newer.contains(view));
+        checkpoint.views.retain(|view| !self.views.contains(view));
         checkpoint
     }
 
@@ -279,5 +277,15 @@ impl Projection {
         for id in there.symmetric_difference(open) {
             self.mark_open(spool, *id, open.contains(id));
         }
+    }
+}
+
+/// The name by which the store notes that a view was written; none if the file is not such a view.
+fn view_name(place: &OutputFile) -> Option<String> {
+    match place {
+        OutputFile::Agent(id) => Some(format!("agents/{id}")),
+        OutputFile::Handoff(id) => Some(format!("handoffs/{id}")),
+        OutputFile::Work(id) => Some(format!("work/{}", id.as_hyphenated())),
+        _ => None,
     }
 }

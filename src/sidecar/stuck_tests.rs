@@ -111,3 +111,25 @@ async fn an_error_file_that_can_not_be_written_waits_once_however_often_the_stor
     assert_eq!(ground.sidecar.projection.pending_errors(), (0, 2));
     assert!(ground.sidecar.spool.path_of(&OutputFile::Error(unwritten.error_id)).exists());
 }
+
+#[tokio::test]
+async fn while_one_file_can_not_be_written_the_next_checkpoint_has_the_others_once() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    ground.checkpoint();
+    let (shown, hidden) = (AgentId(uuid::Uuid::new_v4()), AgentId(uuid::Uuid::new_v4()));
+    let place = block(ground.path(&format!("view/agents/{hidden}.json")));
+    let Sidecar { projection, spool, .. } = &mut ground.sidecar;
+    for _ in 0..1_000 {
+        projection.view(spool, OutputFile::Agent(shown), "{}");
+    }
+    projection.view(spool, OutputFile::Agent(hidden), "{}");
+    let checkpoint = projection.take_checkpoint(7);
+    assert_eq!(checkpoint.views, [format!("agents/{shown}")]);
+    assert_eq!(checkpoint.ledger_below, 0);
+    free(&place);
+    projection.retry(spool);
+    let checkpoint = projection.take_checkpoint(7);
+    assert_eq!(checkpoint.views, [format!("agents/{hidden}")]);
+    assert_eq!(checkpoint.ledger_below, 7);
+}
