@@ -91,12 +91,17 @@ fn failed(seen: &HandoffView) -> Option<NeedView> {
     })
 }
 
-/// The command that continues a failed handoff. If its agent can no longer write, the command that begins another
-/// handoff.
+/// The command that continues a failed handoff: it answers the successor, or retries the step. If the agent can no
+/// longer write, the command that begins another handoff.
 fn retry(seen: &HandoffView, error: &StepError, is_doubtful: bool) -> String {
     let retry = format!("tasuki retry {}", short(&seen.handoff_id));
     if is_doubtful {
         return format!("{retry} --assume …");
+    }
+    // The successor lives and waits for this; the hint's second command, a retry, would replace it.
+    let clarify = format!("tasuki clarify {}", short(&seen.handoff_id));
+    if error.hint.contains(&clarify) {
+        return format!("{clarify} --answer …");
     }
     match error.hint.split_once(&retry) {
         Some((_, rest)) if rest.starts_with(" --successor new") => format!("{retry} --successor new"),

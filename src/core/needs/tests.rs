@@ -143,7 +143,15 @@ fn the_command_fits_the_failure() {
         (
             "acknowledging",
             "ack_rejected",
-            "Fix it, then: tasuki retry 33333333; or tasuki retry 33333333 --successor new",
+            "Fix what the successor names, then tell it: tasuki clarify 33333333 --answer TEXT; or start another \
+             successor: tasuki retry 33333333 --successor new",
+            "failed",
+            "tasuki clarify 33333333 --answer …",
+        ),
+        (
+            "reading",
+            "successor_failed",
+            "Look: tasuki retry 33333333 briefs the successor again; tasuki retry 33333333 --successor new starts another",
             "failed",
             "tasuki retry 33333333",
         ),
