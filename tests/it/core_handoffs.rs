@@ -176,3 +176,36 @@ fn an_agent_that_a_person_wants_to_repair_its_document_and_that_can_t_be_asked_i
     world.ask(&json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id}));
     assert!(world.typed[asked].1.contains("Name the branch."), "a retry asks with the same note: {:?}", world.typed);
 }
+
+/// A retry does not always take the document as it is: the hint says what it does.
+#[test]
+fn the_hint_of_a_repair_that_did_not_come_says_what_a_retry_does() {
+    let hint = |note: bool, reworks: u64, review: bool| {
+        let mut world = AckWorld::new();
+        let author: AgentId = DEAD.parse().expect("an id");
+        world.state.agents.get_mut(&author).expect("an agent").state = AgentState::Idle;
+        world.put_there = Some("# Work\n".to_owned());
+        let answer = world.ask(&json!({"v": 1, "kind": "handoff", "agent_id": DEAD, "reason": "r", "review": true}));
+        world.id = answer["result"]["handoff_id"].as_str().expect("it begins").parse().expect("an id");
+        world.state.agents.get_mut(&author).expect("an agent").state = AgentState::Busy;
+        world.ask(&json!({"v": 1, "kind": "handoff_rework", "handoff_id": world.id, "note": "Name the branch."}));
+        let examined = &mut world.state.handoffs.get_mut(&world.id).expect("a handoff").examined;
+        assert!(examined.note.is_some() && examined.reworks == 0, "it waits for the agent's turn");
+        examined.note = examined.note.take().filter(|_| note);
+        (examined.reworks, examined.review) = (reworks, review);
+        world.pass(world.state.settings.limits.checking_ms);
+        let error = world.handoff().error.clone().expect("it has failed");
+        assert_eq!((error.step, error.code.as_str()), (Step::Checking, "stop_never_came"));
+        error.hint
+    };
+    for (note, reworks, review, says) in [
+        (true, 0, true, "a retry asks the agent again"),
+        (true, 1, false, "a retry asks the agent again"),
+        (false, 0, false, "a retry checks the document again"),
+        (false, 1, true, "a retry checks the document again"),
+        (false, 1, false, "a retry takes the document as it is"),
+    ] {
+        let hint = hint(note, reworks, review);
+        assert!(hint.ends_with(says), "{note} {reworks} {review}: {hint}");
+    }
+}

@@ -27,9 +27,9 @@ use serde_json::json;
 /// If the step's limit passes while the document is being read or examined, the limit moves by this much, in
 /// milliseconds.
 const READING_MS: u64 = 60_000;
-/// The hint where the document may be taken as it is.
+/// The hint where the document may be taken as it is. [`hint_accept`] adds what a retry does.
 const HINT_ACCEPT: &str = "if the document is good: tasuki accept HANDOFF; otherwise: tasuki rework HANDOFF --note TEXT, or \
-                           tasuki abandon HANDOFF; a retry takes the document as it is";
+                           tasuki abandon HANDOFF";
 /// The same if nobody is left who could repair the document.
 const HINT_ALONE: &str = "if the document is good: tasuki accept HANDOFF; otherwise repair the file yourself before that, or: \
                           tasuki abandon HANDOFF";
@@ -130,8 +130,23 @@ impl StepHandler for Checking {
         } else {
             "The agent did not end the turn in which it was to repair its document"
         };
-        Next::fail("stop_never_came", message, HINT_ACCEPT)
+        let hint = hint_accept(handoff);
+        Next::fail("stop_never_came", message, &hint)
     }
+}
+
+/// The hint where the document may be taken as it is, and what a retry does. As long as nobody has asked the agent, or
+/// a person must accept the document, the retry begins with the checks.
+fn hint_accept(handoff: &Handoff) -> String {
+    let examined = &handoff.examined;
+    let retry = if examined.note.is_some() {
+        "asks the agent again"
+    } else if examined.reworks == 0 || examination::needs_person(handoff) {
+        "checks the document again"
+    } else {
+        "takes the document as it is"
+    };
+    format!("{HINT_ACCEPT}; a retry {retry}")
 }
 
 /// The operator says that the agent was asked to repair its document. If the agent is in a turn, waits for the end of
@@ -297,7 +312,8 @@ fn awaits_repair(tx: &Tx<'_>, id: HandoffId) -> bool {
 /// The turn in which the agent was to repair its document has ended.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let what = "The turn in which the agent was to repair its document";
-    author_turn::after_turn(tx, id, event, (what, HINT_ACCEPT)).unwrap_or_else(|| {
+    let hint = tx.handoff(&id).map_or_else(String::new, hint_accept);
+    author_turn::after_turn(tx, id, event, (what, &hint)).unwrap_or_else(|| {
         read_again(tx, id);
         Next::Stay
     })
