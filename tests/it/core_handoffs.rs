@@ -1,12 +1,12 @@
 //! Handoffs decided without a machine: what concerns a step is told to that step alone.
 
-use crate::support::ack_world::{AckWorld, DEAD};
+use crate::support::ack_world::{AckWorld, DEAD, HEIR, MINUTE};
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
 use serde_json::{Value, json};
 use tasuki::contract::document::DocumentCheck;
 use tasuki::core::effect::{Effect, EffectKey, Outcome, PersonaTexts};
-use tasuki::core::event::Event;
+use tasuki::core::event::{Event, Exit};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
 use tasuki::core::request::Successor;
@@ -147,6 +147,29 @@ fn a_retry_after_the_successors_pane_was_closed_starts_another_one_before_its_en
     let answer = world.ask(&json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id}));
     assert_eq!((world.step(), world.typed.len()), ("starting", 0), "{answer}");
     assert_eq!(world.handoff().former_successors, [former]);
+}
+
+/// A successor that tasuki did not start is not started again: a plain retry would only fail once more.
+#[test]
+fn the_hint_after_the_end_of_a_successor_that_already_ran_begins_with_a_new_one() {
+    let named = |world: &AckWorld| {
+        let error = world.handoff().error.clone().expect("it has failed");
+        let command = format!("tasuki retry {} --successor new", world.id.short());
+        let (_, first) = error.hint.split_once("tasuki retry").expect("a command");
+        assert!(format!("tasuki retry{first}").starts_with(&command), "{:?}: {}", error.step, error.hint);
+        error.step
+    };
+    let mut world = AckWorld::new();
+    world.refusal = Some(Refusal::PaneGone);
+    world.begin("immediate", "# Work\n");
+    assert_eq!(named(&world), Step::Briefing);
+    for step in [Step::Priming, Step::Briefing, Step::Reading, Step::Acknowledging] {
+        let mut world = AckWorld::briefed("immediate");
+        world.state.handoffs.get_mut(&world.id).expect("a handoff").step = step;
+        world.decide(Event::AgentExit { agent_id: HEIR.parse().expect("an id"), how: Exit::Dead });
+        world.pass(MINUTE);
+        assert_eq!(named(&world), step);
+    }
 }
 
 /// Nobody records a document as it is while a person waits for its repair.

@@ -5,15 +5,14 @@ use super::next::{Entry, Next};
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
-use crate::core::request::Assume;
+use crate::core::request::{Assume, Successor};
 use crate::core::rows::agent::AgentState;
 use crate::core::rows::handoff::Handoff;
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 
-/// The hint for a handoff whose successor has ended.
-pub(super) const HINT_ANOTHER_SUCCESSOR: &str =
-    "document and record are kept; to start another successor: tasuki retry HANDOFF";
+/// The hint for a handoff whose successor has ended, if a plain retry starts another.
+const HINT_ANOTHER_SUCCESSOR: &str = "document and record are kept; to start another successor: tasuki retry HANDOFF";
 /// The hint if a plain retry would find nobody to take over.
 pub(super) const HINT_NEW_SUCCESSOR: &str =
     "document and record are kept; start another successor: tasuki retry HANDOFF --successor new";
@@ -100,11 +99,23 @@ pub(super) fn ended_agent(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Option<End
     Some(EndedAgent { is_outgoing: tx.handoff(&id)?.agent_id == *agent_id, is_lost })
 }
 
+/// The hint for a handoff whose successor has ended. A retry starts another by itself only if the successor was to be a
+/// new agent.
+pub(super) fn hint_successor_ended(tx: &Tx<'_>, id: HandoffId) -> &'static str {
+    if starts_new_agents(tx, id) { HINT_ANOTHER_SUCCESSOR } else { HINT_NEW_SUCCESSOR }
+}
+
+/// Whether tasuki starts a new agent where the handoff has no successor.
+pub(super) fn starts_new_agents(tx: &Tx<'_>, id: HandoffId) -> bool {
+    tx.handoff(&id).is_some_and(|handoff| handoff.successor == Successor::New)
+}
+
 /// Fails the handoff if the successor has ended. `what` completes "The successor has ended before …".
 pub(super) fn fail_if_successor_ended(tx: &Tx<'_>, id: HandoffId, fact: &Fact, what: &str) -> Next {
     match ended_agent(tx, id, fact) {
         Some(EndedAgent { is_outgoing: false, .. }) => {
-            Next::fail("agent_ended", format!("The successor has ended before {what}"), HINT_ANOTHER_SUCCESSOR)
+            let message = format!("The successor has ended before {what}");
+            Next::fail("agent_ended", message, hint_successor_ended(tx, id))
         }
         Some(_) | None => Next::Stay,
     }

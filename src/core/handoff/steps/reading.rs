@@ -4,7 +4,7 @@
 
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
-use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
+use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent, hint_successor_ended, starts_new_agents};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::hook::{HookEvent, HookKind};
@@ -112,7 +112,8 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next
 
 /// The successor has ended or is lost.
 fn successor_ended(tx: &mut Tx<'_>, id: HandoffId) -> Next {
-    failed(tx, id, "The successor has ended while it was to read its document")
+    let hint = hint_successor_ended(tx, id);
+    failed_with(tx, id, "The successor has ended while it was to read its document", hint)
 }
 
 /// Notes what is known of the turn, and enters the next step.
@@ -122,11 +123,21 @@ fn leave_reading(tx: &mut Tx<'_>, id: HandoffId, read: Read) -> Next {
     Next::Enter(if handoff.ack.is_some() { Step::Acknowledging } else { Step::Done })
 }
 
+/// The turn has failed. The successor probably lives.
 fn failed(tx: &mut Tx<'_>, id: HandoffId, why: &str) -> Next {
+    let hint = if starts_new_agents(tx, id) {
+        "document and record are kept; tasuki retry HANDOFF briefs the successor again, or starts another if it has \
+         ended; tasuki retry HANDOFF --successor new always starts another"
+    } else {
+        "document and record are kept; tasuki retry HANDOFF briefs the successor again; tasuki retry HANDOFF \
+         --successor new starts another"
+    };
+    failed_with(tx, id, why, hint)
+}
+
+fn failed_with(tx: &mut Tx<'_>, id: HandoffId, why: &str, hint: &str) -> Next {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.read = Some(Read::Failed);
     }
-    let hint = "document and record are kept; tasuki retry HANDOFF briefs the successor again, or starts another if it \
-                has ended; tasuki retry HANDOFF --successor new always starts another";
     Next::fail("successor_failed", why, hint)
 }

@@ -7,7 +7,8 @@ use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{agents, row, successors};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::{Assume, Successor};
-use crate::core::rows::handoff::Step;
+use crate::core::rows::agent::Agent;
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 use crate::core::work;
@@ -123,9 +124,15 @@ fn failed(tx: &Tx<'_>, id: HandoffId, code: &str, why: &str) -> Next {
     let hint = match &handoff.successor {
         // An agent that tasuki did not start is not started again.
         Successor::Existing { .. } => HINT_NEW_SUCCESSOR,
+        // Neither is a session whose process has ended.
+        Successor::SamePane if !has_living_successor(tx, handoff) => HINT_NEW_SUCCESSOR,
         Successor::New | Successor::SamePane => {
             "document and record are kept; fix the cause, then: tasuki retry HANDOFF"
         }
     };
     Next::fail(code, why, hint)
+}
+
+fn has_living_successor(tx: &Tx<'_>, handoff: &Handoff) -> bool {
+    handoff.successor_id.and_then(|id| tx.agent(&id)).is_some_and(Agent::is_alive)
 }

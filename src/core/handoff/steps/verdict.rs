@@ -1,7 +1,7 @@
 //! What follows from the verdict on a text, for the step that typed it.
 
 use crate::core::fact::DeliveryResult;
-use crate::core::handoff::handler::HINT_ANOTHER_SUCCESSOR;
+use crate::core::handoff::handler::hint_successor_ended;
 use crate::core::handoff::next::Next;
 use crate::core::id::HandoffId;
 use crate::core::pane::Refusal;
@@ -29,7 +29,7 @@ pub(super) fn follow(
             Next::fail("unconfirmed", message, hint)
         }
         DeliveryResult::Refused(Refusal::Busy) => defer(tx, id),
-        DeliveryResult::Refused(reason) => refused(purpose, *reason),
+        DeliveryResult::Refused(reason) => refused(tx, id, purpose, *reason),
     }
 }
 
@@ -40,7 +40,7 @@ fn defer(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Defer
 }
 
-fn refused(purpose: &Purpose, reason: Refusal) -> Next {
+fn refused(tx: &Tx<'_>, id: HandoffId, purpose: &Purpose, reason: Refusal) -> Next {
     let code = match reason {
         Refusal::PaneGone => "pane_gone",
         Refusal::AgentEnded => "agent_ended",
@@ -63,7 +63,7 @@ fn refused(purpose: &Purpose, reason: Refusal) -> Next {
     let message = reason.told(&format!("The {} was not typed", purpose.as_str()));
     // The hint of these refusals is for the outgoing agent; a dead successor needs another one.
     let is_gone = matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::AgentEnded);
-    let hint =
-        if is_gone && !matches!(purpose, Purpose::Instruction(_)) { HINT_ANOTHER_SUCCESSOR } else { reason.hint() };
+    let is_successor = !matches!(purpose, Purpose::Instruction(_));
+    let hint = if is_gone && is_successor { hint_successor_ended(tx, id) } else { reason.hint() };
     Next::fail(code, message, hint)
 }
