@@ -11,7 +11,7 @@ use super::live::LiveLine;
 use super::output::Tone;
 use super::review::{self, AfterReview};
 use super::view::{self, ViewFile};
-use crate::contract::{AgentState, HandoffView};
+use crate::contract::{AgentState, HandoffView, Step};
 use crate::core::text::sanitise;
 use crate::exit;
 use serde_json::{Value, json};
@@ -181,10 +181,15 @@ impl Dialogs {
             return Ok(None);
         }
         self.looked = Some(Instant::now());
-        let who = view::said(handoff.successor_id.as_deref()).or_else(|| view::said(handoff.agent_id.as_str()));
-        let Some(agent_id) = who else { return Ok(None) };
-        let agent = view::agent(&session.home, agent_id)?;
-        let Some(agent) = agent.filter(|agent| agent.state == AgentState::Blocked) else {
+        let mut blocked = None;
+        for agent_id in whose_dialogs_count(handoff) {
+            let agent = view::agent(&session.home, agent_id)?;
+            if let Some(agent) = agent.filter(|agent| agent.state == AgentState::Blocked) {
+                blocked = Some((agent_id, agent));
+                break;
+            }
+        }
+        let Some((agent_id, agent)) = blocked else {
             (self.told, self.since) = (None, None);
             return Ok(None);
         };
@@ -202,6 +207,22 @@ impl Dialogs {
             agent_id: sanitise(agent_id),
             pane: sanitise(&view::shown(agent.pane.as_deref())),
         }))
+    }
+}
+
+/// The agents whose dialogs may stop the handoff, in their order: until the successor's turn has come, the outgoing
+/// agent, then a successor that is bound already.
+fn whose_dialogs_count(handoff: &HandoffView) -> Vec<&str> {
+    let outgoing = view::said(handoff.agent_id.as_str());
+    let successor = view::said(handoff.successor_id.as_deref());
+    let is_outgoings = matches!(
+        handoff.step.known(),
+        Some(Step::Waiting | Step::Instructing | Step::Writing | Step::Checking | Step::Recording | Step::Ending)
+    );
+    if is_outgoings {
+        outgoing.into_iter().chain(successor).collect()
+    } else {
+        successor.or(outgoing).into_iter().collect()
     }
 }
 

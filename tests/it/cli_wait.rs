@@ -30,9 +30,14 @@ fn play(views: Vec<Value>, args: &[&str]) -> Output {
 }
 
 fn play_with<T>(views: Vec<Value>, run: impl FnOnce(&FakeHome) -> T) -> T {
+    play_among(["idle", "blocked"], views, run)
+}
+
+/// The same, with both agents in these states.
+fn play_among<T>([kai, next]: [&str; 2], views: Vec<Value>, run: impl FnOnce(&FakeHome) -> T) -> T {
     let home = Arc::new(FakeHome::new());
-    home.agent(KAI, Some("kai"), None, "idle");
-    home.agent(NEXT, Some("other"), None, "blocked");
+    home.agent(KAI, Some("kai"), None, kai);
+    home.agent(NEXT, Some("other"), None, next);
     let answer = move |home: &FakeHome, _: &Value| {
         show(home, &views[0]);
         let (path, rest) = (home.path().to_path_buf(), views[1..].to_vec());
@@ -134,6 +139,23 @@ fn growth_and_dialogs_are_told() {
     let output = play(vec![grown, done], &["handoff", "kai", "--wait", "--json"]);
     let lines: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert!(lines.iter().any(|line| line["type"] == "document" && line["bytes"] == 883), "{lines:?}");
+}
+
+/// Until the successor's turn has come, the handoff waits for the outgoing agent, although a successor may be bound to it.
+#[test]
+fn a_dialog_of_the_agent_whose_turn_it_is_is_told() {
+    for (step_name, states, who) in [
+        ("writing", ["blocked", "idle"], "11111111"),
+        ("ending", ["blocked", "blocked"], "11111111"),
+        ("starting", ["blocked", "blocked"], "22222222"),
+    ] {
+        let mut bound = at(step_name, &[step(step_name, 1, None)]);
+        bound["successor_id"] = json!(NEXT);
+        let views = [vec![bound; 20], vec![at("done", &[step(step_name, 1, Some(3))])]].concat();
+        let text = out(&play_among(states, views, |home| home.run(&["handoff", "kai", "--wait"])));
+        let told = format!("agent {who} is waiting for you");
+        assert!(text.contains(&told) && text.matches("waiting for you").count() == 1, "{step_name}: {text}");
+    }
 }
 
 #[test]
