@@ -105,7 +105,9 @@ fn retry(seen: &HandoffView, error: &StepError, is_doubtful: bool) -> String {
     }
     match error.hint.split_once(&retry) {
         Some((_, rest)) if rest.starts_with(" --successor new") => format!("{retry} --successor new"),
-        None if error.code == "agent_ended" && error.hint.contains("--author salvage") => {
+        None if matches!(error.code.as_str(), "agent_ended" | "pane_gone")
+            && error.hint.contains("--author salvage") =>
+        {
             format!("tasuki handoff {} --author salvage", short(&seen.agent_id))
         }
         Some(_) | None => retry,

@@ -162,6 +162,13 @@ fn the_command_fits_the_failure() {
             "failed",
             "tasuki handoff 11111111 --author salvage",
         ),
+        (
+            "instructing",
+            "pane_gone",
+            "hand the agent off without its help: tasuki handoff 11111111 --author salvage; or start a new agent",
+            "failed",
+            "tasuki handoff 11111111 --author salvage",
+        ),
     ];
     for (step, code, hint, what, command) in cases {
         let needs = listed(&[], &[failed(step, code, hint)], &[], &[of_handoff(step)]);
