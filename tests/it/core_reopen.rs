@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, StartAgent, Started};
 use tasuki::core::event::{Event, Exit};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
-use tasuki::core::id::AgentId;
-use tasuki::core::pane::{PaneRef, ServerId};
+use tasuki::core::id::{AgentId, ErrorId};
+use tasuki::core::pane::{PaneRef, Process, ServerId};
 use tasuki::core::rows::agent::{Agent, AgentState};
+use tasuki::core::rows::handoff::{HandoffError, Step};
 use tasuki::core::view;
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 9, pid: 49 };
@@ -226,6 +227,27 @@ fn it_is_refused_where_it_can_not_be() {
     assert_eq!(refused(&no_words), (400, "no_resume".to_owned()));
     assert_eq!(refused(&|world| world.state.server = None), (503, "no_tmux".to_owned()));
     assert_eq!(refused(&|world| agent_mut(world, DEAD).state = AgentState::Busy), (409, "not_ended".to_owned()));
+    // Its pane was closed, and its CLI survives that: the CLI would have the same session open twice.
+    let survives = |world: &mut AckWorld, step, error: Option<(Step, &str)>| {
+        let dead = agent_mut(world, DEAD);
+        (dead.state, dead.process) = (AgentState::Lost, Some(Process { pid: 4711, start_ticks: 1 }));
+        let id = world.id;
+        let handoff = world.state.handoffs.get_mut(&id).expect("it is there");
+        handoff.step = step;
+        handoff.error = error.map(|(step, code)| {
+            let (message, hint) = (String::new(), String::new());
+            HandoffError { error_id: ErrorId(uuid::Uuid::nil()), step, code: code.to_owned(), message, hint }
+        });
+    };
+    let not_ended = (409, "not_ended".to_owned());
+    assert_eq!(refused(&|world| survives(world, Step::Ending, None)), not_ended);
+    let stuck = Some((Step::Ending, "did_not_exit"));
+    assert_eq!(refused(&|world| survives(world, Step::Failed, stuck)), not_ended);
+    for (step, error) in [(Step::Done, None), (Step::Failed, Some((Step::Starting, "no_tmux")))] {
+        let mut world = briefed();
+        survives(&mut world, step, error);
+        assert_eq!(reopen(&mut world), Value::Null, "its end was waited for: {step:?}");
+    }
 }
 
 #[test]

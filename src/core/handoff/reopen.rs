@@ -7,7 +7,8 @@ use crate::core::agent::start::DEFAULT_SIZE;
 use crate::core::id::RequestId;
 use crate::core::reply::Refused;
 use crate::core::resume;
-use crate::core::rows::handoff::Handoff;
+use crate::core::rows::agent::AgentState;
+use crate::core::rows::handoff::{Handoff, HandoffError, Step};
 use crate::core::tx::Tx;
 
 /// `handoff_reopen`.
@@ -24,6 +25,19 @@ fn check(tx: &Tx<'_>, request: &RequestId, handoff: &Handoff) -> Result<Reopenin
     if agent.state.is_live() {
         let message = format!("The agent has not ended: it is {}", agent.state.as_str());
         return Err(Refused::new(409, "not_ended", message).hint("ask it in its own pane"));
+    }
+    if let Some(process) = agent.process.filter(|_| agent.state == AgentState::Lost && awaits_end(handoff)) {
+        let message = format!(
+            "The agent has not ended: its pane is gone, and tasuki has not seen its process end (process {}); nothing \
+             was opened",
+            process.pid
+        );
+        let hint = if handoff.step == Step::Failed {
+            format!("end that process yourself, then: tasuki retry {}", handoff.handoff_id.short())
+        } else {
+            "wait for its end, or end that process yourself".to_owned()
+        };
+        return Err(Refused::new(409, "not_ended", message).hint(hint.as_str()));
     }
     if let Some(open) = reopen::of(tx, &from).and_then(|id| tx.agent(&id)) {
         let pane = open.pane.map(|pane| format!(" in pane {pane}")).unwrap_or_default();
@@ -58,6 +72,12 @@ fn check(tx: &Tx<'_>, request: &RequestId, handoff: &Handoff) -> Result<Reopenin
         tmux_session: successor.and_then(|agent| agent.tmux_session.clone()).unwrap_or_else(own),
         size: handoff.successor_window.as_ref().map_or(DEFAULT_SIZE, |window| window.size),
     })
+}
+
+/// Whether the handoff waits until its outgoing agent has ended, or has failed because that took too long.
+fn awaits_end(handoff: &Handoff) -> bool {
+    let is_stuck = |error: &HandoffError| error.step == Step::Ending && error.code == "did_not_exit";
+    handoff.step == Step::Ending || (handoff.step == Step::Failed && handoff.error.as_ref().is_some_and(is_stuck))
 }
 
 fn no_resume(message: String, hint: &str) -> Refused {
