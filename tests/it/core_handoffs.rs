@@ -232,3 +232,29 @@ fn the_hint_of_a_repair_that_did_not_come_says_what_a_retry_does() {
         assert!(hint.ends_with(says), "{note} {reworks} {review}: {hint}");
     }
 }
+
+/// The skill can't be read before the step's limit has passed. Who looks at the pane after that finds it as it is.
+#[test]
+fn a_skill_that_is_read_after_its_step_has_failed_is_typed_to_nobody() {
+    let mut world = AckWorld::new();
+    let heir: AgentId = HEIR.parse().expect("an id");
+    world.state.agents.get_mut(&heir).expect("an agent").primed = Primed::Never;
+    world.begin("immediate", "# Work\n");
+    let reading = |world: &AckWorld| {
+        let is_its = |pending: &Pending| matches!(pending.effect, Effect::ReadPersona { .. });
+        world.state.outbox.iter().find(|(_, pending)| is_its(pending)).map(|(key, _)| *key)
+    };
+    let key = reading(&world).expect("its skill is being read");
+    world.pass(world.state.settings.limits.priming_ms);
+    let error = world.handoff().error.clone().expect("it has failed");
+    assert_eq!((error.step, error.code.as_str()), (Step::Priming, "priming_failed"));
+    let read = || Outcome::Persona(Some(PersonaTexts { skill: "Skill.".to_owned(), experience: None }));
+    world.decide(Event::Settled { key, outcome: read() });
+    assert!(world.state.outbox.is_empty(), "{:?}", world.state.outbox);
+    let retry = json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id, "assume": "not_delivered"});
+    world.ask(&retry);
+    let key = reading(&world).expect("a retry reads it again");
+    world.decide(Event::Settled { key, outcome: read() });
+    world.go_on();
+    assert_eq!(world.texts("Skill.").len(), 1, "{:?}", world.typed);
+}

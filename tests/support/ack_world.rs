@@ -70,9 +70,9 @@ fn agent(id: &str, pane: u32) -> Agent {
     agent
 }
 
-/// Effects of starting an agent are left in the outbox: a test settles them itself.
-fn is_start(effect: &Effect) -> bool {
-    matches!(effect, Effect::Start(_) | Effect::AwaitReady { .. })
+/// Effects of starting and of priming an agent are left in the outbox: a test settles them itself.
+fn is_left(effect: &Effect) -> bool {
+    matches!(effect, Effect::Start(_) | Effect::AwaitReady { .. } | Effect::ReadPersona { .. })
 }
 
 impl AckWorld {
@@ -212,14 +212,14 @@ impl AckWorld {
         self.ask(&ack)
     }
 
-    /// Carries out all effects except starts. An agent that gets a text ends its turn at once.
+    /// Carries out all effects except those that are left to the test. An agent that gets a text ends its turn at once.
     pub(crate) fn go_on(&mut self) {
         for _ in 0..200 {
             let Some((key, effect)) = self
                 .state
                 .outbox
                 .iter()
-                .find(|(_, pending)| !is_start(pending))
+                .find(|(_, pending)| !is_left(pending))
                 .map(|(key, pending)| (*key, pending.effect.clone()))
             else {
                 return;

@@ -32,6 +32,17 @@ impl StepHandler for Priming {
         }
     }
 
+    /// Stops reading the skill, unless the agent's own start primes it: the skill would still be typed.
+    fn leave(&self, tx: &mut Tx<'_>, id: HandoffId) {
+        let Some(successor_id) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else { return };
+        let Some(agent) = tx.agent(&successor_id).filter(|agent| agent.priming_deadline.is_none()) else { return };
+        let Primed::Reading { effect } = agent.primed else { return };
+        tx.drop_effect(effect);
+        if let Some(agent) = tx.agent_mut(&successor_id) {
+            agent.primed = Primed::Never;
+        }
+    }
+
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next {
         let successor_id = match successors::to_retry_with(tx, id) {
             Ok(successor_id) => successor_id,
