@@ -64,7 +64,10 @@ fn cause(agent: &AgentView) -> Option<String> {
             Some(format!("{who} has a dialog open in {pane}; answer it there"))
         }
         Some(AgentState::Busy) => Some(format!("{who} is busy with a turn")),
-        Some(AgentState::Idle) if !agent.primed => Some(format!("{who} is being primed with its skill")),
+        // An agent that was registered by hand gets no skill.
+        Some(AgentState::Idle) if agent.started_by_tasuki && !agent.primed => {
+            Some(format!("{who} is being primed with its skill"))
+        }
         Some(AgentState::Idle | AgentState::Ended | AgentState::Lost) | None => None,
     }
 }
@@ -88,8 +91,10 @@ mod tests {
         assert_eq!(cause(&agent(AgentState::Blocked)).as_deref(), Some("kai has a dialog open in %7; answer it there"));
         assert_eq!(cause(&agent(AgentState::Busy)).as_deref(), Some("kai is busy with a turn"));
         assert_eq!(cause(&agent(AgentState::Idle)), None);
-        let unprimed = AgentView { primed: false, ..agent(AgentState::Idle) };
+        let unprimed = AgentView { primed: false, started_by_tasuki: true, ..agent(AgentState::Idle) };
         assert_eq!(cause(&unprimed).as_deref(), Some("kai is being primed with its skill"));
+        let by_hand = AgentView { started_by_tasuki: false, ..unprimed };
+        assert_eq!(cause(&by_hand), None, "tasuki gives it no skill, so nothing waits for that");
         let nameless = AgentView { persona_slug: None, ..agent(AgentState::Busy) };
         assert_eq!(cause(&nameless).as_deref(), Some("aaaa1111 is busy with a turn"));
     }
