@@ -23,6 +23,9 @@ const PAGE: usize = 100;
 /// The largest number of pages of the list that are searched. They hold as many gists as GitHub lets an account make in
 /// ten hours.
 const MOST_PAGES: usize = 50;
+/// Pages of the newest gists that are searched whatever the time of the first attempt: an upload that was just made is
+/// among them.
+const NEWEST_PAGES: usize = 1;
 /// How long GitHub may take to say whether a repository is public.
 const VISIBILITY_WITHIN: Duration = Duration::from_secs(5);
 /// Longest address that is accepted, in bytes.
@@ -104,42 +107,58 @@ async fn search_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<Upl
     Ok(lines.next().map_or(UploadState::NotThere, |line| UploadState::There(address(upload.target, line))))
 }
 
+/// Searches the gists that changed since the first attempt. If this computer's clock was wrong at that time, `since`
+/// may be a time that has not come yet on GitHub, so the search also looks at the newest gists of all times.
+async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
+    match search_pages(gh, upload, upload.since, MOST_PAGES).await? {
+        None => Ok(inconclusive(not_in_newest(upload.since))),
+        Some(UploadState::NotThere) if upload.since.is_some() => {
+            Ok(search_pages(gh, upload, None, NEWEST_PAGES).await?.unwrap_or(UploadState::NotThere))
+        }
+        Some(found) => Ok(found),
+    }
+}
+
 /// GitHub's list of gists leaves out the contents of their files, so tasuki opens each gist that has a file with our
 /// name. The newest come first. An account that many agents share may make hundreds between two attempts, so the search
-/// continues until a page is empty.
-async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
+/// continues until a page is empty. None if it is in none of so many pages, and there are more.
+async fn search_pages(
+    gh: &Gh,
+    upload: &Upload<'_>,
+    since: Option<&str>,
+    most: usize,
+) -> Result<Option<UploadState>, GhError> {
     let name = upload.file.file_name().unwrap_or_default().to_string_lossy();
     let ours = format!(".[] | select(.files | has({})) | [.id, .html_url] | @tsv", quoted(&name));
     // The first line of the output is the number of gists on the page.
     let filter = format!("length, ({ours})");
-    let since = upload.since.map(|since| format!("&since={since}")).unwrap_or_default();
+    let since = since.map(|since| format!("&since={since}")).unwrap_or_default();
+    let lost = || inconclusive(format!("GitHub has listed a gist with a file {name}, and can't find it"));
     let (mut looked_into, mut is_one_lost) = (0, false);
-    for number in 1..=MOST_PAGES {
+    for number in 1..=most {
         let path = format!("gists?per_page={PAGE}&page={number}{since}");
         let listed = ask(gh, GhCall::Other, &["api", &path, "--jq", &filter]).await?;
         let mut lines = listed.lines();
         match lines.next().and_then(|length| length.trim().parse::<usize>().ok()) {
-            Some(0) if is_one_lost => {
-                return Ok(inconclusive(format!("GitHub has listed a gist with a file {name}, and can't find it")));
-            }
-            Some(0) => return Ok(UploadState::NotThere),
+            Some(0) if is_one_lost => return Ok(Some(lost())),
+            Some(0) => return Ok(Some(UploadState::NotThere)),
             Some(_) => {}
             None => return Err(GhError::new("gh_failed", "gh listed gists in a form that tasuki does not know")),
         }
         for line in lines {
             looked_into += 1;
             if looked_into > MOST_GISTS {
-                return Ok(inconclusive(format!("there are more than {MOST_GISTS} gists with a file {name}")));
+                return Ok(Some(inconclusive(format!("there are more than {MOST_GISTS} gists with a file {name}"))));
             }
             let (id, url) = line.split_once('\t').unwrap_or((line, ""));
             match bears_mark(gh, upload, id, &name).await? {
-                Some(true) => return Ok(UploadState::There(address(upload.target, url))),
+                Some(true) => return Ok(Some(UploadState::There(address(upload.target, url)))),
                 Some(false) => {}
                 None => is_one_lost = true,
             }
         }
     }
-    Ok(inconclusive(not_in_newest(upload.since)))
+    Ok(is_one_lost.then(lost))
 }
 
 /// The message that none of the newest gists holds the document. It says "since the first try" if that time is known.
@@ -238,6 +257,32 @@ mod tests {
         assert!(matches!(lost, UploadState::Inconclusive(_)), "the lost one may be ours: {lost:?}");
         std::fs::write(dir.path().join("second"), "failing").expect("written");
         assert_eq!(search(&gh, &upload).await.expect_err("the server failed").code, "gh_server");
+    }
+
+    /// This computer's clock was days ahead at the first attempt, so GitHub has nothing that is newer.
+    #[tokio::test]
+    async fn an_upload_is_found_also_if_the_clock_was_wrong_at_the_first_attempt() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let script = "case $1 in
+            gists/*) echo true ;;
+            *since=*) echo 0 ;;
+            *page=1) cat newest ;;
+            *) echo 'gh: Bad Gateway (HTTP 502)' >&2; exit 1 ;;
+        esac";
+        std::fs::write(dir.path().join("api"), script).expect("written");
+        let limit = Duration::from_secs(20);
+        let gh = Gh { program: "sh".to_owned(), limit, host: None, folder: dir.path().to_owned() };
+        let target = PublishTarget::Gist { host: None };
+        let since = Some("2999-01-01T00:00:00Z");
+        let upload = Upload { target: &target, file: Path::new("doc.md"), mark: "m", description: "d", since };
+        let newest = |text: &str| std::fs::write(dir.path().join("newest"), text).expect("written");
+        newest("100\nours\thttps://gist.github.com/ours\n");
+        let found = search(&gh, &upload).await.expect("it is there");
+        assert_eq!(found, UploadState::There(Some("https://gist.github.com/ours".to_owned())));
+        for nothing in ["100\n", "0\n"] {
+            newest(nothing);
+            assert_eq!(search(&gh, &upload).await, Ok(UploadState::NotThere), "older ones are not searched");
+        }
     }
 
     #[test]

@@ -186,6 +186,19 @@ fn another_target_waits_until_nothing_is_under_way_or_in_doubt() {
     assert_eq!(failed.view()["publish"]["state"], "published");
 }
 
+/// A search asks the server for what is newer than the first attempt. A time that has not come yet would hide everything.
+#[test]
+fn a_clock_that_was_set_back_after_the_first_attempt_hides_no_upload() {
+    let mut world = done(json!({}));
+    let fault = PublishFault { code: "gh_timeout".to_owned(), is_retryable: true, ..PublishFault::default() };
+    world.posted = Some(Posted::Failed(fault));
+    publish(&mut world, json!({"to": {"gist": true}}));
+    world.now.wall_ms -= 3 * 24 * 3_600_000;
+    world.pass(MINUTE);
+    let plan = &world.uploads[1];
+    assert!(plan.look_first && plan.since_ms.is_some_and(|since| since < world.now.wall_ms), "{plan:?}");
+}
+
 /// A handoff whose published document was replaced by a better one; the better one's upload is what `posted` says.
 fn clarified(posted: Option<Posted>) -> AckWorld {
     let mut world = AckWorld::new();

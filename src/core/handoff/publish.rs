@@ -144,7 +144,8 @@ pub(super) fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
         sha256: copy.sha256.clone(),
         description: format!("Agent replacement handoff: {} to {}", copy.from, copy.to),
         limit_ms,
-        since_ms: first_try_ms.map(|first| first.saturating_sub(CLOCKS_DIFFER_MS)),
+        // The clock may have been set back since the first attempt.
+        since_ms: first_try_ms.map(|first| first.min(tx.now.wall_ms).saturating_sub(CLOCKS_DIFFER_MS)),
     };
     let key = tx.effect(Waiter::Publishing(id), Effect::Publish(plan));
     if let Some(publishing) = publishing_mut(tx, id) {
