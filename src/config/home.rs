@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
-    /// Another place for `config.toml`, if the home is the default one.
+    /// Another place for `config.toml`, if the home is the default one, however it was named.
     config_place: Option<PathBuf>,
 }
 
@@ -37,14 +37,21 @@ impl Home {
         }
         let named = flag.map(Path::to_path_buf).or(variable).filter(|path| !path.as_os_str().is_empty());
         match named {
-            Some(path) => Home::at(&path),
-            None => {
-                let dirs = directories::ProjectDirs::from("", "", "tasuki").ok_or(ConfigError::NoHome)?;
-                std::env::var_os("HOME").map_or(Ok(()), |home| from_the_root("HOME", Path::new(&home)))?;
-                let home = Home::at(dirs.data_local_dir())?;
-                Ok(Home { config_place: Some(dirs.config_dir().join("config.toml")), ..home })
+            Some(path) => {
+                let home = Home::at(&path)?;
+                // A service, and every pane of an agent, names the default home by its path.
+                Ok(Home::by_default().ok().filter(|default| default.root == home.root).unwrap_or(home))
             }
+            None => Home::by_default(),
         }
+    }
+
+    /// The user's own data place.
+    fn by_default() -> Result<Home, ConfigError> {
+        let dirs = directories::ProjectDirs::from("", "", "tasuki").ok_or(ConfigError::NoHome)?;
+        std::env::var_os("HOME").map_or(Ok(()), |home| from_the_root("HOME", Path::new(&home)))?;
+        let home = Home::at(dirs.data_local_dir())?;
+        Ok(Home { config_place: Some(dirs.config_dir().join("config.toml")), ..home })
     }
 
     /// The home at a path; a relative one counts from the present folder. Links in it are followed here, once: a user

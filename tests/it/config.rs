@@ -198,11 +198,21 @@ fn the_default_home_may_have_its_configuration_where_configurations_lie() {
     fs::create_dir_all(&place).expect("a folder");
     fs::write(place.join("config.toml"), "[limits]\nwritting = \"1m\"\n").expect("written");
     fs::set_permissions(place.join("config.toml"), fs::Permissions::from_mode(0o600)).expect("ours");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
-    command.arg("run").env("HOME", user.path()).env_remove("TASUKI_HOME");
-    command.env("XDG_CONFIG_HOME", user.path().join("config")).env("XDG_DATA_HOME", user.path().join("data"));
-    let output = command.output().expect("the program runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(78), "{said}");
-    assert!(said.contains("config/tasuki/config.toml, line 2") && said.contains("writting"), "{said}");
+    // A service names its home by `--home`, and the pane of an agent by the variable: it is the same home. `install`
+    // reads the file as `run` does, and never begins to run.
+    let home = user.path().join("data/tasuki");
+    let by_flag = ["--home".into(), home.clone().into_os_string()];
+    let install = ["service", "install", "--dry-run"];
+    for (args, variable, words) in
+        [(&by_flag[..0], None, &["run"][..]), (&by_flag[..], None, &install), (&by_flag[..0], Some(&home), &install)]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+        command.args(args).args(words).env("HOME", user.path()).env_remove("TASUKI_HOME");
+        command.envs(variable.map(|home| ("TASUKI_HOME", home)));
+        command.env("XDG_CONFIG_HOME", user.path().join("config")).env("XDG_DATA_HOME", user.path().join("data"));
+        let output = command.output().expect("the program runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{command:?}: {said}");
+        assert!(said.contains("config/tasuki/config.toml, line 2") && said.contains("writting"), "{command:?}: {said}");
+    }
 }
