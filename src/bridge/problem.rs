@@ -9,6 +9,7 @@ use crate::contract::{self, BridgeView, ErrorFile};
 use crate::files::Grade;
 use crate::fleet::LeaseProblem;
 use crate::notify;
+use crate::notify::desktop::DesktopProgram;
 
 /// Why the last bridge of this home has ended, if that was because it must not serve.
 pub(super) fn last_told(folder: &FleetFolder) -> Option<String> {
@@ -33,17 +34,41 @@ pub(super) async fn tell(home: &Home, folder: &FleetFolder, problem: &LeaseProbl
         tracing::warn!("{unwritten}");
     }
     if told != Some(error.message.as_str()) {
-        notify_operator(home, &error).await;
+        notify_operator(home, &error, DesktopProgram::here).await;
     }
     error
 }
 
-async fn notify_operator(home: &Home, error: &CliError) {
+/// `desktop`: finds the program that shows notices on the desktop.
+async fn notify_operator(
+    home: &Home,
+    error: &CliError,
+    desktop: impl FnOnce() -> Result<DesktopProgram, &'static str>,
+) {
     let command = match Config::load(&home.config()) {
         Ok(config) => config.notify_command,
         Err(error) => return tracing::warn!("{error}"),
     };
-    let OperatorCommand::Command(command) = command else { return };
+    let (command, input) = match command {
+        OperatorCommand::None => return,
+        OperatorCommand::Command(command) => (command, json(error)),
+        OperatorCommand::Desktop => match desktop() {
+            Ok(program) => (program.command(&in_one_text(error)), Vec::new()),
+            Err(why) => return tracing::warn!("The desktop can't show why the bridge ends: {why}."),
+        },
+    };
+    if let Err(error) = notify::run_within(&command, &input, notify::LIMIT).await {
+        tracing::warn!("{error}");
+    }
+}
+
+/// Message and hint, as a desktop shows them.
+fn in_one_text(error: &CliError) -> String {
+    error.hint.as_ref().map_or_else(|| error.message.clone(), |hint| format!("{} {hint}", error.message))
+}
+
+/// The error as the operator's own command gets it.
+fn json(error: &CliError) -> Vec<u8> {
     let failure = ErrorFile {
         v: 1,
         error_id: uuid::Uuid::new_v4().to_string(),
@@ -53,9 +78,7 @@ async fn notify_operator(home: &Home, error: &CliError) {
         hint: error.hint.clone().unwrap_or_default(),
         ..ErrorFile::default()
     };
-    if let Err(error) = notify::run_within(&command, contract::text(&failure).as_bytes(), notify::LIMIT).await {
-        tracing::warn!("{error}");
-    }
+    contract::text(&failure).into_bytes()
 }
 
 fn in_words(problem: &LeaseProblem) -> CliError {
@@ -83,6 +106,7 @@ mod tests {
     use super::super::folder::of_test;
     use super::super::runtime::wait_for;
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn each_cause_is_told_once_however_often_a_bridge_is_started() {
@@ -101,5 +125,23 @@ mod tests {
         assert_eq!([tell_of("noon"), tell_of("noon"), tell_of("one"), tell_of("one")], [1, 1, 2, 2]);
         let view = kept_view(&folder);
         assert!(view.problem.is_some_and(|problem| problem.contains("since one")) && view.problems.len() == 1);
+    }
+
+    #[test]
+    fn the_desktop_is_told_too() {
+        let (dir, home, _) = of_test();
+        std::fs::write(home.config(), "[notify]\ncommand = \"desktop\"\n").expect("written");
+        let (program, notices) = (dir.path().join("notify-send"), dir.path().join("notices"));
+        std::fs::write(&program, format!("#!/bin/sh\necho \"$@\" >>'{}'\n", notices.display())).expect("written");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("ours");
+        let error = in_words(&LeaseProblem::HostTaken("noon".to_owned()));
+        let found = || Ok(DesktopProgram::NotifySend(program));
+        let told = wait_for(async {
+            notify_operator(&home, &error, found).await;
+            Ok(())
+        });
+        told.expect("it is told");
+        let told = std::fs::read_to_string(&notices).expect("a notice");
+        assert!(told.lines().count() == 1 && told.contains("since noon") && told.contains("fleet leave"), "{told}");
     }
 }

@@ -1,6 +1,7 @@
 //! Notices on the operator's desktop: `notify-send` where there is a session bus, `osascript` on macOS. The text is one
 //! argument of the program, and never a part of a command line or of a script's source.
 
+use crate::child;
 use crate::core::text::sanitise;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,16 @@ impl DesktopProgram {
         let is_named = variable("DBUS_SESSION_BUS_ADDRESS").is_some_and(|address| !address.is_empty());
         let is_default = || variable("XDG_RUNTIME_DIR").is_some_and(|folder| Path::new(&folder).join("bus").exists());
         if is_named || is_default() { Ok(DesktopProgram::NotifySend(program)) } else { Err("there is no session bus") }
+    }
+
+    /// The program of this machine, with this process's own environment.
+    ///
+    /// # Errors
+    /// As for [`DesktopProgram::find`].
+    pub fn here() -> Result<DesktopProgram, &'static str> {
+        let path = child::search_path();
+        let find = |name: &str| child::find_program(name, &path).ok();
+        DesktopProgram::find(cfg!(target_os = "macos"), find, |name| std::env::var_os(name))
     }
 
     /// The path of the program.

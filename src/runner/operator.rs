@@ -3,8 +3,8 @@
 use super::Tools;
 use crate::config::OperatorCommand;
 use crate::core::effect::{Notice, Outcome};
+use crate::notify;
 use crate::notify::desktop::DesktopProgram;
-use crate::{child, notify};
 use tokio_util::sync::CancellationToken;
 
 /// Notifies the operator in the tmux clients, and by a command or on the desktop, if that is configured. The error file
@@ -50,9 +50,7 @@ pub(super) async fn run_command(
 /// Shows a notice on the desktop of this machine. If no program can do that, the terminals that are attached to tmux
 /// get it: they may be on another machine, and show it there.
 async fn on_desktop(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
-    let path = child::search_path();
-    let find = |name: &str| child::find_program(name, &path).ok();
-    let why = match DesktopProgram::find(cfg!(target_os = "macos"), find, |name| std::env::var_os(name)) {
+    let why = match DesktopProgram::here() {
         Err(why) => why.to_owned(),
         Ok(program) => match notify::run(&program.command(&notice.text), b"", stop).await {
             Ok(()) => return Outcome::Done,
