@@ -25,7 +25,7 @@ pub const CONFIG: u8 = 78;
 /// The variable by which our property list tells the program that launchd has started it.
 pub const SERVICE_VARIABLE: &str = "TASUKI_SERVICE";
 /// The codes after which a start would fail again: systemd's units name them too.
-const FINAL: [u8; 4] = [USAGE, TRY_AGAIN, NOT_ALLOWED, CONFIG];
+pub(crate) const FINAL: [u8; 4] = [USAGE, TRY_AGAIN, NOT_ALLOWED, CONFIG];
 
 /// The code with which a command line that has ended with `code` exits. launchd starts a service again after every code
 /// but 0, and knows no exception. So under launchd a service that has failed for a reason that no restart removes exits

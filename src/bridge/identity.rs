@@ -13,6 +13,7 @@ use crate::files::Grade;
 use crate::fleet::nats::{FleetPlace, ServerAccess};
 use crate::fleet::{AccountKey, HostKeys};
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ const HOST: &str = "host.json";
 /// The file of the host's two seeds, one on each line: first that of the user key, with which the host signs and logs
 /// in, then that of the box key, for which letters to it are encrypted.
 pub(super) const KEY: &str = "key";
+/// The code of the error of a `key_command`.
+const KEY_COMMAND: &str = "key_command";
 /// How long a `key_command` may take. It may have to ask a person, in a window of its own.
 pub(super) const KEY_WITHIN: Duration = Duration::from_secs(60);
 /// How much of its output is read, in bytes.
@@ -239,27 +242,41 @@ fn parse_keys(text: &str) -> Result<HostKeys, CliError> {
 }
 
 /// Runs the command that prints the key, without a shell. A command that takes longer than `within` is ended.
+///
+/// # Errors
+/// Exit code 78 if this user can't execute the command. After another failure a new start may help, for example once
+/// the operator has unlocked a vault: the exit code is 1.
 fn printed(program: &str, args: &[String], within: Duration) -> Result<String, CliError> {
     let failed = |why: &dyn std::fmt::Display| {
-        CliError::config("key_command", format!("The key_command {program} failed: {why}."))
+        CliError::refused(KEY_COMMAND, format!("The key_command {program} failed: {why}."))
+            .hint("Run the key_command of fleet.toml by hand: it must print the key without a question.")
+    };
+    let not_started = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::PermissionDenied => {
+            CliError::config(KEY_COMMAND, format!("The key_command {program} can't be started: {error}."))
+        }
+        _ => failed(&error),
     };
     let run = async {
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut run = Grouped::spawn(&mut command)?;
-        let mut text = String::new();
+        let mut run = Grouped::spawn(&mut command).map_err(not_started)?;
+        let mut text = Vec::new();
         if let Some(out) = run.child().stdout.take() {
-            out.take(MOST_KEY).read_to_string(&mut text).await?;
+            out.take(MOST_KEY).read_to_end(&mut text).await.map_err(|error| failed(&error))?;
         }
-        Ok::<_, std::io::Error>((run.child().wait().await?, text))
+        Ok((run.child().wait().await.map_err(|error| failed(&error))?, text))
     };
     match wait_for(async { Ok(tokio::time::timeout(within, run).await) })? {
-        Err(_) => Err(failed(&format!("it did not end within {} s", within.as_secs()))
-            .hint("Run the key_command of fleet.toml by hand: it must print the key without a question.")),
-        Ok(Err(error)) => Err(failed(&error)),
+        Err(_) => Err(failed(&format!("it did not end within {} s", within.as_secs()))),
         Ok(Ok((status, _))) if !status.success() => Err(failed(&status)),
-        Ok(Ok((_, text))) => Ok(text),
+        Ok(run) => run.map(|(_, text)| String::from_utf8_lossy(&text).into_owned()),
     }
+}
+
+/// Whether a `key_command` has run and failed. It may print the key the next time.
+pub(super) fn is_key_awaited(error: &CliError) -> bool {
+    error.code == KEY_COMMAND && error.exit != exit::CONFIG
 }
 
 /// Writes the seeds of this host's keys into its file.
@@ -339,6 +356,22 @@ mod tests {
         for path in [pipe, folder.path("", "missing"), folder.path("", "out")] {
             settings.server.ca = Some(path);
             assert_eq!(access(&fleet, "", &folder, &settings).expect_err("not a file").code, "ca");
+        }
+    }
+
+    #[test]
+    fn a_key_command_that_has_run_and_failed_does_not_end_the_service_for_good() {
+        let (_dir, _, folder) = of_test();
+        let words = [&["false"][..], &["sleep", "300"], &["/no/such/program"], &["/"], &["echo", "no key"]];
+        for (words, is_awaited) in words.into_iter().zip([true, true, false, false, false]) {
+            let key_command = words.iter().map(|word| (*word).to_owned()).collect();
+            let settings = FleetSettings { key_command, ..FleetSettings::default() };
+            let error = load_keys(&folder, &settings, Duration::from_millis(500)).expect_err("no key");
+            assert_eq!(
+                (is_key_awaited(&error), exit::FINAL.contains(&error.exit)),
+                (is_awaited, !is_awaited),
+                "{error:?}"
+            );
         }
     }
 

@@ -1,7 +1,7 @@
 //! `tasuki-fleet run`: starts the bridge, and hands it one event after the other until it is told to end.
 
 use super::folder::FleetFolder;
-use super::identity::Membership;
+use super::identity::{Membership, is_key_awaited};
 use super::lock::{LOCK, lock};
 use super::machine::BridgeEvent;
 use super::roster::journal_seq;
@@ -31,6 +31,11 @@ const LETTERS: usize = 4;
 /// How many answers of the server may wait for the loop.
 const ANSWERS: usize = 256;
 
+/// How long the bridge waits before it runs a `key_command` again that has failed: twice as long after each failure, up
+/// to the second value.
+const KEY_AGAIN: Duration = Duration::from_secs(15);
+const KEY_AGAIN_AT_MOST: Duration = Duration::from_secs(5 * 60);
+
 /// Runs the bridge until it is told to end.
 ///
 /// # Errors
@@ -40,11 +45,27 @@ pub(crate) fn run(home: &Home) -> Result<(), CliError> {
     let folder = FleetFolder::open(home)?;
     // The files are read under the lock: commands such as `leave` and `rejoin` hold it while they change them.
     let lock = lock(&folder)?;
-    let settings = FleetSettings::load(&folder)?;
-    let member = Membership::load(&folder, &settings)?;
+    let (settings, member) = member(&folder, std::thread::sleep)?;
     let seen = SeenFile::load(&folder);
     let own = own(&folder, home, &member, &lock, &seen)?;
     wait_for(serve(home, folder, settings, member, (own, seen)))
+}
+
+/// The settings, and this host as a member. A `key_command` that has failed is run again after a pause, for example
+/// until the operator has unlocked the vault: here nothing handles signals yet, so they end the program.
+fn member(folder: &FleetFolder, mut pause: impl FnMut(Duration)) -> Result<(FleetSettings, Membership), CliError> {
+    let mut wait = KEY_AGAIN;
+    loop {
+        let settings = FleetSettings::load(folder)?;
+        match Membership::load(folder, &settings) {
+            Err(error) if is_key_awaited(&error) => {
+                tracing::warn!("{error} The bridge does not serve yet; it tries again in {} s.", wait.as_secs());
+                pause(wait);
+                wait = wait.saturating_mul(2).min(KEY_AGAIN_AT_MOST);
+            }
+            member => return member.map(|member| (settings, member)),
+        }
+    }
 }
 
 /// What distinguishes this bridge from one on a copy of its home. A copy has a lock file of its own, with another
@@ -166,4 +187,41 @@ fn changes(courier: &NatsCourier, mut wanted: watch::Receiver<bool>) -> mpsc::Re
 
 fn signals(kind: SignalKind) -> Result<tokio::signal::unix::Signal, CliError> {
     signal(kind).map_err(|error| CliError::refused("signal", format!("Signals can't be awaited: {error}.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::admission::{Ticket, save_ticket};
+    use super::super::folder::of_test;
+    use super::super::identity::HostFile;
+    use super::*;
+    use crate::fleet::{FleetKeys, HostKeys};
+
+    #[test]
+    fn a_bridge_comes_up_when_its_key_command_prints_the_key_at_last() {
+        let (_dir, _, folder) = of_test();
+        let ticket = Ticket {
+            fleet: "home".parse().expect("a name"),
+            fleet_key: FleetKeys::generate().account_key(),
+            servers: vec!["tls://10.0.0.1:4222".to_owned()],
+            ca: None,
+            domain: "hub".to_owned(),
+            jwt: "a.b.c".to_owned(),
+        };
+        save_ticket(&folder, &HostFile::new("box".parse().expect("a name")), &ticket).expect("saved");
+        let keys = HostKeys::generate();
+        let [user, sealing] = keys.seeds();
+        let (vault, command) = (folder.path("", "vault"), "key_command = [\"cat\", \"VAULT\"]\n");
+        let settings = command.replace("VAULT", &vault.display().to_string());
+        std::fs::write(folder.path("", "fleet.toml"), settings).expect("written");
+        let mut pauses = Vec::new();
+        let found = member(&folder, |wait| {
+            pauses.push(wait.as_secs());
+            if pauses.len() == 7 {
+                std::fs::write(&vault, format!("{user}\n{sealing}\n")).expect("unlocked");
+            }
+        });
+        assert_eq!(found.expect("a member").1.keys.user_key(), keys.user_key());
+        assert_eq!(pauses, [15, 30, 60, 120, 240, 300, 300]);
+    }
 }
