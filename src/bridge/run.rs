@@ -15,12 +15,15 @@ use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::clock::alarm::Alarm;
 use crate::config::Home;
+use crate::core::host::FleetName;
 use crate::core::text::sha256;
 use crate::fleet::lease::Own;
 use crate::fleet::nats::{ArrivedLetter, NatsCourier};
 use crate::fleet::{Members, What};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,6 +38,11 @@ const ANSWERS: usize = 256;
 /// to the second value.
 const KEY_AGAIN: Duration = Duration::from_secs(15);
 const KEY_AGAIN_AT_MOST: Duration = Duration::from_secs(5 * 60);
+
+/// The id of a Linux machine.
+const MACHINE_ID: &str = "/etc/machine-id";
+/// The command that prints the id of a Mac. A Mac's name changes with its network.
+const IOREG: [&str; 4] = ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"];
 
 /// Runs the bridge until it is told to end.
 ///
@@ -68,16 +76,11 @@ fn member(folder: &FleetFolder, mut pause: impl FnMut(Duration)) -> Result<(Flee
     }
 }
 
-/// What distinguishes this bridge from one on a copy of its home. A copy has a lock file of its own, with another
-/// inode.
+/// What distinguishes this bridge from one on a copy of its home.
 fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File, seen: &SeenFile) -> Result<Own, CliError> {
     let meta = lock.metadata().map_err(|error| CliError::file("Can't check", &folder.path("", LOCK), &error))?;
-    let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_else(|_| {
-        nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-    });
-    let machine = format!("{}\n{}\n{}\n{}", member.fleet.name, id.trim(), meta.dev(), meta.ino());
     Ok(Own {
-        machine: sha256(machine.as_bytes()),
+        machine: machine(&member.fleet.name, &machine_id()?, meta.ino()),
         boot: sha256(Clock::new().now().boot.to_string().as_bytes()),
         instance: uuid::Uuid::new_v4(),
         // Without a journal nothing shows that the home was set back: the highest number passes that check.
@@ -86,6 +89,44 @@ fn own(folder: &FleetFolder, home: &Home, member: &Membership, lock: &File, seen
         stored_n: seen.stored_n,
         was_moved: member.host.was_moved,
     })
+}
+
+/// The hash of this machine and this home, which must stay the same over reboots and in another network. A copy of the
+/// home has a lock file of its own, with another inode. The number of the device is left out: a file system may have
+/// another after each reboot.
+fn machine(fleet: &FleetName, machine_id: &str, inode: u64) -> String {
+    sha256(format!("{fleet}\n{}\n{inode}", machine_id.trim()).as_bytes())
+}
+
+/// The id of this machine; its name if the system gives it no id.
+///
+/// # Errors
+/// The id can't be read. The name must not stand in for it then: the bridge would take its own home for a copy.
+fn machine_id() -> Result<String, CliError> {
+    let unread = |what: &str, why: &dyn std::fmt::Display| {
+        CliError::refused(
+            "machine_id",
+            format!("The id of this machine can't be read: {what}: {why}. Nothing was sent."),
+        )
+        .hint("Without it, the bridge can't tell this home from a copy. Start the bridge again.")
+    };
+    if cfg!(target_os = "macos") {
+        let told = Command::new(IOREG[0]).args(&IOREG[1..]).output().map_err(|error| unread(IOREG[0], &error))?;
+        let id = platform_uuid(&String::from_utf8_lossy(&told.stdout)).map(str::to_owned);
+        return id.ok_or_else(|| unread(IOREG[0], &"it does not name IOPlatformUUID"));
+    }
+    match std::fs::read_to_string(MACHINE_ID) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Ok(nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default())
+        }
+        read => read.map_err(|error| unread(MACHINE_ID, &error)),
+    }
+}
+
+/// The id of a Mac in what `ioreg` prints.
+fn platform_uuid(told: &str) -> Option<&str> {
+    let line = told.lines().find_map(|line| line.trim_start().strip_prefix("\"IOPlatformUUID\" = \""))?;
+    line.strip_suffix('"').filter(|id| !id.is_empty())
 }
 
 async fn serve(
@@ -223,5 +264,17 @@ mod tests {
         });
         assert_eq!(found.expect("a member").1.keys.user_key(), keys.user_key());
         assert_eq!(pauses, [15, 30, 60, 120, 240, 300, 300]);
+    }
+
+    #[test]
+    fn a_machine_is_known_again_by_its_id_and_the_lock_s_inode_alone() {
+        let fleet = "home".parse().expect("a name");
+        let own = machine(&fleet, "4711\n", 7);
+        assert_eq!(machine(&fleet, "4711", 7), own);
+        for (id, inode) in [("4712", 7), ("4711", 8)] {
+            assert_ne!(machine(&fleet, id, inode), own);
+        }
+        let told = "+-o J314  <class IOPlatformExpertDevice>\n    {\n      \"IOPlatformUUID\" = \"AB-12\"\n    }\n";
+        assert_eq!((platform_uuid(told), platform_uuid("")), (Some("AB-12"), None));
     }
 }
