@@ -1,6 +1,7 @@
 //! The lines about a handoff's document, made from the handoff's view: the check and its faults, the facts, the chain,
 //! and the commands by which a person decides. Pure.
 
+use super::names::can_be_id;
 use super::output::{one_line, short_text};
 use super::view::{self, said};
 use crate::contract::facts::{ActionFacts, CommandFacts, RepositoryFacts};
@@ -24,8 +25,10 @@ pub fn is_held(seen: &HandoffView) -> bool {
 #[must_use]
 pub fn choices(handoff_id: &str, has_writer: bool) -> String {
     let whole = one_line(handoff_id);
-    let (id, host) = whole.split_once('@').unwrap_or((&whole, ""));
+    let (id, host) = whole.rsplit_once('@').unwrap_or((&whole, ""));
     let id: String = id.chars().take(8).collect();
+    // A person may copy the commands into a shell, and another host may call its handoff anything.
+    let id = if can_be_id(&id) { id } else { "HANDOFF".to_owned() };
     if !host.is_empty() {
         // Another host takes a rework from its own users only.
         return format!("tasuki accept {id}@{host} or tasuki cancel {id}@{host}");

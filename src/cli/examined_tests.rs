@@ -46,6 +46,8 @@ fn a_handoff_of_another_host_is_decided_there() {
     let id = "44444444-4444-4444-8444-444444444444";
     assert_eq!(choices(id, false), "tasuki accept 44444444 or tasuki cancel 44444444");
     assert_eq!(choices(&format!("{id}@box"), true), "tasuki accept 44444444@box or tasuki cancel 44444444@box");
+    // The id of another host's handoff is that host's own word.
+    assert_eq!(choices("$(id);@evil@box", true), "tasuki accept HANDOFF@box or tasuki cancel HANDOFF@box");
 }
 
 #[test]

@@ -187,6 +187,14 @@ fn all_ended(slug: &str, ended: &[&NamedAgent]) -> CliError {
     ))
 }
 
+/// Whether a text from another host can be an id. Messages name ids in commands, and a person may copy these into a
+/// shell.
+#[must_use]
+pub(super) fn can_be_id(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    text.chars().all(is_plain) && text.starts_with(|letter: char| letter != '-')
+}
+
 /// The refusal of a name that nothing has: `no_agent`, `no_handoff`, `no_error` …
 pub(super) fn not_found(what: &str, text: &str) -> CliError {
     CliError::refused(format!("no_{what}"), format!("{} not found: \"{}\"", capital(what), sanitise(text)))

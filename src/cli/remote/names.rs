@@ -3,7 +3,7 @@
 
 use crate::cli::error::CliError;
 use crate::cli::hosts;
-use crate::cli::names::{self, NamedAgent, not_found, pick_agent, pick_id};
+use crate::cli::names::{self, NamedAgent, can_be_id, not_found, pick_agent, pick_id};
 use crate::cli::view::{self, ViewFile, said, shown};
 use crate::config::Home;
 use crate::contract::HostView;
@@ -143,17 +143,19 @@ impl Remote {
         if text.parse::<crate::core::id::HandoffId>().is_ok() {
             return Ok(self.named(text.to_ascii_lowercase()));
         }
-        let of_persona = self.view.handoffs.iter().filter(|handoff| handoff.persona.as_deref() == Some(text));
+        let all = self.view.handoffs.iter().filter(|handoff| can_be_id(&handoff.handoff_id));
+        let of_persona = all.clone().filter(|handoff| handoff.persona.as_deref() == Some(text));
         if let Some(last) = of_persona.max_by_key(|handoff| &handoff.since) {
             return Ok(self.named(last.handoff_id.clone()));
         }
-        let ids: Vec<String> = self.view.handoffs.iter().map(|handoff| handoff.handoff_id.clone()).collect();
+        let ids: Vec<String> = all.map(|handoff| handoff.handoff_id.clone()).collect();
         let found = pick_id("handoff", text, &ids);
         found.map(|id| self.named(id)).map_err(|error| self.unknown(error, "handoffs"))
     }
 
     fn error(&self, text: &str) -> Result<Named, CliError> {
-        let ids: Vec<String> = self.view.errors.iter().map(|error| error.error_id.clone()).collect();
+        let ids = self.view.errors.iter().map(|error| error.error_id.clone()).filter(|id| can_be_id(id));
+        let ids: Vec<String> = ids.collect();
         let found = pick_id("error", text, &ids);
         found.map(|id| self.named(id)).map_err(|error| self.unknown(error, "errors"))
     }
@@ -177,7 +179,7 @@ impl Remote {
 fn agents(host: &HostView) -> Vec<NamedAgent> {
     let named = host.agents.iter().filter_map(|agent| {
         Some(NamedAgent {
-            id: said(agent.agent_id.as_str())?.to_owned(),
+            id: Some(agent.agent_id.as_str()).filter(|id| can_be_id(id))?.to_owned(),
             slug: said(agent.persona.as_deref()).map(str::to_owned),
             living: true,
             pane: None,
@@ -242,11 +244,19 @@ mod tests {
             since: format!("2026-11-25T12:00:{since}.000Z"),
             ..HostHandoff::default()
         };
-        let handoffs = vec![handoff("aaaa", "02"), handoff("bbbb", "03"), handoff("cccc", "01")];
+        let handoffs = vec![
+            handoff("aaaa", "02"),
+            handoff("bbbb", "03"),
+            handoff("cccc", "01"),
+            // Not what an id can be: it would get into commands that a person may copy into a shell.
+            handoff("$(id)", "04"),
+        ];
         let there = there(&HostView { handoffs, ..HostView::default() });
         assert_eq!(there.handoff("kai").as_ref().map(id), Ok("bbbb"));
         assert_eq!(there.handoff("c").as_ref().map(id), Ok("cccc"));
-        assert_eq!(there.handoff("mia").map_err(|error| error.code), Err("no_handoff".to_owned()));
+        for unknown in ["mia", "$"] {
+            assert_eq!(there.handoff(unknown).map_err(|error| error.code), Err("no_handoff".to_owned()), "{unknown}");
+        }
         assert_eq!(there.handoff("c").expect("one").to_string(), "cccc@b");
     }
 }

