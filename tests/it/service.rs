@@ -115,6 +115,43 @@ fn a_unit_that_a_package_has_brought_is_one_too() {
 }
 
 #[test]
+fn doctor_knows_a_packaged_unit_and_looks_whether_it_runs() {
+    let home = super::support::fake_sidecar::FakeHome::new();
+    let path = home.path().display().to_string();
+    let user = ServiceUser::new(env!("CARGO_BIN_EXE_tasuki"), "tasuki.service", &path);
+    let packaged = user.path("share/systemd/user/tasuki.service");
+    fs::create_dir_all(packaged.parent().expect("a folder")).expect("made");
+    fs::copy(packaging("systemd").join("tasuki.service"), &packaged).expect("there");
+    // A process that is named like a sidecar, so that what is wrong with the service follows from nothing else. It ends
+    // with its input.
+    let mut sidecar = Command::new("sh");
+    sidecar.arg0("tasuki").args(["-c", "read line; :", "run"]).stdin(Stdio::piped());
+    let mut sidecar = sidecar.spawn().expect("a shell");
+    let found = |active: &str, enabled: &str| -> Vec<(String, String)> {
+        let now = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+        home.write("view/sidecar.json", &serde_json::json!({"pid": sidecar.id(), "version": "0", "heartbeat": now}));
+        let states = format!("printf 'ActiveState={active}\\nUnitFileState={enabled}\\nResult=success\\n'");
+        user.play("systemctl", &states);
+        let output = user.asked("doctor", &["--manager", "systemd", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+        let text = |check: &serde_json::Value, key: &str| check[key].as_str().unwrap_or_default().to_owned();
+        let checks = report["checks"].as_array().expect("checks").iter();
+        let own = checks.filter(|check| text(check, "id").starts_with("service."));
+        own.map(|check| (text(check, "id"), text(check, "status"))).filter(|(id, _)| id != "service.lingers").collect()
+    };
+    let expected = |states: &[(&str, &str)]| -> Vec<(String, String)> {
+        states.iter().map(|(id, state)| ((*id).to_owned(), (*state).to_owned())).collect()
+    };
+    let both = |state| expected(&[("service.file", "ok"), ("service.state", state)]);
+    assert_eq!(found("active", "enabled"), both("ok"));
+    assert_eq!(found("active", "disabled"), both("warn"));
+    assert_eq!(found("failed", "enabled"), both("fail"));
+    assert_eq!(found("inactive", "disabled"), expected(&[("service.file", "skipped")]), "nobody wants it to run");
+    drop(sidecar.stdin.take());
+    sidecar.wait().expect("its end");
+}
+
+#[test]
 fn the_log_is_printed_by_the_journal_s_own_program() {
     let user = user();
     user.play("journalctl", "echo \"$@\"");

@@ -18,6 +18,8 @@ const MAX: u64 = 256 * 1024;
 struct Facts {
     kind: ManagerKind,
     file: PathBuf,
+    /// The file is not the user's own: a package or an administrator has put it there, for all users.
+    is_shared: bool,
     text: Result<Option<String>, String>,
     /// The command line and the variables in the file, if they could be read.
     unit: Option<Written>,
@@ -38,11 +40,25 @@ struct Facts {
     tmpdir: Option<String>,
 }
 
+impl Facts {
+    /// A property that systemd reports; empty if it reports none.
+    fn property(&self, name: &str) -> &str {
+        let properties = self.manager.as_deref().unwrap_or_default();
+        properties.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str())
+    }
+
+    /// systemd says that the service runs.
+    fn runs(&self) -> bool {
+        matches!(self.property("ActiveState"), "active" | "activating" | "reloading")
+    }
+}
+
 pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let managed = ManagedService::of(&SIDECAR, ground.manager);
-    let Ok(file) = managed.file() else {
+    let (Ok(own), Ok(installed)) = (managed.file(), managed.installed()) else {
         return vec![Check::skipped("service.file", "this user has no home folder")];
     };
+    let file = installed.unwrap_or_else(|| own.clone());
     let target = file.canonicalize().unwrap_or_else(|_| file.clone());
     let bytes = view::read_bytes(&target, MAX).map_err(|error| error.message);
     let text = bytes.map(|bytes| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
@@ -67,6 +83,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
         path: std::env::var("PATH").ok(),
         tmpdir: std::env::var("TMUX_TMPDIR").ok().filter(|dir| !dir.is_empty()),
         kind: managed.kind,
+        is_shared: file != own,
         file,
         text,
     })
@@ -88,6 +105,7 @@ fn judge(facts: &Facts) -> Vec<Check> {
             );
             return vec![Check::skipped("service.file", said)];
         }
+        Ok(Some(_)) if facts.is_shared => return shared(facts),
         Ok(Some(text)) if !text.contains(&SIDECAR.ours()) => {
             return vec![Check::warn(
                 "service.file",
@@ -102,18 +120,35 @@ fn judge(facts: &Facts) -> Vec<Check> {
     if facts.kind == ManagerKind::Launchd {
         checks.push(launchd_state(facts));
     } else {
-        checks.push(state(facts));
-        checks.push(if facts.lingers {
-            Check::ok("service.lingers", "the service keeps running when you log out")
-        } else {
-            Check::warn(
-                "service.lingers",
-                "the service ends when you log out, and so may your tmux server",
-                "to keep both running: loginctl enable-linger",
-            )
-        });
+        checks.extend([state(facts), lingers(facts)]);
     }
     checks
+}
+
+/// Judges a unit that is there for all users. Its paths are not this user's concern, and where the user has not enabled
+/// it and it does not run, the user does not use it.
+fn shared(facts: &Facts) -> Vec<Check> {
+    let file = facts.file.display();
+    let is_used =
+        facts.property("ActiveState") == "failed" || facts.runs() || facts.property("UnitFileState") == "enabled";
+    if !is_used {
+        let said = format!(
+            "the service is not in use; {file} is there for all users, and systemctl --user enable --now tasuki starts it with your session"
+        );
+        return vec![Check::skipped("service.file", said)];
+    }
+    vec![Check::ok("service.file", format!("{file} is there for all users")), state(facts), lingers(facts)]
+}
+
+fn lingers(facts: &Facts) -> Check {
+    if facts.lingers {
+        return Check::ok("service.lingers", "the service keeps running when you log out");
+    }
+    Check::warn(
+        "service.lingers",
+        "the service ends when you log out, and so may your tmux server",
+        "to keep both running: loginctl enable-linger",
+    )
 }
 
 /// Whether the file starts this very program on this home.
@@ -182,23 +217,18 @@ fn variables(facts: &Facts) -> Option<Check> {
 
 fn state(facts: &Facts) -> Check {
     let id = "service.state";
-    let properties = match &facts.manager {
-        Ok(properties) => properties,
-        Err(why) => return Check::warn(id, why, "check the service yourself: systemctl --user status tasuki"),
-    };
-    let get = |name: &str| properties.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str());
-    match (get("ActiveState"), get("UnitFileState")) {
+    if let Err(why) = &facts.manager {
+        return Check::warn(id, why, "check the service yourself: systemctl --user status tasuki");
+    }
+    let enable = if facts.is_shared { "systemctl --user enable tasuki" } else { "tasuki service install" };
+    match (facts.property("ActiveState"), facts.property("UnitFileState")) {
         ("failed", _) => Check::fail(
             id,
-            format!("the service has failed ({})", get("Result")),
+            format!("the service has failed ({})", facts.property("Result")),
             "to see why: tasuki service logs; then: tasuki service start",
         ),
-        ("active" | "activating" | "reloading", "enabled") => {
-            Check::ok(id, "the service runs, and starts with your session")
-        }
-        ("active" | "activating" | "reloading", _) => {
-            Check::warn(id, "the service runs, but does not start with your session", "tasuki service install")
-        }
+        (_, "enabled") if facts.runs() => Check::ok(id, "the service runs, and starts with your session"),
+        (_, _) if facts.runs() => Check::warn(id, "the service runs, but does not start with your session", enable),
         (_, _) if facts.is_alive => Check::warn(
             id,
             "a sidecar runs, but not as the service",

@@ -10,6 +10,7 @@ fn facts() -> Facts {
     Facts {
         kind: ManagerKind::Systemd,
         file: "/u/tasuki.service".into(),
+        is_shared: false,
         text: Ok(Some(format!("# {}", SIDECAR.ours()))),
         unit: Some(Written { words, environment }),
         is_current: true,

@@ -69,7 +69,7 @@ impl ManagedService {
     }
 
     /// The service file that the manager uses: the user's own, or else, for systemd, a file from a package.
-    pub(super) fn installed(self) -> Result<Option<PathBuf>, CliError> {
+    pub(crate) fn installed(self) -> Result<Option<PathBuf>, CliError> {
         let own = self.file()?;
         if own.exists() {
             return Ok(Some(own));
