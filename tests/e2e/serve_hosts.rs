@@ -109,7 +109,6 @@ fn a_request_to_another_host_gets_that_hosts_answer() {
         assert_eq!(code(&server.curl(path, &[])), (404, "no_request"), "{path}");
     }
     for (to, body, key, expected) in [
-        ("nowhere", &send, "a", (404, "no_host")),
         ("desk", &send, "a", (400, "own_host")),
         ("box-1", &json!({"v": 1, "kind": "agent_send"}), "a", (400, "bad_request")),
         ("box-1", &json!([]), "a", (400, "bad_request")),
@@ -128,6 +127,28 @@ fn a_request_to_another_host_gets_that_hosts_answer() {
     assert_eq!(code(&ask("box-1", &send, "three")), (503, "no_bridge"));
     assert!(home.files("fleet/requests").is_empty() && home.files("fleet/tmp").is_empty());
     assert_eq!(ask("box-1", &send, "one").body, refused.body, "what has an answer keeps it");
+}
+
+/// The bridge knows all members. It writes their files only while somebody looks at them.
+#[test]
+fn the_bridge_says_whether_a_host_without_a_file_is_a_member() {
+    if !has_curl() {
+        return;
+    }
+    let home = Arc::new(FakeHome::new());
+    join(home.path());
+    let answer = |_: &FakeHome, dropped: &Value| match dropped["to"].as_str() {
+        Some("shed") => Some((200, json!({"of": "agents"}))),
+        _ => Some((404, json!({"code": "no_host", "message": "This is not a host of this fleet.", "hint": null}))),
+    };
+    let _bridge = FakeBridge::start(&home, "", Box::new(answer));
+    let server = serve(&home, &[]);
+    let ask = |host: &str| {
+        let view = json!({"v": 1, "kind": "view", "of": "agents"});
+        server.post(&format!("api/hosts/{host}/requests"), &view, &["-H", &format!("Idempotency-Key: {host}")])
+    };
+    assert_eq!(ask("shed").status, 200);
+    assert_eq!(code(&ask("nowhere")), (404, "no_host"));
 }
 
 /// The answer to the first request was said of the second, which was never sent.

@@ -185,15 +185,13 @@ async fn carry(app: &Arc<ServeApp>, asked: Arc<HostRequest>) -> Result<ViewFile<
     }
 }
 
-/// What is known before the request is sent: its answer, if it has one already, or a refusal if it can't be sent.
+/// What is known before the request is sent: its answer, if it has one already, or a refusal if it can't be sent. Only
+/// the bridge knows all members: it refuses the name of a host that is not among them.
 fn before(home: &Home, asked: &HostRequest) -> Result<Option<ViewFile<FleetResultFile>>, Problem> {
     let own = hosts::own_name(home).and_then(|own| own.ok_or_else(hosts::no_fleet)).map_err(problem)?;
     if own == asked.to {
         return Err(Problem::new(400, "own_host", "This is the host itself. Nothing was sent")
             .hint("Send the request to POST /api/requests"));
-    }
-    if !home.fleet().join("hosts").join(format!("{}.json", asked.to)).exists() {
-        return Err(no_host());
     }
     if let Some(found) = asked.answer(home)? {
         return Ok(Some(found));
