@@ -141,7 +141,8 @@ fn growth_and_dialogs_are_told() {
     assert!(lines.iter().any(|line| line["type"] == "document" && line["bytes"] == 883), "{lines:?}");
 }
 
-/// Until the successor's turn has come, the handoff waits for the outgoing agent, although a successor may be bound to it.
+/// Until the successor's turn has come, the handoff waits for the outgoing agent, although a successor may be bound to
+/// it.
 #[test]
 fn a_dialog_of_the_agent_whose_turn_it_is_is_told() {
     for (step_name, states, who) in [

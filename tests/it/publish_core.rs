@@ -186,7 +186,8 @@ fn another_target_waits_until_nothing_is_under_way_or_in_doubt() {
     assert_eq!(failed.view()["publish"]["state"], "published");
 }
 
-/// A search asks the server for what is newer than the first attempt. A time that has not come yet would hide everything.
+/// A search asks the server for what is newer than the first attempt. A time that has not come yet would hide
+/// everything.
 #[test]
 fn a_clock_that_was_set_back_after_the_first_attempt_hides_no_upload() {
     let mut world = done(json!({}));
