@@ -86,6 +86,8 @@ pub(super) struct Connection {
     in_flight: VecDeque<InFlight>,
     notices: VecDeque<(String, String)>,
     last_words: String,
+    /// The id of our session, such as `$3`; empty until our client is in it.
+    session: String,
 }
 
 impl Connection {
@@ -100,11 +102,20 @@ impl Connection {
             in_flight: VecDeque::new(),
             notices: VecDeque::new(),
             last_words: String::new(),
+            session: String::new(),
         }
     }
 
     pub(super) fn pid(&self) -> u32 {
         self.client.pid()
+    }
+
+    pub(super) fn enter(&mut self, session: &str) {
+        session.clone_into(&mut self.session);
+    }
+
+    pub(super) fn session(&self) -> &str {
+        &self.session
     }
 
     /// Whether notices wait. They may have come in while somebody waited for an answer.

@@ -296,8 +296,9 @@ pub(super) fn react(
             return Err(ConnectionEnd::Gone("its session was ended".to_owned()));
         }
         "session-renamed" => {
+            let Ok(session) = quote(connection.session()) else { return Ok(()) };
             let _held = lock();
-            connection.ask(&keep_name(names), wake)?;
+            connection.ask(&keep_name(names, &session), wake)?;
         }
         _ => {}
     }
@@ -362,10 +363,10 @@ pub(super) fn leave_if_alone(names: &Names) -> String {
 }
 
 /// The line that gives our session its name back, because a user's `rename-session` without a target may have renamed
-/// it.
-fn keep_name(names: &Names) -> String {
-    let session = names.session();
-    format!("if-shell -F \"#{{!=:#{{session_name}},{session}}}\" {{ rename-session -- {session} }}")
+/// it. The line names our session by its id, which no other session ever has: ours may have ended meanwhile, and tmux
+/// may have put our client into a user's session, which must keep its name. tmux does nothing if the name is the same.
+fn keep_name(names: &Names, id: &str) -> String {
+    format!("rename-session -t {id} -- {}", names.session())
 }
 
 /// The lines of a request's answer number `number`, from 0; none if that answer is an error.

@@ -79,6 +79,7 @@ pub(super) fn await_session(
         while let Some((name, args)) = connection.next_notice() {
             let Some((id, session)) = args.split_once(' ').filter(|_| name == "session-changed") else { continue };
             if session == names.session() || take_back(connection, wake, names, id)? {
+                connection.enter(id);
                 return Ok(());
             }
         }

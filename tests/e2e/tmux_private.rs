@@ -161,6 +161,26 @@ async fn our_session_keeps_its_name() {
     });
 }
 
+/// tmux tells us first that a session was renamed, and then that ours has ended and that we are in the renamed one.
+#[tokio::test]
+async fn a_users_session_keeps_its_name_if_ours_ends_as_it_is_renamed() {
+    let server = Server::start();
+    server.tmux(&["split-window", "-d", "-t", "main:", PROGRAM]);
+    let (notices, mut inbox) = mpsc::channel(64);
+    let _tmux = Tmux::start(server.options(), notices).expect("a thread");
+    expect(&mut inbox, connected).await;
+    let panes = |session| {
+        server.tmux(&["list-panes", "-s", "-t", session, "-F", "#{window_id} #{pane_id} #{pane_pid}"])
+            + &server.tmux(&["show-options", "-t", session])
+    };
+    let before = panes("=main:");
+    server.tmux(&["rename-session", "-t", "main", "work", ";", "kill-session", "-a", "-t", "=work"]);
+    expect(&mut inbox, disconnected).await;
+    expect(&mut inbox, connected).await;
+    assert_eq!(server.tmux(&["list-sessions", "-F", "#{session_name}"]), format!("_tasuki-{TAG}\nwork"));
+    assert_eq!(panes("=work:"), before);
+}
+
 #[tokio::test]
 async fn after_the_end_of_our_session_we_are_in_nobody_elses() {
     for option in ["off", "on"] {
