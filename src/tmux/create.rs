@@ -12,6 +12,7 @@ use super::started::{VARIABLE, was_started_by};
 use super::supervisor::LiveClient;
 use super::{Error, Tmux};
 use crate::core::pane::PaneRef;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -165,9 +166,15 @@ impl Tmux {
             panes.sort_by_key(|noted| noted.born != creation);
             for noted in panes {
                 let pane = noted.row.pane;
+                // Another creation made the pane, or an agent in it is known already.
+                let is_known = !noted.born.is_empty() || !noted.claim.is_empty();
                 let is_it = noted.born == creation
                     || was_started_by(pane.pid, creation).unwrap_or_else(|error| {
-                        unseen = Some(error);
+                        // A process that forbids a look does so for ever. It may be the program that is searched for
+                        // only if nothing else is known of its pane.
+                        if !is_known || error.kind() != io::ErrorKind::PermissionDenied {
+                            unseen = Some(error);
+                        }
                         false
                     });
                 if is_it {

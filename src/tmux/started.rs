@@ -11,6 +11,9 @@ const MAX_ENVIRONMENT: u64 = 2 * 1024 * 1024;
 
 /// Whether a process was started with this creation's id. `false` for a process that has ended or belongs to another
 /// user.
+///
+/// # Errors
+/// The process can't be looked at. If it forbids that, as Codex does, the error is `PermissionDenied`.
 #[cfg(all(target_os = "linux", not(tasuki_portable)))]
 pub(super) fn was_started_by(pid: u32, creation: &str) -> io::Result<bool> {
     use std::io::Read as _;
@@ -18,7 +21,8 @@ pub(super) fn was_started_by(pid: u32, creation: &str) -> io::Result<bool> {
     let file = std::fs::File::open(format!("/proc/{pid}/environ"));
     match file.and_then(|file| file.take(MAX_ENVIRONMENT).read_to_end(&mut environment)) {
         Ok(_) => {}
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_another_users(pid) => {}
         Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH) => {}
         Err(error) => return Err(error),
     }

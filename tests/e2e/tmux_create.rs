@@ -9,7 +9,7 @@ use tasuki::agents::profile::Profiles;
 use tasuki::config::{Config, Home, OperatorCommand};
 use tasuki::core::effect::{Effect, EffectKey, Outcome};
 use tasuki::runner::{Runner, SettledEffect, Tools};
-use tasuki::tmux::{CreationState, SpawnOutcome, SpawnPlan};
+use tasuki::tmux::{CreationState, Error as TmuxError, SpawnOutcome, SpawnPlan};
 
 const CREATION: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
 
@@ -83,6 +83,54 @@ async fn what_was_made_is_found_by_its_note_and_by_its_environment() {
     let SpawnOutcome::Started(pane) = tmux.spawn(&noted).await else { panic!("not started") };
     server.tmux(&["set-option", "-p", "-u", "-t", &pane.to_string(), "@tasuki_born_00c0ffee"]);
     assert_eq!(tmux.find_spawned("b2").await.expect("an answer"), CreationState::Alive(pane));
+}
+
+/// Not a test, but a program that forbids others to read its environment, as Codex does.
+#[cfg(target_os = "linux")]
+#[test]
+fn secretive_program() {
+    let Some(ready) = std::env::var_os("TASUKI_TEST_SECRETIVE") else { return };
+    nix::sys::prctl::set_dumpable(false).expect("always allowed");
+    std::fs::write(ready, "").expect("written");
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+/// Gives up this thread's capabilities: with them, a test that runs as root may read every environment.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn drop_capabilities() {
+    let (header, none) = ([0x2008_0522_u32, 0], [0_u32; 6]);
+    // SAFETY: the kernel reads both arrays, which have the sizes that this version of the call asks for.
+    let result = unsafe { nix::libc::syscall(nix::libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    assert_eq!(result, 0, "giving up is always allowed");
+}
+
+/// A program that forbids reading its environment may be the one that is searched for, unless something else is known
+/// of its pane.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_may_not_be_looked_at_does_not_count_as_dead() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let (exe, ready) = (std::env::current_exe().expect("our own path"), server.dir.path().join("ready"));
+    let argv = [exe.to_str().expect("plain"), "tmux_create::secretive_program", "--exact", "--nocapture"];
+    let env = vec![("TASUKI_TEST_SECRETIVE".to_owned(), ready.to_str().expect("plain").to_owned())];
+    let plan = SpawnPlan { creation: "b1".into(), env, ..plan(&server, &argv) };
+    let SpawnOutcome::Started(pane) = tmux.spawn(&plan).await else { panic!("not started") };
+    wait_until("it runs", || ready.exists());
+    // Without capabilities, root may look at no program of root's: this one's pane is known.
+    server.tmux(&["set-option", "-p", "-t", "main:0", "@tasuki_claim", "00c0ffee.2.2"]);
+    drop_capabilities();
+    let pane = pane.to_string();
+    server.tmux(&["set-option", "-p", "-u", "-t", &pane, "@tasuki_born_00c0ffee"]);
+    let found = tmux.find_spawned("b1").await;
+    assert!(matches!(found, Err(TmuxError::Unseen(_))), "{found:?}");
+    assert!(matches!(tmux.spawn(&plan).await, SpawnOutcome::Unknown(_)));
+    for (option, value) in [("@tasuki_claim", "00c0ffee.1.1"), ("@tasuki_born_00c0ffee", "b2")] {
+        server.tmux(&["set-option", "-p", "-t", &pane, option, value]);
+        assert_eq!(tmux.find_spawned("b1").await.expect("an answer"), CreationState::Died, "{option}");
+        server.tmux(&["set-option", "-p", "-u", "-t", &pane, option]);
+    }
 }
 
 #[tokio::test]
