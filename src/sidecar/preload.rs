@@ -13,7 +13,13 @@ use crate::process::{self, ProcessState};
 use crate::runner;
 use crate::spool::documents;
 use crate::store::{Error, Store};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{fs, io, thread};
+
+/// How long the loop waits for the disk of a folder that a request names.
+const DISK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Looks up what a request depends on.
 pub(super) struct Preload<'a> {
@@ -47,7 +53,7 @@ impl Preload<'_> {
         let document = self.provided_document(needs.document);
         let messages = needs.messages_of.and_then(|id| self.messages(id));
         let persona = slug.and_then(|slug| Some((slug.clone(), self.told(runner::persona_facts(self.home, &slug))?)));
-        let no_cwd = needs.cwd.is_some_and(|cwd| is_not_a_folder(Path::new(cwd)));
+        let no_cwd = needs.cwd.and_then(|cwd| self.told(is_not_a_folder(cwd))).unwrap_or(false);
         let runs = needs.runs.and_then(|id| self.runs(id));
         Ok(RequestFacts { persona, error_known, document, messages, no_cwd, runs })
     }
@@ -102,8 +108,40 @@ pub(super) fn agent_named<'s>(state: &'s State, id: &str) -> Option<&'s Agent> {
     state.agents.get(&id.parse::<AgentId>().ok()?)
 }
 
-/// Whether the path is certainly not a folder that an agent could work in. If the disk does not answer now, the start
-/// of the agent finds out.
-fn is_not_a_folder(path: &Path) -> bool {
-    std::fs::metadata(path).map_or_else(|error| !limits::is_passing(&error), |meta| !meta.is_dir())
+/// Whether the path is certainly not a folder that an agent could work in. If the disk does not answer in time, the
+/// start of the agent finds out.
+///
+/// # Errors
+/// Why no thread could be started that looks at the path.
+fn is_not_a_folder(path: &str) -> Result<bool, String> {
+    let cwd = PathBuf::from(path);
+    let look = move || fs::metadata(cwd).map_or_else(|error| !limits::is_passing(&error), |meta| !meta.is_dir());
+    match within(DISK_PATIENCE, look) {
+        Ok(is_none) => Ok(is_none.unwrap_or(false)),
+        Err(error) => Err(format!("no thread could be started that looks at {path}: {error}")),
+    }
+}
+
+/// What `look` finds out on a thread of its own; none if that takes longer than `limit`.
+fn within<T: Send + 'static>(limit: Duration, look: impl FnOnce() -> T + Send + 'static) -> io::Result<Option<T>> {
+    let (sender, found) = mpsc::channel();
+    thread::Builder::new().name("look".to_owned()).spawn(move || sender.send(look()))?;
+    Ok(found.recv_timeout(limit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each restart asks again, so the loop would hang for as long as the disk does.
+    #[test]
+    fn the_loop_does_not_wait_for_a_disk_that_hangs() {
+        let (answers, hangs) = mpsc::channel::<()>();
+        let found = within(Duration::from_millis(50), move || hangs.recv().is_ok());
+        assert_eq!(found.expect("a thread"), None);
+        drop(answers);
+        assert_eq!(is_not_a_folder("/"), Ok(false));
+        assert_eq!(is_not_a_folder("/nowhere"), Ok(true));
+        assert_eq!(is_not_a_folder("/dev/null"), Ok(true));
+    }
 }

@@ -15,11 +15,13 @@ use crate::core::pane::PaneRef;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// How long a pane that was just made may not be found: between fork and exec, its process does not have its own
 /// environment yet.
 const BIRTH: Duration = Duration::from_millis(500);
+/// How long the disk of a new window's folder may take to answer.
+const DISK_PATIENCE: Duration = Duration::from_secs(30);
 /// How many connections a creation or a search is tried over.
 const TRIES: u32 = 3;
 
@@ -70,7 +72,7 @@ impl Tmux {
     /// Starts a program in a new window, once for each creation id, however often it is called. Nobody's current window
     /// changes.
     pub async fn spawn(&self, plan: &SpawnPlan) -> SpawnOutcome {
-        if let Err(error) = check(plan) {
+        if let Err(error) = check(plan).await {
             return SpawnOutcome::Failed(error);
         }
         for _ in 0..TRIES {
@@ -245,13 +247,22 @@ fn nul_error(_: super::quote::HasNul) -> Error {
     Error::BadArgument { what: "a name, path, variable or argument", rule: "free of NUL characters" }
 }
 
-fn check(plan: &SpawnPlan) -> Result<(), String> {
+async fn check(plan: &SpawnPlan) -> Result<(), String> {
     if plan.argv.is_empty() {
         return Err("the launch line is empty".to_owned());
     }
+    let (path, cwd) = (plan.cwd.display(), plan.cwd.clone());
+    // A disk may not answer for minutes, and a thread of the runtime must not wait for it.
+    let look = tokio::task::spawn_blocking(move || cwd.is_dir());
+    let Ok(Ok(is_folder)) = timeout(DISK_PATIENCE, look).await else {
+        let within = DISK_PATIENCE.as_secs();
+        return Err(format!(
+            "the disk of {path} did not answer within {within} s, so no window was made there; see why it hangs"
+        ));
+    };
     // tmux would silently take the home folder instead.
-    if !plan.cwd.is_dir() || plan.cwd.to_str().is_none() {
-        return Err(format!("{} is not a directory, or its path is not UTF-8", plan.cwd.display()));
+    if !is_folder || plan.cwd.to_str().is_none() {
+        return Err(format!("{path} is not a directory, or its path is not UTF-8"));
     }
     if let Some((name, _)) = plan.env.iter().find(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
         return Err(format!("{name:?} is not the name of an environment variable"));

@@ -133,6 +133,25 @@ async fn what_may_not_be_looked_at_does_not_count_as_dead() {
     }
 }
 
+/// A folder on a network disk may not answer for minutes.
+#[test]
+fn the_look_at_the_folder_takes_no_thread_of_the_runtime() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.max_blocking_threads(1).enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let server = Server::start();
+        let tmux = server.connect().await;
+        let plan = SpawnPlan { cwd: "/nowhere".into(), ..plan(&server, &["cat"]) };
+        // The disk hangs: the only thread for work that waits for a disk does not come back.
+        let (answers, hangs) = std::sync::mpsc::channel::<()>();
+        tokio::task::spawn_blocking(move || hangs.recv());
+        let early = tokio::time::timeout(Duration::from_secs(1), tmux.spawn(&plan)).await;
+        assert!(early.is_err(), "it did not wait for the disk, or waited on a thread of the runtime: {early:?}");
+        drop(answers);
+        assert!(matches!(tmux.spawn(&plan).await, SpawnOutcome::Failed(why) if why.contains("/nowhere")));
+    });
+}
+
 #[tokio::test]
 async fn windows_that_are_made_at_once_share_the_session_that_was_missing() {
     let server = Server::start();
