@@ -28,6 +28,14 @@ const TRY_EVERY: Duration = Duration::from_millis(5);
 pub(super) struct ServerLock(Option<Flock<File>>);
 
 impl ServerLock {
+    /// For a home that has waited long enough: it continues without the lock.
+    pub(super) const NONE: ServerLock = ServerLock(None);
+
+    /// Whether this home really has the lock.
+    pub(super) fn is_held(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The exclusive lock, for a home that connects or disconnects. After `patience` it returns without the lock: a
     /// small danger is better than no connection.
     pub(super) fn exclusive(socket: &Path, patience: Duration) -> ServerLock {
@@ -64,12 +72,17 @@ impl ServerLock {
     pub(super) async fn shared(socket: &str) -> ServerLock {
         let until = Instant::now() + PATIENCE;
         loop {
-            match Self::attempt(Path::new(socket), FlockArg::LockSharedNonblock) {
+            match Self::shared_now(socket) {
                 Some(lock) => return lock,
                 None if Instant::now() >= until => return no_lock(),
                 None => tokio::time::sleep(TRY_EVERY).await,
             }
         }
+    }
+
+    /// The shared lock, if it is free at this moment.
+    pub(super) fn shared_now(socket: &str) -> Option<ServerLock> {
+        Self::attempt(Path::new(socket), FlockArg::LockSharedNonblock)
     }
 
     /// The shared lock, for the connection's own thread. `None` after `patience`, or once the home `leaves`, because

@@ -2,15 +2,19 @@
 
 use crate::support::stage::Stage;
 use crate::support::stage_files::read_json;
-use crate::support::tmux::{Server, connect_home};
+use crate::support::tmux::{Server, TestScreenReader, connect_home, plan as type_plan, wait_until};
+use crate::support::typed::{SUBMITTED, refused, type_it};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use tasuki::tmux::{SpawnOutcome, SpawnPlan};
+use tasuki::core::pane::{ComposerContent, Refusal, ScreenReading};
+use tasuki::tmux::{Capture, ScreenReader, SpawnOutcome, SpawnPlan};
+use tokio_util::sync::CancellationToken;
 
 const HOMES: u32 = 8;
 const ROUNDS: u32 = 6;
@@ -61,6 +65,70 @@ async fn a_home_that_leaves_waits_for_one_that_takes_long_to_connect() {
     assert!(too_soon.is_err(), "it left while another home was connecting");
     drop(connecting);
     tokio::time::timeout(PATIENCE, leaves).await.expect("it leaves in time").expect("it leaves");
+}
+
+/// Reads the composer's screen, and counts how often it invited.
+#[derive(Default)]
+struct Inviting(AtomicU32);
+
+impl ScreenReader for Inviting {
+    fn look(&self, capture: &Capture) -> ScreenReading {
+        let reading = TestScreenReader.look(capture);
+        self.0.fetch_add((reading.composer == ComposerContent::Empty).into(), Ordering::Relaxed);
+        reading
+    }
+}
+
+impl Inviting {
+    /// Waits until the text would go in, if no other home were connecting.
+    async fn is_done(&self) {
+        while self.0.load(Ordering::Relaxed) < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_typed_while_another_home_connects_is_seen_before_our_text_goes_in() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[]);
+    let pane = composer.pane(&tmux).await;
+    let folder = File::open(server.dir.path()).expect("a folder");
+    let connecting = Flock::lock(folder, FlockArg::LockExclusiveNonblock).expect("nobody else has it");
+    let (text, reader, stop) = (type_plan(pane, 1, "Ours."), Inviting::default(), CancellationToken::new());
+    let person = async {
+        reader.is_done().await;
+        server.tmux(&["send-keys", "-t", &pane.to_string(), "-l", "mine"]);
+        wait_until("it is on the screen", || {
+            server.tmux(&["capture-pane", "-p", "-t", &pane.to_string()]).contains("mine")
+        });
+        drop(connecting);
+    };
+    let (typed, ()) = tokio::join!(tmux.type_text(&text, &reader, &stop), person);
+    assert_eq!((typed, composer.bytes()), (refused(Refusal::Draft), b"mine".to_vec()));
+}
+
+#[tokio::test]
+async fn a_text_that_is_stopped_while_another_home_connects_is_not_typed() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[]);
+    let pane = composer.pane(&tmux).await;
+    let folder = File::open(server.dir.path()).expect("a folder");
+    let connecting = Flock::lock(folder, FlockArg::LockExclusiveNonblock).expect("nobody else has it");
+    let (text, reader, stop) = (type_plan(pane, 1, "Ours."), Inviting::default(), CancellationToken::new());
+    let stopped = async {
+        reader.is_done().await;
+        stop.cancel();
+    };
+    let ended = async { tokio::join!(tmux.type_text(&text, &reader, &stop), stopped).0 };
+    let typed = tokio::time::timeout(Duration::from_secs(10), ended).await;
+    assert_eq!(typed.ok(), Some(refused(Refusal::NotReady)));
+    drop(connecting);
+    assert_eq!(type_it(&tmux, &type_plan(pane, 2, "Later.")).await, SUBMITTED);
+    assert_eq!(composer.submits(), ["Later."]);
 }
 
 /// A sidecar of another home on a stage's server; it ends with this value.

@@ -99,6 +99,8 @@ pub(super) struct Delivery<'a> {
     entered: bool,
     /// How often the pane would not take a further line.
     obstacles: u32,
+    /// Another home has held the lock for too long: lines go out without it.
+    lockless: bool,
     /// The program that was in the foreground when the agent was recognised on the screen. It counts if the plan names
     /// none.
     front: Option<String>,
@@ -115,7 +117,7 @@ impl<'a> Delivery<'a> {
         due: Instant,
     ) -> Self {
         let doubt = plan.resumed;
-        let (seen_ours, last_piece, entered, obstacles, front) = (false, 0, false, 0, None);
+        let (seen_ours, last_piece, entered, obstacles, lockless, front) = (false, 0, false, 0, false, None);
         Delivery {
             tmux,
             plan,
@@ -128,6 +130,7 @@ impl<'a> Delivery<'a> {
             last_piece,
             entered,
             obstacles,
+            lockless,
             front,
         }
     }
@@ -241,6 +244,7 @@ impl<'a> Delivery<'a> {
     }
 
     async fn type_piece(&mut self, live: &LiveClient, before: &str, number: usize) -> StepResult {
+        let Some(_lock) = self.take_turn(live).await? else { return Ok(None) };
         if let Some(end) = self.agent_dead() {
             return Ok(Some(end));
         }
@@ -272,11 +276,27 @@ impl<'a> Delivery<'a> {
         names.typing_line(&plan.pane, &plan.delivery, &guard, stages, text, paste).ok()
     }
 
+    /// The lock between homes, which is held while a line goes out. If it is not free at once, this waits until it is,
+    /// and returns `None`: meanwhile a dialog may have opened, or a person may have typed, so mark and screen must be
+    /// read again.
+    async fn take_turn(&mut self, live: &LiveClient) -> Result<Option<ServerLock>, BrokenOff> {
+        let lock = ServerLock::shared_now(&live.info.socket_path).or(self.lockless.then_some(ServerLock::NONE));
+        if lock.is_none() {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Err(BrokenOff::Stopped),
+                () = tokio::time::sleep_until(self.due) => {}
+                lock = ServerLock::shared(&live.info.socket_path) => self.lockless = !lock.is_held(),
+            }
+        }
+        Ok(lock)
+    }
+
+    /// The caller has the lock between homes.
     async fn send(&mut self, live: &LiveClient, line: Option<String>) -> Result<(), BrokenOff> {
         let Some(line) = line else { return Err(BrokenOff::Stopped) };
         // An answer does not say whether the guard let the line through. Until the mark is read, both are possible.
         let before = std::mem::replace(&mut self.doubt, true);
-        let _lock = ServerLock::shared(&live.info.socket_path).await;
         live.ask(line).await.map(drop).map_err(|lost| {
             self.doubt = before || lost.sent;
             BrokenOff::Lost

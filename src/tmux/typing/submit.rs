@@ -58,6 +58,7 @@ impl Delivery<'_> {
     }
 
     pub(super) async fn press(&mut self, live: &LiveClient, before: &str, number: u32) -> StepResult {
+        let Some(_lock) = self.take_turn(live).await? else { return Ok(None) };
         if let Some(end) = self.agent_dead() {
             return Ok(Some(end));
         }
