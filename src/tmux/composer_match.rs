@@ -1,6 +1,7 @@
 //! Compares a composer with a text of ours: whether the text is in it, whether anything else is in it, and how much of
 //! the text has arrived.
 
+use super::plan::Input;
 use crate::core::pane::ComposerContent;
 use crate::core::text::seen;
 
@@ -34,9 +35,9 @@ pub(super) enum ComposerMatch {
 }
 
 /// Searches a composer for the end of `text` (`tail`), or for the label of a collapsed paste that represents the whole
-/// of it. The composer must show the whole text. If the beginning has scrolled out of sight, the visible rest must be
-/// an end of the text.
-pub(super) fn match_composer(composer: &ComposerContent, text: &str, tail: &str) -> ComposerMatch {
+/// of it. Such a label is somebody else's if the text was not pasted but typed. The composer must show the whole text.
+/// If the beginning has scrolled out of sight, the visible rest must be an end of the text.
+pub(super) fn match_composer(composer: &ComposerContent, text: &str, tail: &str, input: Input) -> ComposerMatch {
     match composer {
         ComposerContent::Text(shown) | ComposerContent::Tail(shown) => {
             let (whole, tail) = (bare(text), bare(tail));
@@ -50,7 +51,11 @@ pub(super) fn match_composer(composer: &ComposerContent, text: &str, tail: &str)
                 ComposerMatch::Mixed
             }
         }
-        ComposerContent::Collapsed { size } if size.is_none_or(|size| is_size_of(size, text)) => ComposerMatch::Shown,
+        ComposerContent::Collapsed { size }
+            if input == Input::Bracketed && size.is_none_or(|size| is_size_of(size, text)) =>
+        {
+            ComposerMatch::Shown
+        }
         ComposerContent::Collapsed { .. } | ComposerContent::Empty => ComposerMatch::Absent,
         ComposerContent::Unreadable => ComposerMatch::Hidden,
     }
@@ -85,6 +90,11 @@ pub(super) fn holds_so_far(composer: &ComposerContent, so_far: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// For a text that was pasted.
+    fn match_composer(composer: &ComposerContent, text: &str, tail: &str) -> ComposerMatch {
+        super::match_composer(composer, text, tail, Input::Bracketed)
+    }
 
     fn text(text: &str) -> ComposerContent {
         ComposerContent::Text(text.to_owned())
@@ -151,7 +161,10 @@ mod tests {
             (Some(5), ComposerMatch::Shown),
             (Some(40), ComposerMatch::Absent),
         ] {
-            assert_eq!(match_composer(&ComposerContent::Collapsed { size }, five_lines, "e"), sight_of_it, "{size:?}");
+            let label = ComposerContent::Collapsed { size };
+            assert_eq!(match_composer(&label, five_lines, "e"), sight_of_it, "{size:?}");
+            let typed = super::match_composer(&label, "/exit", "/exit", Input::Command);
+            assert_eq!(typed, ComposerMatch::Absent, "a typed text becomes no label");
         }
         let (crabs, units) = ("\u{1f980}".repeat(100), Some(200));
         let label = ComposerContent::Collapsed { size: units };

@@ -62,6 +62,37 @@ async fn sixty_four_kibibytes_arrive_whole() {
     assert!(composer.submits() == [text], "the long text arrived changed");
 }
 
+/// The label of a paste is a person's if our text was not pasted but typed.
+#[tokio::test]
+async fn the_label_of_a_paste_is_not_taken_for_a_typed_text() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[("TASUKI_TEST_COLLAPSE", "1")]);
+    let pane = composer.pane(&tmux).await;
+    let target = pane.to_string();
+    // This delivery was begun by a former process, and a person has replaced the text by a paste of their own.
+    server.tmux(&["set-option", "-p", "-t", &target, "@tasuki_mark_00c0ffee", "000000000001.P"]);
+    server.tmux(&[
+        "set-buffer",
+        "-b",
+        "mine",
+        "a\nb\nc\nd\ne",
+        ";",
+        "paste-buffer",
+        "-p",
+        "-r",
+        "-b",
+        "mine",
+        "-t",
+        &target,
+    ]);
+    wait_until("it is collapsed", || server.tmux(&["capture-pane", "-p", "-t", &target]).contains("(pasted 5 lines)"));
+    let (input, seen_within) = (typed_in_pieces(100), Duration::from_millis(500));
+    let typed = TypePlan { input, seen_within, resumed: true, ..plan(pane, 1, "1\n2\n3\n4\n5") };
+    assert_eq!(type_it(&tmux, &typed).await, unknown("not_seen"));
+    assert_eq!(composer.submits(), [""; 0], "it was submitted");
+}
+
 #[tokio::test]
 async fn the_same_delivery_again_types_nothing() {
     let server = Server::start();

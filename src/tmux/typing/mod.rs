@@ -15,7 +15,7 @@ use super::plan::{Input, TypePlan};
 use super::server_lock::ServerLock;
 use super::supervisor::LiveClient;
 use super::{Error, Tmux};
-use crate::core::pane::{Activity, Refusal, ScreenReading, Typed};
+use crate::core::pane::{Activity, ComposerContent, Refusal, ScreenReading, Typed};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -327,7 +327,7 @@ impl<'a> Delivery<'a> {
         let Ok(view) = self.view().await? else { return Ok(None) };
         let whole = number == self.pieces.len();
         let arrived = match whole {
-            true => match_composer(&view.composer, &self.plan.text, self.tail()) == ComposerMatch::Shown,
+            true => self.matched(&view.composer) == ComposerMatch::Shown,
             false => holds_so_far(&view.composer, &self.pieces[..number.min(self.pieces.len())].concat()),
         };
         if arrived {
@@ -381,7 +381,9 @@ impl<'a> Delivery<'a> {
         self.type_piece(live, &mark, number + 1).await
     }
 
-    fn tail(&self) -> &str {
-        if self.plan.seen_tail.trim().is_empty() { &self.plan.text } else { &self.plan.seen_tail }
+    /// What the composer shows of the whole text.
+    fn matched(&self, composer: &ComposerContent) -> ComposerMatch {
+        let TypePlan { text, seen_tail, input, .. } = self.plan;
+        match_composer(composer, text, if seen_tail.trim().is_empty() { text } else { seen_tail }, *input)
     }
 }

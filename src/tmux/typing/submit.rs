@@ -2,7 +2,7 @@
 
 use super::{BrokenOff, CONFIRM, Delivery, Looks, StepResult, unknown, wire_name};
 use crate::core::pane::{Activity, Typed};
-use crate::tmux::composer_match::{ComposerMatch, match_composer};
+use crate::tmux::composer_match::ComposerMatch;
 use crate::tmux::guard::DeliveryStage;
 use crate::tmux::look::{Invitation, obstacle, pause};
 use crate::tmux::pane::{PaneRow, same};
@@ -33,7 +33,7 @@ impl Delivery<'_> {
             if view.activity == Activity::Blocked {
                 return Ok(Some(unknown("dialog")));
             }
-            match match_composer(&view.composer, &self.plan.text, self.tail()) {
+            match self.matched(&view.composer) {
                 ComposerMatch::Shown if seen => {
                     self.recognise(&row.command, view.activity);
                     break;
@@ -84,7 +84,7 @@ impl Delivery<'_> {
         let (mut absent, mut looks) = (false, Looks::new());
         loop {
             let Ok(view) = self.view().await? else { return Ok(None) };
-            let matched = match_composer(&view.composer, &self.plan.text, self.tail());
+            let matched = self.matched(&view.composer);
             let blocked = view.activity == Activity::Blocked;
             if matched == ComposerMatch::Absent && !blocked {
                 if absent {
