@@ -131,7 +131,8 @@ fn sweep_buffers(connection: &mut Connection, wake: &ConnectionWaker<'_>, names:
     Ok(())
 }
 
-fn sweep_creations(
+/// Removes old creation marks.
+pub(super) fn sweep_creations(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
     names: &Names,

@@ -303,7 +303,7 @@ impl Supervisor {
         ended.to_string()
     }
 
-    /// Serves the connection for up to [`RECONCILE`].
+    /// Serves the connection for [`RECONCILE`], then removes old creation marks.
     fn serve_once(
         &mut self,
         connection: &mut Connection,
@@ -358,7 +358,8 @@ impl Supervisor {
             }
         }
         self.notices.put(TmuxNotice::PanesChanged);
-        Ok(())
+        let waker = ConnectionWaker { pipe: &self.pipe, inbox: Some(inbox), stop: &shared.stop };
+        server::sweep_creations(connection, &waker, &shared.names)
     }
 }
 
