@@ -4,11 +4,14 @@ use crate::contract::facts::RunningProcess;
 use crate::core::cut::quotable_words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read;
 
 /// The most processes that are listed.
 const MOST: usize = 30;
 /// The most open files of one process that are looked at.
 const MOST_FILES: usize = 1_000;
+/// The most bytes that are read of a list of the system's sockets: some 50,000 sockets.
+const MOST_BYTES: u64 = 8 * 1024 * 1024;
 /// Longest command line, in characters. A longer one is cut; its `…` is counted.
 const LONGEST: usize = 200;
 /// The state of a listening socket in `/proc/net/tcp`.
@@ -63,9 +66,19 @@ fn children_of_all() -> Option<BTreeMap<u32, Vec<u32>>> {
 
 /// The ports of listening TCP sockets, by the socket's number (its inode).
 fn listening() -> BTreeMap<u64, u16> {
-    let files = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|path| fs::read_to_string(path).ok());
-    let all: Vec<String> = files.collect();
-    all.iter().flat_map(|text| text.lines().skip(1)).filter_map(socket).collect()
+    let files = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|path| fs::File::open(path).ok());
+    files.flat_map(sockets).collect()
+}
+
+/// The numbers and ports of the listening sockets in a list such as `/proc/net/tcp`, as far as it is read.
+fn sockets(list: impl Read) -> Vec<(u64, u16)> {
+    let mut text = Vec::new();
+    if list.take(MOST_BYTES).read_to_end(&mut text).is_err() {
+        return Vec::new();
+    }
+    // A last line that was cut could hold the beginning of another socket's number.
+    text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+    String::from_utf8_lossy(&text).lines().skip(1).filter_map(socket).collect()
 }
 
 /// A socket's number and port from its line in `/proc/net/tcp`, if the socket listens.
@@ -96,6 +109,10 @@ mod tests {
         assert_eq!(socket(line), Some((4711, 8080)));
         assert_eq!(socket(&line.replace(" 0A ", " 01 ")), None);
         assert_eq!(socket("garbage"), None);
+        let list = format!("  sl  local_address\n{line}\n");
+        assert_eq!(sockets(list.as_bytes()), [(4711, 8080)]);
+        assert_eq!(sockets(list.as_bytes().chain(std::io::repeat(b'x'))), [(4711, 8080)], "a list without an end");
+        assert_eq!(sockets(list.trim_end().as_bytes()), [], "a line without its end");
     }
 
     /// A child that a thread has started is a child of the process, and both ways to find children find it.
