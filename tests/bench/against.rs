@@ -10,7 +10,7 @@ use crate::hook;
 use crate::idle::{register_all, resident};
 use crate::place::{Place, TASUKI, Worker};
 use crate::rows::Figure;
-use crate::sample::{Ratio, median, per_second, rounds};
+use crate::sample::{Ratio, median, rounds};
 use crate::start::worked_ms;
 use crate::table::Row;
 use std::fs;
@@ -38,6 +38,7 @@ const REST: Duration = Duration::from_millis(4);
 
 /// One of the two programs, and its home.
 struct Side<'a> {
+    name: &'a str,
     program: &'a str,
     home: PathBuf,
 }
@@ -45,7 +46,7 @@ struct Side<'a> {
 pub(crate) fn measure(other: &str, place: &Place, length: Length) -> Vec<Row> {
     let sides = [("ours", TASUKI), ("other", other)].map(|(name, program)| {
         let home = place.home(&format!("against-{name}"));
-        Side { program, home }
+        Side { name, program, home }
     });
     let mut rows = vec![times(AGAINST_HOOK, &hooks(&sides, length), 0.5)];
     // The events of the hooks are of no agent, and would be worked through while the requests are timed.
@@ -57,7 +58,7 @@ pub(crate) fn measure(other: &str, place: &Place, length: Length) -> Vec<Row> {
     let (requests, floods) = (requests(&sides, length), floods(&sides, length));
     rows.push(times(AGAINST_REQUEST_P50, &requests, 0.5));
     rows.push(times(AGAINST_REQUEST_P99, &requests, 0.99));
-    rows.push(flood_row(&floods));
+    rows.push(Row::rates(AGAINST_FLOOD, &floods[0], &floods[1], 0.95));
     rows.push(times(AGAINST_HANDOFF, &handoffs(&sides, place, length), 0.5));
     for side in &sides {
         register_all(&side.home, AGENTS);
@@ -121,10 +122,9 @@ fn floods(sides: &[Side<'_>; 2], length: Length) -> [Vec<f64>; 2] {
 fn handoffs(sides: &[Side<'_>; 2], place: &Place, length: Length) -> [Vec<Duration>; 2] {
     let folder = place.path("against-place");
     fs::create_dir_all(&folder).expect("a folder");
-    let mut relays = ["ours", "other"].map(|name| {
-        let program = if name == "ours" { sides[0].program } else { sides[1].program };
-        Relay::start(program, place, &format!("against-handoff-{name}"), &folder, "")
-    });
+    let mut relays = sides
+        .each_ref()
+        .map(|side| Relay::start(side.program, place, &format!("against-handoff-{}", side.name), &folder, ""));
     let found = in_turns(length.pick(20, 5), Duration::from_secs(length.pick(240, 60)), |side, _| {
         relays[side].hand_off().0.took
     });
@@ -151,17 +151,6 @@ fn starts(sides: &[Side<'_>; 2], place: &Place, length: Length) -> [Vec<f64>; 2]
 fn times(figure: Figure, found: &[Vec<Duration>; 2], part: f64) -> Row {
     let goal = if figure.goal.is_empty() { f64::INFINITY } else { WORSE };
     Row::times(figure, &found[0], &found[1], part, goal)
-}
-
-fn flood_row(found: &[Vec<f64>; 2]) -> Row {
-    let ratio = Ratio::of_turns(&found[0], &found[1]);
-    Row {
-        figure: AGAINST_FLOOD,
-        ours: per_second(median(&found[0])),
-        rival: per_second(median(&found[1])),
-        ratio: ratio.to_string(),
-        met: ratio.median >= 0.95,
-    }
 }
 
 fn mebibytes(figure: Figure, [ours, rival]: [f64; 2], met: bool) -> Row {

@@ -5,7 +5,7 @@ use crate::Length;
 use crate::drops::{Arrivals, prepare, round_trip, show};
 use crate::place::{Place, Worker, wait_until};
 use crate::rows;
-use crate::sample::{Ratio, median, per_second, rounds};
+use crate::sample::rounds;
 use crate::table::Row;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,14 +33,7 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     drop((sidecar, bare));
     place.remove(&home);
     place.remove(&bare_home);
-    let ratio = Ratio::of_turns(&ours, &floor);
-    vec![Row {
-        figure: rows::FLOOD,
-        ours: per_second(median(&ours)),
-        rival: per_second(median(&floor)),
-        ratio: ratio.to_string(),
-        met: ratio.median >= 2.0 / 3.0,
-    }]
+    vec![Row::rates(rows::FLOOD, &ours, &floor, 2.0 / 3.0)]
 }
 
 /// Results for each second, from the first rename to the last result.

@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use crate::rows::Figure;
-use crate::sample::{Ratio, ms};
+use crate::sample::{Ratio, median, ms, per_second};
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
@@ -32,6 +32,13 @@ impl Row {
         let ratio = Ratio::of_times(ours, rival, part);
         let shown = |times| ms(crate::sample::percentile(times, part));
         Row { figure, ours: shown(ours), rival: shown(rival), ratio: ratio.to_string(), met: ratio.median <= goal }
+    }
+
+    /// Rates that were measured in turn with a rival, of which ours may be `least` times as high at least.
+    pub(crate) fn rates(figure: Figure, ours: &[f64], rival: &[f64], least: f64) -> Row {
+        let ratio = Ratio::of_turns(ours, rival);
+        let shown = |rates| per_second(median(rates));
+        Row { figure, ours: shown(ours), rival: shown(rival), ratio: ratio.to_string(), met: ratio.median >= least }
     }
 
     fn cells(&self) -> [&str; 5] {

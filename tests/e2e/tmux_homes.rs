@@ -58,13 +58,18 @@ async fn homes_that_come_and_go_at_once_do_not_end_the_server() {
 async fn a_home_that_leaves_waits_for_one_that_takes_long_to_connect() {
     let server = Server::start();
     let leaving = connect_home(&server.socket(), "0000000a", PATIENCE).await;
-    let folder = File::open(server.dir.path()).expect("a folder");
-    let connecting = Flock::lock(folder, FlockArg::LockExclusiveNonblock).expect("nobody else has it");
+    let connecting = another_home_connects(&server);
     let mut leaves = tokio::spawn(async move { leaving.close().await });
     let too_soon = tokio::time::timeout(Duration::from_secs(2), &mut leaves).await;
     assert!(too_soon.is_err(), "it left while another home was connecting");
     drop(connecting);
     tokio::time::timeout(PATIENCE, leaves).await.expect("it leaves in time").expect("it leaves");
+}
+
+/// Holds the lock between homes, as a home does while it connects.
+fn another_home_connects(server: &Server) -> Flock<File> {
+    let folder = File::open(server.dir.path()).expect("a folder");
+    Flock::lock(folder, FlockArg::LockExclusiveNonblock).expect("nobody else has it")
 }
 
 /// Reads the composer's screen, and counts how often it invited.
@@ -95,8 +100,7 @@ async fn what_is_typed_while_another_home_connects_is_seen_before_our_text_goes_
     let tmux = server.connect().await;
     let composer = server.composer(&[]);
     let pane = composer.pane(&tmux).await;
-    let folder = File::open(server.dir.path()).expect("a folder");
-    let connecting = Flock::lock(folder, FlockArg::LockExclusiveNonblock).expect("nobody else has it");
+    let connecting = another_home_connects(&server);
     let (text, reader, stop) = (type_plan(pane, 1, "Ours."), Inviting::default(), CancellationToken::new());
     let person = async {
         reader.is_done().await;
@@ -116,8 +120,7 @@ async fn a_text_that_is_stopped_while_another_home_connects_is_not_typed() {
     let tmux = server.connect().await;
     let composer = server.composer(&[]);
     let pane = composer.pane(&tmux).await;
-    let folder = File::open(server.dir.path()).expect("a folder");
-    let connecting = Flock::lock(folder, FlockArg::LockExclusiveNonblock).expect("nobody else has it");
+    let connecting = another_home_connects(&server);
     let (text, reader, stop) = (type_plan(pane, 1, "Ours."), Inviting::default(), CancellationToken::new());
     let stopped = async {
         reader.is_done().await;
