@@ -33,7 +33,8 @@ const PAUSE_MS: u64 = 60_000;
 const MOST_SOON: u32 = 5;
 /// The long pause, in milliseconds.
 const LONG_PAUSE_MS: u64 = 600_000;
-/// Added to the pause until the known end of a limit, in milliseconds: clocks differ, and a CLI may continue by itself.
+/// How long after the end that a CLI has named a limit counts as ended, in milliseconds: clocks differ, and a CLI may
+/// continue by itself.
 const AFTER_LIMIT_MS: u64 = 180_000;
 /// How many agents are notified of one item before an agent claims it.
 const MOST_TOLD: usize = 32;
@@ -95,15 +96,15 @@ fn limit_has_ended(tx: &mut Tx<'_>, agent_id: &AgentId) -> bool {
         let is_overloaded = limited.kind == LimitKind::Overloaded;
         is_overloaded.then_some(limited.since_ms.saturating_add_unsigned(LONG_PAUSE_MS))
     };
-    let until_ms = limited.and_then(|limited| limited.until_ms.or_else(|| recovers_ms(limited)));
+    let named_ms = |limited: &Limited| Some(limited.until_ms?.saturating_add_unsigned(AFTER_LIMIT_MS));
+    let until_ms = limited.and_then(|limited| named_ms(limited).or_else(|| recovers_ms(limited)));
     let Some(until_ms) = until_ms else { return false };
     let left = u64::try_from(until_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
     if left > 0
         && let Some(agent) = tx.agent_mut(agent_id)
     {
         // The limit may end earlier than the CLI has said, so the pause is never longer than the long pause.
-        let pause_ms = left.saturating_add(AFTER_LIMIT_MS).min(LONG_PAUSE_MS);
-        agent.notices.not_before = Some(Deadline::after(&now, pause_ms));
+        agent.notices.not_before = Some(Deadline::after(&now, left.min(LONG_PAUSE_MS)));
     }
     left == 0
 }
@@ -135,7 +136,7 @@ fn next_for<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Item> {
 fn may_notify(item: &Item, agent: &Agent) -> bool {
     item.status == Status::Ready
         && may_be_told(item, &agent.agent_id)
-        && item.notified.len() < MOST_TOLD
+        && (item.notified.len() < MOST_TOLD || item.notified.iter().any(|told| told.agent_id == agent.agent_id))
         && !item.escalated_by.contains(&agent.agent_id)
 }
 

@@ -46,9 +46,9 @@ fn give_back(tx: &mut Tx<'_>, items: Vec<Item>) -> Vec<ItemId> {
     ids
 }
 
-/// Holds the agent's items for the successor, so that the agent's end does not release them. Called in the decision
-/// that makes the record. An item that the agent claims after the record is not named in the briefing, so it is
-/// released.
+/// Holds the agent's items for the successor, so that the agent's end does not release them. Called in each
+/// decision that makes the record or renews it. An item that the agent claims after the last of these is not named in
+/// the briefing, so it is released.
 pub(crate) fn hold(tx: &mut Tx<'_>, handoff: HandoffId) {
     let Some(agent_id) = tx.handoff(&handoff).map(|handoff| handoff.agent_id) else { return };
     for id in tx.items_claimed_by(&agent_id) {

@@ -52,6 +52,23 @@ fn an_agent_at_its_limit_is_notified_of_nothing_until_the_limit_has_ended() {
     }
 }
 
+/// The clocks of the service and of this machine differ.
+#[test]
+fn an_agent_is_notified_three_minutes_after_the_end_of_the_limit_however_far_off_it_was() {
+    for ends_in in 1..25 {
+        let (mut world, _) = World::new();
+        let dev = world.agent("dev", Some(1));
+        let notice = create(&mut world, "story", "one", "normal").remove(0);
+        receipt(&mut world, &notice);
+        let failed = fail(&mut world, dev, HookKind::StopFailure);
+        let until_ms = Some(world.now.wall_ms + i64::from(ends_in) * 60_000);
+        let found = LimitFound { kind: LimitKind::UsageLimit, until_ms, said: "limit".to_owned(), on_screen: false };
+        assert!(looked(&mut world, &failed, Some(found)).is_empty());
+        let (minutes, told) = told_after(&mut world);
+        assert_eq!((told[0].1, minutes.abs_diff(ends_in + 3) <= 1), (dev, true), "{ends_in}: {minutes}");
+    }
+}
+
 /// An overload of the service stops all agents at once, and no turn of an idle agent shows that it is over.
 #[test]
 fn an_agent_whose_service_was_overloaded_is_notified_again() {

@@ -161,6 +161,25 @@ fn a_notice_that_could_not_be_typed_is_tried_again_after_a_pause() {
 }
 
 #[test]
+fn agents_whose_notice_was_refused_are_tried_again_even_if_no_more_agents_are_notified() {
+    let (mut world, _) = World::new();
+    for pane in 1..=33 {
+        world.agent("dev", Some(pane));
+    }
+    let mut next = create(&mut world, "story", "one", "normal");
+    let mut tried = 0;
+    while let Some((key, ..)) = next.pop() {
+        tried += 1;
+        let outcome = Outcome::Typed(Typed::Refused { reason: Refusal::Draft });
+        next = typed(&world.decide(Event::Settled { key, outcome }, None));
+    }
+    assert_eq!(tried, 32, "each once, and one agent not at all");
+    let again = later(&mut world, 61_000);
+    assert_eq!(again.len(), 1, "one of them may have sent the draft");
+    receipt(&mut world, &again[0]);
+}
+
+#[test]
 fn a_notice_that_can_never_be_typed_is_not_tried_for_ever() {
     let (mut world, _) = World::new();
     let dev = world.agent("dev", Some(1));
