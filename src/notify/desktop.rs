@@ -10,15 +10,10 @@ use std::path::{Path, PathBuf};
 const MAX_TEXT: usize = 400;
 /// The title of each notice.
 const TITLE: &str = "tasuki";
-/// Shows its two arguments. They are values in the script's list, not parts of the script.
-const SCRIPT: [&str; 6] = [
-    "-e",
-    "on run words",
-    "-e",
-    "display notification (item 2 of words) with title (item 1 of words)",
-    "-e",
-    "end run",
-];
+/// Shows its two arguments. They are values in the script's list, not parts of the script. The list can't have a name
+/// that AppleScript uses itself, such as `words`: the script would not compile.
+const SCRIPT: [&str; 6] =
+    ["-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run"];
 
 /// A program that shows notices on a desktop.
 #[derive(Debug, Clone, PartialEq, Eq)]
