@@ -179,7 +179,7 @@ async fn log(caller: &GitCaller, repository: &Repository) -> Told<Vec<Logged>> {
     let Some(head) = &repository.head else { return Ok(Vec::new()) };
     let answer = caller.call(&repository.files(), &[&LOG[..], &[head, "--"]].concat()).await;
     match answer.end {
-        // First lines of messages may be so long that the output is cut. What was read is enough.
+        // Subjects may be so long that the output is cut. What was read is enough.
         GitEnd::Exit(0) | GitEnd::Cut => Ok(read_log(&answer.stdout)),
         _ => Err(answer.reason(caller.limit())),
     }

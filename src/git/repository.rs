@@ -1,5 +1,5 @@
 //! Finds the repository of a folder. Git itself does this, with its own check of who owns the repository. These calls
-//! read the repository's configuration, and so does one call in `facts`. They only print names and settings. None of
+//! read the repository's configuration, and so does `facts::in_progress`. They only print names and settings. None of
 //! them looks at a file of the work tree, at the index or at an object, so none has a reason to run another program.
 
 use super::call::{GitAnswer, GitCaller, GitEnd, GitPlace};
