@@ -14,12 +14,17 @@ use crate::runner;
 use crate::spool::documents;
 use crate::store::{Error, Store};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, io, thread};
 
 /// How long the loop waits for the disk of a folder that a request names.
 const DISK_PATIENCE: Duration = Duration::from_secs(1);
+/// The largest number of looks that may wait for a disk at the same time. Each keeps a thread as long as its disk hangs.
+const MAX_LOOKS: usize = 8;
+/// The looks that have not ended.
+static LOOKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks up what a request depends on.
 pub(super) struct Preload<'a> {
@@ -122,24 +127,63 @@ fn is_not_a_folder(path: &str) -> Result<bool, String> {
     }
 }
 
-/// What `look` finds out on a thread of its own; none if that takes longer than `limit`.
+/// What `look` finds out on a thread of its own; none if that takes longer than `limit`, or if [`MAX_LOOKS`] others are
+/// still waiting for their disk.
 fn within<T: Send + 'static>(limit: Duration, look: impl FnOnce() -> T + Send + 'static) -> io::Result<Option<T>> {
+    let Some(slot) = LookSlot::take() else { return Ok(None) };
     let (sender, found) = mpsc::channel();
-    thread::Builder::new().name("look".to_owned()).spawn(move || sender.send(look()))?;
+    let look = move || {
+        let seen = look();
+        drop(slot);
+        sender.send(seen)
+    };
+    thread::Builder::new().name("look".to_owned()).spawn(look)?;
     Ok(found.recv_timeout(limit).ok())
+}
+
+/// One of the [`MAX_LOOKS`]; free again when it is dropped.
+struct LookSlot;
+
+impl LookSlot {
+    fn take() -> Option<Self> {
+        let free = |looks| (looks < MAX_LOOKS).then_some(looks + 1);
+        LOOKS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, free).ok().map(|_| LookSlot)
+    }
+}
+
+impl Drop for LookSlot {
+    fn drop(&mut self) {
+        LOOKS.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
 
     /// Each restart asks again, so the loop would hang for as long as the disk does.
     #[test]
     fn the_loop_does_not_wait_for_a_disk_that_hangs() {
         let (answers, hangs) = mpsc::channel::<()>();
-        let found = within(Duration::from_millis(50), move || hangs.recv().is_ok());
-        assert_eq!(found.expect("a thread"), None);
+        let hangs = Arc::new(Mutex::new(hangs));
+        let asked = Arc::new(AtomicUsize::new(0));
+        for _ in 0..MAX_LOOKS + 3 {
+            let (hangs, asked) = (Arc::clone(&hangs), Arc::clone(&asked));
+            let look = move || {
+                asked.fetch_add(1, Ordering::Relaxed);
+                hangs.lock().is_ok_and(|hangs| hangs.recv().is_ok())
+            };
+            assert_eq!(within(Duration::from_millis(20), look).expect("a thread"), None);
+        }
+        assert!(asked.load(Ordering::Relaxed) <= MAX_LOOKS, "the threads that hang are bounded");
         drop(answers);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while LOOKS.load(Ordering::Relaxed) > 0 {
+            assert!(Instant::now() < deadline, "a look that has ended is not counted");
+            thread::yield_now();
+        }
         assert_eq!(is_not_a_folder("/"), Ok(false));
         assert_eq!(is_not_a_folder("/nowhere"), Ok(true));
         assert_eq!(is_not_a_folder("/dev/null"), Ok(true));
