@@ -136,7 +136,7 @@ impl HookOptions {
 /// Reads until the end, the limit, or the deadline.
 pub(super) fn read_all(input: &mut (impl Read + AsFd)) -> Vec<u8> {
     let deadline = Instant::now() + INPUT_TIME;
-    let (mut kept, mut drained, mut chunk) = (Vec::new(), 0_usize, vec![0_u8; 64 * 1024]);
+    let (mut kept, mut drained, mut chunk) = (Vec::new(), 0_usize, vec![0_u8; 16 * 1024]);
     while drained < MAX_DRAIN {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -179,7 +179,7 @@ fn hooks_of(name: &str, home: &Path) -> Result<HooksSection<IgnoredAny>, String>
         return Err("the hook's command does not name a valid profile".into());
     }
     let path = home.join("data/profiles").join(format!("{name}.toml"));
-    let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map(|(_, text)| (*text).to_owned());
+    let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map(|(_, text)| hooks_tables(text));
     let text = match profile::read_regular(&path) {
         Ok(text) => text,
         Err(profile::ProfileError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -190,6 +190,19 @@ fn hooks_of(name: &str, home: &Path) -> Result<HooksSection<IgnoredAny>, String>
     toml::from_str::<HooksOnly>(&text)
         .map(|only| only.hooks)
         .map_err(|why| format!("profile {name}: {}", why.message()))
+}
+
+/// The lines of a built-in profile that are its `hooks` part. To read the whole file would take as long as all else that
+/// the hook does. A profile of the home is read whole, because its `hooks` part may be written in any way that TOML has.
+fn hooks_tables(profile: &str) -> String {
+    let mut wanted = false;
+    let lines = profile.split_inclusive('\n').filter(|line| {
+        if let Some(table) = line.strip_prefix('[') {
+            wanted = table.trim_start_matches('[').starts_with("hooks");
+        }
+        wanted
+    });
+    lines.collect()
 }
 
 /// The event file's content; `None` if the profile wants this hook ignored. If something is wrong, the event has a

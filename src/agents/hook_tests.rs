@@ -128,3 +128,12 @@ fn a_probe_is_known_by_its_own_member_and_lands_where_the_sidecar_never_reads() 
     }
     assert_eq!(probe(json!({PROBE: id, "text": "x".repeat(MAX_PROBE)}).to_string().as_bytes()), None);
 }
+
+#[test]
+fn the_lines_of_the_hooks_tables_say_all_that_the_profile_says_of_hooks() {
+    for (name, profile) in BUILT_IN {
+        let hooks = |text: &str| format!("{:?}", toml::from_str::<HooksOnly>(text).expect(name).hooks);
+        assert_eq!(hooks(&hooks_tables(profile)), hooks(profile), "{name}");
+        assert!(hooks_tables(profile).len() * 2 < profile.len(), "{name}: less is read");
+    }
+}
