@@ -2,6 +2,7 @@
 //! agent in it. A persona's slug names the persona's only living agent, or the persona's latest handoff.
 
 use super::error::CliError;
+use super::unread::Unread;
 use super::view::{ViewFile, said, shown};
 use super::{client, hosts, view};
 use crate::config::Home;
@@ -55,18 +56,24 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
     }
     if is_pane(text) {
         check_server(home)?;
-        return in_pane(text, &known(home)?).ok_or_else(|| {
-            CliError::refused("no_agent", format!("tasuki knows no agent in pane {text}."))
-                .hint(format!("Adopt the agent first: tasuki agent register {text} --persona SLUG"))
+        let (known, unread) = known(home)?;
+        return in_pane(text, &known).ok_or_else(|| {
+            let none = CliError::refused("no_agent", format!("tasuki knows no agent in pane {text}."))
+                .hint(format!("Adopt the agent first: tasuki agent register {text} --persona SLUG"));
+            unread.or_missing(none)
         });
     }
-    pick_agent(text, &known(home)?).map_err(|error| unknown(home, text, error))
+    let (known, unread) = known(home)?;
+    pick_agent(text, &known).map_err(|error| match error.code.as_str() {
+        "ambiguous" => error,
+        _ => unknown(home, text, unread.or_missing(error)),
+    })
 }
 
 /// The error for an unknown name, with a reason if the home shows one: no sidecar runs, or there is a persona of this
 /// name but no agent has it.
 fn unknown(home: &Home, text: &str, error: CliError) -> CliError {
-    if error.code == "ambiguous" {
+    if !error.code.starts_with("no_") {
         return error;
     }
     let seen = client::Pulse::new(home).check();
@@ -87,8 +94,11 @@ fn is_persona(home: &Home, text: &str) -> bool {
     text.parse::<Slug>().is_ok() && home.personas().join(text).is_dir()
 }
 
-fn known(home: &Home) -> Result<Vec<NamedAgent>, CliError> {
-    Ok(view::readable(&home.agent_views())?.iter().filter_map(NamedAgent::read).collect())
+/// The agents whose views can be read, and what is known of the others.
+fn known(home: &Home) -> Result<(Vec<NamedAgent>, Unread), CliError> {
+    let mut unread = Unread::default();
+    let views = view::all(&home.agent_views(), &mut unread)?;
+    Ok((views.iter().filter_map(NamedAgent::read).collect(), unread))
 }
 
 fn is_pane(text: &str) -> bool {
@@ -128,13 +138,15 @@ pub(super) fn variable(name: &str) -> Option<String> {
 pub fn own_id(home: &Home) -> Result<String, CliError> {
     let named = variable(OWN_ID).filter(|id| id.parse::<crate::core::id::AgentId>().is_ok());
     let here = variable("TMUX_PANE").filter(|pane| is_pane(pane) && check_server(home).is_ok());
-    own_of(named, &known(home)?, here.as_deref()).ok_or_else(|| {
+    let (known, unread) = known(home)?;
+    own_of(named, &known, here.as_deref()).ok_or_else(|| {
         let reason = match &here {
             Some(pane) => format!("tasuki knows no agent in this pane ({pane})"),
             None => format!("this is not an agent's pane ({OWN_ID} is not set)"),
         };
-        CliError::usage(format!("You named no agent, and {reason}."))
-            .hint("Name an agent by id, a unique prefix of it, persona or pane. `tasuki agents` lists the agents.")
+        let none = CliError::usage(format!("You named no agent, and {reason}."))
+            .hint("Name an agent by id, a unique prefix of it, persona or pane. `tasuki agents` lists the agents.");
+        unread.or_missing(none)
     })
 }
 
@@ -223,7 +235,14 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
 /// The persona's handoff that was requested last. Only the 2,000 handoffs whose views changed last are searched.
 fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
     const LOOK_AT: usize = 2_000;
-    let latest: Vec<ViewFile<HandoffView>> = view::latest_readable(&home.handoff_views(), LOOK_AT)?;
+    let mut unread = Unread::default();
+    let latest: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), LOOK_AT, &mut unread)?;
+    if unread.first().is_some() {
+        let unsure = CliError::refused("no_handoff", format!("The last handoff of {slug} is not known."));
+        return Err(unread
+            .or_missing(unsure)
+            .hint("Name the handoff by its id. `tasuki handoffs` lists the handoffs."));
+    }
     let own = latest.iter().filter(|handoff| handoff.persona_slug == slug);
     let last = own.max_by_key(|handoff| &handoff.created_at);
     Ok(last.and_then(|handoff| view::said(handoff.handoff_id.as_str())).map(str::to_owned))

@@ -147,3 +147,24 @@ fn handoffs_are_named_by_a_unique_prefix() {
     let error = pick_id("handoff", "x", &ids).expect_err("none");
     assert_eq!((error.code.as_str(), error.message.as_str()), ("no_handoff", "Handoff not found: \"x\""));
 }
+
+#[test]
+fn a_name_is_not_called_unknown_if_some_views_cannot_be_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = Home::resolve(Some(folder.path())).expect("a home");
+    std::fs::create_dir_all(home.agent_views()).expect("a folder of views");
+    let missing = agent(&home, "kai").expect_err("there is no agent");
+    assert_ne!(missing.code, "not_json");
+
+    std::fs::write(home.agent_views().join("aaaa1111.json"), "{").expect("a view that is cut short");
+    let error = agent(&home, "kai").expect_err("it may be the agent of that view");
+    assert_eq!((error.exit, error.code.as_str()), (crate::exit::REFUSED, "not_json"));
+    assert!(error.message.starts_with("Agent not found: \"kai\". But 1 file can't be read, and it may be in it."));
+    assert!(agent(&home, "%3").is_err_and(|error| error.code == "not_json"));
+
+    std::fs::create_dir_all(home.personas().join("kai")).expect("a persona");
+    std::fs::create_dir_all(home.handoff_views()).expect("a folder of views");
+    std::fs::write(home.handoff_views().join("5f2a.json"), "{").expect("a view that is cut short");
+    let error = handoff(&home, "kai").expect_err("the last handoff may be that one");
+    assert_eq!((error.code.as_str(), error.hint.is_some_and(|hint| hint.contains("by its id"))), ("not_json", true));
+}

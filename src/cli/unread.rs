@@ -25,6 +25,20 @@ impl Unread {
         self.first.as_ref().map(|first| (self.count, first.message.trim_end_matches('.')))
     }
 
+    /// `missing`, unless some files can't be read: what was looked for may be in one of them. Then the error says so.
+    #[must_use]
+    pub fn or_missing(self, missing: CliError) -> CliError {
+        let Some(first) = self.first else { return missing };
+        let (files, them) = match self.count {
+            1 => ("1 file".to_owned(), "it"),
+            count => (format!("{count} files"), "one of them"),
+        };
+        let (missing, why) = (missing.message.trim_end_matches('.'), first.message.trim_end_matches('.'));
+        let message = format!("{missing}. But {files} can't be read, and it may be in {them}. {why}.");
+        CliError { message, ..first }
+            .hint("Make what can't be read readable again, or check the disk, then repeat the command.")
+    }
+
     /// The warning that a list is not whole; `None` if it is.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
