@@ -192,8 +192,9 @@ fn hooks_of(name: &str, home: &Path) -> Result<HooksSection<IgnoredAny>, String>
         .map_err(|why| format!("profile {name}: {}", why.message()))
 }
 
-/// The lines of a built-in profile that are its `hooks` part. To read the whole file would take as long as all else that
-/// the hook does. A profile of the home is read whole, because its `hooks` part may be written in any way that TOML has.
+/// The lines of a built-in profile that are its `hooks` part. To read the whole file would take as long as all else
+/// that the hook does. A profile of the home is read whole, because its `hooks` part may be written in any way that
+/// TOML has.
 fn hooks_tables(profile: &str) -> String {
     let mut wanted = false;
     let lines = profile.split_inclusive('\n').filter(|line| {

@@ -21,7 +21,8 @@ use std::{fs, io, thread};
 
 /// How long the loop waits for the disk of a folder that a request names.
 const DISK_PATIENCE: Duration = Duration::from_secs(1);
-/// The largest number of looks that may wait for a disk at the same time. Each keeps a thread as long as its disk hangs.
+/// The largest number of looks that may wait for a disk at the same time. Each keeps a thread as long as its disk
+/// hangs.
 const MAX_LOOKS: usize = 8;
 /// The looks that have not ended.
 static LOOKS: AtomicUsize = AtomicUsize::new(0);
