@@ -6,6 +6,7 @@ use super::prune::tail;
 use super::rules::Extract;
 use crate::core::hook::{ContextUsage, HookEvent, HookKind, SessionReason};
 use crate::core::id::{AgentId, Slug};
+use crate::core::pane::TmuxVariable;
 use crate::core::text::{quotable, sanitise};
 use crate::secrets::{self, Known};
 use schemars::JsonSchema;
@@ -152,7 +153,7 @@ fn build(file: EventFile, found: Extract, profile: Option<&Profile>) -> Result<H
         kind: file.event,
         agent_id: file.agent_id,
         pane,
-        server_pid: file.tmux.as_deref().and_then(server_pid),
+        server_pid: file.tmux.as_deref().and_then(|tmux| Some(TmuxVariable::read(tmux)?.server_pid)),
         profile: id(file.profile),
         persona_slug: file.persona_slug,
         session_id: id(file.session_id.or(found.session_id)),
@@ -182,11 +183,6 @@ impl Profile {
         };
         self.file.hooks.wrappers.iter().fold(text.to_owned(), replace)
     }
-}
-
-/// `$TMUX` is `<socket>,<server pid>,<session>`; the socket's path may hold commas.
-fn server_pid(tmux: &str) -> Option<u32> {
-    tmux.rsplit(',').nth(1)?.parse().ok()
 }
 
 /// At most `max` characters in one line, without anything that drives a terminal.

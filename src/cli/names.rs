@@ -8,6 +8,7 @@ use super::{client, hosts, view};
 use crate::config::Home;
 use crate::contract::{AgentView, HandoffView};
 use crate::core::id::Slug;
+use crate::core::pane::TmuxVariable;
 use crate::core::text::sanitise;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,8 +116,8 @@ pub fn in_pane(pane: &str, known: &[NamedAgent]) -> Option<String> {
 
 /// A pane's number is valid on one tmux server only: refuses if the command runs in another server than the sidecar's.
 pub(super) fn check_server(home: &Home) -> Result<(), CliError> {
-    let here = variable("TMUX").and_then(|value| value.split(',').nth(1)?.parse::<u64>().ok());
-    let theirs = view::sidecar(home)?.and_then(|view| Some(u64::from(view.tmux.as_ref()?.pid)));
+    let here = variable("TMUX").and_then(|value| Some(TmuxVariable::read(&value)?.server_pid));
+    let theirs = view::sidecar(home)?.and_then(|view| Some(view.tmux.as_ref()?.pid));
     match (here, theirs) {
         (Some(here), Some(theirs)) if here != theirs => {
             Err(CliError::refused("other_server", "This pane is on another tmux server than the sidecar's.")

@@ -16,6 +16,27 @@ pub struct ServerId {
     pub start_time: u64,
 }
 
+/// The value of `$TMUX`: in which server, and in which session of it, a process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TmuxVariable<'a> {
+    /// The path of the server's socket.
+    pub socket: &'a str,
+    pub server_pid: u32,
+    /// The number behind `$`.
+    pub session: &'a str,
+}
+
+impl<'a> TmuxVariable<'a> {
+    /// Reads `<socket>,<server pid>,<session>`; `None` if it is anything else. The socket's path may hold commas.
+    #[must_use]
+    pub fn read(value: &'a str) -> Option<Self> {
+        let mut parts = value.rsplitn(3, ',');
+        let (session, server_pid) = (parts.next()?, parts.next()?.parse().ok()?);
+        let socket = parts.next().filter(|socket| !socket.is_empty())?;
+        Some(TmuxVariable { socket, server_pid, session })
+    }
+}
+
 /// A pane, identified by server, pane id and pid together: a restarted server gives out the same pane ids again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PaneRef {
@@ -232,4 +253,19 @@ pub struct PaneFacts {
     /// The tag of another home that claims the pane and whose sidecar runs; `None` if there is none.
     #[serde(default)]
     pub claimed_by: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_of_tmux_is_read_from_its_end() {
+        let read = |value| TmuxVariable::read(value).map(|tmux| (tmux.socket, tmux.server_pid, tmux.session));
+        assert_eq!(read("/tmp/tmux-0/default,4711,3"), Some(("/tmp/tmux-0/default", 4711, "3")));
+        assert_eq!(read("/tmp/a,b/s,4711,3"), Some(("/tmp/a,b/s", 4711, "3")));
+        for value in ["", "/tmp/s", "/tmp/s,4711", ",4711,3", "/tmp/s,x,3"] {
+            assert_eq!(read(value), None, "{value}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use super::Socket;
 use super::owner;
 use super::probe::{self, ProbeResult};
 use super::version::Version;
+use crate::core::pane::TmuxVariable;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -85,7 +86,7 @@ pub fn socket_path(socket: &Socket, tmpdir: Option<OsString>) -> PathBuf {
 #[must_use]
 pub fn socket_around() -> Option<PathBuf> {
     let value = std::env::var("TMUX").ok()?;
-    value.split(',').next().filter(|path| !path.is_empty()).map(PathBuf::from)
+    TmuxVariable::read(&value).map(|tmux| PathBuf::from(tmux.socket))
 }
 
 /// Finds out whether a server runs at this socket and whose it is.

@@ -180,8 +180,13 @@ pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patienc
 fn read_error(out: &str, err: &str) -> ProbeResult {
     let text = if err.trim().is_empty() { out } else { err };
     let reason = text.lines().next().unwrap_or_default().chars().take(300).collect();
-    let none = text.contains("no server running") || text.contains("No such file") || text.contains("refused");
-    if none { ProbeResult::NoServer { reason } } else { ProbeResult::Unclear { reason } }
+    // Only tmux's own words: the dynamic loader, too, says that there is no such file, while tmux is being upgraded.
+    let is_none = |line: &str| {
+        let unreachable = line.starts_with("error connecting to ");
+        let is_gone = line.contains("(No such file") || line.contains("refused)");
+        line.starts_with("no server running on ") || (unreachable && is_gone)
+    };
+    if text.lines().any(is_none) { ProbeResult::NoServer { reason } } else { ProbeResult::Unclear { reason } }
 }
 
 /// The commands that our lines use. Commands that make windows are not listed: users often redefine them to add
@@ -293,6 +298,25 @@ fn read_back(mut file: std::fs::File) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_tmux_itself_says_that_no_server_runs() {
+        for (said, is_none) in [
+            ("no server running on /tmp/tmux-0/default\n", true),
+            ("error connecting to /tmp/tmux-0/default (No such file or directory)\n", true),
+            ("error connecting to /tmp/tmux-0/default (Connection refused)\n", true),
+            ("error connecting to /tmp/tmux-0/default (Permission denied)\n", false),
+            (
+                "tmux: error while loading shared libraries: libevent_core-2.1.so.7: cannot open shared object file: \
+                 No such file or directory\n",
+                false,
+            ),
+            ("server exited unexpectedly\n", false),
+        ] {
+            let found = read_error("", said);
+            assert_eq!(matches!(found, ProbeResult::NoServer { .. }), is_none, "{said}");
+        }
+    }
 
     #[test]
     fn a_socket_is_where_tmux_makes_it() {

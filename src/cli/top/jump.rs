@@ -5,6 +5,7 @@ use crate::child::Grouped;
 use crate::cli::error::CliError;
 use crate::cli::names;
 use crate::config::Home;
+use crate::core::pane::TmuxVariable;
 use crate::core::text::sanitise;
 use crate::tmux::examine::{check_owner, socket_around};
 use std::path::PathBuf;
@@ -50,7 +51,8 @@ fn client(socket: &PathBuf) -> Result<String, CliError> {
         Some(pane) => tmux(socket, &["display-message", "-p", "-t", &pane, "#{session_id}"])?,
         // In a popup: the session of the client that shows it.
         None => {
-            names::variable("TMUX").and_then(|value| Some(format!("${}", value.split(',').nth(2)?))).unwrap_or_default()
+            let value = names::variable("TMUX").unwrap_or_default();
+            TmuxVariable::read(&value).map(|tmux| format!("${}", tmux.session)).unwrap_or_default()
         }
     };
     let format = "#{client_control_mode} #{client_activity} #{client_name}";

@@ -9,7 +9,7 @@ use crate::core::effect::{Effect, EffectKey};
 use crate::core::event::RequestFacts;
 use crate::core::hook::{HookEvent, SessionReason};
 use crate::core::id::{AgentId, RequestId, Slug};
-use crate::core::pane::PaneFacts;
+use crate::core::pane::{PaneFacts, TmuxVariable};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{RegisterRequest, SendRequest, pane_number};
 use crate::core::rows::agent::{Agent, AgentState, Asker, Queued, WatchState};
@@ -127,7 +127,7 @@ fn register_check(tx: &Tx<'_>, asked: &RegisterRequest, facts: &RequestFacts) ->
         return Err(Refused::new(404, "no_profile", "Profile not found").field("profile"));
     }
     let Some(server) = tx.state.server else { return Err(Refused::no_tmux()) };
-    let named_pid = asked.tmux.as_deref().map(|tmux| tmux.split(',').nth(1).and_then(|pid| pid.parse::<u32>().ok()));
+    let named_pid = asked.tmux.as_deref().map(|tmux| TmuxVariable::read(tmux).map(|tmux| tmux.server_pid));
     if named_pid == Some(None) {
         return Err(Refused::bad("tmux", "must be the value of $TMUX: socket,pid,session"));
     }
