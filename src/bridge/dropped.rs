@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest dropped file, in bytes: it holds the request, and fields around it.
-const MOST_DROPPED: u64 = 2 << 20;
+pub(super) const MOST_DROPPED: u64 = 2 << 20;
 /// The longest name of a kind, in bytes.
 const MOST_KIND: usize = 64;
 /// How long a file that is not whole must have stayed unchanged until it is refused, in milliseconds.
@@ -136,34 +136,36 @@ pub(super) struct RequestToSend {
 /// Reads a dropped file, and checks all that can be checked without other files.
 pub(super) fn read(bytes: &[u8], own: &HostName, settings: &FleetSettings) -> Result<RequestToSend, FleetRefused> {
     let bad = |message: String| FleetRefused::new(400, "bad_request", message);
-    let dropped: Dropped =
-        serde_json::from_slice(bytes).map_err(|error| bad(format!("The file is wrong: {error}.")))?;
+    let dropped: Dropped = serde_json::from_slice(bytes).map_err(|error| {
+        bad(format!("The file is wrong: {error}.")).place(error.line() as u64, error.column() as u64)
+    })?;
     if dropped.v != 1 {
-        return Err(bad("The file's v must be 1.".to_owned()));
+        return Err(bad("The file's v must be 1.".to_owned()).field("v"));
     }
     if dropped.to == own.as_str() {
-        return Err(bad(format!("{own} is this host: put the request into its own spool.")));
+        return Err(bad(format!("{own} is this host: put the request into its own spool.")).field("to"));
     }
     let request = dropped.request.get().as_bytes();
     if request.len() as u64 > MAX_INPUT_BYTES {
         let message = format!("The request has {} bytes; at most {MAX_INPUT_BYTES} are allowed.", request.len());
-        return Err(FleetRefused::new(413, "too_large", message));
+        return Err(FleetRefused::new(413, "too_large", message).field("request"));
     }
-    let kind = kind_of(request).ok_or_else(|| bad("The request must be an object with a kind.".to_owned()))?;
+    let kind = kind_of(request)
+        .ok_or_else(|| bad("The request must be an object with a kind.".to_owned()).field("request"))?;
     if !may_be_asked(&kind) {
         let message = format!("A request of the kind {kind} can't be asked of another host.");
         let hint = format!("Run the command there: ssh {} tasuki …", dropped.to);
-        return Err(FleetRefused::new(400, "not_from_elsewhere", message).hint(hint));
+        return Err(FleetRefused::new(400, "not_from_elsewhere", message).hint(hint).field("request"));
     }
     let ttl = match &dropped.ttl {
-        Some(text) => parse_ttl(text).map_err(|error| bad(format!("ttl: {error}.")))?,
+        Some(text) => parse_ttl(text).map_err(|error| bad(format!("ttl: {error}.")).field("ttl"))?,
         None => settings.ttl.default,
     };
     let names: BTreeSet<&str> = dropped.parts.iter().map(|part| part.name.as_str()).collect();
     let are_fine = names.len() == dropped.parts.len() && !names.contains(MAIN_PART);
     if dropped.parts.len() >= MOST_PARTS || !are_fine || !names.iter().all(|name| is_file_name(name)) {
         let message = format!("parts: at most {} files, each with a plain name of its own.", MOST_PARTS - 1);
-        return Err(bad(message));
+        return Err(bad(message).field("parts"));
     }
     Ok(RequestToSend { kind, ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX), dropped })
 }

@@ -178,6 +178,14 @@ impl FleetFolder {
         removed.map(drop).map_err(|error| CliError::file("Can't remove", &self.path(folder, name), &error))
     }
 
+    /// Moves a file, or a folder, to another folder, where its new name must be free. Each pair: folder and name.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn rename(&self, (folder, name): (&str, &str), (to, new): (&str, &str)) -> io::Result<()> {
+        files::rename_new(self.dir(folder)?, OsStr::new(name), self.dir(to)?, OsStr::new(new))
+    }
+
     /// Makes a folder inside a folder, if it is missing.
     ///
     /// # Errors
@@ -210,6 +218,21 @@ impl FleetFolder {
         names.retain(|name| !name.starts_with('.'));
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// All names of a folder's entries, as [`FleetFolder::all_names`] lists them, with the bytes that each takes on the
+    /// disk.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn names_with_size(&self, folder: &str) -> Result<Vec<(String, u64)>, CliError> {
+        let names = self.all_names(folder)?;
+        let dir = self.dir(folder).map_err(|error| CliError::file("Can't list", &self.path(folder, ""), &error))?;
+        let with_size = |name: String| {
+            let on_disk = files::meta_at(&dir, name.as_str()).ok()??.on_disk;
+            Some((name, on_disk))
+        };
+        Ok(names.into_iter().filter_map(with_size).collect())
     }
 
     /// How many bytes the files in a folder have; 0 if they can't be listed.

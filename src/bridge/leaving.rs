@@ -1,8 +1,9 @@
 //! What happens to open requests to other hosts when this home leaves its fleet, or gets a new identity.
 
 use super::folder::FleetFolder;
-use super::out::{answer, load, reject, save};
+use super::out::{answer, load, save};
 use super::refused::FleetRefused;
+use super::rejected::reject;
 use crate::cli::error::CliError;
 use crate::core::host::{FleetId, HostName};
 
@@ -42,5 +43,6 @@ pub(super) fn answer_all_open(folder: &FleetFolder, own: &HostName) -> Result<()
         let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &now.rfc3339());
         answer(folder, &id, out.to.as_str(), result)?;
     }
-    folder.all_names("requests")?.iter().try_for_each(|name| reject(folder, name, "left", &now))
+    let left = FleetRefused::new(503, "left", format!("{own} has left the fleet before it took this file."));
+    folder.all_names("requests")?.iter().try_for_each(|name| reject(folder, name, &left, &now))
 }

@@ -6,8 +6,8 @@
 //! 2. `folder`, `settings`, `identity`, `admission`, `owner`, `owner_file`: `HOME/fleet` and the files in it.
 //! 3. `run`, `lock`, `state`, `machine`: the loop, what the bridge knows, and what it does about each event. `name`:
 //!    keeps this host's name, so that no other bridge serves under it. `asks`: requests of this host to others; their
-//!    files are in `dropped`, `out` and `leaving`. `serves`: requests of others to this host, with `judging`,
-//!    `answers`, `told`, `kept` and `personas`.
+//!    files are in `dropped`, `out`, `rejected` and `leaving`. `serves`: requests of others to this host, with
+//!    `judging`, `answers`, `told`, `kept` and `personas`.
 //! 4. `roster`: what this host tells the others of itself. `looks`, `directory`: what the others tell.
 //! 5. `audit`: one line for each letter. `sweep`: removes old files.
 //!
@@ -36,6 +36,7 @@ mod owner_file;
 mod personas;
 mod problem;
 mod refused;
+mod rejected;
 mod roster;
 mod run;
 mod runtime;

@@ -4,6 +4,7 @@
 use super::dropped::{self, DroppedBytes, IncompleteFiles, RequestToSend, inner, kind_and_host};
 use super::folder::FleetFolder;
 use super::refused::{FleetRefused, MAIN_PART};
+use super::rejected::reject;
 use super::settings::FleetSettings;
 use crate::cli::error::CliError;
 use crate::contract::fleet::{FleetPart, FleetResultFile};
@@ -82,7 +83,8 @@ pub(super) fn take(
     (incomplete, now): (&mut IncompleteFiles, &Now),
 ) -> Result<Option<(FleetId, TakenFile)>, CliError> {
     let Some(id) = name.strip_suffix(".json").and_then(|stem| stem.parse::<FleetId>().ok()) else {
-        reject(folder, name, "bad_name", now)?;
+        let what = "The name is not <id>.json; an id is 1 to 64 of A-Z a-z 0-9 _ -.";
+        reject(folder, name, &FleetRefused::new(400, "bad_name", what), now)?;
         return Ok(None);
     };
     let (bytes, is_object) = match dropped::look(folder, name, incomplete, now)? {
@@ -92,7 +94,8 @@ pub(super) fn take(
             return take_unfit(folder, &id, name, (code, refused), now).map(|taken| Some((id, taken)));
         }
     };
-    let read = dropped::read(&bytes, own, settings);
+    let read =
+        dropped::read(&bytes, own, settings).and_then(|read| is_object.then_some(read).ok_or_else(not_an_object));
     let request = read.as_ref().map_or_else(|_| inner(&bytes), |read| read.dropped.request.get().as_bytes().to_owned());
     let (kind, to) = kind_and_host(&bytes);
     match known(folder, &id, &to, &sha256(&request))? {
@@ -112,19 +115,26 @@ pub(super) fn take(
     }
     let opened = read.and_then(|read| open(folder, &id, read, members, has_room, now));
     let taken = match opened {
-        Ok(taken) => TakenFile::Open(Box::new(taken)),
+        Ok(taken) => {
+            folder.remove("requests", name)?;
+            TakenFile::Open(Box::new(taken))
+        }
         Err(refused) => {
             let result = refused.result(id.as_str(), kind.as_deref(), &request, &now.rfc3339());
             answer(folder, &id, &to, result)?;
+            match (is_object, refused.is_passing()) {
+                (true, true) => folder.remove("requests", name)?,
+                (true, false) => reject(folder, name, &refused, now)?,
+                (false, _) => reject(folder, name, &FleetRefused { code: "not_json", ..refused.clone() }, now)?,
+            }
             TakenFile::Answered(refused)
         }
     };
-    if is_object {
-        folder.remove("requests", name)?
-    } else {
-        reject(folder, name, "not_json", now)?
-    }
     Ok(Some((id, taken)))
+}
+
+fn not_an_object() -> FleetRefused {
+    FleetRefused::new(400, "bad_request", "The file must be one JSON object.")
 }
 
 /// Answers a file that can't be read, and puts it into `rejected/`.
@@ -132,7 +142,7 @@ fn take_unfit(
     folder: &FleetFolder,
     id: &FleetId,
     name: &str,
-    (code, refused): (&str, FleetRefused),
+    (code, refused): (&'static str, FleetRefused),
     now: &Now,
 ) -> Result<TakenFile, CliError> {
     let unread = |refused: &FleetRefused| {
@@ -143,12 +153,12 @@ fn take_unfit(
     match known(folder, id, "", "").unwrap_or(KnownId::Another) {
         KnownId::Another => return refuse_reuse(folder, id, name, ("", unread(&id_reused())), now),
         KnownId::Same => {
-            reject(folder, name, code, now)?;
+            reject(folder, name, &FleetRefused { code, ..refused }, now)?;
             return Ok(TakenFile::Known);
         }
         KnownId::Free => answer(folder, id, "", unread(&refused))?,
     }
-    reject(folder, name, code, now)?;
+    reject(folder, name, &FleetRefused { code, ..refused.clone() }, now)?;
     Ok(TakenFile::Answered(refused))
 }
 
@@ -168,7 +178,7 @@ fn refuse_reuse(
 ) -> Result<TakenFile, CliError> {
     let file = FleetResultFile { host: host.to_owned(), result };
     folder.write("results", &format!("{id}.reused.json"), contract::text(&file).as_bytes(), Grade::Durable)?;
-    reject(folder, name, "id_reused", now)?;
+    reject(folder, name, &id_reused(), now)?;
     Ok(TakenFile::Answered(id_reused()))
 }
 
@@ -205,6 +215,7 @@ fn open(
     let to = dropped.to.parse::<HostName>().ok().and_then(|name| members.find(&name)).ok_or_else(|| {
         FleetRefused::new(404, "no_host", format!("{:?} is not a host of this fleet.", dropped.to))
             .hint("The hosts of the fleet: tasuki fleet hosts")
+            .field("to")
     })?;
     if !has_room {
         return Err(FleetRefused::new(
@@ -236,7 +247,8 @@ fn open(
 }
 
 fn part_bytes(part: &FleetPart) -> Result<Vec<u8>, FleetRefused> {
-    let (path, bad) = (Path::new(&part.path), |why: String| FleetRefused::new(400, "bad_request", why));
+    let bad = |why: String| FleetRefused::new(400, "bad_request", why).field("parts");
+    let path = Path::new(&part.path);
     if !path.is_absolute() {
         return Err(bad(format!("The path {} of a part must be absolute.", part.path)));
     }
@@ -332,11 +344,6 @@ pub(super) fn keep_late(folder: &FleetFolder, id: &FleetId, host: &str, result: 
     Ok(())
 }
 
-/// Moves a file from `requests/` to `rejected/`, with the reason in a second file.
-pub(super) fn reject(folder: &FleetFolder, name: &str, code: &str, now: &Now) -> Result<(), CliError> {
-    let aside = format!("{}-{}", now.wall_ms, uuid::Uuid::new_v4().simple());
-    let why = serde_json::json!({"v": 1, "at": now.rfc3339(), "code": code, "name": crate::core::text::sanitise(name)});
-    folder.write("rejected", &format!("{aside}.why.json"), why.to_string().as_bytes(), Grade::Durable)?;
-    let (from, to) = (folder.path("requests", name), folder.path("rejected", &format!("{aside}.json")));
-    std::fs::rename(&from, to).map_err(|error| CliError::file("Can't put aside", &from, &error))
-}
+#[cfg(test)]
+#[path = "out_tests.rs"]
+mod tests;

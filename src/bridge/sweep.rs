@@ -2,6 +2,7 @@
 //! grow for ever.
 
 use super::folder::FleetFolder;
+use super::rejected;
 use crate::config::Home;
 use std::fs;
 use std::path::Path;
@@ -10,8 +11,6 @@ use std::time::{Duration, SystemTime};
 /// How often the folder is swept, in milliseconds.
 pub(super) const EVERY_MS: u64 = 3_600_000;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-/// The most rejected files that are kept. Each has a second file, which says why.
-const MOST_REJECTED: usize = 1_000;
 /// The most replaced personas that are kept.
 const MOST_REPLACED: usize = 100;
 
@@ -39,7 +38,7 @@ pub(super) fn sweep(folder: &FleetFolder, home: &Home, now: SystemTime) {
     older("told", 30 * DAY);
     older("rejected", 30 * DAY);
     older("tmp", DAY / 24);
-    newest_only(folder, "rejected", 2 * MOST_REJECTED);
+    rejected::keep_newest(folder);
     newest_only(folder, "replaced", MOST_REPLACED);
     let answered = [home.spool().join("results"), folder.path("told", "")];
     let is_over = |name: &String| {

@@ -50,7 +50,7 @@ pub fn all() -> Vec<Format> {
         format("event", "spool/events/<any name>.json", schema_for!(EventFile)),
         format("error", "spool/errors/<error_id>.json", written::<contract::ErrorFile>()),
         format("notice", "standard input of notify.command", written::<contract::NoticeRecord>()),
-        format("why", "spool/rejected/<seq>-<name>.why.json", written::<contract::WhyFile>()),
+        format("why", "spool/rejected/<seq>-<name>.why.json, also in fleet/rejected", written::<contract::WhyFile>()),
         format("journal", "spool/journal.jsonl, one line", written::<contract::JournalLine>()),
         format("sidecar_view", "view/sidecar.json", written::<contract::SidecarView>()),
         format("agent_view", "view/agents/<agent_id>.json", written::<contract::AgentView>()),

@@ -70,7 +70,7 @@ pub struct Fault {
     pub message: String,
 }
 
-/// `spool/rejected/<seq>-<name>.why.json`: why a file could not be taken.
+/// `spool/rejected/<seq>-<name>.why.json`, and the same in `fleet/rejected`: why a file could not be taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]

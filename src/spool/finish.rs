@@ -235,13 +235,15 @@ fn why_file<'a>(found: &IncomingFile, why: &'a Why, now: &Now) -> WhyFile<'a> {
 }
 
 /// A name that is harmless in a path, a shell and a terminal.
-fn safe_name(name: &OsStr) -> String {
+#[must_use]
+pub(crate) fn safe_name(name: &OsStr) -> String {
     let safe = |byte: &u8| if byte.is_ascii_alphanumeric() || b"._-".contains(byte) { char::from(*byte) } else { '_' };
     name.as_bytes().iter().take(MAX_SAFE_NAME).map(safe).collect()
 }
 
 /// A name to show: as it is if it is plain text, otherwise with escapes.
-fn readable_name(name: &OsStr) -> String {
+#[must_use]
+pub(crate) fn readable_name(name: &OsStr) -> String {
     match name.to_str() {
         Some(text) if !text.chars().any(char::is_control) => text.to_owned(),
         _ => name.as_bytes().escape_ascii().to_string(),

@@ -93,15 +93,16 @@ fn what_can_t_be_asked_is_answered_here() {
     fs::write(a.files("requests/broken.json"), "{").expect("written");
     assert_eq!(code(&a.answered("broken")), refused(400, "bad_request"));
     fs::write(a.files("requests/bad name.json"), "{}").expect("written");
-    // Each lies there with the reason beside it, and so does the file that is no JSON.
-    a.until("it is put aside", || fs::read_dir(a.files("rejected")).is_ok_and(|names| names.count() == 4));
+    // Each lies there with the reason beside it, and so do the six that this host has refused, and the file that is no
+    // JSON.
+    a.until("it is put aside", || fs::read_dir(a.files("rejected")).is_ok_and(|names| names.count() == 16));
     // The same id and the same bytes: the same answer. Other bytes: refused beside the answer, which stays.
     let first = a.answered("e1");
     a.drop_to("e1", "nowhere", &json!({"kind": "view", "of": "agents"}), None);
     a.until("it is taken", || a.open() == 0);
     assert_eq!(a.answered("e1"), first);
     a.drop_to("e1", "nowhere", &json!({"kind": "view", "of": "work"}), None);
-    a.until("it is put aside", || fs::read_dir(a.files("rejected")).is_ok_and(|names| names.count() == 6));
+    a.until("it is put aside", || fs::read_dir(a.files("rejected")).is_ok_and(|names| names.count() == 18));
     assert_eq!(a.answered("e1"), first);
     assert_eq!(code(&a.answered("e1.reused")), refused(409, "id_reused"));
 }
