@@ -161,10 +161,17 @@ pub(super) fn read(bytes: &[u8], own: &HostName, settings: &FleetSettings) -> Re
         Some(text) => parse_ttl(text).map_err(|error| bad(format!("ttl: {error}.")).field("ttl"))?,
         None => settings.ttl.default,
     };
+    // The request itself is a part of the letter too.
+    let count = dropped.parts.len() + 1;
+    if count > MOST_PARTS {
+        let message =
+            format!("The letter would have {count} files; at most {MOST_PARTS} are allowed, with the request.");
+        return Err(FleetRefused::new(413, "too_large", message).field("parts"));
+    }
     let names: BTreeSet<&str> = dropped.parts.iter().map(|part| part.name.as_str()).collect();
     let are_fine = names.len() == dropped.parts.len() && !names.contains(MAIN_PART);
-    if dropped.parts.len() >= MOST_PARTS || !are_fine || !names.iter().all(|name| is_file_name(name)) {
-        let message = format!("parts: at most {} files, each with a plain name of its own.", MOST_PARTS - 1);
+    if !are_fine || !names.iter().all(|name| is_file_name(name)) {
+        let message = format!("parts: each file needs a plain name of its own, other than {MAIN_PART}.");
         return Err(bad(message).field("parts"));
     }
     Ok(RequestToSend { kind, ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX), dropped })

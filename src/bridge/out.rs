@@ -253,7 +253,11 @@ fn part_bytes(part: &FleetPart) -> Result<Vec<u8>, FleetRefused> {
         return Err(bad(format!("The path {} of a part must be absolute.", part.path)));
     }
     let read = crate::cli::view::read_bytes(path, MOST_PART);
-    read.map_err(|error| bad(error.message))?.ok_or_else(|| bad(format!("{} does not exist.", part.path)))
+    let refused = |error: CliError| match error.code.as_str() {
+        "too_large" => FleetRefused::new(413, "too_large", error.message).field("parts"),
+        _ => bad(error.message),
+    };
+    read.map_err(refused)?.ok_or_else(|| bad(format!("{} does not exist.", part.path)))
 }
 
 impl OutFile {

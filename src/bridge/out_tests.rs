@@ -3,6 +3,7 @@
 use super::super::folder::of_test;
 use super::*;
 use crate::bridge::identity::HostFile;
+use crate::fleet::letter::MOST_PARTS;
 use crate::fleet::{HostKeys, Member};
 use serde_json::{Value, json};
 
@@ -123,4 +124,28 @@ fn a_file_without_a_request_lies_there_with_the_place_of_the_fault() {
     a.drop("bad name.json", b"{}");
     let why = a.why("bad_name.json");
     assert_eq!((&why["code"], &why["name"]), (&json!("bad_name"), &json!("bad name.json")));
+}
+
+/// These were 400, with one figure.
+#[test]
+fn too_many_parts_and_a_part_that_is_too_large_are_413_with_both_figures() {
+    let mut a = Sender::new();
+    let large = a.dir.path().join("large");
+    std::fs::File::create(&large).expect("made").set_len(MOST_PART + 1).expect("a hole");
+    let part = |number: usize| json!({"name": format!("p{number}"), "path": large.display().to_string()});
+    for (name, parts, figures) in [
+        ("many.json", (0..MOST_PARTS).map(part).collect::<Vec<_>>(), ["17 files", "at most 16 "]),
+        ("large.json", vec![part(0)], ["2097153 bytes", "at most 2097152 "]),
+    ] {
+        let answer = a.ask(name, &with("parts", json!(parts)));
+        let error = &answer["error"];
+        assert_eq!((&answer["status"], &error["code"]), (&json!(413), &json!("too_large")), "{answer}");
+        let said = error["message"].as_str().unwrap_or_default();
+        assert!(figures.iter().all(|figure| said.contains(figure)), "{said}");
+        assert_eq!(a.why(name)["code"], "too_large");
+    }
+    let relative = json!([{"name": "p", "path": "p"}]);
+    assert_eq!(a.ask("relative.json", &with("parts", relative))["status"], 400);
+    a.why("relative.json");
+    assert_eq!(a.ask("twins.json", &with("parts", json!([part(1), part(1)])))["status"], 400);
 }

@@ -22,7 +22,7 @@ use crate::fleet::asking::Published;
 use crate::fleet::letter::Age;
 use crate::fleet::nats::{ArrivedLetter, Settle, Settling};
 use crate::fleet::rights::VIEW;
-use crate::fleet::{Header, Letter, LetterPart, Member, What};
+use crate::fleet::{Header, Letter, LetterError, LetterPart, Member, What};
 use std::time::Duration;
 
 /// After how long the server delivers a letter again that can't be served yet.
@@ -326,9 +326,9 @@ impl Bridge {
             return;
         };
         let answer = serving.answer.clone().unwrap_or_default();
-        let sealed = self.sealed_answer(&serving.header, &to, answer).or_else(|bytes| {
+        let sealed = self.sealed_answer(&serving.header, &to, answer).or_else(|error| {
             let refused =
-                FleetRefused::new(413, "too_large", format!("The answer has {bytes} bytes, too many for a letter."));
+                FleetRefused::new(413, "too_large", format!("The answer does not fit into a letter: {error}."));
             let result = refused.result(rid.as_str(), Some(&serving.kind), &serving.request, &self.now.rfc3339());
             self.sealed_answer(&serving.header, &to, contract::text(&result).into_bytes())
         });
@@ -348,13 +348,12 @@ impl Bridge {
         });
     }
 
-    /// The sealed letter with an answer. An answer that is too long for a letter is an error: its length in bytes.
-    fn sealed_answer(&self, asked: &Header, to: &Member, answer: Vec<u8>) -> Result<Vec<u8>, usize> {
-        let bytes = answer.len();
+    /// The sealed letter with an answer. An answer that is too long for a letter is an error.
+    fn sealed_answer(&self, asked: &Header, to: &Member, answer: Vec<u8>) -> Result<Vec<u8>, LetterError> {
         let age = Age { sent_at: self.now.rfc3339(), age_ms: 0, ttl_ms: asked.ttl_ms };
         let header = self.header(What::Res, asked.id.clone(), (to, asked.from_home), age);
         let parts = vec![LetterPart { name: MAIN_PART.to_owned(), bytes: answer }];
-        Letter { header, parts }.seal(&self.keys, &to.box_key, self.courier.most_bytes()).map_err(|_| bytes)
+        Letter { header, parts }.seal(&self.keys, &to.box_key, self.courier.most_bytes())
     }
 
     pub(super) fn replied(&mut self, rid: &RequestId, outcome: Published) {

@@ -48,7 +48,9 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, CliError> 
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default() + 1);
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if bytes.len() as u64 > limit {
-        return Err(CliError::refused("too_large", format!("{} is larger than {limit} bytes.", path.display())));
+        let size = size.max(bytes.len() as u64);
+        let message = format!("{} has {size} bytes; at most {limit} are allowed.", path.display());
+        return Err(CliError::refused("too_large", message));
     }
     Ok(Some(bytes))
 }
