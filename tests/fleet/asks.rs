@@ -131,8 +131,7 @@ fn a_persona_is_given_to_another_host_that_accepts_it() {
     let (a, b) = (fleet.host("a"), fleet.host("b"));
     a.stage.persona("kai");
     let push = |more: &[&str]| {
-        let output =
-            a.fleet_command(&[&["persona", "push", "kai", "--to", "b"], more].concat()).output().expect("it runs");
+        let output = a.fleet_command(&[&["persona", "push", "kai", "b"], more].concat()).output().expect("it runs");
         (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
     };
     let (code, said) = push(&[]);

@@ -29,6 +29,7 @@ fn commands_hosts_and_rights_are_offered() {
         (&["accept", "box", "v"], "view"),
         (&["expel", ""], "box"),
         (&["persona", "push", ""], "kai"),
+        (&["persona", "push", "kai", ""], "box"),
         (&["persona", "push", "kai", "--to", ""], "box"),
     ] {
         let own = offered(PROGRAM, home.path(), &[&["tasuki-fleet"], words].concat());

@@ -100,7 +100,7 @@ enum FleetCommand {
     #[command(hide = true)]
     Checks,
     /// Give personas to other hosts.
-    #[command(subcommand, after_help = "Example:\n  tasuki fleet persona push kai --to box")]
+    #[command(subcommand, after_help = "Example:\n  tasuki fleet persona push kai box")]
     Persona(persona::FleetPersonaCommand),
     /// Show two hosts, a text from one to the other, and the death of a bridge, on this machine; nothing is left
     /// behind.
@@ -216,5 +216,14 @@ mod tests {
         assert!(!top.contains("TASUKI_TMUX") && !page("tasuki-fleet-join.1").contains(".SH FILES"));
         assert!(page("tasuki-fleet-server-init.1").contains("tasuki fleet server init"));
         assert!(written.len() > 20 && !written.iter().any(|path| path.ends_with("checks.1")), "{written:?}");
+    }
+
+    #[test]
+    fn the_host_that_gets_a_persona_is_named_in_one_of_two_ways() {
+        let read = |more: &[&str]| {
+            FleetCli::try_parse_from([&["tasuki-fleet", "persona", "push", "kai"], more].concat()).is_ok()
+        };
+        assert!(read(&["box"]) && read(&["--to", "box", "--replace"]) && read(&["--replace", "box"]));
+        assert!(!read(&[]) && !read(&["box", "--to", "box"]) && !read(&["box", "lab"]));
     }
 }

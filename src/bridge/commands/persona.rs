@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetPersonaCommand {
     /// Give a persona's persona.toml and skill.md to another host, which must accept that.
-    #[command(after_help = "Example:\n  tasuki fleet persona push kai --to box")]
+    #[command(after_help = "Example:\n  tasuki fleet persona push kai box")]
     Push(PushArgs),
 }
 
@@ -27,8 +27,11 @@ pub(crate) struct PushArgs {
     #[arg(id = "persona", value_name = "SLUG")]
     pub(crate) slug: Slug,
     /// The host.
-    #[arg(id = "host", long = "to", value_name = "HOST")]
-    pub(crate) to: HostName,
+    #[arg(id = "host", value_name = "HOST", required_unless_present = "to", conflicts_with = "to")]
+    host: Option<HostName>,
+    /// The host, in another form: `--to HOST`.
+    #[arg(long, value_name = "HOST")]
+    to: Option<HostName>,
     /// Replace a persona of this name that is another one there. What it was is kept there in fleet/replaced.
     #[arg(long)]
     pub(crate) replace: bool,
@@ -36,6 +39,9 @@ pub(crate) struct PushArgs {
 
 pub(super) fn command(session: &CliSession, command: &FleetPersonaCommand) -> Result<(), CliError> {
     let FleetPersonaCommand::Push(args) = command;
+    let Some(to) = args.host.as_ref().or(args.to.as_ref()) else {
+        return Err(CliError::usage("Name the host: tasuki fleet persona push SLUG HOST"));
+    };
     Ground::open(session)?;
     let place = session.home.personas().join(args.slug.as_str());
     let part = |name: &&str| {
@@ -52,9 +58,9 @@ pub(super) fn command(session: &CliSession, command: &FleetPersonaCommand) -> Re
         ("replace".to_owned(), Value::from(args.replace)),
     ]);
     let patience = session.timeout.unwrap_or(ANSWER_SOON);
-    let request = RemoteRequest { host: &args.to, kind: KIND, fields, patience, ttl: session.timeout, parts };
+    let request = RemoteRequest { host: to, kind: KIND, fields, patience, ttl: session.timeout, parts };
     let answer: ViewFile<Value> = ask(&session.home, &request)?;
     let status = answer["status"].as_str().unwrap_or_default();
-    let line = format!("The host {} has the persona {}: {status}.", args.to, args.slug);
-    session.report(&json!({"status": status, "host": args.to, "slug": args.slug}), &line)
+    let line = format!("The host {to} has the persona {}: {status}.", args.slug);
+    session.report(&json!({"status": status, "host": to, "slug": args.slug}), &line)
 }

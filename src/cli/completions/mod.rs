@@ -118,7 +118,7 @@ pub(super) fn candidates(argument: &str, elsewhere: bool) -> Option<ArgValueComp
         "item" | "parent" => items,
         "error" => errors,
         "schema" => schemas,
-        "host" => on_hosts::names,
+        "host" | "to" => on_hosts::names,
         _ => return None,
     };
     let told = on_hosts::told_of(argument).filter(|_| elsewhere);
