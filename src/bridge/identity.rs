@@ -5,7 +5,7 @@ use super::runtime::wait_for;
 use super::settings::FleetSettings;
 use crate::child::Grouped;
 use crate::cli::error::CliError;
-use crate::cli::hosts;
+use crate::cli::hosts::no_fleet;
 use crate::core::host::{FleetName, HomeId, HostName};
 use crate::core::text::quotable;
 use crate::exit;
@@ -113,8 +113,8 @@ impl Membership {
     /// # Errors
     /// `no_fleet` (77) if this home has joined none; a file is missing or can't be read.
     pub(crate) fn load(folder: &FleetFolder, settings: &FleetSettings) -> Result<Membership, CliError> {
-        let host = HostFile::load(folder)?.ok_or_else(not_a_member)?;
-        let fleet = host.fleet.clone().ok_or_else(not_a_member)?;
+        let host = HostFile::load(folder)?.ok_or_else(no_fleet)?;
+        let fleet = host.fleet.clone().ok_or_else(no_fleet)?;
         let keys = load_keys(folder, settings, KEY_WITHIN)?.ok_or_else(|| missing(folder, KEY))?;
         let jwt = folder.read("", JWT)?.ok_or_else(|| missing(folder, JWT))?;
         let jwt = String::from_utf8(jwt).map_err(|_| missing(folder, JWT))?.trim().to_owned();
@@ -292,12 +292,6 @@ fn missing(folder: &FleetFolder, name: &str) -> CliError {
     let path = folder.path("", name);
     CliError::config("not_a_member", format!("{} is missing or can't be read.", path.display()))
         .hint("Have this host admitted again: tasuki fleet key, then admit, then join.")
-}
-
-/// The error of every command that must run in a member's home, if this home is not a member.
-#[must_use]
-pub(crate) fn not_a_member() -> CliError {
-    CliError { exit: exit::NOT_ALLOWED, ..hosts::no_fleet() }
 }
 
 #[cfg(test)]

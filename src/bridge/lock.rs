@@ -2,8 +2,8 @@
 //! nothing replaces it.
 
 use super::folder::FleetFolder;
-use super::identity::not_a_member;
 use crate::cli::error::CliError;
+use crate::cli::hosts::no_fleet;
 use crate::exit;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -32,7 +32,7 @@ pub(super) type BridgeLock = Flock<File>;
 pub(super) fn lock(folder: &FleetFolder) -> Result<BridgeLock, CliError> {
     let path = folder.path("", LOCK);
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => not_a_member(),
+        io::ErrorKind::NotFound => no_fleet(),
         _ => CliError::file("Can't lock", &path, &error),
     };
     let mut file = open(folder).map_err(failed)?;
@@ -50,7 +50,7 @@ pub(super) fn lock(folder: &FleetFolder) -> Result<BridgeLock, CliError> {
     // now.
     let named = std::fs::symlink_metadata(&path).map_err(failed)?;
     let own = held.metadata().map_err(failed)?;
-    if (named.dev(), named.ino()) == (own.dev(), own.ino()) { Ok(held) } else { Err(not_a_member()) }
+    if (named.dev(), named.ino()) == (own.dev(), own.ino()) { Ok(held) } else { Err(no_fleet()) }
 }
 
 fn bridge_runs(folder: &FleetFolder) -> CliError {

@@ -240,6 +240,6 @@ pub fn ask_for_rosters(home: &Home) {
 /// The error of every command that needs a fleet where none was joined.
 #[must_use]
 pub fn no_fleet() -> CliError {
-    CliError::new(exit::REFUSED, "no_fleet", "This home has joined no fleet.")
+    CliError::new(exit::NOT_ALLOWED, "no_fleet", "This home has joined no fleet.")
         .hint("How to set up a fleet of several hosts: tasuki help fleet")
 }

@@ -99,7 +99,7 @@ fn a_home_without_a_fleet_says_so() {
     let home = FakeHome::new();
     for line in [&["agents", "--all-hosts"][..], &["send", "kai@box", "x"], &["publish", "5f2a@box"]] {
         let output = home.run(line);
-        assert_eq!(output.status.code(), Some(1), "{line:?}");
+        assert_eq!(output.status.code(), Some(77), "{line:?}");
         assert!(err(&output).contains("(no_fleet)"), "{line:?}: {}", err(&output));
     }
     assert_eq!(home.run(&["agents", "--all", "--all-hosts"]).status.code(), Some(2));

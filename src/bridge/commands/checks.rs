@@ -12,7 +12,7 @@ mod members;
 mod server;
 
 use crate::bridge::folder::FleetFolder;
-use crate::bridge::identity::{HostFile, JoinedFleet, access, not_a_member};
+use crate::bridge::identity::{HostFile, JoinedFleet, access};
 use crate::bridge::members_file;
 use crate::bridge::runtime::wait_for;
 use crate::bridge::seen::SeenFile;
@@ -20,6 +20,7 @@ use crate::bridge::settings::FleetSettings;
 use crate::cli::CliSession;
 use crate::cli::doctor::{FleetChecks, Line};
 use crate::cli::error::CliError;
+use crate::cli::hosts::no_fleet;
 use crate::clock::Clock;
 use crate::config::Home;
 use crate::fleet::nats::FleetPlace;
@@ -44,8 +45,8 @@ struct OwnHost<'a> {
 /// This home has joined no fleet, or `host.json` can't be read.
 pub(super) fn print(session: &CliSession) -> Result<(), CliError> {
     let folder = FleetFolder::unchecked(&session.home);
-    let host = HostFile::load(&folder)?.ok_or_else(not_a_member)?;
-    let fleet = host.fleet.clone().ok_or_else(not_a_member)?;
+    let host = HostFile::load(&folder)?.ok_or_else(no_fleet)?;
+    let fleet = host.fleet.clone().ok_or_else(no_fleet)?;
     let checks = look(&OwnHost { home: &session.home, folder: &folder, host: &host, fleet: &fleet });
     let version = env!("CARGO_PKG_VERSION").to_owned();
     if session.out.is_json() {

@@ -2,7 +2,7 @@
 
 use super::ground::Ground;
 use crate::bridge::audit::FILE as AUDIT;
-use crate::bridge::identity::{HostFile, not_a_member};
+use crate::bridge::identity::HostFile;
 use crate::bridge::members_file;
 use crate::bridge::settings::rights_in_words;
 use crate::cli::CliSession;
@@ -29,8 +29,8 @@ pub(crate) struct AuditArgs {
 /// Lists the members of the fleet, and what is known of each.
 pub(super) fn list(session: &CliSession) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
-    let host = HostFile::load(&ground.folder)?.ok_or_else(not_a_member)?;
-    let fleet = host.fleet.ok_or_else(not_a_member)?;
+    let host = HostFile::load(&ground.folder)?.ok_or_else(hosts::no_fleet)?;
+    let fleet = host.fleet.ok_or_else(hosts::no_fleet)?;
     let members = members_file::load(&ground.folder, &fleet.key, &fleet.name)?;
     let seen = hosts::all(&session.home)?;
     session.warn(&seen.unread);

@@ -4,7 +4,7 @@
 use super::first;
 use super::ground::{Ground, line_of_input};
 use crate::bridge::admission::{KeyLine, Ticket, save_ticket};
-use crate::bridge::identity::{self, CA, HostFile, JoinedFleet, not_a_member, save_keys};
+use crate::bridge::identity::{self, CA, HostFile, JoinedFleet, save_keys};
 use crate::bridge::leaving::{answer_all_open, note_all_begun};
 use crate::bridge::lock::{BridgeLock, LOCK, lock, make_lock};
 use crate::bridge::owner::{FleetOwner, not_the_owner};
@@ -14,6 +14,7 @@ use crate::bridge::seen::SEEN;
 use crate::bridge::settings::forget_rights;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
+use crate::cli::hosts::no_fleet;
 use crate::core::host::HostName;
 use crate::fleet::{AccountKey, HostKeys};
 use clap::Args;
@@ -125,8 +126,8 @@ pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError
 }
 
 fn joined(ground: &Ground) -> Result<(HostFile, JoinedFleet), CliError> {
-    let host = HostFile::load(&ground.folder)?.ok_or_else(not_a_member)?;
-    let fleet = host.fleet.clone().ok_or_else(not_a_member)?;
+    let host = HostFile::load(&ground.folder)?.ok_or_else(no_fleet)?;
+    let fleet = host.fleet.clone().ok_or_else(no_fleet)?;
     Ok((host, fleet))
 }
 

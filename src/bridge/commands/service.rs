@@ -1,7 +1,7 @@
 //! `service`: the bridge as a user service of systemd or launchd, as `tasuki service` makes one of the sidecar.
 
 use super::ground::Ground;
-use crate::bridge::identity::{HostFile, not_a_member};
+use crate::bridge::identity::HostFile;
 use crate::cli::error::CliError;
 use crate::cli::service::{self, ChangeArgs, LogsArgs, ManagedService, ManagerArgs, ServiceAction, WantedService};
 use crate::cli::{CliSession, hosts};
@@ -49,7 +49,7 @@ pub(super) fn command(session: &CliSession, command: &FleetServiceCommand) -> Re
     match command {
         FleetServiceCommand::Install(args) => {
             let ground = Ground::open(session)?;
-            HostFile::load(&ground.folder)?.and_then(|host| host.fleet).ok_or_else(not_a_member)?;
+            HostFile::load(&ground.folder)?.and_then(|host| host.fleet).ok_or_else(hosts::no_fleet)?;
             let wanted = WantedService { no_start: args.no_start, ..WantedService::default() };
             service::install(session, bridge(&args.change.manager), &wanted, args.change.dry_run)
         }
