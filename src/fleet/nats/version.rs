@@ -6,15 +6,26 @@ pub const SOUND_VERSIONS: &str = "2.11.16, 2.12.7 or 2.14.0";
 /// Whether the known holes are closed in this version; none if it is not a version.
 #[must_use]
 pub fn is_sound(version: &str) -> Option<bool> {
-    let plain = version.trim_start_matches('v').split(['-', '+']).next()?;
-    let numbers: Vec<u32> = plain.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let [major, minor, patch] = numbers[..] else { return None };
+    let [major, minor, patch] = numbers(version)?;
     Some(match (major, minor) {
         (2, 11) => patch >= 16,
         (2, 12) => patch >= 7,
         (2, ..=13) | (..=1, _) => false,
         _ => true,
     })
+}
+
+/// Whether this version knows `sync_interval: always`, by which a letter is on the disk before the server confirms it;
+/// none if it is not a version.
+#[must_use]
+pub fn knows_sync_always(version: &str) -> Option<bool> {
+    numbers(version).map(|[major, minor, _]| (major, minor) >= (2, 10))
+}
+
+fn numbers(version: &str) -> Option<[u32; 3]> {
+    let plain = version.trim_start_matches('v').split(['-', '+']).next()?;
+    let numbers: Vec<u32> = plain.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    numbers.try_into().ok()
 }
 
 #[cfg(test)]
@@ -32,5 +43,11 @@ mod tests {
         for version in ["", "2", "2.11", "2.11.x", "2.11.16.1", "two.1.2"] {
             assert_eq!(is_sound(version), None, "{version}");
         }
+    }
+
+    #[test]
+    fn versions_before_2_10_can_t_put_each_letter_on_the_disk_at_once() {
+        let versions = ["2.9.10", "2.10.0", "3.0.0", "main"];
+        assert_eq!(versions.map(knows_sync_always), [Some(false), Some(true), Some(true), None]);
     }
 }

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::core::host::HostName;
 use crate::fleet::nats::looks::{ServerFacts, ServerObject};
 use crate::fleet::nats::streams::{consumer_differences, stream_differences};
-use crate::fleet::nats::version::{SOUND_VERSIONS, is_sound};
+use crate::fleet::nats::version::{SOUND_VERSIONS, is_sound, knows_sync_always};
 use crate::fleet::nats::{CourierError, FleetPlace, NatsCourier, ServerAccess, StoredRoster};
 use crate::fleet::{AccountKey, HostKeys, MemberList, Topic, What};
 use futures_util::{StreamExt, stream};
@@ -117,13 +117,18 @@ pub(super) fn not_reached(urls: &[String], error: &CourierError) -> Line {
     }
 }
 
-/// Judges the server that was reached: its version, its largest message, and encryption.
+/// Judges the server that was reached: its version, its largest message, and encryption. Whether it writes each letter
+/// to the disk at once, it tells only to its own system account, for which no host has a login. So for this check, only
+/// the version counts.
 pub(super) fn judge(facts: &ServerFacts, urls: &[String]) -> Line {
     let id = "fleet.server";
     let ServerFacts { version, max_payload, needs_tls } = facts;
     let is_local = urls.iter().all(|url| is_local(url));
     let is_encrypted = *needs_tls || urls.iter().all(|url| url.starts_with("tls://") || url.starts_with("wss://"));
-    let what = format!("nats-server {version} at {}", listed(urls));
+    let mut what = format!("nats-server {version} at {}", listed(urls));
+    if knows_sync_always(version) == Some(false) {
+        what += " knows no sync_interval: always, so a power cut can take letters that it has confirmed; it";
+    }
     let replace = format!("replace it by {SOUND_VERSIONS}, or later");
     let sound = is_sound(version);
     if sound == Some(false) && !is_local {
@@ -143,7 +148,9 @@ pub(super) fn judge(facts: &ServerFacts, urls: &[String]) -> Line {
         None => warn(id, format!("the version of {what} can't be read"), replace),
         Some(true) => {
             let how = if is_encrypted { "encrypted" } else { "on this machine" };
-            ok(id, format!("{what}, {how}; it takes messages up to {} KiB", max_payload >> 10))
+            let size = max_payload >> 10;
+            let sync = "whether it has sync_interval: always, only its configuration says";
+            ok(id, format!("{what}, {how}; it takes messages up to {size} KiB; {sync}"))
         }
     }
 }
@@ -225,6 +232,13 @@ mod tests {
         assert_eq!(status("2.12.7", "nats://127.0.0.1:4222", false), "ok");
         assert_eq!(status("2.12.7", "nats://10.0.0.1:4222", false), "warn");
         assert_eq!(status("main", "tls://10.0.0.1:4222", true), "warn");
+        // Only its own system account can ask the server for this setting.
+        let said = |version: &str| {
+            let facts = ServerFacts { version: version.to_owned(), max_payload: 2 << 20, needs_tls: true };
+            judge(&facts, &["tls://127.0.0.1:4222".to_owned()]).said
+        };
+        assert!(said("2.12.7").ends_with("sync_interval: always, only its configuration says"), "{}", said("2.12.7"));
+        assert!(said("2.9.10").contains("knows no sync_interval: always, so a power cut"), "{}", said("2.9.10"));
         let small = ServerFacts { version: "2.15.1".to_owned(), max_payload: 64 << 10, needs_tls: true };
         assert_eq!(judge(&small, &["tls://127.0.0.1:1".to_owned()]).status, "fail");
     }
