@@ -2,6 +2,7 @@
 
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
+use crate::support::flow_world::{FlowWorld, Turn, outgoing};
 use serde_json::{Value, json};
 use tasuki::core::decision::Decision;
 use tasuki::core::id::AgentId;
@@ -10,7 +11,7 @@ use tasuki::core::persona::{PersonaFacts, ProfileChoice};
 use tasuki::core::reply::Reply;
 use tasuki::core::rows::agent::{Agent, AgentState, Primed};
 use tasuki::core::rows::handoff::Handoff;
-use tasuki::core::settings::ProfileFacts;
+use tasuki::core::settings::{NewSession, ProfileFacts};
 
 const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
 
@@ -90,4 +91,51 @@ fn a_profile_or_a_model_that_can_t_be_started_is_refused_and_nothing_begins() {
         let asked = json!({"successor": successor, "profile": "other"});
         assert_eq!(refused(&asked), (400, "bad_request".to_owned(), field("profile")), "{asked}");
     }
+}
+
+/// The agent would be ended, and nobody would take over. Its own profile counts if the request names no other.
+#[test]
+fn an_agent_of_a_profile_that_can_t_be_started_is_handed_off_only_to_another_profile_or_agent() {
+    let of = |profile: &str, fields: &Value| {
+        let mut world = world();
+        world.state.agents.get_mut(&id(1)).expect("an agent").profile = profile.to_owned();
+        let decision = ask(&mut world, fields);
+        match &decision.answers[0].reply {
+            Reply::Refused(error) => Err((error.status, error.code.clone(), error.field.clone(), error.hint.clone())),
+            _ => Ok(world.state.handoffs.len()),
+        }
+    };
+    for (profile, code) in [("adopted", "not_launchable"), ("removed", "no_profile")] {
+        for fields in [json!({}), json!({"model": "tiny"})] {
+            let (status, found, field, hint) = of(profile, &fields).expect_err("refused");
+            assert_eq!((status, found.as_str(), field.as_deref()), (400, code, Some("profile")), "{fields}");
+            let hint = hint.unwrap_or_default();
+            assert!(hint.contains("--profile NAME") && hint.contains("demo, other, plain"), "{hint}");
+        }
+        assert_eq!(of(profile, &json!({"profile": "other"})), Ok(1), "{profile}");
+        assert_eq!(of(profile, &json!({"successor": {"agent_id": id(2)}})), Ok(1), "{profile}");
+    }
+}
+
+#[test]
+fn no_retry_ends_an_agent_for_a_successor_that_can_t_be_started() {
+    let mut world = FlowWorld::new().turn("exit", Turn::GoesOn).hand_off(&json!({}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("ending", "did_not_exit")));
+    let launchable = |world: &mut FlowWorld, launchable| {
+        let profiles = &mut world.core.state.settings.profiles;
+        let facts = ProfileFacts { launchable, new_session: Some(NewSession::Reported), ..demo_facts() };
+        profiles.insert("demo".to_owned(), facts);
+    };
+    launchable(&mut world, false);
+    let typed = world.typed.len();
+    for fields in [json!({}), json!({"successor": "new"})] {
+        let answer = world.ask_of_it("handoff_retry", &fields);
+        assert_eq!(answer["error"]["code"], "not_launchable", "{fields}: {answer}");
+    }
+    assert_eq!((world.step(), world.typed.len()), ("failed", typed));
+    assert!(world.agent(&outgoing()).state.is_live());
+    launchable(&mut world, true);
+    world.ask_of_it("handoff_retry", &json!({}));
+    assert_eq!(world.step(), "done");
 }

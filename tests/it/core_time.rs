@@ -176,8 +176,10 @@ fn a_screen_that_cannot_be_looked_at_is_not_asked_for_without_pause() {
 #[test]
 fn nothing_is_looked_at_where_no_profile_tells_what_is_seen() {
     let mut world = World::new();
-    world.core.state.settings.profiles.clear();
-    asks_for_a_handoff(&mut world);
+    let profiles = &mut world.core.state.settings.profiles;
+    let facts = profiles.remove("demo").expect("its profile");
+    profiles.insert("other".to_owned(), facts);
+    world.core.ask("r1", &json!({"v": 1, "kind": "handoff", "agent_id": AGENT, "reason": "r", "profile": "other"}));
     assert!(watching(&world).is_none(), "{:?}", world.core.state.outbox);
     assert!(world.hear(HookKind::Stop).handoffs.values().any(|handoff| handoff.step.as_str() == "instructing"));
 }

@@ -189,8 +189,16 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
         let hint = "look at the pane, then retry with assume delivered or not_delivered";
         return Err(Refused::new(409, "in_doubt", message).hint(hint));
     }
-    if let Some(refused) = lost_successor(tx, handoff).filter(|_| other.is_none()) {
-        return Err(refused);
+    if other.is_none() {
+        if let Some(refused) = lost_successor(tx, handoff) {
+            return Err(refused);
+        }
+        if handoff.successor == Successor::New
+            && handoff.successor_id.is_none()
+            && error.step.is_between_record_and_end()
+        {
+            successors::launchable(tx, profile_before(tx, handoff))?;
+        }
     }
     let agent = tx.agent(&handoff.agent_id);
     let is_live = agent.is_some_and(|agent| agent.state.is_live());
@@ -261,11 +269,18 @@ fn choice_of_retry(
     let keeps = *successor == Successor::New && handoff.successor == Successor::New;
     let (profile, model) = (asked.profile.as_deref(), asked.model.as_deref());
     if keeps && profile.is_none() && model.is_none() {
+        successors::launchable(tx, profile_before(tx, handoff))?;
         return Ok(None);
     }
     // A model that is named without a profile belongs to the profile that was chosen before.
     let before = Some(handoff.choice.profile.as_str()).filter(|profile| keeps && !profile.is_empty());
     successors::choice(tx, successor, (profile.or(before), model), outgoing, &[]).map(Some)
+}
+
+/// The profile that was chosen before for the successor. The row of an earlier version may not name it.
+fn profile_before<'t>(tx: &'t Tx<'_>, handoff: &'t Handoff) -> &'t str {
+    let of_outgoing = || tx.agent(&handoff.agent_id).map_or("", |agent| agent.profile.as_str());
+    Some(handoff.choice.profile.as_str()).filter(|profile| !profile.is_empty()).unwrap_or_else(of_outgoing)
 }
 
 /// Takes another successor, also for later retries.

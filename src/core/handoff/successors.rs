@@ -11,6 +11,7 @@ use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::agent::{Agent, Owner};
 use crate::core::rows::handoff::{HandoffError, Step};
+use crate::core::settings::ProfileFacts;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
@@ -30,7 +31,8 @@ pub(crate) fn check(
 }
 
 /// The profile and the model of the successor. `asked`: those that the request names; they count only for a new agent.
-/// `fallbacks`: the persona's other profiles; such an entry may name a model for its profile.
+/// `fallbacks`: the persona's other profiles; such an entry may name a model for its profile. A new agent must be one
+/// that tasuki can start: otherwise the outgoing agent would end, and nobody would take over.
 pub(super) fn choice(
     tx: &Tx<'_>,
     successor: &Successor,
@@ -39,24 +41,14 @@ pub(super) fn choice(
     fallbacks: &[ProfileChoice],
 ) -> Result<ProfileChoice, Refused> {
     let (profile, model) = match (successor, asked) {
-        (Successor::SamePane, _) | (Successor::New, (None, None)) => return Ok(outgoing.choice()),
+        (Successor::SamePane, _) => return Ok(outgoing.choice()),
         (Successor::Existing { agent_id }, _) => {
             let agent = agent_id.parse().ok().and_then(|id| tx.agent(&id));
             return Ok(agent.map(Agent::choice).unwrap_or_default());
         }
         (Successor::New, (profile, model)) => (profile.unwrap_or(&outgoing.profile), model),
     };
-    let known = &tx.state.settings.profiles;
-    let Some(facts) = known.get(profile) else {
-        let names = known.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        return Err(Refused::new(400, "no_profile", format!("There is no profile {profile}"))
-            .field("profile")
-            .hint(format!("the profiles are {names}")));
-    };
-    if !facts.launchable {
-        let message = format!("Profile {profile} has no launch line");
-        return Err(Refused::new(400, "not_launchable", message).field("profile"));
-    }
+    let facts = launchable(tx, profile)?;
     if model.is_some() && !facts.takes_model {
         return Err(Refused::no_model_option(profile));
     }
@@ -68,6 +60,30 @@ pub(super) fn choice(
     };
     let model = model.map(str::to_owned).or_else(usual).filter(|_| facts.takes_model);
     Ok(ProfileChoice { profile: profile.to_owned(), model })
+}
+
+/// The facts of a profile by which tasuki can start an agent.
+pub(super) fn launchable<'s>(tx: &Tx<'s>, profile: &str) -> Result<&'s ProfileFacts, Refused> {
+    let known = &tx.state.settings.profiles;
+    let names = |all: bool| {
+        let names = known.iter().filter(|(_, facts)| all || facts.launchable).map(|(name, _)| name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let Some(facts) = known.get(profile) else {
+        return Err(Refused::new(400, "no_profile", format!("There is no profile {profile}"))
+            .field("profile")
+            .hint(format!("name another profile: --profile NAME; the profiles are {}", names(true))));
+    };
+    if !facts.launchable {
+        let message = format!("Profile {profile} has no launch line, so tasuki can't start a successor");
+        let hint = format!(
+            "nothing was changed; name a profile that tasuki can start: --profile NAME ({}), or give the profile a \
+             table [launch]",
+            names(false)
+        );
+        return Err(Refused::new(400, "not_launchable", message).field("profile").hint(hint));
+    }
+    Ok(facts)
 }
 
 fn same_pane(tx: &Tx<'_>, outgoing: &Agent) -> Result<(), Refused> {
