@@ -300,6 +300,7 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
 
 /// A turn has ended, well or not. It is ours only if it follows the receipt of our own prompt.
 fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    let now = tx.now;
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.open_turn = None;
     agent.has_paused = false;
@@ -313,6 +314,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     }
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let ours: Option<OurTurn> = if is_ours { agent.our_turn.take() } else { None };
+    context_usage::note_turn(&now, agent, ours.as_ref().map(|turn| &turn.purpose));
     let is_priming = ours.as_ref().is_some_and(|turn| matches!(turn.purpose, Purpose::Priming(_)));
     if agent.start.is_none() {
         tx.set_state(agent_id, AgentState::Idle);

@@ -90,6 +90,25 @@ fn an_automatic_handoff_begins_when_no_client_shows_the_agent() {
     stage.check_once();
 }
 
+/// Its successor would be as full, and would be handed off at once too, and so on for ever.
+#[test]
+fn a_successor_that_is_full_at_once_is_not_handed_off() {
+    let stage = Stage::with_config("[context]\nsuggest_at = \"off\"\nauto_at = 50\n");
+    let agent = stage.agent("dev");
+    turn(&stage, &agent, 190_000);
+    let handoff = stage.wait_for("a handoff", || stage.views("handoffs").first().cloned());
+    let view = stage.until_step(handoff["handoff_id"].as_str().expect("an id"), "done");
+    let outcome = || said(&stage).into_iter().map(|(what, _)| what).collect::<Vec<_>>();
+    stage.until("it is put off", || outcome() == ["begun", "put_off"]);
+    assert_eq!(stage.views("handoffs").len(), 1);
+    // A turn of another kind is work.
+    let successor = view["successor_id"].as_str().expect("an id").to_owned();
+    stage.granted(&json!({"kind": "agent_send", "agent_id": successor, "text": "Please go on with it."}));
+    stage.until("it is put off again", || outcome() == ["begun", "put_off", "begun", "put_off"]);
+    assert_eq!(stage.views("handoffs").len(), 2);
+    stage.check_once();
+}
+
 #[test]
 fn while_a_client_shows_the_window_nothing_begins() {
     let stage = Stage::with_config("[context]\nsuggest_at = \"off\"\nauto_at = 80\n");

@@ -1,5 +1,8 @@
 //! How full an agent's context is, and what follows: the operator is notified once, and a handoff may begin
 //! automatically (`context.suggest_at`, `context.auto_at`).
+//!
+//! An agent whose context is full before it has done any work is not handed off automatically. Its successor would be
+//! as full, and would be handed off at once too, and so on without an end.
 
 use crate::contract::{JournalLine, NoticeCode, known};
 use crate::core::effect::{AutoHandoffCheck, Effect, EffectKey, Measured};
@@ -8,18 +11,49 @@ use crate::core::fact::Fact;
 use crate::core::hook::ContextUsage;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::notice::OperatorNotice;
-use crate::core::rows::agent::Agent;
+use crate::core::rows::agent::{Agent, LastTurn, Purpose};
+use crate::core::time::{Deadline, Now};
 use crate::core::tx::Tx;
 use serde_json::json;
 
 /// The reason of a handoff that begins because the context is full.
 pub const REASON: &str = "context_limit";
 
+/// If the turn that answers the briefing ends within this time, in milliseconds, the agent has only read.
+const READING_MS: u64 = 2 * 60_000;
+/// Why no handoff begins automatically: the agent was full when it had read no more than its persona's skill.
+const FULL_AT_START: &str = "its context was that full before it was told of its work, and its successor's would be \
+                             too: context.auto_at may be too low, or the skill too long";
+/// The same: the agent is full, and has only read its briefing and what that names.
+const FULL_WITHOUT_WORK: &str = "it has only read its briefing, and its successor would be as full when it has done \
+                                 the same: context.auto_at may be too low, or the document too long";
+
 /// Another session has begun in the agent's process: its context is empty.
 pub(crate) fn reset(agent: &mut Agent) {
     agent.context = None;
     agent.context_watch.deferred_because = None;
     agent.context_watch.reached = false;
+    agent.context_watch.last_turn = LastTurn::Other;
+    agent.context_watch.used_by_priming = None;
+}
+
+/// The briefing has arrived.
+pub(crate) fn briefed(now: &Now, agent: &mut Agent) {
+    agent.context_watch.reads_until = Some(Deadline::after(now, READING_MS));
+}
+
+/// A turn is over. Its row still says whether it has answered a briefing. `ours`: the text of ours that it answered.
+pub(crate) fn note_turn(now: &Now, agent: &mut Agent, ours: Option<&Purpose>) {
+    let reads = agent.context_watch.reads_until.is_some_and(|until| !until.is_due(now));
+    // A handoff that is done has released its text, but the agent still answers it.
+    let is_briefing = ours.map_or(agent.answering.is_some(), |ours| matches!(ours, Purpose::Briefing(_)));
+    agent.context_watch.last_turn = if is_briefing {
+        LastTurn::Briefing { short: reads }
+    } else if matches!(ours, Some(Purpose::Priming(_))) {
+        LastTurn::Priming
+    } else {
+        LastTurn::Other
+    };
 }
 
 /// Whether views should suggest a handoff: the context is full enough, and no handoff has begun.
@@ -73,8 +107,33 @@ pub(crate) fn measured(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, meas
 }
 
 fn evaluate(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    note_priming(tx, agent_id);
     suggest(tx, agent_id);
     check_auto_handoff(tx, agent_id);
+}
+
+/// Notes how much an agent uses that has read its persona's skill and nothing else.
+fn note_priming(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let watch = &agent.context_watch;
+    let used = agent.context.filter(|_| watch.last_turn == LastTurn::Priming && watch.used_by_priming.is_none());
+    if let Some(used) = used.map(|context| context.used)
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.context_watch.used_by_priming = Some(used);
+    }
+}
+
+/// Why an automatic handoff would not help, if the agent has done no work and its context has reached the limit.
+fn full_without_work(agent: &Agent, limit: u64) -> Option<&'static str> {
+    let watch = &agent.context_watch;
+    let at_start = agent.context.zip(watch.used_by_priming).map(|(context, used)| ContextUsage { used, ..context });
+    let was_full = at_start.and_then(|context| context.percent()).is_some_and(|percent| percent >= limit);
+    match watch.last_turn {
+        LastTurn::Priming | LastTurn::Briefing { .. } if was_full => Some(FULL_AT_START),
+        LastTurn::Briefing { short: true } => Some(FULL_WITHOUT_WORK),
+        LastTurn::Priming | LastTurn::Briefing { short: false } | LastTurn::Other => None,
+    }
 }
 
 fn session(agent: &Agent) -> String {
@@ -130,6 +189,9 @@ fn check_auto_handoff(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some((pane, persona)) = agent.pane.zip(agent.persona_slug.clone()).filter(|_| is_at_rest(agent)) else {
         return;
     };
+    if let Some(why) = limit.and_then(|limit| full_without_work(agent, limit)) {
+        return defer_and_tell(tx, agent_id, percent, why);
+    }
     let key = tx.effect_of(agent_id, Effect::CheckAutoHandoff { agent_id: *agent_id, pane, persona });
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.context_watch.checking = Some(key);

@@ -8,7 +8,7 @@ use crate::core::hook::{HookEvent, HookKind, SessionReason};
 use crate::core::needs::{self, AgentNeeds};
 use crate::core::pane::{PaneRef, ServerId};
 use crate::core::persona::PersonaFacts;
-use crate::core::rows::agent::AgentState;
+use crate::core::rows::agent::{AgentState, OurTurn};
 use crate::core::rows::handoff::Step;
 use crate::core::settings::{ContextLimits, ProfileFacts, Settings};
 use crate::core::state::State;
@@ -23,6 +23,8 @@ struct World {
     state: State,
     agent_id: AgentId,
     decisions: u8,
+    /// How many minutes have passed besides.
+    minutes: u64,
 }
 
 impl World {
@@ -45,13 +47,19 @@ impl World {
             state: State { agents, server: Some(PANE.server), settings, ..State::default() },
             agent_id,
             decisions: 0,
+            minutes: 0,
         }
+    }
+
+    fn now(&self) -> Now {
+        let boot_ms = 1_000 * u64::from(self.decisions) + 60_000 * self.minutes;
+        Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms }
     }
 
     fn decide(&mut self, event: Event) -> Decision {
         self.decisions += 1;
-        let now = Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 1_000 * u64::from(self.decisions) };
-        let decision = crate::core::decide(&self.state, event, &Cycle { now, entropy: [self.decisions; 32] });
+        let cycle = Cycle { now: self.now(), entropy: [self.decisions; 32] };
+        let decision = crate::core::decide(&self.state, event, &cycle);
         self.state.apply(&decision);
         decision
     }
@@ -73,6 +81,12 @@ impl World {
         self.hook(HookKind::Stop, |_| {});
         let key = self.agent().context_watch.reading.expect("the transcript is read");
         self.decide(Event::Settled { key, outcome: Outcome::ContextUsage(Some(Measured { usage, guessed })) })
+    }
+
+    /// Ends the agent's turn on a text of ours.
+    fn stop_ours(&mut self, purpose: Purpose, used: u64) -> Decision {
+        self.change(|agent| agent.our_turn = Some(OurTurn::of(purpose)));
+        self.stop(used)
     }
 
     fn settle_check(&mut self, viewers: Option<u64>) -> Decision {
@@ -263,6 +277,53 @@ fn only_one_automatic_handoff_begins_in_a_session() {
     world.change(|agent| agent.handoff_id = None);
     world.stop(95_000);
     assert!(world.agent().context_watch.checking.is_none());
+}
+
+/// A successor that is full without any work would be followed by another, as full as itself, and so on for ever. A
+/// successor that has worked until its context was full is handed off, however many there were before.
+#[test]
+fn a_successor_that_is_full_before_it_has_worked_is_not_handed_off() {
+    let briefing = || Purpose::Briefing(HandoffId(uuid::Uuid::from_u128(1)));
+    for (used_by_priming, minutes, why) in [
+        (80_000, 0, Some(FULL_AT_START)),
+        (80_000, 60, Some(FULL_AT_START)),
+        (79_999, 1, Some(FULL_WITHOUT_WORK)),
+        (79_999, 3, None),
+        (20_000, 60, None),
+    ] {
+        for is_released in [false, true] {
+            let mut world = World::new(None, Some(80));
+            world.change(|agent| agent.handoff_id = Some(HandoffId(uuid::Uuid::from_u128(1))));
+            world.stop_ours(Purpose::Priming(None), used_by_priming);
+            let now = world.now();
+            world.change(|agent| {
+                briefed(&now, agent);
+                agent.handoff_id = None;
+                // The handoff was done when the agent was seen to read its document.
+                agent.answering = is_released.then(|| HandoffId(uuid::Uuid::from_u128(1)));
+            });
+            world.minutes += minutes;
+            let decision = if is_released { world.stop(85_000) } else { world.stop_ours(briefing(), 85_000) };
+            let expected: Vec<_> = why.map(|why| ("put_off".to_owned(), Some(why.to_owned()))).into_iter().collect();
+            assert_eq!(journaled(&decision), expected, "{used_by_priming} {minutes} {is_released}");
+            assert_eq!(notices(&decision), expected.len());
+            assert_eq!(world.agent().context_watch.checking.is_none(), why.is_some());
+            if why.is_some() {
+                world.change(|agent| agent.answering = None);
+                assert_eq!(notices(&world.stop(86_000)), 0);
+            }
+            world.settle_check(Some(0));
+            assert_eq!(world.state.handoffs.len(), 1, "it has worked, at least in its next turn");
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_has_read_only_its_skill_is_not_handed_off() {
+    let mut world = World::new(None, Some(80));
+    let decision = world.stop_ours(Purpose::Priming(None), 90_000);
+    assert_eq!((journaled(&decision).len(), notices(&decision)), (1, 1));
+    assert_eq!(world.agent().context_watch.checking, None);
 }
 
 #[test]

@@ -225,10 +225,12 @@ fn waits_for_document(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
 
 /// The screen has been idle for a while: ends the turn, although no event reported its end.
 fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let now = tx.now;
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.open_turn = None;
     agent.has_paused = false;
     let our_turn = agent.our_turn.take();
+    context_usage::note_turn(&now, agent, our_turn.as_ref().map(|turn| &turn.purpose));
     tx.set_state(agent_id, AgentState::Idle);
     tx.learn(Fact::AnyTurnEnded { agent_id: *agent_id });
     infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::contract::AgentState;
 pub use alerts::{Alerts, OpenDialog};
-pub use context::ContextWatch;
+pub use context::{ContextWatch, LastTurn};
 pub use idle_watch::{IdleWatch, WatchState};
 pub use limit::{LimitWatch, Limited, LookCause, UsedUp};
 pub use notices::Notices;

@@ -2,6 +2,7 @@
 //! has read the document, when it sends an ACK, or at the time limit if it lives. If the turn fails or the successor
 //! dies before that, the step fails: the successor has not taken over the work.
 
+use crate::core::agent::context_usage;
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
 use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent, hint_successor_ended, starts_new_agents};
@@ -24,6 +25,7 @@ impl StepHandler for Reading {
 
     /// The briefing arrived: waits for the end of the turn that answers it.
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
+        let now = tx.now;
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
         handoff.read = None;
         let Some(successor_id) = handoff.successor_id else { return Next::Stay };
@@ -34,6 +36,7 @@ impl StepHandler for Reading {
             return leave_reading(tx, id, Read::Unseen);
         }
         agent.answering = Some(id);
+        context_usage::briefed(&now, agent);
         agent.our_turn.get_or_insert_with(|| OurTurn::of(Purpose::Briefing(id)));
         await_read(tx, id, &successor_id);
         Next::Stay
