@@ -99,7 +99,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
 /// runtime. Every effect that reads or writes files does it in this way.
 async fn prepare_folder(tools: &Tools, persona: &Slug) -> Outcome {
     let (home, persona) = (tools.home.clone(), persona.clone());
-    match fault::blocking(move || documents::prepare_folder(home.root(), &persona)).await {
+    match fault::blocking(move || documents::prepare_folder_of_persona(home.root(), &persona)).await {
         Ok(Ok(_)) => Outcome::Done,
         Ok(Err(error)) => Outcome::Failed { why: error.to_string() },
         Err(error) => Outcome::Failed { why: error.to_string() },

@@ -12,7 +12,9 @@ use crate::core::id::{DeliveryId, Slug};
 use crate::core::text::{is_blank, normalise, sanitise, signature};
 use crate::files::Grade;
 use crate::spool;
-use crate::spool::documents::{DocumentFolder, DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder};
+use crate::spool::documents::{
+    DocumentFolder, DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder, prepare_folder_of_persona,
+};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -93,7 +95,9 @@ fn place(
     replaces: Option<&str>,
     is_repaired: bool,
 ) -> Result<Option<Place>, String> {
-    let folder = prepare_folder(home.root(), persona).map_err(|error| error.to_string())?;
+    // Without its persona's folder, the handoff would end the agent, and then find no skill for its successor.
+    let prepare = if is_repaired { prepare_folder } else { prepare_folder_of_persona };
+    let folder = prepare(home.root(), persona).map_err(|error| error.to_string())?;
     let replaces = replaces.is_some_and(|sha256| recorded(&folder, &name, sha256).is_some())
         || (is_repaired && document::read_once(home, persona, &name) == DocumentRead::Empty);
     let is_free = replaces || folder.look(OsStr::new(&name)) == DocumentLook::Missing;

@@ -96,6 +96,15 @@ pub fn prepare_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error>
     enter(home, &["data", "personas", slug.as_str(), "handoffs"], true)
 }
 
+/// The same, but does not make the persona's own folder: a persona that was moved or removed is not made again.
+///
+/// # Errors
+/// As [`prepare_folder`], or the persona's folder is missing.
+pub fn prepare_folder_of_persona(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error> {
+    enter(home, &["data", "personas", slug.as_str()], false)?;
+    prepare_folder(home, slug)
+}
+
 /// Opens `data/personas/<slug>/handoffs`.
 ///
 /// # Errors

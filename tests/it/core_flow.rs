@@ -119,7 +119,7 @@ fn after_the_record() -> Vec<Failure> {
         ("a failed turn", new().turn("priming", Turn::Fails), ("priming", "priming_failed"), Retry::NeedsWord),
         ("an endless turn", new().turn("priming", Turn::GoesOn), ("priming", "priming_failed"), Retry::NeedsWord),
         ("dead", new().turn("priming", Turn::Dies), ("priming", "agent_ended"), FROM_PRIMING),
-        ("no skill", new().at("read_persona", no_skill()), ("priming", "priming_failed"), Retry::NeedsWord),
+        ("no skill", new().at("read_persona", no_skill()), ("priming", "not_delivered"), FROM_PRIMING),
         (
             "a draft",
             new().at("briefing", refused(Refusal::Draft)),

@@ -247,12 +247,11 @@ fn a_skill_that_is_read_after_its_step_has_failed_is_typed_to_nobody() {
     let key = reading(&world).expect("its skill is being read");
     world.pass(world.state.settings.limits.priming_ms);
     let error = world.handoff().error.clone().expect("it has failed");
-    assert_eq!((error.step, error.code.as_str()), (Step::Priming, "priming_failed"));
+    assert_eq!((error.step, error.code.as_str()), (Step::Priming, "not_delivered"));
     let read = || Outcome::Persona(Some(PersonaTexts { skill: "Skill.".to_owned(), experience: None }));
     world.decide(Event::Settled { key, outcome: read() });
     assert!(world.state.outbox.is_empty(), "{:?}", world.state.outbox);
-    let retry = json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id, "assume": "not_delivered"});
-    world.ask(&retry);
+    world.ask(&json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id}));
     let key = reading(&world).expect("a retry reads it again");
     world.decide(Event::Settled { key, outcome: read() });
     world.go_on();

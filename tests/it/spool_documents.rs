@@ -8,7 +8,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use tasuki::core::id::{DeliveryId, Slug};
 use tasuki::spool::ErrorKind;
-use tasuki::spool::documents::{DocumentError, DocumentLook, open_folder, prepare_folder, read_inside, write_text};
+use tasuki::spool::documents::{
+    DocumentError, DocumentLook, open_folder, prepare_folder, prepare_folder_of_persona, read_inside, write_text,
+};
 
 fn slug() -> Slug {
     "developer-con-1".parse().expect("a legal slug")
@@ -30,6 +32,18 @@ fn the_folder_is_made_for_us_alone_and_listed_in_order() {
     assert!(folder.write_new(OsStr::new("a.md"), b"a").expect("written"));
     assert!(!folder.write_new(OsStr::new("a.md"), b"c").expect("taken"));
     assert_eq!(folder.list().expect("listed"), ["a.md", "b.md"]);
+}
+
+#[test]
+fn a_persona_that_is_gone_is_not_made_again() {
+    let home = TestHome::new();
+    let persona = home.path("data/personas/developer-con-1");
+    fs::create_dir_all(home.path("data/personas")).expect("made");
+    let error = prepare_folder_of_persona(home.spool.home(), &slug()).expect_err("there is no such persona");
+    assert!(error.to_string().contains("developer-con-1") && !persona.exists(), "{error}");
+    fs::create_dir(&persona).expect("made");
+    let folder = prepare_folder_of_persona(home.spool.home(), &slug()).expect("made");
+    assert_eq!(folder.path(), persona.join("handoffs"));
 }
 
 #[test]

@@ -73,14 +73,33 @@ impl StepHandler for Priming {
             row::warn(tx, id, "stop_inferred");
         }
         if let Fact::Primed { problem, .. } = fact {
-            return problem.as_deref().map_or(Next::Enter(Step::Briefing), failed);
+            return problem.as_deref().map_or(Next::Enter(Step::Briefing), |why| not_primed(tx, id, why));
         }
         fail_if_successor_ended(tx, id, fact, "it was briefed")
     }
 
-    fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
-        failed("The successor did not answer its priming in time")
+    fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let message = match is_typed(tx, id) {
+            true => "The successor did not answer its priming in time",
+            false => "The priming was not typed in time",
+        };
+        not_primed(tx, id, message)
     }
+}
+
+/// Whether the priming may have been typed. If it was not, the persona could not be read, or the text still waits.
+fn is_typed(tx: &Tx<'_>, id: HandoffId) -> bool {
+    let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
+    successor.is_some_and(|agent| matches!(agent.primed, Primed::Begun | Primed::Done))
+}
+
+fn not_primed(tx: &Tx<'_>, id: HandoffId, why: &str) -> Next {
+    if is_typed(tx, id) {
+        return failed(why);
+    }
+    let hint =
+        "nothing was typed; look at the persona's skill.md and at the successor's pane, then: tasuki retry HANDOFF";
+    Next::fail("not_delivered", why, hint)
 }
 
 fn failed(why: &str) -> Next {
