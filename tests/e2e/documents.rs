@@ -292,7 +292,9 @@ fn nobody_is_asked_to_repair_what_no_agent_has_written() {
     let text = format!("# Work\n\nPush with {token}.\n");
     let id = stage.hand_off_with(&agent, &json!({"author": "provided", "document": {"text": text}}));
     let view = stage.until_step(&id, "done");
-    assert_eq!((faults(&view), reworks(&stage, &agent)), (vec!["secrets".to_owned()], 0), "{view:#}");
+    let found = ["sections", "size", "secrets"].map(str::to_owned);
+    assert!(found.iter().all(|check| faults(&view).contains(check)) && reworks(&stage, &agent) == 0, "{view:#}");
+    assert_eq!(view["warnings"].as_array().map(Vec::len), view["faults"].as_array().map(Vec::len), "{view:#}");
     assert!(!stage.steps_of(&id).contains(&"checking".to_owned()));
     let next = view["successor_id"].as_str().expect("an id").to_owned();
     stage.until_idle(&next);
@@ -302,6 +304,21 @@ fn nobody_is_asked_to_repair_what_no_agent_has_written() {
     assert_eq!((refused.0, refused.1.as_str()), (409, "not_checking"));
     stage.granted(&json!({"kind": "handoff_accept", "handoff_id": id}));
     stage.until_step(&id, "done");
+}
+
+#[test]
+fn a_document_that_no_agent_has_written_is_held_for_its_faults_too() {
+    let stage = Stage::new();
+    let agent = stage.agent("dev");
+    let text = format!("# H\n```\nno sections, and a fence that never closes\n{}\n", "x".repeat(70_000));
+    let asked = json!({"author": "provided", "check": "hold", "document": {"text": text}});
+    let id = stage.hand_off_with(&agent, &asked);
+    stage.until("it waits for a person", || stage.handoff_view(&id)["held_since"].is_string());
+    let found = faults(&stage.handoff_view(&id));
+    assert!(["sections", "size", "whole"].iter().all(|check| found.iter().any(|found| found == check)), "{found:?}");
+    stage.granted(&json!({"kind": "handoff_accept", "handoff_id": id}));
+    let view = stage.until_step(&id, "done");
+    assert!(view["warnings"].to_string().contains("no section about next steps"), "{view:#}");
 }
 
 /// The agent is asked to repair its document, and leaves an empty one: what it wrote before is not lost.
@@ -363,6 +380,6 @@ fn a_value_of_the_environment_is_found_also_after_the_agent_has_ended() {
     let text = format!("Used {value} here.\n");
     let id = stage.hand_off_with(&agent, &json!({"author": "provided", "document": {"text": text}}));
     let view = stage.until_step(&id, "done");
-    assert_eq!(faults(&view), ["secrets"], "{view:#}");
+    assert!(faults(&view).contains(&"secrets".to_owned()), "{view:#}");
     assert!(!view.to_string().contains(value), "{view:#}");
 }

@@ -87,12 +87,13 @@ pub(super) const OF_REPLY: [Asked; 6] = [
     NEXT,
 ];
 
-/// The sections that a document of this author must have. Salvaged and provided documents have no required sections.
+/// The sections that a document of this author must have. A salvaged document has no required sections, because it is
+/// the end of a conversation.
 pub(super) fn asked(author: Author) -> &'static [Asked] {
     match author {
-        Author::AgentFile => &OF_FILE,
+        Author::AgentFile | Author::Provided => &OF_FILE,
         Author::AgentReply => &OF_REPLY,
-        Author::Salvage | Author::Provided => &[],
+        Author::Salvage => &[],
     }
 }
 

@@ -33,8 +33,8 @@ pub struct CheckInput<'a> {
     pub max_bytes: usize,
 }
 
-/// The faults of a document, in the order of its lines. In a salvaged document only credentials are faults, because no
-/// agent wrote it. A document that the caller provides need not have the form that tasuki asks of agents.
+/// The faults of a document, in the order of its lines. tasuki writes a salvaged document itself: it has a form of its
+/// own, and quotes what was true at other times.
 #[must_use]
 pub fn faults(input: &CheckInput<'_>) -> Vec<DocumentFault> {
     let lower = input.text.to_ascii_lowercase();
@@ -42,12 +42,11 @@ pub fn faults(input: &CheckInput<'_>) -> Vec<DocumentFault> {
     let mut report = FaultReport::new(&document, input.secrets);
     secrets(input.secrets, &mut report);
     match input.author {
-        Author::AgentFile | Author::AgentReply => {
+        Author::AgentFile | Author::AgentReply | Author::Provided => {
             form(input, &document, &mut report);
             check_claims(input, &document, &mut report);
         }
-        Author::Provided => check_claims(input, &document, &mut report),
-        Author::Salvage => {}
+        Author::Salvage => wholeness(input, &document, &mut report),
     }
     report.finish()
 }
@@ -61,11 +60,10 @@ fn secrets(found: &[FoundSecret], report: &mut FaultReport) {
     }
 }
 
-/// Checks what tasuki asks of a document that an agent writes for its successor.
+/// Checks what tasuki asks of a document that is written for a successor.
 fn form(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultReport) {
     sections::check(document, input.author, report);
-    size::check(document, input.text, (input.min_chars, input.max_bytes), report);
-    whole::check(input.text, document, report);
+    wholeness(input, document, report);
     copy::check(document, input.predecessor, input.instruction, report);
     next_step::check(document, report);
     if input.is_urgent {
@@ -75,6 +73,12 @@ fn form(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultRepor
     if let Some(repository) = &input.facts.repository {
         changed::check(document, &changed::changed(repository, input.document_path), report);
     }
+}
+
+/// Checks that the document says enough, can be read to its end, and is whole.
+fn wholeness(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultReport) {
+    size::check(document, input.text, (input.min_chars, input.max_bytes), report);
+    whole::check(input.text, document, report);
 }
 
 /// Checks what the document says of its repository.

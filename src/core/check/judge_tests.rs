@@ -245,8 +245,6 @@ fn changed_files_are_to_be_named() {
     let found = judged(GOOD, &world).join("\n");
     assert!(found.starts_with("dirty_files fix: the document does not name 153 changed files; git status lists"));
     assert!(found.ends_with(" more"), "{found}");
-    world.author = Author::Provided;
-    assert_eq!(judged(GOOD, &world), nothing(), "only an agent is asked to name them");
 }
 
 #[test]
@@ -331,12 +329,33 @@ fn steps_may_stand_under_another_heading() {
     assert_eq!(only_check("next_step", &faults_in_default_world(&good_with(steps, new))).len(), 1);
 }
 
+/// tasuki writes it: it has other sections, and quotes what was true before. But it must be whole, and say something.
 #[test]
-fn a_salvaged_document_is_only_searched_for_credentials() {
+fn a_salvaged_document_needs_no_form_but_must_be_whole() {
     let mut world = World { author: Author::Salvage, is_urgent: true, ..World::default() };
     world.unknown_commit("deadbee");
     world.changes(" M", &["a.rs", "b.rs", "c.rs"]);
-    assert_eq!(judged("## Next steps\n```\ncommit deadbee, all committed [truncated]", &world), nothing());
+    let text = format!("# Salvaged\n\n```text\ncommit deadbee, all committed [truncated]\n{}\n```\n", "x ".repeat(400));
+    assert_eq!(judged(&text, &world), nothing());
+    assert_eq!(
+        judged("# Salvaged\n\n```text\ncommit deadbee", &world),
+        [
+            "size fix: the document has 13 characters of text; fewer than 400 say too little",
+            "whole fix: line 3: a code block begins here; its fence never closes",
+        ]
+    );
+}
+
+#[test]
+fn a_provided_document_is_checked_like_the_document_of_an_agent() {
+    let mut world = World { author: Author::Provided, is_urgent: true, ..World::default() };
+    world.changes(" M", &["a.rs", "b.rs", "c.rs"]);
+    assert_eq!(only_check("dirty_files", &judged(GOOD, &world)).len(), 1);
+    let bad = format!("# H\n```\n{}", "x".repeat(70_000));
+    let found = judged(&bad, &world);
+    for check in ["sections", "size", "checkpoint", "verified", "dirty_files", "whole"] {
+        assert!(!only_check(check, &found).is_empty(), "{check}: {found:#?}");
+    }
 }
 
 #[test]

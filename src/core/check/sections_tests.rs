@@ -17,7 +17,7 @@ fn missing_sections_are_named_and_present_ones_are_not() {
     assert_eq!(missing_sections(Author::AgentFile, text), ["the document has no section about next steps"]);
     assert_eq!(missing_sections(Author::AgentReply, text).len(), 3);
     assert_eq!(missing_sections(Author::Salvage, text), Vec::<String>::new());
-    assert_eq!(missing_sections(Author::Provided, ""), Vec::<String>::new());
+    assert_eq!(missing_sections(Author::Provided, text), missing_sections(Author::AgentFile, text));
 }
 
 #[test]
