@@ -96,7 +96,7 @@ pub struct Briefing<'a> {
     /// The file with the facts: what tasuki itself has seen of the agent's work.
     pub facts_path: Option<&'a str>,
     pub generation: u64,
-    /// The paths of the documents of the chain before this one, oldest first.
+    /// The documents of the chain before this one, oldest first: a name in the same folder, or a path.
     pub earlier: &'a [String],
     /// The command that prints the predecessor's conversation, if that can be read.
     pub read_command: Option<&'a str>,

@@ -3,6 +3,7 @@
 
 use super::support::ack_world::{AckWorld, DEAD, HEIR, MINUTE};
 use serde_json::{Value, json};
+use tasuki::contract::facts::EarlierDocument;
 use tasuki::core::effect::Outcome;
 use tasuki::core::hook::HookKind;
 use tasuki::core::pane::Refusal;
@@ -67,6 +68,33 @@ fn each_urgency_has_its_priority_and_its_time() {
         assert_eq!(world.texts("[REMINDER]").len(), 2, "each of them once");
         assert!(world.state.next_deadline_ms(&world.now).is_none(), "nothing falls any more");
     }
+}
+
+/// A long briefing is read with less care. This one has everything that a usual briefing can have.
+#[test]
+fn the_briefing_of_an_urgent_handoff_in_a_chain_is_short() {
+    let (home, paragraph) =
+        ("/home/mia/.local/share/tasuki", "The parser reads numbers with exponents now. ".repeat(2));
+    let folder = format!("{home}/data/personas/dev/handoffs");
+    let mut world = AckWorld::new();
+    let settings = &mut world.state.settings;
+    (settings.command, settings.requests_dir) = ("tasuki".to_owned(), format!("{home}/spool/requests"));
+    let dead = world.state.agents.get_mut(&DEAD.parse().expect("an id")).expect("an agent");
+    dead.cwd = Some("/home/mia/work/parser".to_owned());
+    dead.transcript_path = Some("/home/mia/t.jsonl".to_owned());
+    dead.session.id = Some(HEIR.to_owned());
+    dead.chain = dead.chain.after(EarlierDocument {
+        file_path: "/h/dev/20260219T093000-aaaaaaaa.md".to_owned(),
+        ..EarlierDocument::default()
+    });
+    world.options = json!({"tasks": ["mend the lexer"], "reason": "context_limit"});
+    world.begin("immediate", &format!("# Work\n\n{paragraph}\n"));
+    let briefing = world.texts("Here is your handoff").remove(0).replace("/h/dev", &folder);
+    for part in ["handoff 2 of a chain", "- `20260219T093000-aaaaaaaa.md`", ".facts.md`", " --find ", "demo --session"]
+    {
+        assert!(briefing.contains(part), "{part}: {briefing}");
+    }
+    assert!(briefing.len() < 2_500, "{}: {briefing}", briefing.len());
 }
 
 #[test]

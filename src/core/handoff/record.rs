@@ -82,7 +82,9 @@ fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
     let summary = document::first_paragraph(text);
     let facts_path = handoff.facts_path("md");
     let from = handoff.chain.earlier.len().saturating_sub(MOST_NAMED);
-    let earlier: Vec<String> = handoff.chain.earlier[from..].iter().map(|earlier| earlier.file_path.clone()).collect();
+    let folder = handoff.file_path.strip_suffix(&handoff.file_name).unwrap_or_default();
+    let named = |path: &str| path.strip_prefix(folder).filter(|name| !name.contains('/')).unwrap_or(path).to_owned();
+    let earlier: Vec<String> = handoff.chain.earlier[from..].iter().map(|earlier| named(&earlier.file_path)).collect();
     prompts.briefing(&prompts::Briefing {
         predecessor_id: &handoff.agent_id.to_string(),
         persona: handoff.persona_slug.as_str(),
