@@ -162,7 +162,7 @@ impl Refusal {
             Refusal::InputOff => "input to the pane is switched off",
             Refusal::CopyMode => "the pane is in copy mode, in which this text can't be pasted in one piece",
             Refusal::CookedMode => "the program in the pane reads whole lines, not single keys",
-            Refusal::NoTmux => "no tmux server answers",
+            Refusal::NoTmux => "tasuki is not connected to the tmux server of the agent's pane",
             Refusal::HooksUnseen => {
                 "the agent's hooks have reported nothing yet, so nothing could prove that the text has arrived"
             }

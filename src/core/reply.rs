@@ -1,6 +1,6 @@
 //! Answers to requests, which a dashboard finds in `results/`.
 
-use super::id::RequestId;
+use super::id::{AgentId, RequestId};
 use super::text::{quotable, sentence};
 use super::time::Now;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,17 @@ impl Refused {
     #[must_use]
     pub fn no_tmux() -> Self {
         Refused::new(503, "no_tmux", "No tmux server answers").hint("nothing was done; start tmux, or check --tmux")
+    }
+
+    /// 503: tasuki is connected to another tmux server than the one that this agent runs in.
+    #[must_use]
+    pub fn other_server(agent_id: &AgentId) -> Self {
+        let message =
+            format!("Agent {} runs in another tmux server than the one that tasuki is connected to", agent_id.short());
+        Refused::new(503, "no_tmux", message).hint(
+            "nothing was done; restart the sidecar with --tmux and the name of the agent's server; if that server has \
+             ended, tasuki notices it in a moment",
+        )
     }
 
     /// 400: the request names a model, but this profile has no launch option that selects one.

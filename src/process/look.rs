@@ -84,6 +84,18 @@ pub fn exists(pid: u32) -> bool {
     }
 }
 
+/// Whether a process is a child of this parent, as far as is known. If the parent has ended, or if another process has
+/// the id by now, it is known that it is not.
+#[must_use]
+pub fn is_child(pid: u32, parent: u32) -> bool {
+    match look(pid) {
+        Ok(Some(stat)) => stat.parent == parent,
+        // Perhaps `ps` could not be run.
+        Ok(None) => !system::KNOWS_STARTS && answers(pid),
+        Err(_) => answers(pid),
+    }
+}
+
 /// Whether somebody has stopped a process (SIGSTOP).
 #[must_use]
 pub fn is_stopped(pid: u32) -> bool {
@@ -216,6 +228,8 @@ mod tests {
         assert!(is_alive(&process));
         assert!(!is_alive(&Process { start_ticks: process.start_ticks + 1, ..process }));
         assert_eq!(ancestors(child.id(), 8).first(), Some(&std::process::id()));
+        let own = std::process::id();
+        assert!(is_child(child.id(), own) && !is_child(own, child.id()), "and no other process is its parent");
         child.kill().expect("our own child");
         let deadline = std::time::Instant::now() + Duration::from_secs(10);
         while is_alive(&process) {
@@ -223,7 +237,7 @@ mod tests {
             std::thread::yield_now();
         }
         child.wait().expect("our own child");
-        assert_eq!(identify(process.pid), None);
+        assert_eq!((identify(process.pid), is_child(process.pid, own)), (None, false));
     }
 
     #[test]

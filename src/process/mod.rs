@@ -22,6 +22,6 @@ mod waiters;
 pub use exits::{ExitWatch, wait_for_end};
 pub use look::{
     ProcessState, READS_ENVIRONMENTS, all, ancestors, arguments, argv, environ_var, environment, environment_all,
-    exists, find, front, identify, is_alive, is_program, is_stopped, life, start_ticks, started_ms,
+    exists, find, front, identify, is_alive, is_child, is_program, is_stopped, life, start_ticks, started_ms,
 };
 pub use running::below;

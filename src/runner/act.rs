@@ -1,5 +1,6 @@
 //! Carries out one effect. Each effect may be carried out again after a crash: see `core::effect`.
 
+use super::elsewhere::lives_elsewhere;
 use super::retry_look::{self, LookResult};
 use super::{
     Tools, compose, context_usage, document, examine, fault, identify, kill, limit_look, operator, persona,
@@ -196,7 +197,13 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
         screen_proof: profile.file.screen.proof,
         seen_tail,
     };
-    tools.tmux.type_text(&typing, &ProfileScreenReader { profile, process: plan.process }, stop).await
+    let typed = tools.tmux.type_text(&typing, &ProfileScreenReader { profile, process: plan.process }, stop).await;
+    let is_elsewhere = || tools.tmux.server().is_some_and(|info| lives_elsewhere(&plan.pane, &info.id));
+    match typed {
+        // The agent lives, so nobody may be told that its pane is closed.
+        Typed::Refused { reason: Refusal::PaneGone } if is_elsewhere() => Typed::Refused { reason: Refusal::NoTmux },
+        typed => typed,
+    }
 }
 
 /// Writes a text that is too long for a pane to its file. While the system lacks something, such as space, or the disk

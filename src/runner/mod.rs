@@ -11,7 +11,7 @@
 //!   credentials of agents' environments, for which documents are searched
 //! - `start` starts an agent; `version` asks a CLI for its version, for the message about a CLI that does not become
 //!   ready; `identify` finds out which agent is in a pane; `placeholder` keeps a session alive until the successor is
-//!   started; `kill` kills an agent
+//!   started; `kill` kills an agent; `elsewhere` tells whether a pane lives in another tmux server
 //! - `persona` reads a persona's folder; `transcript` waits until the transcript shows a prompt, or that the document
 //!   was read; `context_usage` reads how full a context is, and the facts that decide whether an automatic handoff may
 //!   begin; `limit_look` looks for the limit that stops a CLI
@@ -22,6 +22,7 @@ mod action;
 mod compose;
 mod context_usage;
 mod document;
+mod elsewhere;
 mod environment;
 mod examine;
 mod fault;
@@ -39,6 +40,7 @@ mod tools;
 mod transcript;
 pub mod version;
 
+pub(crate) use elsewhere::lives_elsewhere;
 pub(crate) use environment::{keep_environment, known_values};
 pub use fault::catches_panics;
 pub use late::Late;

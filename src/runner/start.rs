@@ -33,11 +33,8 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(profile) = tools.profiles.get(&plan.profile) else {
         return Started::Failed { why: format!("there is no profile {}", plan.profile) };
     };
-    let other_life = tools.tmux.server().is_some_and(|info| plan.server.is_some_and(|server| server != info.id));
-    if other_life {
-        let why = "the tmux server was restarted before it was known whether the agent had started, so tasuki does not \
-                   start the agent in the new server";
-        return Started::Failed { why: why.to_owned() };
+    if let Some(end) = in_another_life(tools, plan) {
+        return end;
     }
     let cwd = plan.cwd.as_ref().map_or_else(home_dir, PathBuf::from);
     let (home, persona) = (tools.home.clone(), plan.persona.clone());
@@ -84,6 +81,25 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
         size: plan.size,
     };
     as_started(tools, tools.tmux.spawn(&spawn).await).await
+}
+
+/// How a start ends that was begun in another tmux server, or in another life of it; `None` if it was begun in this one.
+fn in_another_life(tools: &Tools, plan: &StartAgent) -> Option<Started> {
+    let (connected, server) = (tools.tmux.server()?.id, plan.server?);
+    if server == connected {
+        return None;
+    }
+    if connected.pid != server.pid && process::exists(server.pid) {
+        let why = format!(
+            "tasuki is connected to another tmux server than the one in which it was to start the agent, and that \
+             server (process {}) may still run; restart the sidecar with --tmux and that server's name",
+            server.pid
+        );
+        return Some(Started::Unknown { why });
+    }
+    let why = "the tmux server was restarted before it was known whether the agent had started, so tasuki does not \
+               start the agent in the new server";
+    Some(Started::Failed { why: why.to_owned() })
 }
 
 /// The name of the session for the new window. If the plan names a pane (`beside`) or a session's number, and it still

@@ -18,12 +18,12 @@ use crate::config::Home;
 use crate::contract::{self, ServerView, SidecarView, Watch};
 use crate::core::effect::EffectKey;
 use crate::core::event::Event;
-use crate::core::rows::agent::Agent;
+use crate::core::pane::PaneRef;
 use crate::core::state::State;
 use crate::core::text::plain_json;
 use crate::core::time::{Deadline, Now};
 use crate::limits;
-use crate::runner::{Runner, Tools};
+use crate::runner::{Runner, Tools, lives_elsewhere};
 use crate::service::watchdog::Watchdog;
 use crate::spool::{Spool, watch};
 use crate::store::{Error, Store};
@@ -76,17 +76,30 @@ impl Sidecar {
         self.answers.judged.is_silent && self.obstacle().is_none()
     }
 
-    /// What it means that tmux does not answer, if agents live that this sidecar can't reach then: they may run in
-    /// another server than the one that it was told to use.
+    /// What it means that tmux does not answer, or that another server answers, if agents live that this sidecar can't
+    /// reach then: they run in another server than the one that it was told to use.
     fn cut_off(&self) -> Option<String> {
-        let reason = self.tools.tmux.no_connection().filter(|_| self.state.server.is_none())?;
-        let is_out_of_reach = |agent: &&Agent| agent.state.is_live() && agent.pane.is_some();
-        let count = self.state.agents.values().filter(is_out_of_reach).count();
-        let agents = if count == 1 { "1 living agent".to_owned() } else { format!("{count} living agents") };
-        (count > 0).then(|| {
+        let living = self.state.agents.values().filter(|agent| agent.state.is_live());
+        let panes = living.filter_map(|agent| agent.pane);
+        let agents = |count| if count == 1 { "1 living agent".to_owned() } else { format!("{count} living agents") };
+        let hint = "restart the sidecar with --tmux and that server's name";
+        let Some(server) = self.state.server else {
+            let (reason, count) = (self.tools.tmux.no_connection()?, panes.count());
+            return (count > 0).then(|| {
+                format!(
+                    "tmux does not answer ({reason}), so tasuki can't reach {}; if they run in another tmux server, {hint}",
+                    agents(count)
+                )
+            });
+        };
+        let elsewhere: Vec<PaneRef> = panes.filter(|pane| lives_elsewhere(pane, &server)).collect();
+        elsewhere.first().map(|pane| {
             format!(
-                "tmux does not answer ({reason}), so tasuki can't reach {agents}; if they run in another tmux server, \
-                 restart the sidecar with --tmux and that server's name"
+                "tasuki is connected to the tmux server with process id {} and can't reach {} in another one (process id \
+                 {}); nothing was done there; {hint}",
+                server.pid,
+                agents(elsewhere.len()),
+                pane.server.pid
             )
         })
     }

@@ -4,7 +4,7 @@ use crate::config::Home;
 use crate::core::decision::Decision;
 use crate::core::event::{Event, Exit};
 use crate::core::id::{AgentId, Slug};
-use crate::core::pane::{PaneRef, Process};
+use crate::core::pane::{PaneRef, Process, ServerId};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::state::State;
@@ -22,7 +22,8 @@ pub(super) struct PaneList {
     /// Agents that had a pane before tmux was asked. A pane that was made later may be missing from the list, which
     /// proves nothing.
     asked: Vec<(AgentId, PaneRef)>,
-    rows: Option<Vec<PaneRow>>,
+    /// The server that answered, and its panes; `None` if none has answered.
+    listed: Option<(ServerId, Vec<PaneRow>)>,
 }
 
 /// An agent that is gone.
@@ -67,16 +68,17 @@ impl Watches {
         self.asking = true;
         let (tmux, pane_lists) = (tmux.clone(), self.pane_lists.clone());
         tokio::spawn(async move {
-            let rows = tmux.list_panes().await.ok();
+            let listed = tmux.server_and_panes().await.ok();
             // At the end of the sidecar the receiver may be gone by then.
-            let _ = pane_lists.send(PaneList { asked, rows }).await;
+            let _ = pane_lists.send(PaneList { asked, listed }).await;
         });
     }
 
-    /// Compares the panes with the agents that are said to be in them.
+    /// Compares the panes with the agents that are said to be in them. The list of one tmux server proves nothing about
+    /// an agent that lives in another, which happens if the sidecar was started again without that server's name.
     pub(super) fn panes_listed(&mut self, list: PaneList, state: &State, events_listing: u64) {
         self.asking = false;
-        let Some(rows) = list.rows else { return };
+        let Some((server, rows)) = list.listed else { return };
         let there: BTreeSet<PaneRef> = rows.iter().filter(|row| !row.dead).map(|row| row.pane).collect();
         for (agent_id, pane) in list.asked {
             if there.contains(&pane) {
@@ -85,7 +87,11 @@ impl Watches {
             let Some(agent) = state.agents.get(&agent_id).filter(|agent| agent.pane == Some(pane)) else {
                 continue;
             };
-            let how = if is_known_dead(agent, pane) { Exit::Dead } else { Exit::PaneGone };
+            let how = match is_known_dead(agent, pane) {
+                true => Exit::Dead,
+                false if runner::lives_elsewhere(&pane, &server) => continue,
+                false => Exit::PaneGone,
+            };
             self.note_gone(state, (agent_id, how), events_listing);
         }
     }

@@ -85,10 +85,19 @@ impl Tmux {
     /// # Errors
     /// When no server answers.
     pub async fn list_panes(&self) -> Result<Vec<PaneRow>, Error> {
-        Ok(self.list_noted().await?.into_iter().map(|noted| noted.row).collect())
+        Ok(self.server_and_panes().await?.1)
     }
 
-    pub(super) async fn list_noted(&self) -> Result<Vec<Noted>, Error> {
+    /// The server that answered, and its panes as [`Tmux::list_panes`] gives them.
+    ///
+    /// # Errors
+    /// When no server answers.
+    pub async fn server_and_panes(&self) -> Result<(ServerId, Vec<PaneRow>), Error> {
+        let (server, panes) = self.list_noted().await?;
+        Ok((server, panes.into_iter().map(|noted| noted.row).collect()))
+    }
+
+    pub(super) async fn list_noted(&self) -> Result<(ServerId, Vec<Noted>), Error> {
         let fields = Fields::new(&self.inner.shared.names);
         let (live, reply) = self.read(&format!("list-panes -a -F \"{}\"", fields.format)).await?;
         let block = first(&reply)?;
@@ -98,7 +107,7 @@ impl Tmux {
         // If a window is in a user's session and in a private one, the row of the user's session comes first and
         // counts.
         rows.sort_by_key(Noted::is_private);
-        Ok(rows.into_iter().filter(|noted| seen.insert(noted.row.pane.pane)).collect())
+        Ok((live.info.id, rows.into_iter().filter(|noted| seen.insert(noted.row.pane.pane)).collect()))
     }
 
     /// One pane by its number, whatever runs in it; `None` if there is no such pane.

@@ -7,6 +7,8 @@ use super::support::tally::{self, is_long};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Rounds in the normal gate, and in the long suite.
@@ -192,4 +194,65 @@ fn a_second_sidecar_on_the_same_home_says_who_has_it() {
     assert!(said.contains(&stage.sidecar_pid().to_string()), "{said}");
     let agent = stage.agent("dev");
     assert!(stage.is_running(&agent), "the first one goes on");
+}
+
+/// The sidecar was started again with another tmux server than its agents', for example without `--tmux`. It can do
+/// nothing for them there, and must do nothing to them either.
+#[test]
+fn agents_of_another_tmux_server_than_the_sidecars_are_left_as_they_are() {
+    let stage = Stage::new();
+    let agents = stage.agents(&["dev", "ops"]);
+    stage.faults("slow_turn=2500");
+    let id = stage.hand_off(&agents[0]);
+    stage.until_step(&id, "writing");
+    stage.end_sidecar(Signal::SIGTERM);
+    let other = stage.home().join("other");
+    let tmux = |args: &[&str]| {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(&other).args(["-f", "/dev/null"]).args(args);
+        Stage::make_own(&mut command);
+        assert!(command.stdin(Stdio::null()).status().expect("tmux runs").success());
+    };
+    tmux(&["new-session", "-d", "exec sleep 300"]);
+    let start_elsewhere = || {
+        let log = fs::File::create(stage.home().join("elsewhere.log")).expect("a log");
+        let mut command = stage.command(&["run", "--tmux"]);
+        stage.adopt(command.arg(&other).stdout(Stdio::null()).stderr(log).spawn().expect("it starts"));
+        stage.until_beating();
+    };
+    start_elsewhere();
+    stage.until_degraded(&["can't reach 2 living agents", "another one", "--tmux"]);
+    let failed = stage.until_failed(&id, "ending", "did_not_exit");
+    let said = failed["error"]["message"].as_str().expect("a message");
+    assert!(said.contains("not connected to the tmux server of the agent's pane"), "{said}");
+    let (status, code, hint) = stage.refused(&json!({"kind": "handoff", "agent_id": agents[1], "reason": "r"}));
+    assert_eq!((status, code.as_str()), (503, "no_tmux"), "{hint}");
+    let retry = json!({"kind": "handoff_retry", "handoff_id": id});
+    assert_eq!(stage.refused(&retry).1, "no_tmux");
+    // A death is told two seconds after it was seen.
+    std::thread::sleep(Duration::from_millis(2_500));
+    for agent in &agents {
+        let view = stage.agent_view(agent);
+        assert!(view["state"] == "idle" && view["ended_at"].is_null() && stage.is_running(agent), "{view:#}");
+    }
+    assert_eq!(stage.errors().len(), 1, "nobody is said to have died: {:?}", stage.errors());
+    stage.end_sidecar(Signal::SIGTERM);
+    stage.faults("");
+    stage.start_sidecar();
+    let socket = stage.socket().display().to_string();
+    stage.until("the view names the server", || stage.sidecar_view()["tmux"]["socket"] == socket);
+    stage.until_well();
+    stage.granted(&retry);
+    let done = stage.until_step(&id, "done");
+    let next = stage.hand_off(&agents[1]);
+    stage.check_done(&stage.until_step(&next, "done"));
+    stage.check_once();
+    // Now the server really ends while nobody looks, and so do its agents.
+    stage.end_sidecar(Signal::SIGTERM);
+    stage.tmux(&["kill-server"]);
+    start_elsewhere();
+    let successor = done["successor_id"].as_str().expect("an id");
+    stage.until("it is seen to be gone", || !stage.agent_view(successor)["ended_at"].is_null());
+    stage.until_well();
+    tmux(&["kill-server"]);
 }

@@ -1,12 +1,15 @@
-//! With which CLI and model a successor is started, decided without a machine.
+//! With which CLI and model a successor is started, and what becomes of successors that are replaced or out of reach,
+//! decided without a machine.
 
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
-use crate::support::flow_world::{FlowWorld, Turn, outgoing};
+use crate::support::flow_world::{FlowWorld, Instead, Turn, outgoing};
 use serde_json::{Value, json};
 use tasuki::core::decision::Decision;
+use tasuki::core::effect::{Outcome, Started};
+use tasuki::core::event::{Event, Exit};
 use tasuki::core::id::AgentId;
-use tasuki::core::pane::{PaneRef, ServerId};
+use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
 use tasuki::core::persona::{PersonaFacts, ProfileChoice};
 use tasuki::core::reply::Reply;
 use tasuki::core::rows::agent::{Agent, AgentState, Primed};
@@ -138,4 +141,49 @@ fn no_retry_ends_an_agent_for_a_successor_that_can_t_be_started() {
     launchable(&mut world, true);
     world.ask_of_it("handoff_retry", &json!({}));
     assert_eq!(world.step(), "done");
+}
+
+/// A tmux server that is not the one that answers.
+const ELSEWHERE: ServerId = ServerId { pid: 8, start_time: 2 };
+
+fn move_elsewhere(agent: &mut Agent) {
+    agent.pane.as_mut().expect("a pane").server = ELSEWHERE;
+}
+
+#[test]
+fn an_agent_in_another_tmux_server_is_neither_handed_off_nor_a_successor_until_it_is_seen_to_be_gone() {
+    for (number, fields) in [(1, json!({})), (2, json!({"successor": {"agent_id": id(2)}}))] {
+        let mut world = world();
+        move_elsewhere(world.state.agents.get_mut(&id(number)).expect("an agent"));
+        let decision = ask(&mut world, &fields);
+        let Reply::Refused(error) = &decision.answers[0].reply else { panic!("{decision:?}") };
+        assert_eq!((error.status, error.code.as_str()), (503, "no_tmux"), "{number}");
+        assert!(error.message.contains("another tmux server") && world.state.handoffs.is_empty(), "{error:?}");
+    }
+    let mut world = world();
+    move_elsewhere(world.state.agents.get_mut(&id(1)).expect("an agent"));
+    world.decide(Event::AgentExit { agent_id: id(1), how: Exit::PaneGone });
+    let decision = ask(&mut world, &json!({}));
+    assert!(matches!(decision.answers[0].reply, Reply::Ok(_)), "its server has ended: {decision:?}");
+}
+
+/// The successor lives, and tasuki was started again with another server: a second one beside it would be one too many.
+#[test]
+fn a_retry_starts_no_successor_beside_one_that_lives_in_another_tmux_server() {
+    let not_known = || Instead::Outcome(Outcome::Started(Started::Unknown { why: "lost".to_owned() }));
+    let refused = || Instead::Outcome(Outcome::Typed(Typed::Refused { reason: Refusal::NoTmux }));
+    for (moment, instead) in [("start", not_known()), ("briefing", refused())] {
+        let mut world = FlowWorld::new().at(moment, instead).hand_off(&json!({}));
+        let successor = world.handoff().successor_id.expect("a successor");
+        world.change(&successor, |agent| {
+            agent.pane = Some(PaneRef { server: ELSEWHERE, pane: 9, pid: 9 });
+            agent.start_server = Some(ELSEWHERE);
+        });
+        let (started, step) = (world.started.len(), world.step());
+        let answer = world.ask_of_it("handoff_retry", &json!({}));
+        assert_eq!((&answer["error"]["code"], world.step()), (&json!("no_tmux"), step), "{moment}: {answer}");
+        assert_eq!((world.started.len(), world.handoff().successor_id), (started, Some(successor)), "{moment}");
+        let answer = world.ask_of_it("handoff_retry", &json!({"successor": "new"}));
+        assert_eq!((&answer["ok"], world.step()), (&json!(true), "done"), "{moment}: who asks for another gets one");
+    }
 }

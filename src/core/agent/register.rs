@@ -332,10 +332,19 @@ pub(super) fn addressed(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
     if agent.shutdown.is_some() {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
     }
-    if tx.state.server.is_none() {
-        return Err(Refused::no_tmux());
-    }
+    check_reach(tx, agent)?;
     Ok(agent.agent_id)
+}
+
+/// Refuses if tasuki can't reach a live agent: no tmux server answers, or the agent's pane is in another server. If
+/// that server has ended, the agent is soon seen to be gone.
+pub(crate) fn check_reach(tx: &Tx<'_>, agent: &Agent) -> Result<(), Refused> {
+    let Some(server) = tx.state.server else { return Err(Refused::no_tmux()) };
+    let is_seen_gone = !agent.state.is_live() || agent.pending_exit.is_some();
+    match agent.pane.filter(|pane| !is_seen_gone && pane.server != server) {
+        Some(_) => Err(Refused::other_server(&agent.agent_id)),
+        None => Ok(()),
+    }
 }
 
 /// `agent_send`: the text waits until the agent is free, at most as long as a handoff waits for that.

@@ -4,6 +4,7 @@ use super::next::Next;
 use super::row::{already_ended_refusal, find};
 use super::{agents, authors, driver, reader, steps, successors};
 use crate::contract::reply::HandoffReply;
+use crate::core::agent::register;
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::persona::ProfileChoice;
 use crate::core::reply::{Refused, Reply};
@@ -137,12 +138,8 @@ fn rework_check(tx: &Tx<'_>, handoff: &Handoff) -> Result<(HandoffId, bool), Ref
         let message = "No agent has written the document, so none can be asked to repair it";
         return Err(Refused::new(409, "not_checking", message).hint("change the file yourself, then accept it"));
     }
-    if !tx.agent(&handoff.agent_id).is_some_and(|agent| agent.state.is_live()) {
-        return Err(Refused::new(400, "not_active", "Agent is not active"));
-    }
-    if tx.state.server.is_none() {
-        return Err(Refused::no_tmux());
-    }
+    let agent = tx.agent(&handoff.agent_id).filter(|agent| agent.state.is_live());
+    register::check_reach(tx, agent.ok_or_else(|| Refused::new(400, "not_active", "Agent is not active"))?)?;
     Ok((handoff.handoff_id, is_failed))
 }
 
@@ -215,6 +212,14 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
             _ => Refused::no_tmux(),
         });
     }
+    // A successor that is let go is not needed, wherever it runs.
+    let successor_id = match &other {
+        Some(Successor::Existing { agent_id }) => agent_id.parse().ok(),
+        Some(Successor::New | Successor::SamePane) => None,
+        None => handoff.successor_id,
+    };
+    let agents = [Some(handoff.agent_id), successor_id].into_iter().flatten();
+    agents.filter_map(|id| tx.agent(&id)).try_for_each(|agent| register::check_reach(tx, agent))?;
     Ok(handoff.handoff_id)
 }
 

@@ -159,13 +159,15 @@ pub(super) fn to_retry_with(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, N
     }
 }
 
-/// Releases a successor that is dead, or that was started in an earlier tmux server, so that a new one is started.
+/// Releases a successor that is dead, or whose start was begun in an earlier tmux server, so that a new one is started.
+/// A successor whose pane was not seen to be gone is kept, whatever server answers now: it may live in another one.
 pub(super) fn release_unless_adoptable(tx: &mut Tx<'_>, id: HandoffId) {
     let successor_id = tx.handoff(&id).and_then(|handoff| handoff.successor_id);
     let server = tx.state.server;
     let can_be_adopted = |agent: &Agent| {
         let agent_server = agent.pane.map(|pane| pane.server).or(agent.start_server);
-        agent.is_alive() && agent_server == server
+        let may_live_elsewhere = agent.pane.is_some() && agent.pending_exit.is_none();
+        agent.is_alive() && (agent_server == server || may_live_elsewhere)
     };
     if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
         let_go(tx, id);

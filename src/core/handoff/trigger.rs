@@ -4,6 +4,7 @@ use super::{authors, document, driver, publish_targets, successors};
 use crate::contract::handoff::Author;
 use crate::contract::known;
 use crate::contract::reply::HandoffReply;
+use crate::core::agent::register;
 use crate::core::event::RequestFacts;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::persona::{PersonaFacts, ProfileChoice};
@@ -106,8 +107,9 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
     })?;
     let choice = (asked.profile.as_deref(), asked.model.as_deref());
     let choice = successors::choice(tx, &asked.successor, choice, agent, &persona.fallbacks)?;
-    if tx.state.server.is_none() {
-        return Err(Refused::no_tmux());
+    register::check_reach(tx, agent)?;
+    if let Some(successor) = successor.and_then(|id| tx.agent(&id)) {
+        register::check_reach(tx, successor)?;
     }
     Ok(Checked { agent_id: agent.agent_id, slug, persona, successor, choice })
 }

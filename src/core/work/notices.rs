@@ -74,15 +74,15 @@ pub(crate) fn is_news(tx: &Tx<'_>) -> bool {
 }
 
 fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
+    let connected = tx.out.server.unwrap_or(tx.state.server);
     agent.is_free()
-        && agent.pane.is_some()
+        && agent.pane.map(|pane| pane.server).is_some_and(|server| Some(server) == connected)
         && agent.handoff_id.is_none()
         && agent.queue.is_empty()
         && agent.notices.not_before.is_none()
         // After a limit, the agent is first told to continue.
         && agent.limits.resume_at.is_none()
         && (agent.limits.looking.is_none() || agent.limits.cause == LookCause::Sign)
-        && tx.out.server.unwrap_or(tx.state.server).is_some()
 }
 
 /// Whether the limit of a free agent's CLI has ended, judged by the time that the CLI has named. If it has not, tasuki

@@ -3,6 +3,7 @@
 //! without it.
 
 use super::clarify;
+use crate::core::agent::register;
 use crate::core::event::RequestFacts;
 use crate::core::handoff::{agents, driver};
 use crate::core::id::{HandoffId, RequestId};
@@ -32,10 +33,11 @@ fn resume(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
         return Err(Refused::no_tmux());
     }
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
-    if !successor.is_some_and(|agent: &Agent| agent.is_alive()) {
+    let Some(successor) = successor.filter(|agent: &&Agent| agent.is_alive()) else {
         let hint = "start another successor: tasuki retry HANDOFF --successor new";
         return Err(Refused::new(409, "successor_ended", "The successor that asked has ended").hint(hint));
-    }
+    };
+    register::check_reach(tx, successor)?;
     agents::bind_agents_and_clear_error(tx, id)?;
     driver::enter(tx, id, Step::Acknowledging);
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
