@@ -46,7 +46,10 @@ pub fn read(home: &Home, seen: &HandoffView) -> Result<HandoffDocument, CliError
     let unread = |error: &DocumentError| match (error, recorded) {
         (DocumentError::Unread { source, .. }, _) => CliError::file("Can't read", file, source),
         (_, Some(_)) => CliError::refused(CHANGED, format!("{shown} is not the recorded document any more: {error}."))
-            .hint("until the handoff is done or cancelled, tasuki keeps the recorded text in its state file"),
+            .hint(
+                "until the handoff is done or cancelled, tasuki keeps the recorded text in its state file; if the file \
+                 is gone before the successor is briefed, tasuki writes that text again",
+            ),
         (DocumentError::Missing { .. } | DocumentError::Empty { .. }, None) => {
             CliError::refused(NO_DOCUMENT, format!("There is no document at {shown} yet."))
         }

@@ -51,8 +51,9 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
             Outcome::Composed(compose::compose(tools, (persona, file_name), source, replaces.as_deref()).await)
         }
         Effect::Examine(plan) => examine::examine(tools, plan).await,
-        Effect::CompareDocument { persona, file_name, sha256, drift } => {
-            examine::compare(tools, (persona, file_name, sha256), drift.as_deref(), stop).await
+        Effect::CompareDocument { persona, file_name, sha256, text, drift } => {
+            let record = (sha256.as_str(), text.as_deref());
+            examine::compare(tools, (persona, file_name, record), drift.as_deref(), stop).await
         }
         Effect::ReadPersona { persona: slug } => persona::read(tools, slug, stop).await,
         Effect::AwaitIdle { pane, profile, brief, .. } => {
@@ -100,7 +101,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
 /// runtime. Every effect that reads or writes files does it in this way.
 async fn prepare_folder(tools: &Tools, persona: &Slug) -> Outcome {
     let (home, persona) = (tools.home.clone(), persona.clone());
-    match fault::blocking(move || documents::prepare_folder_of_persona(home.root(), &persona)).await {
+    match fault::blocking(move || documents::remake_folder(home.root(), &persona)).await {
         Ok(Ok(_)) => Outcome::Done,
         Ok(Err(error)) => Outcome::Failed { why: error.to_string() },
         Err(error) => Outcome::Failed { why: error.to_string() },

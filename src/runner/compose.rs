@@ -13,7 +13,7 @@ use crate::core::text::{is_blank, normalise, sanitise, signature};
 use crate::files::Grade;
 use crate::spool;
 use crate::spool::documents::{
-    DocumentFolder, DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder, prepare_folder_of_persona,
+    DocumentFolder, DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder, remake_folder,
 };
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ fn place(
     is_repaired: bool,
 ) -> Result<Option<Place>, String> {
     // Without its persona's folder, the handoff would end the agent, and then find no skill for its successor.
-    let prepare = if is_repaired { prepare_folder } else { prepare_folder_of_persona };
+    let prepare = if is_repaired { prepare_folder } else { remake_folder };
     let folder = prepare(home.root(), persona).map_err(|error| error.to_string())?;
     let replaces = replaces.is_some_and(|sha256| recorded(&folder, &name, sha256).is_some())
         || (is_repaired && document::read_once(home, persona, &name) == DocumentRead::Empty);

@@ -5,11 +5,13 @@ use super::fault;
 use super::retry_look::{self, LookResult};
 use crate::clock::wall_ns;
 use crate::config::Home;
-use crate::core::effect::{DocumentRead, Outcome};
+use crate::core::effect::{ComparedDocument, DocumentRead, Outcome};
 use crate::core::id::Slug;
 use crate::core::text;
-use crate::files::FileStamp;
-use crate::spool::documents::{DocumentError, DocumentFolder, DocumentLook, DocumentReading, open_folder};
+use crate::files::{FileStamp, Grade};
+use crate::spool::documents::{
+    DocumentError, DocumentFolder, DocumentLook, DocumentReading, open_folder, remake_folder,
+};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -132,35 +134,83 @@ pub(super) fn recorded(folder: &DocumentFolder, name: &str, sha256: &str) -> Opt
     (text::sha256(&reading.bytes) == sha256).then_some(reading.bytes)
 }
 
-/// Compares the document with the recorded one. If the document can't be read, this tries again; if that does not help,
-/// the effect fails.
+/// Compares the document with the recorded one. If its file is gone or holds nothing, writes the recorded text again.
+/// `record`: the hash of that text, and the text. If the document can't be read, this tries again; if that does not
+/// help, or if something else has taken the file's place, the effect fails.
 pub(super) async fn compare(
     home: &Home,
     persona: &Slug,
     file_name: &str,
-    sha256: &str,
+    (sha256, text): (&str, Option<&str>),
     stop: &CancellationToken,
 ) -> Outcome {
     let (home, persona) = (home.clone(), persona.clone());
-    let (file_name, sha256) = (OsString::from(file_name), sha256.to_owned());
-    let look = move || match open_folder(home.root(), &persona) {
-        Ok(folder) => is_same(folder.read(&file_name), &sha256),
-        Err(error) => match error.unavailable() {
-            Some(_) => LookResult::Unavailable(error.to_string()),
-            None => LookResult::Answered(false),
+    let (file_name, sha256, text) = (OsString::from(file_name), sha256.to_owned(), text.map(str::to_owned));
+    let look = move || match compare_once(&home, &persona, &file_name, &sha256) {
+        LookResult::Answered(Found::Gone(why)) => match text.as_deref().filter(|text| is_recorded(text, &sha256)) {
+            Some(text) => restore(&home, &persona, &file_name, text),
+            None => LookResult::Answered(Err(why)),
         },
+        LookResult::Answered(Found::Unfit(why)) => LookResult::Answered(Err(why)),
+        LookResult::Answered(Found::Same) => LookResult::Answered(Ok(ComparedDocument::Same)),
+        LookResult::Answered(Found::Changed) => LookResult::Answered(Ok(ComparedDocument::Changed)),
+        LookResult::Unavailable(why) => LookResult::Unavailable(why),
     };
     match retry_look::until_answered(stop, look).await {
-        Ok(is_same) => Outcome::Compared { is_same, drift: Vec::new() },
-        Err(why) => Outcome::Failed { why },
+        Ok(Ok(document)) => Outcome::Compared { document, drift: Vec::new() },
+        Ok(Err(why)) | Err(why) => Outcome::Failed { why },
     }
 }
 
-fn is_same(reading: Result<DocumentReading, DocumentError>, sha256: &str) -> LookResult<bool> {
-    match reading {
-        Ok(reading) => LookResult::Answered(text::sha256(&reading.bytes) == sha256),
+/// What one comparison found.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Same,
+    Changed,
+    /// There is no file, or it holds nothing; with the words for that.
+    Gone(String),
+    /// Something is in the file's place that tasuki does not read, such as a link; with the words for that.
+    Unfit(String),
+}
+
+fn compare_once(home: &Home, persona: &Slug, file_name: &OsStr, sha256: &str) -> LookResult<Found> {
+    match open_folder(home.root(), persona) {
+        Ok(folder) => found(folder.read(file_name), sha256),
+        Err(error) => match error.unavailable() {
+            Some(_) => LookResult::Unavailable(error.to_string()),
+            None => LookResult::Answered(Found::Gone(error.to_string())),
+        },
+    }
+}
+
+fn found(reading: Result<DocumentReading, DocumentError>, sha256: &str) -> LookResult<Found> {
+    LookResult::Answered(match reading {
+        Ok(reading) if text::sha256(&reading.bytes) == sha256 => Found::Same,
+        Ok(_) | Err(DocumentError::Unsafe { changing: true, .. }) => Found::Changed,
+        Err(error @ DocumentError::Unread { .. }) => return LookResult::Unavailable(error.to_string()),
+        Err(error @ (DocumentError::Missing { .. } | DocumentError::Empty { .. })) => Found::Gone(error.to_string()),
+        Err(error @ DocumentError::Unsafe { .. }) => Found::Unfit(error.to_string()),
+    })
+}
+
+fn is_recorded(text: &str, sha256: &str) -> bool {
+    text::sha256(text.as_bytes()) == sha256
+}
+
+/// Writes the recorded text again. The persona's own folder is not made again: a person may have moved it.
+fn restore(home: &Home, persona: &Slug, file_name: &OsStr, text: &str) -> LookResult<Result<ComparedDocument, String>> {
+    let written = remake_folder(home.root(), persona).and_then(|folder| match folder.read(file_name) {
+        Err(DocumentError::Missing { .. }) => folder.write_new(file_name, text.as_bytes()),
+        Err(DocumentError::Empty { .. }) => {
+            folder.replace(&file_name.to_string_lossy(), text, Grade::Durable).map(|()| true)
+        }
+        Ok(_) | Err(DocumentError::Unsafe { .. } | DocumentError::Unread { .. }) => Ok(false),
+    });
+    match written {
+        Ok(true) => LookResult::Answered(Ok(ComparedDocument::Restored)),
+        Ok(false) => LookResult::Unavailable("its file has just come back".to_owned()),
         Err(error) if error.unavailable().is_some() => LookResult::Unavailable(error.to_string()),
-        Err(_) => LookResult::Answered(false),
+        Err(error) => LookResult::Answered(Err(error.to_string())),
     }
 }
 
@@ -203,14 +253,49 @@ mod tests {
     fn a_document_that_could_not_be_read_is_neither_changed_nor_broken() {
         use nix::errno::Errno;
         for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EACCES, Errno::EIO] {
-            assert!(matches!(is_same(reading_that_failed(errno), "00"), LookResult::Unavailable(_)), "{errno}");
+            assert!(matches!(found(reading_that_failed(errno), "00"), LookResult::Unavailable(_)), "{errno}");
             assert!(
                 matches!(to_document_read(reading_that_failed(errno)), LookResult::Unavailable(why) if why.contains(&io::Error::from(errno).to_string())),
                 "{errno}"
             );
         }
         let missing = || Err(DocumentError::Missing { path: PathBuf::from("d.md") });
-        assert!(matches!(is_same(missing(), "00"), LookResult::Answered(false)));
+        assert!(matches!(found(missing(), "00"), LookResult::Answered(Found::Gone(_))));
         assert!(matches!(to_document_read(missing()), LookResult::Answered(DocumentRead::Missing)));
+    }
+    /// A document in a home, and what a comparison with this text, which was recorded, comes to.
+    async fn compared(home: &Home, text: Option<&str>) -> Outcome {
+        let (kai, stop) = ("kai".parse().expect("a slug"), CancellationToken::new());
+        compare(home, &kai, "d.md", (&text::sha256(b"# All of it\n"), text), &stop).await
+    }
+
+    #[tokio::test]
+    async fn a_document_that_is_gone_is_written_again_and_anything_else_in_its_place_is_left_alone() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let home = Home::at(dir.path()).expect("a home");
+        let persona = dir.path().join("data/personas/kai");
+        let file = persona.join("handoffs/d.md");
+        let put = |text: &str| std::fs::write(&file, text).expect("written");
+        let (text, is) = (Some("# All of it\n"), |document| Outcome::Compared { document, drift: Vec::new() });
+        std::fs::create_dir_all(&persona).expect("folders");
+        assert_eq!(compared(&home, text).await, is(ComparedDocument::Restored), "its folder is gone too");
+        assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "# All of it\n");
+        assert_eq!(compared(&home, text).await, is(ComparedDocument::Same));
+        put(" \n");
+        assert_eq!(compared(&home, text).await, is(ComparedDocument::Restored), "it held nothing");
+        put("# Changed\n");
+        assert_eq!(compared(&home, text).await, is(ComparedDocument::Changed));
+        std::fs::remove_file(&file).expect("removed");
+        for unknown in [None, Some("# Another text\n")] {
+            let outcome = compared(&home, unknown).await;
+            assert!(matches!(&outcome, Outcome::Failed { why } if why.contains("no such document")), "{outcome:?}");
+        }
+        std::os::unix::fs::symlink("elsewhere.md", &file).expect("a link");
+        let outcome = compared(&home, text).await;
+        assert!(matches!(&outcome, Outcome::Failed { why } if why.contains("link")), "{outcome:?}");
+        assert!(file.is_symlink() && !persona.join("handoffs/elsewhere.md").exists());
+        std::fs::remove_dir_all(&persona).expect("removed");
+        let outcome = compared(&home, text).await;
+        assert!(matches!(&outcome, Outcome::Failed { .. }) && !persona.exists(), "{outcome:?}");
     }
 }

@@ -341,16 +341,16 @@ fn write_beside(home: &Home, plan: &ExaminePlan, facts: &mut Facts) {
 /// Compares the document with its record, and the repository with the facts that were taken for that document.
 pub(super) async fn compare(
     tools: &Tools,
-    (persona, file_name, sha256): (&Slug, &str, &str),
+    (persona, file_name, record): (&Slug, &str, (&str, Option<&str>)),
     drift: Option<&Drift>,
     stop: &CancellationToken,
 ) -> Outcome {
-    let compared = document::compare(&tools.home, persona, file_name, sha256, stop).await;
-    let (Outcome::Compared { is_same, .. }, Some(drift)) = (&compared, drift.filter(|_| tools.facts.git)) else {
+    let compared = document::compare(&tools.home, persona, file_name, record, stop).await;
+    let (Outcome::Compared { document, .. }, Some(drift)) = (&compared, drift.filter(|_| tools.facts.git)) else {
         return compared;
     };
     let drift = changed_since(&git(tools), drift, DRIFT_WITHIN).await;
-    Outcome::Compared { is_same: *is_same, drift }
+    Outcome::Compared { document: *document, drift }
 }
 
 /// What has changed in the repository since the facts were taken; nothing if git does not tell in time.

@@ -85,7 +85,7 @@ fn no_effect_waits_for_a_disk_on_a_thread_of_the_runtime() {
             Effect::PrepareFolder { persona: persona.clone() },
             Effect::ReadDocument { handoff_id, persona: persona.clone(), file_name: file_name.clone() },
             Effect::ComposeDocument { persona: persona.clone(), file_name: file_name.clone(), source, replaces: None },
-            Effect::CompareDocument { persona: persona.clone(), file_name, sha256, drift: None },
+            Effect::CompareDocument { persona: persona.clone(), file_name, sha256, text: None, drift: None },
             Effect::ReadPersona { persona },
             Effect::Examine(Box::new(plan())),
         ];

@@ -8,7 +8,9 @@ use super::timers::{GAP_GRACE_MS, TICK_MS};
 use super::watches::grown_documents;
 use crate::core;
 use crate::core::decision::{Cycle, Decision};
+use crate::core::effect::{Effect, EffectKey};
 use crate::core::event::Event;
+use crate::core::rows::outbox::{Pending, Waiter};
 use crate::core::time::{Deadline, Now};
 use crate::spool::Lane;
 use crate::store::{Batch, Error, SeenEvent};
@@ -157,10 +159,22 @@ impl Sidecar {
         if self.intake.drained {
             for (key, pending) in decision.effects {
                 if self.state.outbox.contains_key(&key) {
-                    self.runner.submit(key, pending.effect, false);
+                    self.submit(key, pending, false);
                 }
             }
         }
+    }
+
+    /// Hands an effect to the runner. An effect that compares the document gets the recorded text from the store.
+    pub(super) fn submit(&mut self, key: EffectKey, pending: Pending, resumed: bool) {
+        let Pending { waiter, mut effect } = pending;
+        if let (Waiter::Step(id), Effect::CompareDocument { text, .. }) = (waiter, &mut effect) {
+            match self.store.document(&id) {
+                Ok(recorded) => *text = recorded,
+                Err(error) => tracing::warn!(%error, handoff = %id, "the recorded text of a document can't be read"),
+            }
+        }
+        self.runner.submit(key, effect, resumed);
     }
 
     /// After a failure, when nobody knows whether the batch was committed. Its events are decided again, and the ledger

@@ -38,7 +38,7 @@ impl Sidecar {
         let ended: BTreeSet<EffectKey> = self.events.iter().filter_map(settled_key).collect();
         for (key, pending) in self.state.outbox.clone() {
             if !self.runner.has(key) && !ended.contains(&key) {
-                self.runner.submit(key, pending.effect, initial.contains(&key));
+                self.submit(key, pending, initial.contains(&key));
             }
         }
     }

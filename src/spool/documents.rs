@@ -96,11 +96,11 @@ pub fn prepare_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error>
     enter(home, &["data", "personas", slug.as_str(), "handoffs"], true)
 }
 
-/// The same, but does not make the persona's own folder: a persona that was moved or removed is not made again.
+/// Opens `data/personas/<slug>/handoffs`, and makes this folder if it is missing, but not the persona's own folder.
 ///
 /// # Errors
-/// As [`prepare_folder`], or the persona's folder is missing.
-pub fn prepare_folder_of_persona(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error> {
+/// The persona's folder is missing, or one of the folders is a link or a file; otherwise an I/O error of the system.
+pub fn remake_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error> {
     enter(home, &["data", "personas", slug.as_str()], false)?;
     prepare_folder(home, slug)
 }

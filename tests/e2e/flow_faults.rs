@@ -239,6 +239,28 @@ fn a_document_that_was_changed_after_the_record_is_said_to_be_so() {
     assert!(texts[1].contains("was changed after it was recorded"), "{}", texts[1]);
 }
 
+/// A person has tidied up, say with `git clean`. Nobody else has the text any more.
+#[test]
+fn a_document_that_is_gone_after_the_record_is_written_again_before_the_briefing() {
+    let stage = Stage::new();
+    let agent = stage.agent("dev");
+    stage.faults("dev: linger=1500");
+    let id = stage.hand_off(&agent);
+    let view = stage.wait_for("the record is there", || {
+        Some(stage.handoff_view(&id)).filter(|view| view["recorded_at"].is_string())
+    });
+    let path = view["file_path"].as_str().expect("a path");
+    let text = fs::read_to_string(path).expect("a document");
+    fs::remove_dir_all(std::path::Path::new(path).parent().expect("a folder")).expect("removed");
+    let done = stage.until_step(&id, "done");
+    assert_eq!(fs::read_to_string(path).expect("it is there again"), text);
+    let warnings = done["warnings"].as_array().expect("warnings");
+    let says_so = |warning: &Value| warning.as_str().is_some_and(|said| said.contains("wrote the recorded text again"));
+    assert!(warnings.len() == 1 && says_so(&warnings[0]), "{done:#}");
+    let texts = stage.prompts(done["successor_id"].as_str().expect("an id"));
+    assert!(!texts[1].contains("was changed"), "{}", texts[1]);
+}
+
 #[test]
 fn a_dialog_within_a_handoff_is_told_and_waited_for() {
     let (stage, told) = Stage::with_notices();

@@ -9,7 +9,7 @@ use std::path::Path;
 use tasuki::core::id::{DeliveryId, Slug};
 use tasuki::spool::ErrorKind;
 use tasuki::spool::documents::{
-    DocumentError, DocumentLook, open_folder, prepare_folder, prepare_folder_of_persona, read_inside, write_text,
+    DocumentError, DocumentLook, open_folder, prepare_folder, remake_folder, read_inside, write_text,
 };
 
 fn slug() -> Slug {
@@ -39,10 +39,10 @@ fn a_persona_that_is_gone_is_not_made_again() {
     let home = TestHome::new();
     let persona = home.path("data/personas/developer-con-1");
     fs::create_dir_all(home.path("data/personas")).expect("made");
-    let error = prepare_folder_of_persona(home.spool.home(), &slug()).expect_err("there is no such persona");
+    let error = remake_folder(home.spool.home(), &slug()).expect_err("there is no such persona");
     assert!(error.to_string().contains("developer-con-1") && !persona.exists(), "{error}");
     fs::create_dir(&persona).expect("made");
-    let folder = prepare_folder_of_persona(home.spool.home(), &slug()).expect("made");
+    let folder = remake_folder(home.spool.home(), &slug()).expect("made");
     assert_eq!(folder.path(), persona.join("handoffs"));
 }
 

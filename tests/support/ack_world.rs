@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tasuki::core::decision::Cycle;
 use tasuki::core::effect::{
-    Composed, DocumentRead, DocumentSource, Effect, EffectKey, EnvironmentSearch, Examination, Outcome, Posted,
-    PublishPlan,
+    ComparedDocument, Composed, DocumentRead, DocumentSource, Effect, EffectKey, EnvironmentSearch, Examination,
+    Outcome, Posted, PublishPlan,
 };
 use tasuki::core::event::{Event, IncomingRequest, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind};
@@ -255,7 +255,7 @@ impl AckWorld {
                     environment: EnvironmentSearch::Clean,
                 }))
             }
-            Effect::CompareDocument { .. } => Outcome::Compared { is_same: true, drift: Vec::new() },
+            Effect::CompareDocument { .. } => Outcome::Compared { document: ComparedDocument::Same, drift: Vec::new() },
             Effect::Type(plan) => {
                 if let Some(reason) = self.refusal {
                     return self.decide(Event::Settled { key, outcome: Outcome::Typed(Typed::Refused { reason }) });

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{
-    AutoHandoffCheck, Composed, DocumentRead, Effect, EffectKey, EnvironmentSearch, Examination, Outcome, PersonaTexts,
-    Readiness, Started, SuccessorWindow,
+    AutoHandoffCheck, ComparedDocument, Composed, DocumentRead, Effect, EffectKey, EnvironmentSearch, Examination,
+    Outcome, PersonaTexts, Readiness, Started, SuccessorWindow,
 };
 use tasuki::core::event::{Event, Exit, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
@@ -332,7 +332,7 @@ impl FlowWorld {
                 redacted: None,
                 environment: EnvironmentSearch::Clean,
             })),
-            Effect::CompareDocument { .. } => Outcome::Compared { is_same: true, drift: Vec::new() },
+            Effect::CompareDocument { .. } => Outcome::Compared { document: ComparedDocument::Same, drift: Vec::new() },
             Effect::ReadPersona { .. } => {
                 Outcome::Persona(Some(PersonaTexts { skill: "# Skill\n".to_owned(), experience: None }))
             }

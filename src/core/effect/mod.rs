@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 pub use examine::{Drift, EnvironmentSearch, ExaminePlan};
 pub use outcome::{
-    AutoHandoffCheck, Composed, DocumentRead, Examination, LimitFound, Measured, Outcome, PersonaTexts, Readiness,
-    Started, SuccessorWindow,
+    AutoHandoffCheck, ComparedDocument, Composed, DocumentRead, Examination, LimitFound, Measured, Outcome,
+    PersonaTexts, Readiness, Started, SuccessorWindow,
 };
 pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan, SecretFound};
 
@@ -162,12 +162,15 @@ pub enum Effect {
     },
     /// Look at the agent's work and check the document against it.
     Examine(Box<ExaminePlan>),
-    /// Say whether the document is still the recorded one.
+    /// Say whether the document is still the recorded one. If its file is gone, write the recorded text again.
     CompareDocument {
         persona: Slug,
         file_name: String,
         /// The recorded hash, hexadecimal.
         sha256: String,
+        /// The recorded text. The store has it already, so it is added only when the effect is handed to the runner.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
         /// Also say what has changed in the repository since.
         #[serde(default)]
         drift: Option<Box<Drift>>,

@@ -26,6 +26,16 @@ pub enum DocumentRead {
     },
 }
 
+/// What has become of the document since it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparedDocument {
+    Same,
+    Changed,
+    /// Its file was gone or empty, and holds the recorded text again.
+    Restored,
+}
+
 /// The result of an examination, see [`super::ExaminePlan`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Examination {
@@ -102,10 +112,10 @@ pub enum Outcome {
     Document(DocumentRead),
     Composed(Composed),
     Examined(Box<Examination>),
-    /// Whether the document is still the recorded one, and what has changed in the repository since. A document that
-    /// could not be read is `Failed`.
+    /// What has become of the document, and what has changed in the repository since. A document that could not be
+    /// read, or is gone and could not be written again, is `Failed`.
     Compared {
-        is_same: bool,
+        document: ComparedDocument,
         drift: Vec<String>,
     },
     /// The persona's texts; none if it has no skill. A persona that could not be read is `Failed`.

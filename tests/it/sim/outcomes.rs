@@ -4,8 +4,8 @@ use super::rng::Rng;
 use tasuki::contract::document::FaultGrade;
 use tasuki::contract::{DocumentFault, LimitKind};
 use tasuki::core::effect::{
-    AutoHandoffCheck, Composed, DocumentRead, Effect, EnvironmentSearch, Examination, ExaminePlan, LimitFound,
-    Measured, Outcome, PersonaTexts, Posted, PublishFault, Readiness, Started, SuccessorWindow,
+    AutoHandoffCheck, ComparedDocument, Composed, DocumentRead, Effect, EnvironmentSearch, Examination, ExaminePlan,
+    LimitFound, Measured, Outcome, PersonaTexts, Posted, PublishFault, Readiness, Started, SuccessorWindow,
 };
 use tasuki::core::hook::ContextUsage;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, Refusal, ServerId, Typed};
@@ -86,8 +86,9 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
         }
         Effect::Examine(plan) => examinations(plan),
         Effect::CompareDocument { .. } => {
-            let compared = |is_same| Outcome::Compared { is_same, drift: Vec::new() };
-            vec![compared(true), compared(false), failed()]
+            let compared = |document| Outcome::Compared { document, drift: Vec::new() };
+            let documents = [ComparedDocument::Same, ComparedDocument::Changed, ComparedDocument::Restored];
+            documents.map(compared).into_iter().chain([failed()]).collect()
         }
         Effect::ReadPersona { .. } => {
             let texts = PersonaTexts { skill: "# Skill".to_owned(), experience: None };

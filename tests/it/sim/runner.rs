@@ -8,8 +8,9 @@ use super::tmux::{Faults, SimTmux};
 use tasuki::contract::DocumentFault;
 use tasuki::contract::document::FaultGrade;
 use tasuki::core::effect::{
-    AutoHandoffCheck, Composed, DocumentRead, DocumentSource, Effect, EffectKey, EnvironmentSearch, Examination,
-    ExaminePlan, How, Measured, Outcome, PersonaTexts, Readiness, StartAgent, Started, SuccessorWindow, TypeText,
+    AutoHandoffCheck, ComparedDocument, Composed, DocumentRead, DocumentSource, Effect, EffectKey, EnvironmentSearch,
+    Examination, ExaminePlan, How, Measured, Outcome, PersonaTexts, Readiness, StartAgent, Started, SuccessorWindow,
+    TypeText,
 };
 use tasuki::core::hook::ContextUsage;
 use tasuki::core::id::AgentId;
@@ -220,7 +221,8 @@ fn start(plan: &StartAgent, tmux: &mut SimTmux, rng: &mut Rng, faults_on: bool) 
 
 fn compare(rng: &mut Rng) -> Outcome {
     let drift = if rng.chance(5) { vec!["HEAD moved".to_owned()] } else { Vec::new() };
-    Outcome::Compared { is_same: rng.chance(95), drift }
+    let document = if rng.chance(95) { ComparedDocument::Same } else { ComparedDocument::Changed };
+    Outcome::Compared { document, drift }
 }
 
 /// Holds the document against the world, in which now and then something is wrong with it.

@@ -2,7 +2,7 @@
 
 use super::verdict;
 use crate::core::agent::typing;
-use crate::core::effect::{Drift, Effect, Outcome};
+use crate::core::effect::{ComparedDocument, Drift, Effect, Outcome};
 use crate::core::fact::Fact;
 use crate::core::handoff::ack;
 use crate::core::handoff::handler::{StepHandler, fail_if_successor_ended};
@@ -29,6 +29,7 @@ impl StepHandler for Briefing {
             persona: handoff.persona_slug.clone(),
             file_name: handoff.file_name.clone(),
             sha256: record.sha256.clone(),
+            text: None,
             drift: drift(tx, handoff),
         };
         row::run(tx, id, effect);
@@ -46,10 +47,10 @@ impl StepHandler for Briefing {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
-        if let Outcome::Compared { is_same, drift } = outcome {
-            brief(tx, id, is_same, drift);
+        if let Outcome::Compared { document, drift } = outcome {
+            brief(tx, id, document, drift);
         } else if let Outcome::Failed { why } = outcome {
-            // The briefing must say whether the document has changed, and that is unknown.
+            // Whether the document has changed is unknown, or there is nothing that the successor could read.
             let message = format!("tasuki can't compare the document with its record: {why}");
             return Next::fail(
                 "not_delivered",
@@ -80,9 +81,9 @@ fn drift(tx: &Tx<'_>, handoff: &Handoff) -> Option<Box<Drift>> {
     Some(Box::new(Drift { cwd, repository }))
 }
 
-/// Types the briefing. If the document was changed after it was recorded, the view and the briefing say so. If the
-/// document is published by now, the briefing names its address.
-fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool, drift: Vec<String>) {
+/// Types the briefing. If the document was changed after it was recorded, the view and the briefing say so; if it had
+/// to be written again, the view does. If the document is published by now, the briefing names its address.
+fn brief(tx: &mut Tx<'_>, id: HandoffId, document: ComparedDocument, drift: Vec<String>) {
     successors::extend_chain(tx, id);
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let (Some(record), Some(successor_id)) = (&handoff.record, handoff.successor_id) else { return };
@@ -90,9 +91,15 @@ fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool, drift: Vec<String>) {
     let sha256 = record.sha256.clone();
     let first_line = format!("Here is your handoff from agent {}.", handoff.agent_id.short());
     let (deadline, url) = (handoff.stay.deadline, handoff.published_url().map(str::to_owned));
-    if !unchanged {
-        row::warn(tx, id, "the document was changed after it was recorded");
-        body = format!("{body}\n\n{}", tx.state.settings.prompts.changed(&sha256));
+    match document {
+        ComparedDocument::Same => {}
+        ComparedDocument::Changed => {
+            row::warn(tx, id, "the document was changed after it was recorded");
+            body = format!("{body}\n\n{}", tx.state.settings.prompts.changed(&sha256));
+        }
+        ComparedDocument::Restored => {
+            row::warn(tx, id, "the document's file was gone or empty, so tasuki wrote the recorded text again");
+        }
     }
     if !drift.is_empty() {
         body = format!("{body}\n\n{}", tx.state.settings.prompts.drift(&drift));
