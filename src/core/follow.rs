@@ -72,6 +72,7 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         }
         Fact::Ended { agent_id } => {
             transfer::agent_ended(tx, agent_id);
+            dialogs::successor_turn_ended(tx, agent_id);
             to_its_handoff(tx, agent_id, fact);
         }
     }

@@ -99,13 +99,18 @@ impl HistoryLoader<'_> {
                 let in_pane = |agent: &Agent| agent.pane.is_some_and(|pane| Some(pane.pane) == event.pane);
                 self.load_briefed(|agent| event.agent_id == Some(agent.agent_id) || in_pane(agent))
             }
+            // The end of an agent is decided with its last deadline, or at once.
+            Event::AgentExit { agent_id, .. } => self.load_briefed(|agent| agent.agent_id == *agent_id),
+            Event::Deadlines => self.load_briefed(|agent| agent.pending_exit.is_some() || agent.pane.is_none()),
             _ => Ok(()),
         }
     }
 
     fn load_request(&mut self, request: &Request) -> Result<(), Error> {
         let needs = request.needs();
-        needs.agents.into_iter().try_for_each(|agent_id| self.load_agent_text(agent_id))?;
+        needs.agents.iter().try_for_each(|agent_id| self.load_agent_text(agent_id))?;
+        let named: Vec<AgentId> = needs.agents.iter().filter_map(|agent_id| agent_id.parse().ok()).collect();
+        self.load_briefed(|agent| named.contains(&agent.agent_id))?;
         let record_of = needs.record_of.and_then(|id| self.state.agents.get(&id.parse().ok()?)?.recorded_in);
         let recorded_in = record_of.map(|id| id.to_string());
         let handoffs = needs.handoff.into_iter().chain(recorded_in.as_deref());

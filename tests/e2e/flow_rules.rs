@@ -183,6 +183,24 @@ fn a_successor_that_must_ask_whether_it_may_read_is_shown_in_the_handoff() {
     stage.check_done(&stage.until_step(&id, "done"));
 }
 
+/// Nobody has answered the dialog, and the handoff is over without it.
+#[test]
+fn a_successor_that_dies_at_a_dialog_is_not_said_to_wait_for_an_answer() {
+    let stage = Stage::with_config("[limits]\nreading = \"4s\"\n");
+    let agent = stage.agent("dev");
+    let id = stage.hand_off(&agent);
+    stage.until("the record is there", || stage.handoff_view(&id)["recorded_at"].is_string());
+    stage.faults("dialog_on_read");
+    let read = stage.until_step(&id, "reading");
+    let successor = read["successor_id"].as_str().expect("an id").to_owned();
+    stage.until("the handoff says so", || stage.handoff_view(&id)["successor_blocked_at"].is_string());
+    let done = stage.until_step(&id, "done");
+    assert!(done["read"] == "unseen" && done["successor_blocked_at"].is_string(), "{done:#}");
+    stage.tmux(&["kill-pane", "-t", &pane_of(&stage, &successor)]);
+    stage.until("it is seen to be gone", || !stage.agent_view(&successor)["ended_at"].is_null());
+    stage.until("the handoff says so", || stage.handoff_view(&id)["successor_blocked_at"].is_null());
+}
+
 /// A pane of the user's own with a shell in it, in which a person starts agents.
 fn shell(stage: &Stage) -> String {
     let home = format!("TASUKI_HOME={}", stage.home().display());

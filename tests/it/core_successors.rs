@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Outcome, Started};
 use tasuki::core::event::{Event, Exit};
+use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
 use tasuki::core::persona::{PersonaFacts, ProfileChoice};
@@ -186,4 +187,25 @@ fn a_retry_starts_no_successor_beside_one_that_lives_in_another_tmux_server() {
         let answer = world.ask_of_it("handoff_retry", &json!({"successor": "new"}));
         assert_eq!((&answer["ok"], world.step()), (&json!(true), "done"), "{moment}: who asks for another gets one");
     }
+}
+
+#[test]
+fn a_dialog_of_a_successor_that_was_replaced_is_not_said_to_block_the_next_one() {
+    let mut world = FlowWorld::new().turn("briefing", Turn::GoesOn).hand_off(&json!({}));
+    let first = world.handoff().successor_id.expect("a successor");
+    world.hear_of(first, HookEvent::new(HookKind::Blocked));
+    assert!(world.handoff().successor_blocked_at.is_some(), "{:?}", world.handoff());
+    world.die(first);
+    assert_eq!(world.failure(), Some(("reading", "successor_failed")));
+    assert_eq!(world.handoff().successor_blocked_at, None, "its dialog is gone with it");
+    let mut world = FlowWorld::new().turn("briefing", Turn::Fails).hand_off(&json!({}));
+    let first = world.handoff().successor_id.expect("a successor");
+    let id = world.handoff().handoff_id;
+    world.change(&first, |agent| agent.answering = Some(id));
+    world.hear_of(first, HookEvent::new(HookKind::Blocked));
+    assert!(world.handoff().successor_blocked_at.is_some(), "{:?}", world.handoff());
+    assert_eq!(world.ask_of_it("handoff_retry", &json!({"successor": "new"}))["ok"], true);
+    world.change(&first, |agent| agent.state = AgentState::Idle);
+    world.hear_of(first, HookEvent::new(HookKind::Blocked));
+    assert_eq!((world.step(), world.handoff().successor_blocked_at.as_ref()), ("done", None));
 }

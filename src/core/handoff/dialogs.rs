@@ -12,18 +12,23 @@ use serde_json::json;
 pub(crate) fn successor_blocked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, message: Option<&str>) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
-    handoff.successor_blocked_at = Some(timestamp);
+    if handoff.successor_id == Some(*agent_id) {
+        handoff.successor_blocked_at = Some(timestamp);
+    }
     let handoff = handoff.clone();
     blocked(tx, &handoff, agent_id, message);
 }
 
-/// A turn of this agent has ended. If the agent was answering a briefing, it has finished, and no dialog blocks it.
+/// A turn of this agent has ended, or the agent itself. If the agent was answering a briefing, it has finished, and no
+/// dialog blocks it.
 pub(crate) fn successor_turn_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if tx.agent(agent_id).is_none_or(|agent| agent.answering.is_none()) {
         return;
     }
     let Some(id) = tx.agent_mut(agent_id).and_then(|agent| agent.answering.take()) else { return };
-    if tx.handoff(&id).is_some_and(|handoff| handoff.successor_blocked_at.is_some())
+    // The handoff may have another successor by now.
+    let is_its = |handoff: &Handoff| handoff.successor_id == Some(*agent_id) && handoff.successor_blocked_at.is_some();
+    if tx.handoff(&id).is_some_and(is_its)
         && let Some(handoff) = tx.handoff_mut(&id)
     {
         handoff.successor_blocked_at = None;

@@ -195,6 +195,7 @@ pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let Some(former) = handoff.successor_id.take() else { return };
     handoff.former_successors.push(former);
+    handoff.successor_blocked_at = None;
     let outgoing = handoff.agent_id;
     if tx.agent(&former).is_some_and(|agent| agent.handoff_id == Some(id))
         && let Some(agent) = tx.agent_mut(&former)

@@ -223,7 +223,8 @@ fn news(scene: Scene<'_>, handoff: &HandoffRow) -> ColumnText {
             false => ColumnText::new(failed, look.bad()),
         };
     }
-    if handoff.blocked {
+    let lives = |id: &String| scene.model.agent(id).is_some_and(|agent| agent.living);
+    if handoff.blocked && (handoff.is_running() || handoff.successor.as_ref().is_some_and(lives)) {
         return ColumnText::new("needs you: a dialog", look.bad());
     }
     if handoff.held {
