@@ -3,7 +3,7 @@
 
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
-use crate::support::flow_world::{FlowWorld, Instead, Turn, outgoing};
+use crate::support::flow_world::{FlowWorld, Instead, Turn, other, outgoing};
 use serde_json::{Value, json};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Outcome, Started};
@@ -187,6 +187,18 @@ fn a_retry_starts_no_successor_beside_one_that_lives_in_another_tmux_server() {
         let answer = world.ask_of_it("handoff_retry", &json!({"successor": "new"}));
         assert_eq!((&answer["ok"], world.step()), (&json!(true), "done"), "{moment}: who asks for another gets one");
     }
+}
+
+#[test]
+fn a_successor_that_never_took_over_is_no_descendant() {
+    let refused = Instead::Outcome(Outcome::Typed(Typed::Refused { reason: Refusal::Draft }));
+    let named = json!({"successor": {"agent_id": other()}});
+    let mut world = FlowWorld::new().at("briefing", refused).hand_off(&named);
+    assert_eq!((world.failure(), world.agent(&other()).previous_agent_id), (Some(("briefing", "not_delivered")), None));
+    assert_eq!(world.ask_of_it("handoff_retry", &json!({"successor": "new"}))["ok"], true);
+    let successor = world.handoff().successor_id.expect("a successor");
+    assert_eq!(world.agent(&successor).previous_agent_id, Some(outgoing()));
+    assert_eq!((world.step(), world.agent(&other()).previous_agent_id), ("done", None));
 }
 
 #[test]

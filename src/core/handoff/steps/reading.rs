@@ -28,8 +28,9 @@ impl StepHandler for Reading {
         let now = tx.now;
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
         handoff.read = None;
-        let Some(successor_id) = handoff.successor_id else { return Next::Stay };
+        let (outgoing, Some(successor_id)) = (handoff.agent_id, handoff.successor_id) else { return Next::Stay };
         let Some(agent) = tx.agent_mut(&successor_id) else { return Next::Stay };
+        agent.previous_agent_id.get_or_insert(outgoing);
         let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.purpose == Purpose::Briefing(id));
         if !is_ours && agent.state == AgentState::Idle {
             // The operator says that the briefing arrived. Its turn is over, and how it ended is unknown.
