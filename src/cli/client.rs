@@ -184,19 +184,35 @@ pub fn ask_meanwhile<T: DeserializeOwned + Default>(
     read_answer(&answer).map_err(|error| with_name(error, &request.fields))
 }
 
-/// Adds the id to the sidecar's refusal of an id that it does not know.
-fn with_name(error: CliError, fields: &Map<String, Value>) -> CliError {
-    let field = match error.code.as_str() {
-        "no_agent" => "agent_id",
-        "no_handoff" => "handoff_id",
-        "no_item" => "item_id",
-        _ => return error,
+/// Adds the name to the sidecar's refusal of something that it does not know. The refusal says which field of the
+/// request has the name; where it says nothing, the field follows from the code.
+pub(super) fn with_name(error: CliError, fields: &Map<String, Value>) -> CliError {
+    let field = match (error.field.as_deref(), error.code.as_str()) {
+        (Some("successor"), _) => "successor.agent_id",
+        (Some(field), _) => field,
+        (None, "no_agent") => "agent_id",
+        (None, "no_handoff") => "handoff_id",
+        (None, "no_item") => "item_id",
+        (None, "no_error") => "error_id",
+        (None, _) => return error,
     };
     let message = error.message.trim_end_matches('.');
-    match fields.get(field).and_then(Value::as_str).filter(|_| message.ends_with(" not found")) {
-        Some(id) => CliError { message: format!("{message}: \"{}\"", sanitise(id)), ..error },
+    let says_no_name = message.ends_with(" not found") || message == "No such pane";
+    match named(fields, field).filter(|_| says_no_name) {
+        Some(name) => CliError { message: format!("{message}: \"{}\"", sanitise(name)), ..error },
         None => error,
     }
+}
+
+/// The text in a field of a request, such as `successor.agent_id` or `items[3].parent_id`.
+fn named<'f>(fields: &'f Map<String, Value>, field: &str) -> Option<&'f str> {
+    let mut path = field.split(['.', '[', ']']).filter(|name| !name.is_empty());
+    let first = fields.get(path.next()?)?;
+    let inner = |value: &'f Value, name: &str| match value {
+        Value::Array(all) => all.get(name.parse::<usize>().ok()?),
+        other => other.get(name),
+    };
+    path.try_fold(first, inner)?.as_str()
 }
 
 /// The `result` of an answer, or its error.
@@ -287,6 +303,25 @@ mod tests {
         assert_eq!(named("no_agent", "Agent not found"), "Agent not found: \"1111\"");
         assert_eq!(named("no_handoff", "Handoff not found"), "Handoff not found", "no handoff was named");
         assert_eq!(named("no_agent", "Agent has gone"), "Agent has gone");
+    }
+
+    #[test]
+    fn an_error_about_a_field_names_what_is_in_that_field() {
+        let request = json!({
+            "agent_id": "kai", "successor": {"agent_id": "mia"}, "pane": "%9", "profile": 7,
+            "items": [{"parent_id": "a"}, {"parent_id": "b"}],
+        });
+        let Value::Object(fields) = request else { panic!("an object") };
+        let named = |field: &str, message: &str| {
+            let error = CliError { field: Some(field.to_owned()), ..CliError::refused("no_agent", message) };
+            with_name(error, &fields).message
+        };
+        assert_eq!(named("successor", "Successor not found"), "Successor not found: \"mia\"");
+        assert_eq!(named("pane", "No such pane."), "No such pane: \"%9\"");
+        assert_eq!(named("items[1].parent_id", "Work item not found"), "Work item not found: \"b\"");
+        for field in ["previous_agent_id", "profile", "successor.agent_id.x", "items[2].parent_id", "items[x]", ""] {
+            assert_eq!(named(field, "It was not found"), "It was not found", "{field}");
+        }
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn unread(error: &TranscriptError) -> CliError {
 /// The outgoing agent of the handoff that the text names, or the agent that the text names.
 fn agent(session: &CliSession, text: &str) -> Result<ViewFile<AgentView>, CliError> {
     let home = &session.home;
-    let no_agent = || CliError::refused("no_agent", "Agent not found");
+    let no_agent = |id: &str| names::not_found("agent", id);
     if let Some(agent) = text.parse::<uuid::Uuid>().ok().and_then(|id| view::agent(home, &id.to_string()).transpose()) {
         return agent;
     }
@@ -100,14 +100,14 @@ fn agent(session: &CliSession, text: &str) -> Result<ViewFile<AgentView>, CliErr
         Ok(id) => {
             let Some(handoff) = past::handoff(home, &id)? else {
                 let agent = past::agent(home, &id)?;
-                return agent.ok_or_else(|| CliError::refused("no_handoff", "Handoff not found"));
+                return agent.ok_or_else(|| names::not_found("handoff", text));
             };
-            past::agent(home, &handoff.agent_id)?.ok_or_else(no_agent)
+            past::agent(home, &handoff.agent_id)?.ok_or_else(|| no_agent(&handoff.agent_id))
         }
         // Without a sidecar, an unknown name has the code `no_sidecar`.
         Err(error) if matches!(error.code.as_str(), "no_handoff" | "no_sidecar") => {
             let id = names::agent(home, text).map_err(|_| error)?;
-            past::agent(home, &id)?.ok_or_else(no_agent)
+            past::agent(home, &id)?.ok_or_else(|| no_agent(text))
         }
         Err(error) => Err(error),
     }

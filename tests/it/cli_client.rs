@@ -2,6 +2,7 @@
 
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
 use crate::support::said::err;
+use serde_json::json;
 use std::sync::Arc;
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
@@ -50,4 +51,41 @@ fn a_request_over_one_mebibyte_is_not_sent() {
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("too_large"), "{}", err(&output));
     assert!(home.files("spool/requests").is_empty());
+}
+
+/// What was not found is repeated: the value of the field that the refusal names.
+#[test]
+fn a_refusal_names_what_was_not_found() {
+    let nobody = "99999999-9999-4999-8999-999999999999";
+    for (args, field, code, message) in [
+        (&["handoff", "kai", "--successor", nobody][..], Some("successor"), "no_agent", "Successor not found"),
+        (&["agent", "create", "nobody"], Some("persona_slug"), "no_persona", "Persona not found"),
+        (&["agent", "create", "kai", "--profile", "nope"], Some("profile"), "no_profile", "Profile not found"),
+        (
+            &["agent", "create", "kai", "--previous", nobody],
+            Some("previous_agent_id"),
+            "no_agent",
+            "Previous agent not found",
+        ),
+        (&["agent", "register", "%999"], Some("pane"), "no_pane", "No such pane"),
+        (&["agent", "register", "%0", "--persona", "nobody"], Some("persona_slug"), "no_persona", "Persona not found"),
+        (&["work", "create", "bug", "x", "--parent", nobody], Some("parent_id"), "no_item", "Work item not found"),
+        (&["cancel", nobody], None, "no_handoff", "Handoff not found"),
+    ] {
+        let home = Arc::new(FakeHome::new());
+        home.agent(KAI, Some("kai"), None, "idle");
+        let error = json!({"code": code, "message": message, "field": field});
+        let _sidecar = FakeSidecar::start(&home, Box::new(move |_, _| Some((404, error.clone()))));
+        let output = home.run(args);
+        let name = args.iter().rfind(|arg| **arg != "x" && !arg.starts_with("--")).expect("a name");
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {}", err(&output));
+        assert!(err(&output).contains(&format!("{message}: \"{name}\"")), "{args:?}: {}", err(&output));
+    }
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "idle");
+    home.write(&format!("view/handoffs/{nobody}.json"), &json!({"handoff_id": nobody, "agent_id": nobody}));
+    let output = home.run(&["read", KAI.replace('1', "2").as_str()]);
+    assert!(err(&output).contains(&format!("Handoff not found: \"{}\"", KAI.replace('1', "2"))), "{}", err(&output));
+    let output = home.run(&["read", nobody]);
+    assert!(err(&output).contains(&format!("Agent not found: \"{nobody}\"")), "{}", err(&output));
 }

@@ -1,7 +1,7 @@
 //! A request to another host: leaves it for the bridge so that it survives a power cut, waits for its one answer while
 //! the bridge runs, and says what became of a request that got no answer.
 
-use crate::cli::client::{PULSE_EVERY, nap, read_answer};
+use crate::cli::client::{PULSE_EVERY, nap, read_answer, with_name};
 use crate::cli::error::CliError;
 use crate::cli::hosts;
 use crate::cli::view::ViewFile;
@@ -42,7 +42,7 @@ pub struct RemoteRequest<'a> {
 pub fn look<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
     let (id, answer) = answered(home, request)?;
     let _ = std::fs::remove_file(home.fleet().join(format!("results/{id}.json")));
-    read_answer(&answer.result).map_err(|error| from_host(error, request.host))
+    read_answer(&answer.result).map_err(|error| from_host(error, request))
 }
 
 /// Leaves a request for the bridge and waits for its answer. Returns the answer's `result`.
@@ -52,7 +52,7 @@ pub fn look<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<
 /// last two say whether the request was withdrawn.
 pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
     let (_, answer) = answered(home, request)?;
-    read_answer(&answer.result).map_err(|error| from_host(error, request.host))
+    read_answer(&answer.result).map_err(|error| from_host(error, request))
 }
 
 /// Leaves a request for the bridge and waits for its answer.
@@ -83,12 +83,14 @@ fn answered(home: &Home, request: &RemoteRequest<'_>) -> Result<(FleetId, ViewFi
     Ok((id, answer))
 }
 
-/// A refusal with the name of the host that refused. A refusal by this host's own bridge already has that name.
-fn from_host(error: CliError, host: &HostName) -> CliError {
-    match error.code.as_str() {
-        "no_host" | "not_sent" | "no_answer" => error,
-        _ => CliError { message: format!("On the host {host}: {}", error.message), ..error },
+/// A refusal with the name of what was not found, and of the host that refused. A refusal by this host's own bridge
+/// already has the host's name.
+fn from_host(error: CliError, request: &RemoteRequest<'_>) -> CliError {
+    if matches!(error.code.as_str(), "no_host" | "not_sent" | "no_answer") {
+        return error;
     }
+    let error = with_name(error, &request.fields);
+    CliError { message: format!("On the host {}: {}", request.host, error.message), ..error }
 }
 
 /// The answer, once it exists.

@@ -118,7 +118,8 @@ pub(crate) fn register_asked(tx: &mut Tx<'_>, request: &RequestId, asked: Regist
 fn register_check(tx: &Tx<'_>, asked: &RegisterRequest, facts: &RequestFacts) -> Result<(), Refused> {
     if let Some(slug) = &asked.persona_slug {
         let persona = facts.persona.as_ref().filter(|(named, persona)| named == slug && persona.exists);
-        let (_, persona) = persona.ok_or_else(|| Refused::new(404, "no_persona", "Persona not found"))?;
+        let missing = || Refused::new(404, "no_persona", "Persona not found").field("persona_slug");
+        let (_, persona) = persona.ok_or_else(missing)?;
         if !persona.has_skill {
             return Err(Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md")));
         }

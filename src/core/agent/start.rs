@@ -49,7 +49,8 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
     let slug = asked.persona_slug.clone();
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
     let persona = persona.filter(|persona| persona.exists).ok_or_else(|| {
-        Refused::new(404, "no_persona", "Persona not found").hint("Make one: tasuki persona new SLUG")
+        let missing = Refused::new(404, "no_persona", "Persona not found").field("persona_slug");
+        missing.hint("Make one: tasuki persona new SLUG")
     })?;
     if !persona.has_skill {
         return Err(Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md")));
@@ -78,10 +79,7 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
     if facts.no_cwd {
         return Err(Refused::bad("cwd", "does not exist or is not a folder"));
     }
-    let previous = match &asked.previous_agent_id {
-        None => None,
-        Some(text) => Some(find_previous(tx, text)?),
-    };
+    let previous = asked.previous_agent_id.as_deref().map(|text| find_previous(tx, text)).transpose()?;
     if tx.state.server.is_none() {
         return Err(Refused::no_tmux());
     }
@@ -100,7 +98,8 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
 
 fn find_previous(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
     let found = text.parse().ok().and_then(|id| tx.agent(&id));
-    found.map(|agent| agent.agent_id).ok_or_else(|| Refused::new(404, "no_agent", "Previous agent not found"))
+    let missing = || Refused::new(404, "no_agent", "Previous agent not found").field("previous_agent_id");
+    found.map(|agent| agent.agent_id).ok_or_else(missing)
 }
 
 /// Makes the agent's row and asks for its start, in one commit. Without a deadline the usual limit of a start applies.
