@@ -75,7 +75,7 @@ impl CliSession {
     }
 
     /// Refuses when no sidecar ever wrote a view here (exit code 69), or when this user may not read the views (77). If
-    /// no sidecar runs, a note says that the views may be old.
+    /// no sidecar runs, a note on standard error says that the views may be old, also under `--json`.
     ///
     /// # Errors
     /// `no_sidecar`, `not_allowed`.
@@ -88,7 +88,11 @@ impl CliSession {
         if none.exit != exit::UNAVAILABLE || !self.home.view().is_dir() {
             return Err(none);
         }
-        self.out.note(&self.out.paint(Tone::Faint, &format!("{} You see the last known state.", none.message)));
+        let note = format!("{} You see the last known state.", none.message);
+        match self.out.is_json() {
+            true => eprint_quietly(&format!("tasuki: {note}")),
+            false => self.out.note(&self.out.paint(Tone::Faint, &note)),
+        }
         Ok(())
     }
 }

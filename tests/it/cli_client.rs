@@ -1,8 +1,8 @@
 //! Requests that get no answer: what became of them is always said.
 
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
-use crate::support::said::err;
-use serde_json::json;
+use crate::support::said::{err, out};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
@@ -88,4 +88,23 @@ fn a_refusal_names_what_was_not_found() {
     assert!(err(&output).contains(&format!("Handoff not found: \"{}\"", KAI.replace('1', "2"))), "{}", err(&output));
     let output = home.run(&["read", nobody]);
     assert!(err(&output).contains(&format!("Agent not found: \"{nobody}\"")), "{}", err(&output));
+}
+
+/// Without a sidecar, lists are the last known state. A program learns that too, from standard error.
+#[test]
+fn a_list_without_a_sidecar_says_so_on_standard_error() {
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "idle");
+    home.beat(60);
+    for args in [&["agents"][..], &["handoffs"], &["errors"], &["agents", "--json"], &["errors", "--json"]] {
+        let output = home.run(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", err(&output));
+        assert!(err(&output).contains("last known state") && err(&output).contains("heartbeat"), "{args:?}");
+        if args.contains(&"--json") {
+            assert!(serde_json::from_str::<Value>(&out(&output)).is_ok_and(|list| list.is_array()), "{args:?}");
+            assert!(err(&output).starts_with("tasuki: ") && err(&output).lines().count() == 1, "{}", err(&output));
+        }
+    }
+    home.beat(0);
+    assert_eq!(err(&home.run(&["agents", "--json"])), "");
 }
