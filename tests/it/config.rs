@@ -26,7 +26,30 @@ fn the_example_names_every_default() {
     let is_bare = |line: &&str| ["socket", "auto_at", "to ="].iter().any(|key| line.starts_with(key));
     let all: String = keys.filter(|line| !is_bare(line)).map(|line| format!("{line}\n")).collect();
     assert_eq!(parse(&all).expect("with every key"), Config::default());
-    assert_eq!(all.matches(" = ").count(), 33);
+    // Every key of every section is there, and nothing else.
+    let schema = tasuki::config::schema().to_value();
+    let mut expected = Vec::new();
+    for (section, named) in schema["properties"].as_object().expect("sections") {
+        let place = named["$ref"].as_str().and_then(|place| place.strip_prefix('#')).expect("a reference");
+        let keys = schema.pointer(place).and_then(|section| section["properties"].as_object()).expect("keys");
+        expected.extend(keys.keys().map(|key| format!("{section}.{key}")));
+    }
+    let mut section = String::new();
+    let mut found: Vec<String> = Vec::new();
+    for line in EXAMPLE.lines() {
+        match line.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+            Some(name) => name.clone_into(&mut section),
+            None => {
+                found.extend(line.strip_prefix('#').and_then(|line| line.split_once(" = ")).and_then(|(key, _)| {
+                    let is_key = key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+                    is_key.then(|| format!("{section}.{key}"))
+                }))
+            }
+        }
+    }
+    expected.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, expected);
 }
 
 #[test]
