@@ -20,7 +20,6 @@ use super::publish::PublishArgs;
 use super::read::ReadArgs;
 use super::reopen::ReopenArgs;
 use super::rules::RulesCommand;
-use super::run::RunArgs;
 use super::schema::SchemaArgs;
 use super::serve::ServeArgs;
 use super::service::ServiceCommand;
@@ -48,6 +47,11 @@ const EVERYWHERE: &str = "Global options";
 pub struct Cli {
     #[command(flatten)]
     pub everywhere: GlobalArgs,
+    /// The tmux server: a name as for `tmux -L`, or a path with a slash [default: TASUKI_TMUX, else your default
+    /// server].
+    // Every command takes it, at any place of the line. `help` shows it where it says something.
+    #[arg(long, global = true, hide = true, value_name = "SOCKET")]
+    pub tmux: Option<String>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -82,7 +86,7 @@ impl GlobalArgs {
 pub enum Command {
     /// Run the sidecar in the foreground, until it is interrupted.
     #[command(after_help = "Example:\n  tasuki run --home ~/fleet --tmux work")]
-    Run(RunArgs),
+    Run,
     /// Show one whole handoff on a private tmux server; nothing is left behind.
     #[command(after_help = "Example:\n  tasuki demo")]
     Demo,

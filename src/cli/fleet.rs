@@ -24,7 +24,7 @@ pub struct FleetArgs {
 }
 
 /// If the command line is that of `tasuki fleet`: the arguments for tasuki-fleet. These are the options before `fleet`
-/// and everything after it, unchanged.
+/// and everything after it, unchanged. `--tmux` before `fleet` is left out: tasuki-fleet needs no tmux server.
 #[must_use]
 pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     let mut before = Vec::new();
@@ -36,6 +36,8 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
             b"fleet" => return Some(before.into_iter().chain(rest.cloned()).collect()),
             b"--home" | b"--timeout" => before.extend([arg.clone(), rest.next()?.clone()]),
             b"--json" => before.push(arg.clone()),
+            b"--tmux" => drop(rest.next()?),
+            option if option.starts_with(b"--tmux=") => {}
             option if option.starts_with(b"--home=") || option.starts_with(b"--timeout=") => before.push(arg.clone()),
             _ => return None,
         }
@@ -103,6 +105,7 @@ mod tests {
             "--home /h --json --timeout=3s hosts --help"
         );
         assert_eq!(passed("tasuki fleet"), "");
+        assert_eq!(passed("tasuki --tmux s --home /h --tmux=s fleet hosts --tmux x"), "--home /h hosts --tmux x");
     }
 
     #[test]

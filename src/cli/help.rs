@@ -4,7 +4,7 @@
 use super::args::Cli;
 use super::completions;
 use super::guide::Chapter;
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 use std::fmt::Write as _;
 
 /// The groups of commands, in the order of `--help`.
@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
 /// The command line as clap knows it, with all subcommands.
 #[must_use]
 pub fn command() -> Command {
-    let whole = with_chapters(with_names(hide_json(Cli::command())), "");
+    let whole = with_chapters(with_names(fit_options(Cli::command())), "");
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
         groups(&whole)
@@ -47,11 +47,29 @@ fn groups(whole: &Command) -> String {
     text
 }
 
-/// Leaves `--json` out of the help of the commands that print nothing as JSON. They still take it, for their errors.
-pub(super) fn hide_json(command: Command) -> Command {
-    let own = command.get_arguments().find(|arg| arg.get_id() == "json").cloned();
-    let Some(hidden) = own.map(|json| json.hide(true)) else { return command };
-    ["top", "completions"].iter().fold(command, |command, name| command.mut_subcommand(name, |own| own.arg(&hidden)))
+/// The commands that print nothing as JSON. They still take `--json`, for their errors.
+const WITHOUT_JSON: [&str; 2] = ["top", "completions"];
+/// The commands that look for a tmux server. All others take `--tmux` too, so that one line fits several commands: the
+/// sidecar knows its server.
+const WITH_TMUX: [&str; 3] = ["run", "doctor", "service install"];
+
+/// Leaves options that every command takes out of the help of those for which they say nothing.
+pub(super) fn fit_options(command: Command) -> Command {
+    let command = shown(command, ("json", false), &WITHOUT_JSON);
+    shown(command, ("tmux", true), &WITH_TMUX)
+}
+
+/// Shows an option of all commands in the help of these, or hides it there.
+fn shown(command: Command, (id, is_shown): (&str, bool), paths: &[&str]) -> Command {
+    let own = command.get_arguments().find(|arg| arg.get_id() == id).cloned();
+    let Some(arg) = own.map(|arg| arg.hide(!is_shown)) else { return command };
+    paths.iter().fold(command, |command, path| with_own(command, path, &arg))
+}
+
+/// Gives this option to the command of this path, such as `service install`.
+fn with_own(command: Command, path: &str, arg: &Arg) -> Command {
+    let (name, rest) = path.split_once(' ').unwrap_or((path, ""));
+    if name.is_empty() { command.arg(arg) } else { command.mut_subcommand(name, |own| with_own(own, rest, arg)) }
 }
 
 /// The commands whose agents, handoffs, personas and errors may be on another host, as in `kai@box`.
@@ -145,6 +163,37 @@ mod tests {
                 .everywhere
                 .json
         );
+    }
+
+    #[test]
+    fn every_command_takes_a_tmux_server_at_any_place_and_shows_it_where_it_says_something() {
+        let tmux = |line: &str| {
+            let found =
+                command().try_get_matches_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+            Cli::from_arg_matches(&found).expect("a legal line").tmux
+        };
+        for line in [
+            "tasuki run --tmux s",
+            "tasuki --tmux s run --home /h",
+            "tasuki --home /h --tmux=s doctor",
+            "tasuki doctor --tmux s",
+            "tasuki --tmux s service install",
+            "tasuki service --tmux s install --dry-run",
+            "tasuki service install --tmux s",
+            "tasuki --tmux s agents",
+            "tasuki handoffs show 5f --tmux s",
+        ] {
+            assert_eq!(tmux(line).as_deref(), Some("s"), "{line}");
+        }
+        assert_eq!(tmux("tasuki --tmux a run --tmux b").as_deref(), Some("b"), "as with --home, the last one counts");
+        assert_eq!((tmux("tasuki run"), tmux("tasuki service install")), (None, None));
+        let mut whole = command();
+        whole.build();
+        let mut shows = |path: &str| {
+            let own = path.split(' ').fold(&mut whole, |own, name| own.find_subcommand_mut(name).expect("a command"));
+            own.render_help().to_string().contains("--tmux <SOCKET>")
+        };
+        assert!(WITH_TMUX.iter().all(|path| shows(path)) && !shows("agents") && !shows("service start"));
     }
 
     #[test]

@@ -163,9 +163,9 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
     if let Some(done) = dispatch_alone(cli) {
         return done;
     }
-    let session = cli.everywhere.session()?;
+    let (session, tmux) = (cli.everywhere.session()?, cli.tmux.as_deref());
     match &cli.command {
-        Command::Run(args) => return Ok(run::start(session.home, args, cli.everywhere.json)),
+        Command::Run => return Ok(run::start(session.home, tmux, cli.everywhere.json)),
         Command::Handoff(args) => handoff::handoff(&session, args),
         Command::Retry(args) => handoff::retry(&session, args),
         Command::Cancel(args) => handoff::cancel(&session, args),
@@ -179,7 +179,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Status => return status::command(&session),
         Command::Read(args) => read::command(&session, args),
         Command::Reopen(args) => reopen::command(&session, args),
-        Command::Doctor(command) => doctor::command(&session, command),
+        Command::Doctor(command) => doctor::command(&session, command, tmux),
         Command::Agents(args) => agents::list(&session, args),
         Command::Handoffs(args) => handoffs::command(&session, args),
         Command::Lineage(args) => lineage::command(&session, args),
@@ -192,9 +192,9 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Hooks(command) => hooks::command(&session, command),
         Command::Serve(args) => serve::command(&session, args),
         Command::Top(args) => top::command(&session, args),
-        Command::Service(command) => service::command(&session, command),
+        Command::Service(command) => service::command(&session, command, tmux),
         Command::Schema(args) => schema::command(&session, args),
-        Command::Man(args) => man::command(&session, args, help::hide_json(Cli::command())),
+        Command::Man(args) => man::command(&session, args, help::fit_options(Cli::command())),
         Command::Completions(args) => completions::command(&session, args),
         // `run_line` handles `fleet` before the parser, unless it does not understand the options before it.
         Command::Fleet(_) => Err(CliError::usage(

@@ -77,6 +77,10 @@ fn a_socket_whose_path_is_too_long_for_the_system_is_refused_with_path_length_an
     let socket = format!("/tmp/{}", "s".repeat(200));
     let output = home.run(&["run", "--tmux", &socket]);
     assert_eq!(code(&output), 78, "{}", err(&output));
+    let before = home.run(&["--tmux", &socket, "run"]);
+    assert!(code(&before) == 78 && err(&before).contains("205 bytes"), "the option may stand first: {}", err(&before));
+    let doctor = home.run(&["doctor", "--tmux", &socket]);
+    assert!(out(&doctor).contains(&socket), "{}", out(&doctor));
     let limit = if cfg!(target_os = "linux") { "at most 107" } else { "at most 103" };
     for part in [socket.as_str(), "205 bytes", limit, "--tmux", "TMUX_TMPDIR"] {
         assert!(err(&output).contains(part), "{part}: {}", err(&output));

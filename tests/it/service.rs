@@ -21,7 +21,7 @@ fn install_is_repeatable_and_uninstall_leaves_nothing() {
     assert_eq!(user.calls(), ["--user daemon-reload", "--user enable tasuki.service"]);
     assert_eq!(user.done(&["install", "--no-start"])["status"], "already_installed");
     user.calls();
-    assert_eq!(user.done(&["install", "--tmux", "work"])["status"], "started");
+    assert_eq!(user.done(&["--tmux", "work", "install"])["status"], "started");
     assert_eq!(user.calls().last().map(String::as_str), Some("--user restart tasuki.service"));
     let unit = fs::read_to_string(user.unit()).expect("a unit");
     assert!(unit.contains("\"--home\" \"/srv/a home\" \"run\" \"--tmux\" \"work\""), "{unit}");

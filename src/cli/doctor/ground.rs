@@ -20,6 +20,17 @@ pub(super) fn wait_for<F: Future>(work: F) -> std::io::Result<F::Output> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
 }
 
+/// The arguments that checks need.
+#[derive(Debug, Clone)]
+pub(super) struct DoctorOptions {
+    /// Try the command for notices.
+    pub(super) notify_test: bool,
+    /// The service manager that was named; none for the one of this machine.
+    pub(super) manager: Option<ManagerKind>,
+    /// The tmux server that was named; none for the one of the sidecar.
+    pub(super) tmux: Option<String>,
+}
+
 /// The facts, before anything is judged.
 #[derive(Debug)]
 pub(super) struct DoctorFacts {
@@ -33,13 +44,11 @@ pub(super) struct DoctorFacts {
     pub(super) process: Option<u32>,
     /// The path of this program.
     pub(super) program: Option<PathBuf>,
-    pub(super) notify_test: bool,
-    /// The service manager that was named; none for the one of this machine.
-    pub(super) manager: Option<ManagerKind>,
+    pub(super) asked: DoctorOptions,
 }
 
 impl DoctorFacts {
-    pub(super) fn look(home: Home, (notify_test, manager): (bool, Option<ManagerKind>)) -> DoctorFacts {
+    pub(super) fn look(home: Home, asked: DoctorOptions) -> DoctorFacts {
         let config = Config::load(&home.config()).map_err(|error| error.to_string());
         let presence = Pulse::new(&home).check();
         let view = view::sidecar(&home).ok().flatten().map(|seen| (*seen).clone()).unwrap_or_default();
@@ -50,7 +59,7 @@ impl DoctorFacts {
         let program = files::own_program().ok();
         let is_fresh = matches!(presence, SidecarPresence::Alive { .. });
         let process = pid.filter(|pid| is_sidecar(*pid, is_fresh, program.as_deref()));
-        DoctorFacts { config, presence, view, process, program, notify_test, manager, home }
+        DoctorFacts { config, presence, view, process, program, asked, home }
     }
 
     /// The configuration, or the defaults if it can't be read: another check reports that.

@@ -30,12 +30,13 @@ mod tmux;
 
 use super::CliSession;
 use super::error::CliError;
-use super::service::{ManagerArgs, ManagerKind};
+use super::run::whole_socket;
+use super::service::ManagerArgs;
 use super::view;
 use check::{Check, CheckState, leave_causes};
 use clap::{Args, Subcommand};
 use delivery::DeliveryArgs;
-use ground::DoctorFacts;
+use ground::{DoctorFacts, DoctorOptions};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -81,8 +82,6 @@ const AGAIN_LIMIT: Duration = Duration::from_secs(6);
 /// How long to wait for a sidecar's next tick. Ticks come at least every 5 s.
 const NEXT_TICK: Duration = Duration::from_millis(5_500);
 
-/// The arguments that checks need: whether to try the command for notices, and the service manager if one was named.
-type Asked = (bool, Option<ManagerKind>);
 type Look = fn(&DoctorFacts) -> Vec<Check>;
 
 /// The group of the checks that a fleet needs.
@@ -106,12 +105,12 @@ const LOOKS: [(&str, Look); 14] = [
     (FLEET, fleet::look),
 ];
 
-/// Runs the checks and prints the findings.
+/// Runs the checks and prints the findings. `tmux`: the tmux server to check, if one was named.
 ///
 /// # Errors
 /// A check fails (exit code 1). For `doctor delivery` also: the named handoff does not exist, or the name or
 /// the configuration is invalid.
-pub fn command(session: &CliSession, args: &DoctorArgs) -> Result<(), CliError> {
+pub fn command(session: &CliSession, args: &DoctorArgs, tmux: Option<&str>) -> Result<(), CliError> {
     let checks = match &args.command {
         Some(DoctorCommand::Delivery(args)) => {
             let checks = delivery::look(session, args)?;
@@ -119,7 +118,7 @@ pub fn command(session: &CliSession, args: &DoctorArgs) -> Result<(), CliError> 
             checks
         }
         None => {
-            let checks = everything(session, args);
+            let checks = everything(session, args, tmux);
             report::everything(session, &checks, args.fix)?;
             checks
         }
@@ -131,14 +130,16 @@ pub fn command(session: &CliSession, args: &DoctorArgs) -> Result<(), CliError> 
     Err(CliError::refused("not_well", format!("{failed} of {} checks failed.", checks.len())))
 }
 
-fn everything(session: &CliSession, args: &DoctorArgs) -> Vec<Check> {
-    let (ground, mut checks) = round(session, (args.notify_test, args.manager.manager), LIMIT);
+fn everything(session: &CliSession, args: &DoctorArgs, tmux: Option<&str>) -> Vec<Check> {
+    let (manager, tmux) = (args.manager.manager, tmux.map(whole_socket));
+    let asked = DoctorOptions { notify_test: args.notify_test, manager, tmux };
+    let (ground, mut checks) = round(session, asked.clone(), LIMIT);
     let Some(ground) = ground.filter(|_| args.fix && checks.iter().any(|check| check.repair.is_some())) else {
         return checks;
     };
     let repaired = repair::all(&ground, &checks);
     until_seen(&ground);
-    (_, checks) = round(session, (false, args.manager.manager), AGAIN_LIMIT);
+    (_, checks) = round(session, DoctorOptions { notify_test: false, ..asked }, AGAIN_LIMIT);
     for (id, done) in repaired {
         let Some(check) = checks.iter_mut().find(|check| check.id == id) else { continue };
         match done {
@@ -163,7 +164,7 @@ fn until_seen(ground: &DoctorFacts) {
 }
 
 /// Runs every check once, in parallel.
-fn round(session: &CliSession, asked: Asked, limit: Duration) -> (Option<Arc<DoctorFacts>>, Vec<Check>) {
+fn round(session: &CliSession, asked: DoctorOptions, limit: Duration) -> (Option<Arc<DoctorFacts>>, Vec<Check>) {
     let began = Instant::now();
     let Some(ground) = ground_within(session, asked, limit / 2) else {
         let said = format!("{} did not answer within {} s", session.home.root().display(), limit.as_secs() / 2);
@@ -208,7 +209,7 @@ fn ends(began: Instant, asked: Instant, limit: Duration) -> [Instant; 2] {
     [began + limit, asked + FLEET_LIMIT]
 }
 
-fn ground_within(session: &CliSession, asked: Asked, limit: Duration) -> Option<Arc<DoctorFacts>> {
+fn ground_within(session: &CliSession, asked: DoctorOptions, limit: Duration) -> Option<Arc<DoctorFacts>> {
     let (sender, found) = mpsc::channel();
     let home = session.home.clone();
     std::thread::spawn(move || sender.send(Arc::new(DoctorFacts::look(home, asked))));

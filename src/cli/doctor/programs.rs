@@ -174,8 +174,8 @@ pub(super) fn operator(ground: &DoctorFacts) -> Vec<Check> {
         }
     }
     match &config.notify_command {
-        OperatorCommand::Command(command) if ground.notify_test => checks.push(tried(command)),
-        OperatorCommand::Desktop if ground.notify_test => {
+        OperatorCommand::Command(command) if ground.asked.notify_test => checks.push(tried(command)),
+        OperatorCommand::Desktop if ground.asked.notify_test => {
             checks.extend(desktop(ground, &path).ok().map(|program| tried(&program.command(TEST_NOTICE))));
         }
         OperatorCommand::None | OperatorCommand::Command(_) | OperatorCommand::Desktop => {}

@@ -54,7 +54,7 @@ impl Facts {
 }
 
 pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
-    let managed = ManagedService::of(&SIDECAR, ground.manager);
+    let managed = ManagedService::of(&SIDECAR, ground.asked.manager);
     let (Ok(own), Ok(installed)) = (managed.file(), managed.installed()) else {
         return vec![Check::skipped("service.file", "this user has no home folder")];
     };

@@ -55,9 +55,11 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     judge(&facts)
 }
 
-/// The server that the running sidecar has chosen, or the one that a sidecar started here would choose.
+/// The server that was named; else the one that the running sidecar has chosen, or that a sidecar started here would
+/// choose.
 pub(super) fn place(ground: &DoctorFacts) -> TmuxSetup {
-    let argument = ground.process.and_then(process::argv).and_then(|argv| tmux_argument(&argv));
+    let of_sidecar = || ground.process.and_then(process::argv).and_then(|argv| tmux_argument(&argv));
+    let argument = ground.asked.tmux.clone().or_else(of_sidecar);
     let variable = ground.variable("TASUKI_TMUX").and_then(|name| name.into_string().ok());
     let (named, chosen) = match (argument, variable, ground.config().tmux_socket) {
         (Some(name), _, _) => (Some(name), "by --tmux"),

@@ -59,9 +59,6 @@ pub struct ChangeArgs {
 /// `service install`.
 #[derive(Debug, Args)]
 pub struct InstallArgs {
-    /// The tmux server, as for `tasuki run` [default: TASUKI_TMUX, else your default server].
-    #[arg(long, value_name = "SOCKET")]
-    pub tmux: Option<String>,
     /// Write the service file without starting the service.
     #[arg(long)]
     pub no_start: bool,

@@ -32,17 +32,17 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Installs, removes, starts or stops the service, or prints its status.
+/// Installs, removes, starts or stops the service, or prints its status. `tmux`: the tmux server for the sidecar, if
+/// one was named.
 ///
 /// # Errors
 /// The manager does not run or refuses, or the file was not written by tasuki.
-pub fn command(session: &CliSession, command: &ServiceCommand) -> Result<(), CliError> {
+pub fn command(session: &CliSession, command: &ServiceCommand, tmux: Option<&str>) -> Result<(), CliError> {
     match command {
         ServiceCommand::Install(args) => {
             // Read for the sidecar only: the bridge never starts a tmux server.
             let starts_server = Config::load(&session.home.config())?.tmux_start;
-            let wanted =
-                WantedService { tmux: args.tmux.as_deref().map(whole_socket), starts_server, no_start: args.no_start };
+            let wanted = WantedService { tmux: tmux.map(whole_socket), starts_server, no_start: args.no_start };
             install(session, sidecar(&args.change.manager), &wanted, args.change.dry_run)
         }
         ServiceCommand::Uninstall(args) => uninstall(session, sidecar(&args.manager), args.dry_run),
