@@ -122,6 +122,7 @@ fn what_is_wrong_with_a_request_is_named() {
         let (found_status, found_code, message) = refusal(&answer);
         assert_eq!((found_status, found_code.as_str()), (status, code), "{body}: {answer}");
         assert_eq!(answer["error"]["field"], field, "{body}: {answer}");
+        assert_eq!(answer["kind"], body["kind"], "{body}: {answer}");
         assert!(message.contains(field), "the message names the field: {answer}");
         let why = why(&stage, &format!("{id}.json"));
         assert_eq!((&why["code"], &why["field"]), (&json!(code), &json!(field)), "{why}");

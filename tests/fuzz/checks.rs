@@ -26,9 +26,8 @@ fn is_plain(what: &str, text: &str, max: usize) {
 /// Request files.
 pub(crate) fn request(bytes: &[u8]) {
     let read = read(bytes);
-    if let Some(kind) = &read.kind {
-        assert!(KINDS.contains(&kind.as_str()));
-    }
+    is_plain("the kind", read.kind.as_deref().unwrap_or_default(), MAX_FIELD);
+    assert!(read.request.is_err() || read.kind.as_deref().is_some_and(|kind| KINDS.contains(&kind)));
     let whole = serde_json::from_slice::<Value>(bytes).is_ok_and(|value| value.is_object());
     let Err(refused) = read.request else {
         assert!(whole && read.kind.is_some(), "only one whole object asks for anything");
