@@ -4,7 +4,7 @@
 
 use super::clis;
 use super::corrupt::{Ledger, known, or_refuse, was_seen};
-use super::intake_item::{IntakeItem, case_twin, known_request, read_request, why_of};
+use super::intake_item::{IntakeItem, case_twin, known_request, read_request, refusal, why_of};
 use super::parts::Sidecar;
 use super::preload::{Preload, agent_named};
 use super::request_words;
@@ -16,6 +16,7 @@ use crate::core::text::hex;
 use crate::core::time::Now;
 use crate::spool::{Content, IncomingFile, Lane, OutputFile, Why};
 use crate::store::{Error, SeenEvent};
+use serde_json::Value;
 
 pub(super) struct CycleInput {
     pub(super) files: Vec<IntakeItem>,
@@ -136,8 +137,8 @@ impl Sidecar {
 
     fn request_file(&mut self, found: IncomingFile, before: &[IntakeItem], now: &Now) -> Result<IntakeItem, Error> {
         let Some(id) = found.request_id() else {
-            let why = found.why();
-            return Ok(IntakeItem::undecided(found, why, None));
+            let (why, result) = (found.why(), self.reserved_name(&found, before, now));
+            return Ok(IntakeItem::undecided(found, why, result));
         };
         let sha256 = found.sha256().map(|hash| hex(&hash)).unwrap_or_default();
         match known((&self.store, &self.spool), &id, &found, &sha256, now)? {
@@ -150,6 +151,22 @@ impl Sidecar {
             Ledger::New => self.new_request(found, id, sha256, now),
             Ledger::Corrupt(item) => Ok(*item),
         }
+    }
+
+    /// The refusal of a request `a.reused`. A result that lies under that name, or will after this cycle, is not
+    /// replaced: it may be the answer about the reused id `a`.
+    fn reserved_name(&self, found: &IncomingFile, before: &[IntakeItem], now: &Now) -> Option<(OutputFile, Value)> {
+        let id = found.reserved_id()?;
+        let own = OutputFile::Result(id.clone());
+        // On some file systems, names that differ by case alone are one name.
+        let path = |file: &OutputFile| self.spool.path_of(file).to_string_lossy().to_ascii_lowercase();
+        let is_taken = |item: &IntakeItem| item.result.as_ref().is_some_and(|(file, _)| path(file) == path(&own));
+        if before.iter().any(is_taken) || self.spool.exists(&own).unwrap_or(true) {
+            return None;
+        }
+        let refused = read_request(found).request.err()?.hint("nothing was done; send the request under another id");
+        let sha256 = found.sha256().map(|hash| hex(&hash)).unwrap_or_default();
+        Some((own, refusal(found, &id, &sha256, refused, now)))
     }
 
     /// Whether another request, known or read before in this cycle, has an id that differs by case alone.

@@ -82,8 +82,8 @@ pub(super) fn refusal(
     now: &Now,
 ) -> serde_json::Value {
     let kind = match &found.content {
-        Content::Whole { bytes, .. } => request::read(bytes).kind,
-        Content::Bad { .. } => None,
+        Content::Whole { bytes, .. } | Content::Bad { bytes: Some(bytes), .. } => request::read(bytes).kind,
+        Content::Bad { bytes: None, .. } => None,
     };
     Answer { request_id: id.clone(), kind, request_sha256: sha256.to_owned(), reply: Reply::Refused(refused) }
         .to_json(now)

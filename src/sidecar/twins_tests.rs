@@ -1,8 +1,9 @@
 //! Requests whose ids differ by upper and lower case alone: the first is accepted, on every system.
 
+use super::intake_item::IntakeItem;
 use super::tests::{Ground, NOTHING};
 use crate::core::id::RequestId;
-use crate::spool::client;
+use crate::spool::{Lane, OutputFile, client};
 use serde_json::{Value, json};
 
 fn names(ground: &Ground, below: &str) -> Vec<String> {
@@ -88,4 +89,44 @@ async fn where_both_names_are_one_file_the_first_answer_is_neither_replaced_nor_
     assert_refused(&found, "deploy-1");
     std::fs::remove_file(ground.path("spool/results/deploy-1.reused.json")).expect("removed");
     assert_eq!(read(), None, "the answer of the other request is not its own");
+}
+
+/// What becomes of the files that wait in the lane, once they have been at rest for long enough.
+fn taken(ground: &mut Ground) -> Vec<IntakeItem> {
+    let mut now = ground.sidecar.clock.now();
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        let scan = ground.sidecar.spool.scan(Lane::Requests, 10, 1_000_000, &now);
+        found = scan.expect("a scan").found;
+        now.boot_ms += 10_000;
+    }
+    let mut items = Vec::new();
+    assert!(ground.sidecar.read_files(found, &mut items, &now).expect("the store is well"));
+    items
+}
+
+#[tokio::test]
+async fn a_request_whose_id_is_reserved_is_refused_under_its_own_name_unless_something_lies_there() {
+    let mut ground = Ground::new().await;
+    ground.ask("y.reused.json", NOTHING);
+    let [item] = &taken(&mut ground)[..] else { panic!("one file") };
+    let (file, answer) = item.result.as_ref().expect("an answer");
+    assert_eq!(*file, OutputFile::Result("y.reused".parse().expect("an id")));
+    assert_eq!((&answer["request_id"], &answer["status"]), (&json!("y.reused"), &json!(400)), "{answer}");
+    assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains(".reused")), "{answer}");
+    assert_eq!(answer["kind"], serde_json::from_str::<Value>(NOTHING).expect("JSON")["kind"]);
+    assert!(item.event.is_none() && item.why.as_ref().is_some_and(|why| why.code == "bad_name"));
+    // The refusal of a reused id comes in the same cycle, or has come before.
+    ground.drop_again("requests", "y.json", NOTHING);
+    ground.ask("y.json", r#"{"v":1,"kind":"frobnicate"}"#);
+    std::fs::remove_file(ground.path("spool/requests/y.reused.json")).expect("removed");
+    ground.ask("y.reused.json", NOTHING);
+    let both = taken(&mut ground);
+    let places: Vec<String> =
+        both.iter().flat_map(|item| &item.result).map(|(file, _)| format!("{file:?}").to_ascii_lowercase()).collect();
+    assert!(both.len() == 2 && places.len() == 1 && places[0].contains("reused"), "{places:?}");
+    std::fs::write(ground.path("spool/results/y.reused.json"), "{}").expect("written");
+    std::fs::remove_file(ground.path("spool/requests/y.json")).expect("removed");
+    let [item] = &taken(&mut ground)[..] else { panic!("one file") };
+    assert!(item.result.is_none() && item.why.is_some(), "what lies there is not replaced");
 }

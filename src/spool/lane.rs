@@ -75,6 +75,13 @@ impl IncomingFile {
         if self.lane == Lane::Requests { request_id(&self.name) } else { None }
     }
 
+    /// For requests: what would be the id in the file's name if its end were not reserved. Such a file is refused.
+    #[must_use]
+    pub fn reserved_id(&self) -> Option<RequestId> {
+        let id = self.name.to_str()?.strip_suffix(".json").filter(|id| is_reserved(id))?;
+        if self.lane == Lane::Requests { id.parse().ok() } else { None }
+    }
+
     /// The hash of the file's bytes, if they could be read.
     #[must_use]
     pub fn sha256(&self) -> Option<[u8; 32]> {
