@@ -135,9 +135,10 @@ function fetchesOf(wanted) {
   return [...kinds.filter(isWhole).map((kind) => () => load(kind)), ...views];
 }
 
+/** The change may be that the view was removed for its age: then it must not be written again. */
 async function renew(kind, id) {
   try {
-    put(kind, await api(`/api/${kind}/${encodeURIComponent(id)}`));
+    put(kind, await api(`/api/${kind}/${encodeURIComponent(id)}?old=false`));
   } catch (failure) {
     if (failure.status === 404) KINDS[kind].map.delete(id);
     throw failure;

@@ -32,6 +32,7 @@ fn a_document_is_shown_as_it_was_recorded_and_a_person_asks_for_another_one() {
     }
     let facts = server.curl(&address("facts"), &[]);
     assert_eq!((facts.status, &facts.body), (200, &stage.handoff_view(&id)["facts"]));
+    facts_are_text_for_those_who_ask_for_text(&stage, &server, &id);
     for what in ["document", "facts"] {
         for unknown in [NOBODY, "nobody", "..%2F..%2Fsidecar"] {
             let answer = server.curl(&format!("api/handoffs/{unknown}/{what}"), &[]);
@@ -63,6 +64,30 @@ fn a_document_is_shown_as_it_was_recorded_and_a_person_asks_for_another_one() {
     std::os::unix::fs::symlink("/etc/passwd", &path).expect("a link");
     let link = server.curl(&address("document"), &[]);
     assert_eq!((link.status, link.text("code")), (409, "document_changed"), "{link:?}");
+    old_views_are_written_again(&stage, &server, &id, &agent);
+}
+
+fn facts_are_text_for_those_who_ask_for_text(stage: &Stage, server: &Server, id: &str) {
+    let beside = stage.handoff_view(id)["facts_path"].as_str().expect("a path").replace(".json", ".md");
+    let beside = fs::read_to_string(beside).expect("the facts as text");
+    for accept in ["text/plain", "text/markdown"] {
+        let facts = server.curl(&format!("api/handoffs/{id}/facts"), &["-H", &format!("Accept: {accept}")]);
+        assert_eq!((facts.status, &facts.said), (200, &beside), "{accept}");
+        assert!(facts.headers.contains(&format!("content-type: {accept}; charset=utf-8")), "{}", facts.headers);
+    }
+}
+
+/// As 7 days later, when their views have been removed.
+fn old_views_are_written_again(stage: &Stage, server: &Server, id: &str, agent: &str) {
+    for (address, folder, one) in [
+        (format!("api/handoffs/{id}"), "handoffs", id),
+        (format!("api/handoffs/{id}/facts"), "handoffs", id),
+        (format!("api/agents/{agent}"), "agents", agent),
+    ] {
+        fs::remove_file(stage.home().join(format!("view/{folder}/{one}.json"))).expect("a view");
+        assert_eq!(server.curl(&format!("api/{folder}/{one}?old=false"), &[]).status, 404, "{folder}");
+        assert_eq!(server.curl(&address, &[]).status, 200, "{address}");
+    }
 }
 
 #[test]

@@ -71,12 +71,12 @@ fn own_paths() -> Value {
     };
     json!({
         "/api/agents": agents(),
-        "/api/agents/{id}": with(one("agent", "One agent.", "agent_view"), id("The agent's id.")),
+        "/api/agents/{id}": with(one_of_any_age("agent", "One agent.", "agent_view"), id("The agent's id.")),
         "/api/agents/{id}/handoff": with(hand_off(), id("The outgoing agent's id.")),
         "/api/handoffs": list("handoffs", "The most recently changed handoffs, newest first.", "handoff_view", false),
-        "/api/handoffs/{id}": with(one("handoff", "One handoff.", "handoff_view"), id("The handoff's id.")),
+        "/api/handoffs/{id}": with(one_of_any_age("handoff", "One handoff.", "handoff_view"), id("The handoff's id.")),
         "/api/handoffs/{id}/document": with(document_text(), id("The handoff's id.")),
-        "/api/handoffs/{id}/facts": with(one("facts", "What tasuki has seen of the agent's work.", "facts"), id("The handoff's id.")),
+        "/api/handoffs/{id}/facts": with(facts(), id("The handoff's id.")),
         "/api/handoffs/{id}/rework": with(rework(), id("The handoff's id.")),
         "/api/work": list("work", "The open work items; with `all`, the others too.", "work_view", true),
         "/api/work/{id}": with(one("work_item", "One work item.", "work_view"), id("The item's id.")),
@@ -144,6 +144,25 @@ fn health() -> Value {
     let mut get = operation("health", "Whether the sidecar lives, and how much there is.", granted, &[UNREADABLE]);
     get["responses"]["503"] = answer("No sidecar answers requests.", &reference("health"));
     json!({"get": get})
+}
+
+/// One view, which is written again if it was removed for its age.
+fn one_of_any_age(name: &str, about: &str, of: &str) -> Value {
+    let mut one = one(name, about, of);
+    one["get"]["parameters"] = json!([{
+        "name": "old", "in": "query", "schema": {"type": "boolean", "default": true},
+        "description": "Whether a view that was removed for its age is written again.",
+    }]);
+    one
+}
+
+/// What tasuki has seen of an agent's work: JSON, or text for a client that asks for text.
+fn facts() -> Value {
+    let mut facts = one("facts", "What tasuki has seen of the agent's work; as text if Accept says so.", "facts");
+    for text_type in ["text/markdown", "text/plain"] {
+        facts["get"]["responses"]["200"]["content"][text_type] = json!({"schema": {"type": "string"}});
+    }
+    facts
 }
 
 /// The text of a document.

@@ -5,6 +5,7 @@ use super::problem::{Problem, json};
 use super::query::{ListQuery, Parameters};
 use crate::cli::agents::place;
 use crate::cli::error::CliError;
+use crate::cli::past;
 use crate::cli::persona;
 use crate::cli::unread::Unread;
 use crate::cli::view::{self, ViewFile};
@@ -79,22 +80,30 @@ pub(super) async fn personas(State(app): State<Arc<ServeApp>>, RawQuery(query): 
     .await
 }
 
-/// `GET /api/agents/<id>`.
-pub(super) async fn agent(State(app): State<Arc<ServeApp>>, id: Id) -> Response<Body> {
-    one(app, id, ("no_agent", "Agent not found"), |home, id| {
+/// `GET /api/agents/<id>`. A view that was removed for its age is written again, unless the query says `old=false`.
+pub(super) async fn agent(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery, id: Id) -> Response<Body> {
+    let read = if with_old(query.as_deref()) { past::agent } else { view::agent };
+    one(app, id, ("no_agent", "Agent not found"), move |home, id| {
         let Ok(id) = id.parse::<AgentId>() else { return Ok(None) };
-        Ok(view::agent(home, &id.to_string())?.as_ref().map(ViewFile::json))
+        Ok(read(home, &id.to_string())?.as_ref().map(ViewFile::json))
     })
     .await
 }
 
-/// `GET /api/handoffs/<id>`.
-pub(super) async fn handoff(State(app): State<Arc<ServeApp>>, id: Id) -> Response<Body> {
-    one(app, id, ("no_handoff", "Handoff not found"), |home, id| {
+/// `GET /api/handoffs/<id>`, as [`agent`].
+pub(super) async fn handoff(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery, id: Id) -> Response<Body> {
+    let read = if with_old(query.as_deref()) { past::handoff } else { view::handoff };
+    one(app, id, ("no_handoff", "Handoff not found"), move |home, id| {
         let Ok(id) = id.parse::<HandoffId>() else { return Ok(None) };
-        Ok(view::handoff(home, &id.to_string())?.as_ref().map(ViewFile::json))
+        Ok(read(home, &id.to_string())?.as_ref().map(ViewFile::json))
     })
     .await
+}
+
+/// Whether views that were removed for their age are written again. A client that follows the changes must not ask for
+/// that: it is told of the removal too.
+fn with_old(query: Option<&str>) -> bool {
+    query.is_none_or(|query| query.split('&').all(|part| part != "old=false"))
 }
 
 /// `GET /api/work/<id>`.
@@ -145,5 +154,16 @@ pub(super) async fn blocking(
         Ok(Ok(response)) => response,
         Ok(Err(error)) => Problem::from(error).into_response(),
         Err(error) => Problem::new(500, "failed", format!("Reading the view failed: {error}")).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_views_are_left_alone_only_if_the_query_says_so() {
+        assert!([None, Some(""), Some("old=true"), Some("x=old=false")].into_iter().all(with_old));
+        assert!(["old=false", "x=1&old=false"].into_iter().all(|query| !with_old(Some(query))));
     }
 }
