@@ -10,9 +10,12 @@ use crate::contract::ResultFile;
 use crate::core::id::RequestId;
 use crate::core::text::{sanitise, shell_word};
 use crate::exit;
+use crate::files;
+use crate::process;
 use crate::spool::{MAX_INPUT_BYTES, client};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub use crate::spool::client::SidecarPresence;
@@ -123,22 +126,51 @@ pub fn no_sidecar(home: &Home, seen: &SidecarPresence) -> CliError {
             .hint(fix.unwrap_or_default());
     }
     let root = home.root().display();
-    let message = match seen {
-        SidecarPresence::Stale { age_ms, .. } => {
-            format!("No sidecar answers for {root}: its last heartbeat was {} s ago.", age_ms.saturating_abs() / 1_000)
+    let start = format!("tasuki run --home {}{}", shell_word(&root.to_string()), go_to::tmux_argument(home));
+    let (message, hint) = match seen {
+        SidecarPresence::Stale { pid, age_ms, .. } => {
+            let seconds = age_ms.saturating_abs() / 1_000;
+            let is_there = is_sidecar(*pid, false, files::own_program().ok().as_deref());
+            let hint = is_there.then(|| how_to_wake(*pid, &start));
+            (format!("No sidecar answers for {root}: its last heartbeat was {seconds} s ago."), hint)
         }
-        SidecarPresence::Alive { .. } | SidecarPresence::None => format!("No sidecar runs for {root}."),
+        SidecarPresence::Alive { .. } | SidecarPresence::None => (format!("No sidecar runs for {root}."), None),
     };
-    CliError::new(exit::UNAVAILABLE, "no_sidecar", message).hint(format!(
-        "Start one in another pane: tasuki run --home {}{}",
-        shell_word(&root.to_string()),
-        go_to::tmux_argument(home)
-    ))
+    let hint = hint.unwrap_or_else(|| format!("Start one in another pane: {start}"));
+    CliError::new(exit::UNAVAILABLE, "no_sidecar", message).hint(hint)
+}
+
+/// What to do about a sidecar whose process is there but does not answer. As long as it is there, no other sidecar can
+/// use its home.
+fn how_to_wake(pid: u32, start: &str) -> String {
+    if process::is_stopped(pid) {
+        return format!("Its process {pid} was stopped, as by Ctrl-Z in its pane. Continue it: kill -CONT {pid}");
+    }
+    format!(
+        "Its process {pid} is still there. If the machine has just slept, try again. Otherwise `tasuki doctor` says more; \
+         nothing is lost if you restart it: tasuki service restart, or kill {pid} (if that does not help, kill -9 {pid}) \
+         and then {start}"
+    )
 }
 
 fn process_exists(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0).map(nix::unistd::Pid::from_raw);
     pid.is_some_and(|pid| nix::sys::signal::kill(pid, None) != Err(nix::errno::Errno::ESRCH))
+}
+
+/// Whether a process is a sidecar. One of its arguments must be `run`. In addition, its heartbeat must be fresh, or its
+/// name must begin with `tasuki`, or it must run our program: if it was started through a link, it may have another
+/// name.
+pub(super) fn is_sidecar(pid: u32, is_fresh: bool, program: Option<&Path>) -> bool {
+    let Some(argv) = process::argv(pid).filter(|argv| argv.iter().any(|word| word == "run")) else { return false };
+    let is_ours = |name: &str| name.rsplit('/').next().is_some_and(|name| name.starts_with("tasuki"));
+    // Only Linux has this link. It still leads to the program's file after that file was removed.
+    let link = PathBuf::from(format!("/proc/{pid}/exe"));
+    let runs_ours = || {
+        let target = std::fs::read_link(&link).unwrap_or_default();
+        is_ours(&target.to_string_lossy()) || program.is_some_and(|program| files::is_same_file(&link, program))
+    };
+    is_fresh || argv.first().is_some_and(|name| is_ours(name)) || runs_ours()
 }
 
 /// A request to submit.

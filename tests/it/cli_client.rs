@@ -2,7 +2,11 @@
 
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
 use crate::support::said::{err, out};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
@@ -37,6 +41,33 @@ fn a_heartbeat_that_stops_ends_the_wait() {
     let output = home.run(&["send", "kai", "hello"]);
     assert_eq!(output.status.code(), Some(69), "{}", err(&output));
     assert!(home.files("spool/requests").is_empty());
+}
+
+/// As long as its process is there, no other sidecar can be started: "start one" would be of no use.
+#[test]
+fn a_sidecar_that_is_there_but_silent_is_named_with_what_to_do() {
+    let home = FakeHome::new();
+    let hint = |pid: u32| {
+        home.write("view/sidecar.json", &json!({"v": 1, "pid": pid, "heartbeat": "2026-01-01T00:00:00.000Z"}));
+        let output = home.run(&["send", "kai", "hello"]);
+        assert_eq!(output.status.code(), Some(69), "{}", err(&output));
+        err(&output)
+    };
+    let mut command = Command::new("sh");
+    command.arg0("tasuki").args(["-c", "read line", "run"]).stdin(Stdio::piped());
+    let mut silent = command.spawn().expect("it runs");
+    let pid = silent.id();
+    let process = Pid::from_raw(i32::try_from(pid).expect("a process id"));
+    let hangs = hint(pid);
+    kill(process, Signal::SIGSTOP).expect("it is there");
+    let stopped = hint(pid);
+    kill(process, Signal::SIGKILL).expect("it is there");
+    silent.wait().expect("a child of ours");
+    let dead = hint(pid);
+    let start = "Start one in another pane: tasuki run --home";
+    assert!(hangs.contains(&format!("kill {pid}")) && hangs.contains("tasuki doctor"), "{hangs}");
+    assert!(stopped.contains(&format!("kill -CONT {pid}")), "{stopped}");
+    assert!(dead.contains(start) && !hangs.contains(start) && !stopped.contains(start), "{dead}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Facts that several checks need, gathered once.
 
-use super::super::client::Pulse;
-use super::super::client::SidecarPresence;
+use super::super::client::{Pulse, SidecarPresence, is_sidecar};
 use super::super::service::ManagerKind;
 use super::super::view::{self, ViewFile};
 use crate::child;
@@ -102,19 +101,4 @@ impl DoctorFacts {
         agents.retain(|agent| agent.is_living());
         agents
     }
-}
-
-/// Whether a process is a sidecar. One of its arguments must be `run`. In addition, its heartbeat must be fresh, or its
-/// name must begin with `tasuki`, or it must run our program: if it was started through a link, it may have another
-/// name.
-fn is_sidecar(pid: u32, is_fresh: bool, program: Option<&Path>) -> bool {
-    let Some(argv) = process::argv(pid).filter(|argv| argv.iter().any(|word| word == "run")) else { return false };
-    let is_ours = |name: &str| name.rsplit('/').next().is_some_and(|name| name.starts_with("tasuki"));
-    // Only Linux has this link. It still leads to the program's file after that file was removed.
-    let link = PathBuf::from(format!("/proc/{pid}/exe"));
-    let runs_ours = || {
-        let target = std::fs::read_link(&link).unwrap_or_default();
-        is_ours(&target.to_string_lossy()) || program.is_some_and(|program| files::is_same_file(&link, program))
-    };
-    is_fresh || argv.first().is_some_and(|name| is_ours(name)) || runs_ours()
 }

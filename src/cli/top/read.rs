@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
             SidecarPresence::Stale { pid, heartbeat_ms, .. } => (Some(pid), Some(heartbeat_ms), false),
             SidecarPresence::None => (None, None, false),
         };
-        let missing = || client::no_sidecar(self.home, &SidecarPresence::None).hint;
+        let missing = || client::no_sidecar(self.home, &seen).hint;
         let status = SidecarStatus {
             pid,
             is_alive,
