@@ -254,6 +254,12 @@ fn a_failure_of_an_agent_that_was_made_good_leaves_nothing_to_do() {
         ("start_failed", agent(json!({})), "the agent got its skill after that"),
         ("priming_failed", agent(json!({})), "the agent got its skill after that"),
         ("start_failed", agent(json!({"state": "ended", "ended_at": "t"})), "the agent got its skill after that"),
+        (
+            "priming_failed",
+            agent(json!({"state": "ended", "ended_at": "t", "primed": false})),
+            "the agent has ended since",
+        ),
+        ("priming_failed", agent(json!({"primed": false, "successor_id": MIA})), "a successor continues"),
     ];
     for (code, view, said) in settled {
         let text = failures(code, view);
@@ -262,6 +268,7 @@ fn a_failure_of_an_agent_that_was_made_good_leaves_nothing_to_do() {
     let left = [
         ("agent_died", agent(json!({"state": "ended", "ended_at": "t"}))),
         ("start_failed", agent(json!({"primed": false}))),
+        ("start_failed", agent(json!({"state": "ended", "ended_at": "t", "primed": false}))),
         ("turn_failed", agent(json!({}))),
     ];
     for (code, view) in left {

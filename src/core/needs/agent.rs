@@ -52,6 +52,8 @@ impl AgentNeeds {
             "start_failed" | "priming_failed" if self.is_primed => {
                 Some("the agent got its skill after that: nothing is left to do")
             }
+            "priming_failed" if self.is_succeeded => Some("a successor continues its work: nothing is left to do"),
+            "priming_failed" if !self.is_living => Some("the agent has ended since: nothing is left to do"),
             _ => None,
         }
     }

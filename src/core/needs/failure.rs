@@ -76,8 +76,11 @@ impl FailureNeed {
         if self.is_settled(agent, handoff) {
             return None;
         }
-        let Some(agent) = agent.filter(|agent| agent.is_living) else { return Some(self.need.clone()) };
+        let Some(agent) = agent else { return Some(self.need.clone()) };
         let need = NeedView { persona_slug: agent.persona_slug.clone(), ..self.need.clone() };
+        if !agent.is_living {
+            return Some(need);
+        }
         match self.code.as_str() {
             // The dialog is listed, and the agent continues once it is answered.
             "start_failed" if agent.is_blocked => None,

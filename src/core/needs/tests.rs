@@ -225,6 +225,7 @@ fn an_agent_that_has_died_is_listed_until_a_successor_continues_its_work() {
     let ended = |more: Value| agent(with(json!({"state": "ended", "ended_at": at(2)}), more));
     let needs = listed(&[ended(json!({}))], &[], &[], std::slice::from_ref(&died));
     assert_eq!(only(&needs), pair("failed", "tasuki errors dismiss 55555555"));
+    assert_eq!(needs[0].persona_slug.as_deref(), Some("kai"), "its id is on no list of living agents");
     assert_eq!(listed(&[ended(json!({"successor_id": ITEM}))], &[], &[], &[died]), []);
 }
 
@@ -240,7 +241,11 @@ fn an_agent_without_its_skill_is_listed_until_it_has_it() {
     let dialog = agent(json!({"primed": false, "state": "blocked"}));
     assert_eq!(only(&listed(&[dialog], &[], &[], &[file("start_failed")])).0, "dialog", "its start continues after it");
     let ended = |primed: bool| agent(json!({"primed": primed, "state": "ended"}));
-    assert_eq!(only(&listed(&[ended(false)], &[], &[], &[file("priming_failed")])).0, "failed");
+    assert_eq!(listed(&[ended(false)], &[], &[], &[file("priming_failed")]), [], "no agent lacks its skill any more");
+    let succeeded = agent(json!({"primed": false, "successor_id": ITEM}));
+    assert_eq!(listed(&[succeeded], &[], &[], &[file("priming_failed")]), []);
+    let never_ran = listed(&[ended(false)], &[], &[], &[file("start_failed")]);
+    assert_eq!((only(&never_ran).0, never_ran[0].persona_slug.as_deref()), ("failed".into(), Some("kai")));
     for code in ["start_failed", "priming_failed"] {
         assert_eq!(listed(&[ended(true)], &[], &[], &[file(code)]), [], "{code}: it stays made good after the end");
     }
