@@ -68,10 +68,17 @@ impl Refused {
             .hint("nothing was done; send the request again under an id that differs by more than that")
     }
 
-    /// 503: no tmux server answers.
+    /// 503: no tmux server answers, or, for a known reason, tasuki can't use tmux.
     #[must_use]
-    pub fn no_tmux() -> Self {
-        Refused::new(503, "no_tmux", "No tmux server answers").hint("nothing was done; start tmux, or check --tmux")
+    pub fn no_tmux(problem: Option<&str>) -> Self {
+        let (message, hint) = match problem {
+            None => ("No tmux server answers".to_owned(), "nothing was done; start tmux, or check --tmux"),
+            Some(problem) => {
+                let hint = "nothing was done; remove the cause, then ask again; tasuki doctor says more";
+                (format!("tasuki can't use tmux: {problem}"), hint)
+            }
+        };
+        Refused::new(503, "no_tmux", message).hint(hint)
     }
 
     /// 503: tasuki is connected to another tmux server than the one that this agent runs in.

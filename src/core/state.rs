@@ -30,6 +30,8 @@ pub struct State {
     pub next_seq: u64,
     /// The tmux server that answers now. Not durable.
     pub server: Option<ServerId>,
+    /// Why tasuki can't use tmux, if the operator has to do something about it. Not durable.
+    pub tmux_problem: Option<String>,
     /// Limits and profiles. Not durable.
     pub settings: Settings,
     /// The roles that personas give themselves in `persona.toml`. Not durable.

@@ -107,6 +107,7 @@ impl Sidecar {
     ) -> Result<(Decision, Vec<SeenEvent>), Error> {
         let mut whole =
             Decision { next_effect: self.state.next_effect, next_seq: self.state.next_seq, ..Decision::default() };
+        self.state.tmux_problem = self.tools.tmux.problem();
         let mut seen = Vec::new();
         seen.extend(files.iter().filter_map(|file| file.seen.clone()));
         let (asked, reported): (Vec<Event>, Vec<Event>) =

@@ -109,7 +109,7 @@ fn ask(program: &Path, socket: &Path) -> Server {
             Server::Foreign { said: foreign.to_string(), path: foreign.path, fix: foreign.fix }
         }
         ProbeResult::Unclear { reason } if reason == probe::SILENT => Server::Silent,
-        ProbeResult::Unclear { reason } | ProbeResult::NoPlace { reason } => Server::Unclear(reason),
+        ProbeResult::Unclear { reason } | ProbeResult::NotRun { reason } => Server::Unclear(reason),
     }
 }
 

@@ -78,8 +78,8 @@ pub(super) enum ProbeResult {
     },
     /// The process that listens there may be another user's, so it was not asked.
     Foreign(Foreign),
-    /// tmux was not run, because no temporary file could be made for its output.
-    NoPlace {
+    /// tmux was not run: its program is not there or may not be run, or no temporary file could be made for its output.
+    NotRun {
         reason: String,
     },
     Unclear {
@@ -158,7 +158,14 @@ pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patienc
         Err(error) => {
             let has_place = error.get_ref().is_none_or(|error| !error.is::<files::NoTemporary>());
             let reason = format!("{} can't be run: {error}", program.display());
-            if has_place { ProbeResult::Unclear { reason } } else { ProbeResult::NoPlace { reason } }
+            match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied if has_place => {
+                    let fix = "its folder must be in the PATH with which the sidecar was started";
+                    ProbeResult::NotRun { reason: format!("{reason}; {fix}") }
+                }
+                _ if has_place => ProbeResult::Unclear { reason },
+                _ => ProbeResult::NotRun { reason },
+            }
         }
         Ok(ChildOutput { ok, out, err }) => match redefined(&out) {
             Some(command) => ProbeResult::Redefined { command },

@@ -52,7 +52,7 @@ pub(super) enum ConnectionStatus {
         reason: String,
         /// True if no usable server runs, so that waiting is of no use.
         certain: bool,
-        /// Whether the operator has to know the reason, because waiting does not help.
+        /// Whether the operator has to know the reason: waiting does not help, or a server runs and does not answer.
         is_problem: bool,
     },
     Closed,
@@ -257,13 +257,13 @@ impl Supervisor {
                 self.dead = state;
                 self.no_server(reason)
             }
-            ProbeResult::Unclear { reason } => Err(unclear(reason)),
-            ProbeResult::NoPlace { reason } => Err(NotNow { is_problem: true, ..unclear(reason) }),
+            ProbeResult::Unclear { reason } => Err(NotNow { is_problem: reason == probe::SILENT, ..unclear(reason) }),
+            ProbeResult::NotRun { reason } => Err(NotNow { is_problem: true, ..unclear(reason) }),
             ProbeResult::Foreign(foreign) => Err(refused(&foreign)),
             ProbeResult::Server { version, .. } if version < Version::MINIMUM => {
                 Err(unusable(format!("tmux {version} is too old: {} or newer is needed", Version::MINIMUM)))
             }
-            ProbeResult::ManualSize => Err(NotNow { is_problem: true, ..unusable(probe::MANUAL_SIZE.to_owned()) }),
+            ProbeResult::ManualSize => Err(unusable(probe::MANUAL_SIZE.to_owned())),
             ProbeResult::Redefined { command } => Err(unusable(format!(
                 "the tmux option command-alias redefines {command}, which tasuki needs unchanged"
             ))),
@@ -364,8 +364,7 @@ impl Supervisor {
 }
 
 fn refused(foreign: &owner::Foreign) -> NotNow {
-    let reason = format!("{foreign}; {}", foreign.fix);
-    NotNow { reason, certain: true, is_problem: false, longest_pause: MAX_PAUSE }
+    unusable(format!("{foreign}; {}", foreign.fix))
 }
 
 fn taken(in_use: &InUse, socket: &Path) -> NotNow {
@@ -375,7 +374,7 @@ fn taken(in_use: &InUse, socket: &Path) -> NotNow {
 
 /// For a server that can't be used until somebody changes something there.
 fn unusable(reason: String) -> NotNow {
-    NotNow { reason, certain: true, is_problem: false, longest_pause: MAX_PAUSE }
+    NotNow { reason, certain: true, is_problem: true, longest_pause: MAX_PAUSE }
 }
 
 fn unclear(reason: String) -> NotNow {

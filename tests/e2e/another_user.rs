@@ -52,6 +52,7 @@ fn left_alone(stage: &Stage, socket: &Path, blamed: &Path, why: &str) {
     stage.persona("kai");
     let (status, code, message) = stage.refused(&json!({"kind": "agent_create", "persona_slug": "kai"}));
     assert_eq!((status, code.as_str()), (503, "no_tmux"), "{message}");
+    assert!(message.contains(why), "{message}");
     let (status, words) = doctor(stage, socket, "tmux.socket");
     assert!(status == "fail" && words.contains(&blamed) && words.contains(why), "{status}: {words}");
     stage.end_sidecar(nix::sys::signal::Signal::SIGTERM);

@@ -80,3 +80,39 @@ fn agents_out_of_reach_are_no_quiet_night() {
     stage.until_well();
     assert_eq!(status(&stage).0, Some(0));
 }
+
+/// A sidecar that can't use tmux does not look well, even if it has no agents yet, and its answers say why.
+#[test]
+fn a_sidecar_that_cannot_use_tmux_says_why_everywhere() {
+    let stage = Stage::without_sidecar("");
+    stage.persona("kai");
+    let create = json!({"kind": "agent_create", "persona_slug": "kai"});
+    let is_told = |why: &str| {
+        stage.until_degraded(&[why]);
+        let (code, list) = status(&stage);
+        assert_eq!((code, list.len(), &list[0]["what"]), (Some(10), 1, &json!("degraded")), "{list:#?}");
+        assert!(list[0]["said"].as_str().is_some_and(|said| said.contains(why)), "{list:#?}");
+        let answer = stage.ask(&create);
+        let error = &answer["error"];
+        assert_eq!((&answer["status"], &error["code"]), (&json!(503), &json!("no_tmux")), "{answer}");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(why)), "{answer}");
+        assert!(error["hint"].as_str().is_some_and(|hint| !hint.contains("start tmux")), "{answer}");
+    };
+    // A service whose PATH has no tmux.
+    let empty = stage.work_dir().join("bin");
+    fs::create_dir(&empty).expect("a folder");
+    stage.spawn_sidecar_by(&["/usr/bin/env", &format!("PATH={}", empty.display())], "debug");
+    stage.until_beating();
+    is_told("tmux can't be run");
+    stage.end_sidecar(Signal::SIGTERM);
+    stage.tmux(&["set-option", "-s", "command-alias[100]", "set-option=set-option -q"]);
+    stage.start_sidecar();
+    is_told("redefines set-option");
+    stage.tmux(&["set-option", "-s", "-u", "command-alias[100]"]);
+    stage.until_well();
+    stage.granted(&create);
+    stage.tmux(&["kill-server"]);
+    stage.until("nothing is wrong with a server that just does not run", || {
+        stage.refused(&create).2 == "No tmux server answers" && stage.sidecar_view()["problem"].is_null()
+    });
+}

@@ -88,7 +88,10 @@ impl Check {
 const FOLLOWS: [(&[&str], &[&str]); 7] = [
     (&["paths.spool", "paths.state", "paths.view", "paths.above"], &["sidecar.state", "hooks.own"]),
     (&["disk.space", "disk.inodes", "disk.writable"], &["sidecar.state", "sidecar.watch", "hooks.own"]),
-    (&["tmux.program", "tmux.server", "tmux.aliases"], &["sidecar.tmux", "programs.path"]),
+    (
+        &["tmux.program", "tmux.socket", "tmux.server", "tmux.aliases"],
+        &["sidecar.state", "sidecar.tmux", "programs.path"],
+    ),
     (&["sidecar.alive"], &["service.state"]),
     (&["paths.config"], &["tmux.socket"]),
     (&["fleet.server", "fleet.bridge"], &["fleet.lease"]),

@@ -81,7 +81,7 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
     }
     let previous = asked.previous_agent_id.as_deref().map(|text| find_previous(tx, text)).transpose()?;
     if tx.state.server.is_none() {
-        return Err(Refused::no_tmux());
+        return Err(Refused::no_tmux(tx.state.tmux_problem.as_deref()));
     }
     Ok(NewAgent {
         profile,

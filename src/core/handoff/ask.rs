@@ -209,7 +209,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
                 let message = "No tmux server answers, so it can't be known whether the successor was started";
                 Refused::new(409, "start_in_doubt", message).hint("start tmux, then retry")
             }
-            _ => Refused::no_tmux(),
+            _ => Refused::no_tmux(tx.state.tmux_problem.as_deref()),
         });
     }
     // A successor that is let go is not needed, wherever it runs.
