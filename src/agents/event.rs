@@ -70,7 +70,8 @@ pub struct EventFile {
     /// The persona that the reporter names.
     #[schemars(with = "Option<String>")]
     pub persona_slug: Option<Slug>,
-    /// For session starts and ends: `process`, `replaced` (another session in the same process) or `same`.
+    /// For session starts and ends: `process`, `replaced` (another session in the same process) or `same`. For an end
+    /// also `killed`: the process was told to end from outside, as by the end of its pane.
     #[schemars(with = "Option<String>")]
     pub reason: Option<SessionReason>,
     /// For a stop: the turn only pauses.

@@ -85,6 +85,10 @@ pub struct ReasonRule {
     /// The same session continues: `compact`.
     #[serde(default)]
     pub same: Vec<String>,
+    /// The process is about to end because it was told to from outside, as by the end of its pane, and not by a person
+    /// who has typed its exit command: the operator is told that the agent has died.
+    #[serde(default)]
+    pub killed: Vec<String>,
 }
 
 /// Where the numbers of the context usage are.

@@ -103,6 +103,8 @@ fn reason(rule: &ReasonRule, payload: &Value) -> SessionReason {
         SessionReason::Replaced
     } else if rule.same.contains(&word) {
         SessionReason::Same
+    } else if rule.killed.contains(&word) {
+        SessionReason::Killed
     } else {
         SessionReason::Process
     }
@@ -180,7 +182,13 @@ mod tests {
             extract("claude", &json!({"hook_event_name":"SessionEnd","reason":word})).expect("mapped").reason
         };
         assert_eq!(end("clear"), Some(SessionReason::Replaced));
-        assert_eq!(end("prompt_input_exit"), Some(SessionReason::Process));
+        for by_a_person in ["prompt_input_exit", "logout"] {
+            assert_eq!(end(by_a_person), Some(SessionReason::Process));
+        }
+        assert_eq!(end("other"), Some(SessionReason::Killed), "its pane was closed, or it got SIGTERM");
+        // Codex gives this reason whenever a person quits it, and reports nothing if its pane is closed.
+        let quit = json!({"hook_event_name":"SessionEnd","reason":"other"});
+        assert_eq!(extract("codex", &quit).expect("mapped").reason, Some(SessionReason::Process));
         let start = |word: &str| {
             extract("claude", &json!({"hook_event_name":"SessionStart","source":word})).expect("mapped").reason
         };

@@ -9,7 +9,7 @@ words! {
     listed
     /// The code of a notice. A failure has a code of its own instead, except for the first two, which are failures too.
     NoticeCode {
-        /// An agent with a persona has died outside a handoff, and nobody asked it to end.
+        /// An agent with a persona has died outside a handoff, and nobody asked it to end; or several together.
         AgentDied = "agent_died",
         /// A turn of an agent with a persona has ended in an error outside a handoff.
         TurnFailed = "turn_failed",
@@ -50,8 +50,9 @@ words! {
     }
 }
 
-/// What `notify.command` gets on standard input if the notice reports no failure. A failure is the content of its error
-/// file instead, with `code`, `message`, `hint`, `agent_id` and `handoff_id` too.
+/// What `notify.command` gets on standard input if the notice reports no failure, or if it reports several agents that
+/// have died together (`agent_ids` and `error_ids`). Any other failure is the content of its error file instead, with
+/// `code`, `message`, `hint`, `agent_id` and `handoff_id` too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]
@@ -72,7 +73,8 @@ pub struct NoticeRecord {
     pub agent_id: Option<String>,
     /// The handoff that it is about.
     pub handoff_id: Option<String>,
-    /// Further fields, which depend on the code, such as `persona_slug`, `percent`, `item_id` or `content`.
+    /// Further fields, which depend on the code, such as `persona_slug`, `percent`, `item_id`, `content` or
+    /// `agent_ids`.
     #[serde(flatten)]
     pub details: Map<String, Value>,
 }

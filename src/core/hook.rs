@@ -35,6 +35,8 @@ pub enum HookKind {
 pub enum SessionReason {
     /// The process started, or is about to end.
     Process,
+    /// The process is about to end because it was told to from outside: its pane was closed, for example.
+    Killed,
     /// The same process continues with another session id: `/clear`, `/new`, a resume.
     Replaced,
     /// The same session continues: a compaction.

@@ -234,7 +234,7 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     // event is its successor's.
     let successor = match event.reason {
         Some(SessionReason::Replaced) => session_replaced(tx, agent_id, event),
-        Some(SessionReason::Same | SessionReason::Process) | None => None,
+        Some(SessionReason::Same | SessionReason::Process | SessionReason::Killed) | None => None,
     };
     let Some(successor) = successor else {
         if event.reason == Some(SessionReason::Replaced) {
@@ -351,10 +351,11 @@ fn session_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
             agent.open_turn = None;
             session_replaced(tx, agent_id, event);
         }
-        Some(SessionReason::Process) | None if agent.process.is_none() && agent.start.is_none() => {
-            agent.session.closed = true;
-            exit::end(tx, agent_id, AgentState::Ended);
+        Some(SessionReason::Process | SessionReason::Killed) | None => {
+            agent.session.closed |= event.reason != Some(SessionReason::Killed);
+            if agent.process.is_none() && agent.start.is_none() {
+                exit::ended_by_its_word(tx, agent_id);
+            }
         }
-        Some(SessionReason::Process) | None => agent.session.closed = true,
     }
 }

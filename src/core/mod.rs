@@ -255,6 +255,8 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
 }
 
 fn deadlines(tx: &mut Tx<'_>) {
+    exit::deaths_due_together(tx);
+    follow::facts(tx);
     for agent_id in tx.agent_ids() {
         if tx.agent(&agent_id).is_some_and(Agent::keeps_time) {
             due::agent(tx, &agent_id);

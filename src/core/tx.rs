@@ -167,6 +167,20 @@ impl<'s> Tx<'s> {
     /// Reports a failure to the operator: an error file, and a notice by every configured channel. The caller writes
     /// the journal line.
     pub(crate) fn notify_failure(&mut self, failure: Failure) -> ErrorId {
+        let row = self.error_row(failure);
+        // If publishing fails, the handoff itself has not failed.
+        let is_handoff = row.step.as_deref().is_some_and(|step| step != "publishing");
+        let what = if is_handoff { "Handoff failed: " } else { "" };
+        let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
+        self.effect(
+            Waiter::Nobody,
+            Effect::NotifyOperator(Notice { error_id: Some(row.error_id), text, json: json!(row.file()) }),
+        );
+        row.error_id
+    }
+
+    /// Adds the error file of a failure.
+    fn error_row(&mut self, failure: Failure) -> ErrorRow {
         let row = ErrorRow {
             error_id: ErrorId(self.draw_uuid()),
             at: self.now.rfc3339(),
@@ -177,32 +191,23 @@ impl<'s> Tx<'s> {
             agent_id: failure.agent_id,
             step: failure.step,
         };
-        // If publishing fails, the handoff itself has not failed.
-        let is_handoff = row.step.as_deref().is_some_and(|step| step != "publishing");
-        let what = if is_handoff { "Handoff failed: " } else { "" };
-        let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
-        self.effect(
-            Waiter::Nobody,
-            Effect::NotifyOperator(Notice { error_id: Some(row.error_id), text, json: json!(row.file()) }),
-        );
-        let error_id = row.error_id;
-        self.out.errors.push(row);
-        error_id
+        self.out.errors.push(row.clone());
+        row
     }
 
     /// Reports a failure that does not stop a handoff: as [`Tx::notify_failure`], and with a journal line.
     pub(crate) fn notify_error(&mut self, failure: Failure) -> ErrorId {
-        let (code, message, agent_id) = (failure.code.clone(), failure.message.clone(), failure.agent_id);
-        let handoff_id = failure.handoff_id;
+        let line = failure.line();
         let error_id = self.notify_failure(failure);
-        self.journal(JournalLine {
-            error_id: Some(error_id.to_string()),
-            code: Some(code),
-            message: Some(message),
-            agent_id: maybe(agent_id),
-            handoff_id: handoff_id.map(|id| Some(id.to_string())),
-            ..JournalLine::new(LineType::Error)
-        });
+        self.journal(JournalLine { error_id: Some(error_id.to_string()), ..line });
+        error_id
+    }
+
+    /// Leaves an error file and a journal line for a failure. The caller sends one notice for several such failures.
+    pub(crate) fn leave_error(&mut self, failure: Failure) -> ErrorId {
+        let line = failure.line();
+        let error_id = self.error_row(failure).error_id;
+        self.journal(JournalLine { error_id: Some(error_id.to_string()), ..line });
         error_id
     }
 
@@ -214,14 +219,7 @@ impl<'s> Tx<'s> {
         message: &str,
         hint: &str,
     ) -> ErrorId {
-        self.notify_error(Failure {
-            code: code.to_owned(),
-            message: message.to_owned(),
-            hint: hint.to_owned(),
-            handoff_id: None,
-            agent_id: Some(*agent_id),
-            step: None,
-        })
+        self.notify_error(Failure::of_agent(agent_id, code, message, hint))
     }
 
     /// Notifies the operator of something that is not a failure, by every configured channel, with a journal line. The
@@ -270,4 +268,29 @@ pub(crate) struct Failure {
     pub(crate) handoff_id: Option<HandoffId>,
     pub(crate) agent_id: Option<AgentId>,
     pub(crate) step: Option<String>,
+}
+
+impl Failure {
+    /// A failure that concerns only one agent.
+    pub(crate) fn of_agent(agent_id: &AgentId, code: &str, message: &str, hint: &str) -> Failure {
+        Failure {
+            code: code.to_owned(),
+            message: message.to_owned(),
+            hint: hint.to_owned(),
+            handoff_id: None,
+            agent_id: Some(*agent_id),
+            step: None,
+        }
+    }
+
+    /// Its journal line, without the id of its error file.
+    fn line(&self) -> JournalLine {
+        JournalLine {
+            code: Some(self.code.clone()),
+            message: Some(self.message.clone()),
+            agent_id: maybe(self.agent_id),
+            handoff_id: self.handoff_id.map(|id| Some(id.to_string())),
+            ..JournalLine::new(LineType::Error)
+        }
+    }
 }

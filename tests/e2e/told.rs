@@ -23,15 +23,49 @@ fn errors(stage: &Stage) -> Vec<Value> {
     stage.errors().iter().map(|error| error["code"].clone()).collect()
 }
 
-#[test]
-fn a_dialog_a_failed_turn_and_a_death_are_told_once_each() {
-    let stage = Stage::without_sidecar("");
+/// Starts a sidecar whose notices go to a file. Returns the file.
+fn start_telling(stage: &Stage) -> PathBuf {
     let told = stage.work_dir().join("told");
     let script = "cat >> \"$0\"; echo >> \"$0\"";
     let command = format!("command = [\"/bin/sh\", \"-c\", '{script}', \"{}\"]", told.display());
     fs::write(stage.home().join("config.toml"), format!("[notify]\nblocked_after = \"1s\"\n{command}\n"))
         .expect("written");
     stage.start_sidecar();
+    told
+}
+
+#[test]
+fn an_agent_whose_pane_or_tmux_server_is_closed_is_told_of_and_an_exit_by_hand_is_not() {
+    let stage = Stage::without_sidecar("");
+    let told = start_telling(&stage);
+    let agents = stage.agents(&["kai", "mia", "lea", "pip", "tom", "eve"]);
+    let pane = |agent: &String| stage.agent_view(agent)["pane"].as_str().expect("a pane").to_owned();
+    let until_ended = |agent: &String| {
+        stage.until("it has ended", || ["ended", "lost"].map(Value::from).contains(&stage.agent_view(agent)["state"]));
+    };
+    stage.tmux(&["send-keys", "-t", &pane(&agents[0]), "/exit", "Enter"]);
+    until_ended(&agents[0]);
+    stage.granted(&json!({"kind": "agent_shutdown", "agent_id": agents[1], "force": true}));
+    until_ended(&agents[1]);
+    assert_eq!((codes(&told), errors(&stage)), (vec![], vec![]), "somebody asked for both");
+    stage.tmux(&["kill-pane", "-t", &pane(&agents[2])]);
+    stage.until("the closed pane is told of", || codes(&told) == [json!("agent_died")]);
+    assert_eq!(json_lines(&told)[0]["agent_id"], json!(agents[2]));
+    stage.tmux(&["kill-server"]);
+    stage.until("each of them is a failure", || errors(&stage).len() == 4);
+    agents[3..].iter().for_each(until_ended);
+    stage.until("the server's end is told of", || {
+        let notices = json_lines(&told);
+        let of = |notice: &Value| notice["agent_ids"].as_array().map_or(1, Vec::len);
+        notices.iter().map(of).sum::<usize>() == 4 && notices.iter().any(|notice| of(notice) > 1)
+    });
+    assert!(errors(&stage).iter().chain(&codes(&told)).all(|code| *code == "agent_died"));
+}
+
+#[test]
+fn a_dialog_a_failed_turn_and_a_death_are_told_once_each() {
+    let stage = Stage::without_sidecar("");
+    let told = start_telling(&stage);
     let agent = stage.agent("dev");
     let send = |text: &str| {
         let verdict = stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": text}));

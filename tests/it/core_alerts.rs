@@ -259,6 +259,19 @@ fn a_death_leaves_an_error_file_unless_the_cli_has_said_that_it_ends() {
     let decision = world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
     assert!(codes(&decision).is_empty() && decision.errors.is_empty(), "a person typed its exit command");
+    // Its pane was closed, and the CLI had the time to say that it was told to end.
+    let killed =
+        HookEvent { agent_id: Some(id()), reason: Some(SessionReason::Killed), ..HookEvent::new(HookKind::SessionEnd) };
+    let mut world = World::new();
+    world.core.decide(Event::Hook(Box::new(killed.clone())));
+    world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
+    let decision = world.core.pass(2_000);
+    assert_eq!((codes(&decision), decision.errors.len()), (vec![json!("agent_died")], 1), "nobody asked it to end");
+    // The same of an agent whose process is not known: what it says is its end.
+    let mut world = World::new();
+    world.agent().process = None;
+    let decision = world.core.decide(Event::Hook(Box::new(killed)));
+    assert_eq!((world.agent().state, codes(&decision)), (AgentState::Ended, vec![json!("agent_died")]));
     // The process has lived on, with another session.
     let mut world = World::new();
     for kind in [HookKind::SessionEnd, HookKind::SessionStart] {
@@ -266,6 +279,44 @@ fn a_death_leaves_an_error_file_unless_the_cli_has_said_that_it_ends() {
     }
     world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
     assert_eq!(codes(&world.core.pass(2_000)), [json!("agent_died")]);
+}
+
+/// Many agents die together if their tmux server ends: each leaves its failure, and one notice is sent.
+#[test]
+fn agents_that_die_together_are_told_in_one_notice() {
+    let new = |number: u32, slug: &str| {
+        let agent_id: AgentId = format!("{number:08x}-8f0e-4d5b-9a57-2f64c1f6f0aa").parse().expect("an id");
+        let mut agent = Agent::new(agent_id, "demo".to_owned(), String::new());
+        (agent.persona_slug, agent.state, agent.pane) = (slug.parse().ok(), AgentState::Idle, Some(PANE));
+        agent.process = Some(Process { pid: 100 + number, start_ticks: 1 });
+        agent
+    };
+    let agents: Vec<Agent> = (1..=22).map(|number| new(number, if number == 22 { "" } else { "dev" })).collect();
+    let ids: Vec<AgentId> = agents.iter().map(|agent| agent.agent_id).collect();
+    let mut core = Decided::new(PANE.server, ProfileFacts { shows_limits: false, ..demo_facts() }, agents);
+    // Number 1 has said that it ends, as a person told it to. Number 22 has no persona.
+    let reason = Some(SessionReason::Process);
+    let end = HookEvent { agent_id: Some(ids[0]), reason, ..HookEvent::new(HookKind::SessionEnd) };
+    core.decide(Event::Hook(Box::new(end)));
+    for agent_id in &ids {
+        core.decide(Event::AgentExit { agent_id: *agent_id, how: Exit::Dead });
+        core.pass(20);
+    }
+    // The second is due now, and the others in the next 400 ms.
+    let decision = core.pass(2_000 - 21 * 20);
+    let notices = told(&decision);
+    assert_eq!((notices.len(), decision.errors.len()), (1, 20), "{notices:?}");
+    let named = "00000002 (dev), 00000003 (dev), 00000004 (dev) and 17 more";
+    assert_eq!(notices[0]["message"], format!("20 agents have died, and nobody asked them to end: {named}"));
+    assert_eq!((&notices[0]["code"], &notices[0]["agent_id"]), (&json!("agent_died"), &Value::Null));
+    let list = |name: &str| notices[0][name].as_array().cloned().unwrap_or_default();
+    assert_eq!(list("agent_ids").len(), 20);
+    let files: Vec<Value> = decision.errors.iter().map(|error| json!(error.error_id.to_string())).collect();
+    assert_eq!(list("error_ids"), files);
+    assert!(decision.errors.iter().all(|error| error.code == "agent_died" && error.agent_id.is_some()));
+    assert_eq!((lines(&decision, "error").len(), lines(&decision, "notice").len()), (20, 1));
+    assert!(told(&core.pass(60_000)).is_empty(), "once");
+    assert!(ids.iter().all(|id| core.state.agents[id].state == AgentState::Ended));
 }
 
 /// A new agent of persona `dev` whose start waits at a dialog, and the decision that has told of the dialog.

@@ -7,17 +7,24 @@ use crate::core::effect::{Effect, EffectKey};
 use crate::core::event::Exit;
 use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::id::{AgentId, RequestId};
+use crate::core::notice::OperatorNotice;
 use crate::core::reply::{Refused, Reply};
-use crate::core::rows::agent::{AgentState, PendingExit, Primed, Purpose, Shutdown};
+use crate::core::rows::agent::{Agent, AgentState, PendingExit, Primed, Purpose, Shutdown};
 use crate::core::rows::handoff::Step;
 use crate::core::time::Deadline;
-use crate::core::tx::Tx;
+use crate::core::tx::{Failure, Tx};
+use serde_json::json;
 
 /// How long a dead agent's last hooks may still write, in milliseconds: tasuki may see the death of the process before
 /// the event file of its last Stop.
 const LAST_HOOKS_MS: u64 = 2_000;
 /// How long an agent's process may take to exit after its pane was killed, in milliseconds.
 const KILL_MS: u64 = 10_000;
+/// Deaths that are due within this time of each other are told in one notice, in milliseconds: many agents die together
+/// if their session or their tmux server ends.
+const TOGETHER_MS: u64 = 1_000;
+/// How many of the agents that have died together a notice names.
+const MOST_NAMED: usize = 3;
 
 /// Begins an `agent_shutdown` that was checked: with force tasuki kills the pane, otherwise it types the exit command.
 pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId, force: bool) {
@@ -123,31 +130,81 @@ pub(crate) fn detected(tx: &mut Tx<'_>, agent_id: &AgentId, how: Exit) {
 /// gone.
 pub(crate) fn pending_exit_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(pending_exit) = tx.agent(agent_id).and_then(|agent| agent.pending_exit) else { return };
-    report_death(tx, agent_id, pending_exit.pane_gone);
-    end(tx, agent_id, if pending_exit.pane_gone { AgentState::Lost } else { AgentState::Ended });
+    if let Some(death) = death(tx, agent_id, how_gone(&pending_exit)) {
+        tx.notify_error(death);
+    }
+    end(tx, agent_id, state_after(&pending_exit));
 }
 
-/// Reports the death of an agent with a persona that nobody asked to end. Does not report it in these cases:
+/// The CLI of an agent whose process is not known has said that it ends.
+pub(crate) fn ended_by_its_word(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if let Some(death) = death(tx, agent_id, "its CLI was told to end") {
+        tx.notify_error(death);
+    }
+    end(tx, agent_id, AgentState::Ended);
+}
+
+/// Called before the deadlines of single agents are handled. If a death is due that the operator is to be told of, and
+/// others are due soon after it, all these agents end now. Each leaves its own error file, but there is one notice.
+pub(crate) fn deaths_due_together(tx: &mut Tx<'_>) {
+    let dying = |id: &AgentId| {
+        let pending_exit = tx.agent(id).filter(|agent| is_news(agent))?.pending_exit?;
+        Some((*id, pending_exit)).filter(|_| pending_exit.due.remaining_ms(&tx.now) <= TOGETHER_MS)
+    };
+    let dying: Vec<(AgentId, PendingExit)> = tx.agent_ids().iter().filter_map(dying).collect();
+    if dying.len() < 2 || !dying.iter().any(|(_, pending_exit)| pending_exit.due.is_due(&tx.now)) {
+        return;
+    }
+    let names: Vec<String> = dying.iter().filter_map(|(id, _)| tx.agent(id).map(alerts::named)).collect();
+    let mut named = names[..MOST_NAMED.min(names.len())].join(", ");
+    if names.len() > MOST_NAMED {
+        named.push_str(&format!(" and {} more", names.len() - MOST_NAMED));
+    }
+    let mut error_ids = Vec::new();
+    for (agent_id, pending_exit) in &dying {
+        if let Some(death) = death(tx, agent_id, how_gone(pending_exit)) {
+            error_ids.push(tx.leave_error(death).to_string());
+        }
+        end(tx, agent_id, state_after(pending_exit));
+    }
+    let message = format!("{} agents have died, and nobody asked them to end: {named}", dying.len());
+    let agent_ids: Vec<String> = dying.iter().map(|(id, _)| id.to_string()).collect();
+    let details = json!({ "agent_ids": agent_ids, "error_ids": error_ids });
+    let notice = OperatorNotice::new(NoticeCode::AgentDied, message).details(details);
+    tx.notify_operator(notice.hint("see how to hand the work of each off: tasuki errors"));
+}
+
+fn how_gone(pending_exit: &PendingExit) -> &'static str {
+    if pending_exit.pane_gone { "its pane is gone" } else { "its process is dead" }
+}
+
+fn state_after(pending_exit: &PendingExit) -> AgentState {
+    if pending_exit.pane_gone { AgentState::Lost } else { AgentState::Ended }
+}
+
+/// Whether the operator is told of the agent's death: it has a persona, and nobody asked it to end. Not in these cases:
 ///
 /// - The agent's handoff, shutdown or start reports the end itself.
 /// - The agent's work is recorded, so a failed handoff had already asked it to end.
 /// - The CLI has said that it ends, because a person has typed its exit command or logged out. That person knows.
 ///
-/// If a person closes the pane and the CLI has no time to say that it ends, that counts as a death.
-fn report_death(tx: &mut Tx<'_>, agent_id: &AgentId, pane_gone: bool) {
-    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
+/// If a person closes the pane, that counts as a death: the CLI reports nothing, or that it was told to end from
+/// outside.
+fn is_news(agent: &Agent) -> bool {
     let is_reported =
         agent.shutdown.is_some() || agent.handoff_id.is_some() || agent.recorded_in.is_some() || agent.start.is_some();
-    if is_reported || agent.session.closed {
-        return;
-    }
-    let what = if pane_gone { "its pane is gone" } else { "its process is dead" };
+    agent.persona_slug.is_some() && !is_reported && !agent.session.closed
+}
+
+/// The death of an agent, as the operator is told of it; none if the operator is not told.
+fn death(tx: &Tx<'_>, agent_id: &AgentId, what: &str) -> Option<Failure> {
+    let agent = tx.agent(agent_id).filter(|agent| is_news(agent))?;
     let message = format!("Agent {} has died: {what}, and nobody asked it to end", alerts::named(agent));
     let hint = format!(
         "to hand its work off: tasuki handoff {} --author salvage; or start another agent, which knows nothing of it",
         agent_id.short()
     );
-    tx.notify_agent_failure(agent_id, NoticeCode::AgentDied.as_str(), &message, &hint);
+    Some(Failure::of_agent(agent_id, NoticeCode::AgentDied.as_str(), &message, &hint))
 }
 
 /// The agent has ended or is lost: whatever waited for it gets its answer.

@@ -4,7 +4,7 @@ use super::golden::Trace;
 use super::transitions::Transitions;
 use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::decision::{Decision, ErrorRow};
-use tasuki::core::effect::DocumentRead;
+use tasuki::core::effect::{DocumentRead, Notice};
 use tasuki::core::hook::HookEvent;
 use tasuki::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
 use tasuki::core::persona::PersonaFacts;
@@ -37,6 +37,15 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
+    /// Notes the failures that a notice reports. One of several agents that have died together lists all of theirs.
+    pub(crate) fn note_told(&mut self, notice: &Notice) {
+        let listed = notice.json["error_ids"].as_array().into_iter().flatten();
+        let listed = listed.filter_map(|id| id.as_str()?.parse().ok());
+        for id in notice.error_id.into_iter().chain(listed) {
+            *self.told.entry(id).or_default() += 1;
+        }
+    }
+
     pub(crate) fn persona_facts(&self, slug: &Slug) -> PersonaFacts {
         let names = self.documents.keys().filter_map(|path| path.rsplit('/').next()).map(str::to_owned);
         PersonaFacts {

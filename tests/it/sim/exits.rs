@@ -181,12 +181,12 @@ impl Left {
     }
 
     fn hook(&mut self, agent: &Agent, kind: HookKind) -> HookEvent {
-        let reasons = [SessionReason::Process, SessionReason::Replaced, SessionReason::Same];
+        let reasons = [SessionReason::Process, SessionReason::Replaced, SessionReason::Same, SessionReason::Killed];
         HookEvent {
             agent_id: Some(agent.agent_id),
             pane: agent.pane.map(|pane| pane.pane),
             session_id: agent.session.id.clone(),
-            reason: Some(reasons[self.rng.below(3) as usize]),
+            reason: Some(reasons[self.rng.below(4) as usize]),
             ..HookEvent::new(kind)
         }
     }

@@ -94,9 +94,7 @@ impl Run {
             Effect::KeepCopy(plan) => Some(publish::keep_copy(plan, rng, faults_on)),
             Effect::Publish(plan) => publish::publish(self, plan, disk, rng, faults_on),
             Effect::NotifyOperator(notice) => {
-                if let Some(id) = notice.error_id {
-                    *disk.told.entry(id).or_default() += 1;
-                }
+                disk.note_told(notice);
                 Some(Outcome::Done)
             }
         }
