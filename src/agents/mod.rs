@@ -4,16 +4,17 @@
 //! [`crate::core::hook::HookEvent`]s. It never talks to tmux. Only [`hook`] and [`statusline`], which are commands of
 //! their own, write to the spool.
 //!
-//! In reading order: [`condition`], [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`],
-//! [`ansi`] and [`screen`] (screens), [`rules`] (what each hook event means), [`hook`] and [`statusline`] (the commands
-//! that CLIs run), [`event`] (the sidecar's side), [`transcript_format`], [`transcript`] and [`transcript_back`] (the
-//! conversation, and how full the context is), [`tool_format`], [`tool_calls`], [`transcript_facts`], [`actions`] and
-//! [`reading`] (what the agent did), [`limit_format`], [`limits`] and [`reset_time`] (what stops the CLI), [`install`]
-//! (hooks in a CLI's own configuration).
+//! In reading order: [`condition`], [`mod@format`], [`composer_format`] and [`hook_format`] (the TOML), [`profile`]
+//! (loading), [`launch`], [`ansi`] and [`screen`] (screens), [`rules`] (what each hook event means), [`hook`] and
+//! [`statusline`] (the commands that CLIs run), [`event`] (the sidecar's side), [`transcript_format`], [`transcript`]
+//! and [`transcript_back`] (the conversation, and how full the context is), [`tool_format`], [`tool_calls`],
+//! [`transcript_facts`], [`actions`] and [`reading`] (what the agent did), [`limit_format`], [`limits`] and
+//! [`reset_time`] (what stops the CLI), [`install`] (hooks in a CLI's own configuration).
 
 pub mod actions;
 pub mod ansi;
 mod command_line;
+pub mod composer_format;
 pub mod condition;
 pub mod event;
 pub mod format;

@@ -2,8 +2,9 @@
 //! reading that keeps tasuki from typing wins.
 
 use super::ansi::{self, Cell, Colour};
+use super::composer_format::{Anchor, ComposerSection, GhostLook};
 use super::condition::Pattern;
-use super::format::{Anchor, ComposerSection, GhostLook, ScreenSection};
+use super::format::ScreenSection;
 use super::profile::Profile;
 use crate::core::pane::{Activity, ComposerContent, ScreenReading};
 use std::ops::Range;
