@@ -23,6 +23,10 @@ pub struct ComposerSection {
     pub top: Pattern,
     /// The line below its text.
     pub bottom: Pattern,
+    /// A line counts as `top` only if it is as wide as the `bottom` line: for borders that a line of text may look like,
+    /// but that are wider than any line of text.
+    #[serde(default)]
+    pub top_as_wide_as_bottom: bool,
     /// The composer is as wide as what `bottom` matches; what stands to the right of that is not its text.
     #[serde(default)]
     pub as_wide_as_bottom: bool,

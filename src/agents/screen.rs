@@ -76,7 +76,8 @@ impl Rows {
             let end = if last.is_some() { bottom - 1 } else { bottom };
             let cursor_right = !section.cursor_inside || (first..end).contains(&cursor_row);
             let is_cut = is_scrolled || (section.scrolled.is_none() && self.is_tall(first..end));
-            (first < end && begins_right && cursor_right).then(|| Place {
+            let wide = !section.top_as_wide_as_bottom || self.columns(top) == self.columns(bottom);
+            (first < end && begins_right && cursor_right && wide).then(|| Place {
                 text: first..end,
                 whole: top..(bottom + 1).min(self.text.len()),
                 is_cut,
@@ -118,6 +119,11 @@ impl Rows {
         let found = self.text.get(bottom).filter(|_| section.as_wide_as_bottom);
         let edge = found.and_then(|line| Some(&line[..section.bottom.regex().find(line)?.end()]));
         edge.map_or(usize::MAX, |edge| edge.chars().map(ansi::least_columns).sum())
+    }
+
+    /// How many columns the text of this row takes.
+    fn columns(&self, row: usize) -> Option<usize> {
+        self.text.get(row).map(|line| line.chars().map(ansi::least_columns).sum())
     }
 
     /// Whether a text in these rows is so long that more of it may be above them, out of sight.

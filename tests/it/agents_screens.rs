@@ -90,6 +90,9 @@ fn claude_screens() {
 const WARNINGS_IN_DRAFT: &str =
     "first line of a draft second line · /with/a/path indented [x] last line: ⚠ 2 warnings · f2 to view";
 
+/// A text with a small table.
+const TABLE: &str = "Keep this table: name size ──────────── and say yes. (tasuki delivery 5f2a9c81d0e3.)";
+
 #[test]
 fn codex_and_pi_screens() {
     let items: String = (18..=30).map(|number| format!("{number}. item ")).collect();
@@ -118,6 +121,10 @@ fn codex_and_pi_screens() {
         ("codex", "sign_in", Activity::Blocked, ComposerContent::Unreadable),
         ("pi", "ready", Activity::Ready, ComposerContent::Empty),
         ("pi", "draft", Activity::Ready, text("please do not")),
+        // A line of the text that looks like the composer's border is not the border: text stands above it.
+        ("pi", "rule_in_draft", Activity::Ready, text(TABLE)),
+        ("pi", "rule_ends_draft", Activity::Ready, text("MY DRAFT do not send name size ────────────")),
+        ("pi", "count_in_draft", Activity::Ready, tail("─── ↑ 5 more ───")),
         ("pi", "no_models", Activity::Unknown, ComposerContent::Empty),
         ("pi", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(11) }),
         // One long paragraph: the number of the paste stands right before the number of its characters.
