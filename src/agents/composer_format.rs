@@ -48,7 +48,8 @@ pub struct ComposerSection {
     pub first: Option<Pattern>,
     /// How the `top` line, or the first line of text that is in sight, looks while the composer shows only the end of a
     /// long text. The text's first line, such as one with a prompt sign, is then out of sight and not looked for. If
-    /// this is not set, tasuki treats a text of five lines or more as one whose beginning may be out of sight.
+    /// this is not set, tasuki treats a text of five lines or more as one whose beginning may be out of sight, and a
+    /// composer of five blank lines or more as one that holds a text.
     pub scrolled: Option<Pattern>,
     /// The terminal's cursor must be inside: for a CLI that shows the real cursor.
     #[serde(default)]

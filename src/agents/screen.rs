@@ -25,7 +25,7 @@ struct Place {
     width: usize,
 }
 
-/// A composer with at least this many rows of text may have scrolled, if the profile doesn't say how that looks.
+/// A composer with at least this many rows may have scrolled, if the profile doesn't say how that looks.
 const TALL: usize = 5;
 
 impl Profile {
@@ -159,9 +159,12 @@ impl Rows {
             let size = found.name("size").and_then(|size| size.as_str().parse().ok());
             return ComposerContent::Collapsed { size };
         }
-        if text.is_empty() || section.ghost_texts.iter().any(|ghost| ghost.regex().is_match(&spaced)) {
+        // Blank rows may be the end of a text whose beginning is out of sight.
+        let may_hide_text = place.is_cut || (section.scrolled.is_none() && place.text.len() >= TALL);
+        let is_ghost = section.ghost_texts.iter().any(|ghost| ghost.regex().is_match(&spaced));
+        if is_ghost || (text.is_empty() && !may_hide_text) {
             ComposerContent::Empty
-        } else if place.is_cut {
+        } else if place.is_cut || text.is_empty() {
             ComposerContent::Tail(text)
         } else {
             ComposerContent::Text(text)

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
-use tasuki::agents::Profiles;
+use tasuki::agents::{Profiles, ansi};
 use tasuki::core::pane::{Activity, ComposerContent, ScreenReading};
 
 /// The first line of a screen whose text has this is where the cursor stands; the mark itself is taken away.
@@ -13,13 +13,16 @@ pub(crate) fn look(profile: &str, name: &str) -> ScreenReading {
     let path =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/screens").join(profile).join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
-    let row = text.lines().position(|line| line.contains(CURSOR)).unwrap_or(0);
-    let text = text.replace("\\e", "\u{1b}").replace(CURSOR, "");
+    let text = text.replace("\\e", "\u{1b}");
+    let marked = text.lines().enumerate().find_map(|(row, line)| Some((row, line.split_once(CURSOR)?.0)));
+    let (row, before) = marked.unwrap_or_default();
+    let column = ansi::cells(before, 1).first().map_or(0, Vec::len);
+    let text = text.replace(CURSOR, "");
     static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::load(None).expect("built in"));
-    let row = u16::try_from(row).expect("a small screen");
-    // Screens of real agents are as high as the windows that tasuki makes for them.
-    let height = if text.lines().count() > 24 { 50 } else { 24 };
-    PROFILES.get(profile).expect("built in").read_screen(&text, height, (0, row))
+    let cursor = (u16::try_from(column).expect("a small screen"), u16::try_from(row).expect("a small screen"));
+    // Screens of real agents are no higher than the windows that tasuki makes for them.
+    let height = u16::try_from(text.lines().count()).map_or(50, |lines| lines.min(50));
+    PROFILES.get(profile).expect("built in").read_screen(&text, height, cursor)
 }
 
 pub(crate) fn text(words: &str) -> ComposerContent {
@@ -109,6 +112,7 @@ fn codex_and_pi_screens() {
         ("codex", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(2211) }),
         // Its composer takes all the rows down to the end, and the line with model and folder is not drawn.
         ("codex", "fills_screen", Activity::Ready, tail(&items)),
+        ("codex", "low", Activity::Ready, tail("step 3 step 4 step 5 step 6 (tasuki delivery 5f2a9c81d0e3.)")),
         // What it tells of warnings is drawn all the same, and is nobody's text.
         ("codex", "fills_screen_warnings", Activity::Ready, tail(&items)),
         ("codex", "fills_screen_warning", Activity::Ready, tail(&items)),
@@ -183,6 +187,15 @@ fn a_text_in_any_script_is_read_whole() {
         ("opencode", "sidebar_japanese", "支払いの再試行を直してください。".repeat(5)),
     ] {
         assert_eq!(look(profile, name), ScreenReading { activity: Activity::Ready, composer: text(&words) }, "{name}");
+    }
+}
+
+/// The composer shows only the end of the text, and that end is blank.
+#[test]
+fn a_draft_whose_visible_end_is_blank_is_not_taken_for_an_empty_composer() {
+    for profile in ["claude", "codex", "opencode", "pi"] {
+        let drafted = ScreenReading { activity: Activity::Ready, composer: tail("") };
+        assert_eq!(look(profile, "blank_end"), drafted, "{profile}");
     }
 }
 
