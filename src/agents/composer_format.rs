@@ -30,8 +30,9 @@ pub struct ComposerSection {
     /// The composer is as wide as what `bottom` matches; what stands to the right of that is not its text.
     #[serde(default)]
     pub as_wide_as_bottom: bool,
-    /// A long text takes the screen down to its end, and `bottom` is not drawn: then the text begins at the last `top`,
-    /// in the upper half, and ends with the screen. Looked for only where no `bottom` is seen and no dialog.
+    /// A long text takes the screen down to its end, and `bottom` is not drawn: then the text begins at the last `top`
+    /// and ends with the screen. With `cursor_inside`, `top` must be in the upper half; without it, the cursor must stand
+    /// at the text's end. Looked for only if no composer with a `bottom` and no dialog is seen; never read as empty.
     #[serde(default)]
     pub fills_screen: bool,
     /// A long text takes the screen up to its first row, and `top` is out of sight. Then all rows above `bottom` are

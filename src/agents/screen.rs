@@ -21,6 +21,8 @@ struct Place {
     whole: Range<usize>,
     /// Its beginning is, or may be, out of sight.
     is_cut: bool,
+    /// Its bottom is out of sight, and so may be the end of its text.
+    is_clipped: bool,
     /// How many columns, from the left, belong to the composer.
     width: usize,
 }
@@ -34,7 +36,7 @@ impl Profile {
     pub fn read_screen(&self, screen: &str, height: u16, cursor: (u16, u16)) -> ScreenReading {
         let section = &self.file.screen;
         let rows = Rows::read(screen, height);
-        let place = rows.find_composer(section, usize::from(cursor.1));
+        let place = rows.find_composer(section, cursor);
         let composer = match &place {
             Some(place) => rows.composer(&section.composer, place),
             None => ComposerContent::Unreadable,
@@ -62,8 +64,9 @@ impl Rows {
         Rows { cells, text }
     }
 
-    fn find_composer(&self, screen: &ScreenSection, cursor_row: usize) -> Option<Place> {
+    fn find_composer(&self, screen: &ScreenSection, cursor: (u16, u16)) -> Option<Place> {
         let section = &screen.composer;
+        let cursor_row = usize::from(cursor.1);
         // Below a `top` on the screen's last row there is no further row.
         let is = |pattern: &Pattern, row: usize| self.text.get(row).is_some_and(|line| pattern.regex().is_match(line));
         let all = 0..self.text.len();
@@ -81,18 +84,24 @@ impl Rows {
                 text: first..end,
                 whole: top..(bottom + 1).min(self.text.len()),
                 is_cut,
+                is_clipped: false,
                 width: self.width(section, bottom),
             })
         };
         match section.anchor {
             Anchor::Bottom => {
-                let Some(bottom) = all.clone().rev().find(|row| is(&section.bottom, *row)) else {
+                let bottom = all.clone().rev().find(|row| is(&section.bottom, *row));
+                let whole = bottom.and_then(|bottom| {
+                    let mut tops = (0..bottom).rev().filter(|row| is(&section.top, *row));
+                    tops.find_map(|top| places(top, bottom)).or_else(|| self.outgrown(screen, bottom, cursor_row))
+                });
+                whole.or_else(|| {
                     let may_fill = section.fills_screen && !self.is_blocked(screen, None);
                     let top = all.clone().rev().filter(|_| may_fill).find(|row| is(&section.top, *row))?;
-                    return places(top, all.end).filter(|_| top < all.end / 2);
-                };
-                let mut tops = (0..bottom).rev().filter(|row| is(&section.top, *row));
-                tops.find_map(|top| places(top, bottom)).or_else(|| self.outgrown(screen, bottom, cursor_row))
+                    let place = Place { is_clipped: true, ..places(top, all.end)? };
+                    let is_right = if section.cursor_inside { top < all.end / 2 } else { self.ends_at(cursor, &place) };
+                    is_right.then_some(place)
+                })
             }
             Anchor::Top => {
                 let top = all.clone().rev().find(|row| is(&section.top, *row))?;
@@ -111,7 +120,19 @@ impl Rows {
         let holds_cursor = screen.composer.outgrows_screen && (0..bottom).contains(&cursor_row);
         let is_whole = holds_cursor && (0..bottom).all(is_text) && !self.is_blocked(screen, None);
         let width = self.width(&screen.composer, bottom);
-        is_whole.then(|| Place { text: 0..bottom, whole: 0..bottom + 1, is_cut: true, width })
+        is_whole.then(|| Place { text: 0..bottom, whole: 0..bottom + 1, is_cut: true, is_clipped: false, width })
+    }
+
+    /// Whether the last text of a composer ends where the cursor stands. If rows below it were out of sight, the cursor
+    /// would be in one of them.
+    fn ends_at(&self, cursor: (u16, u16), place: &Place) -> bool {
+        // The text may end with some blanks, which the screen does not show.
+        const BLANKS: usize = 4;
+        let (column, row) = (usize::from(cursor.0), usize::from(cursor.1));
+        let ends_right = |end: usize| (end..=end + BLANKS).contains(&column);
+        place.text.contains(&row)
+            && self.columns(row).is_some_and(ends_right)
+            && self.lines(row + 1..place.text.end).next().is_none()
     }
 
     /// How many columns belong to the composer whose bottom is in this row.
@@ -163,7 +184,7 @@ impl Rows {
         let may_hide_text = place.is_cut || (section.scrolled.is_none() && place.text.len() >= TALL);
         let is_ghost = section.ghost_texts.iter().any(|ghost| ghost.regex().is_match(&spaced));
         if is_ghost || (text.is_empty() && !may_hide_text) {
-            ComposerContent::Empty
+            if place.is_clipped { ComposerContent::Unreadable } else { ComposerContent::Empty }
         } else if place.is_cut || text.is_empty() {
             ComposerContent::Tail(text)
         } else {

@@ -82,6 +82,14 @@ fn claude_screens() {
         ("trust", Activity::Blocked, ComposerContent::Unreadable),
         ("interrupted", Activity::Ready, text(INTERRUPTED)),
         ("scrolled", Activity::Ready, tail(&scrolled)),
+        // In panes of 11, 10 and 9 rows. In the last one, the text's end is out of sight too.
+        ("low_11", Activity::Ready, tail("Sixth Seventh (tasuki delivery 5f2a9c81d0e3.)")),
+        ("low_10", Activity::Ready, tail("line 4 line 5 line 6")),
+        ("low_9", Activity::Unknown, ComposerContent::Unreadable),
+        ("low_blank_end", Activity::Ready, tail("")),
+        ("low_unscrolled", Activity::Ready, text("one two (tasuki delivery 5f2a9c81d0e3.)")),
+        // Its empty composer has no lower border in a pane of 7 rows.
+        ("low_empty", Activity::Ready, ComposerContent::Unreadable),
         ("list_in_prose", Activity::Ready, ComposerContent::Empty),
         ("zsh", Activity::Unknown, ComposerContent::Unreadable),
     ] {
