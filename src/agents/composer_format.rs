@@ -52,7 +52,7 @@ pub struct ComposerSection {
     /// this is not set, tasuki treats a text of five lines or more as one whose beginning may be out of sight, and a
     /// composer of five blank lines or more as one that holds a text.
     pub scrolled: Option<Pattern>,
-    /// The terminal's cursor must be inside: for a CLI that shows the real cursor.
+    /// The terminal's cursor must be inside, above `bottom`: for a CLI that shows the real cursor.
     #[serde(default)]
     pub cursor_inside: bool,
     /// Skips the composer's last line if it matches: some CLIs name the model there.

@@ -90,7 +90,9 @@ impl Rows {
         };
         match section.anchor {
             Anchor::Bottom => {
-                let bottom = all.clone().rev().find(|row| is(&section.bottom, *row));
+                // With the cursor inside, a line above the cursor is text that looks like the bottom.
+                let may_end = |row: usize| !section.cursor_inside || row > cursor_row;
+                let bottom = all.clone().rev().find(|row| may_end(*row) && is(&section.bottom, *row));
                 let whole = bottom.and_then(|bottom| {
                     let mut tops = (0..bottom).rev().filter(|row| is(&section.top, *row));
                     tops.find_map(|top| places(top, bottom)).or_else(|| self.outgrown(screen, bottom, cursor_row))

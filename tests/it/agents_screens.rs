@@ -101,6 +101,9 @@ fn claude_screens() {
 const WARNINGS_IN_DRAFT: &str =
     "first line of a draft second line · /with/a/path indented [x] last line: ⚠ 2 warnings · f2 to view";
 
+/// The end of a list of paths.
+const PATHS: &str = "x26 · ~/y x27 · ~/y x28 · ~/y x29 · ~/y x30 · ~/y (tasuki delivery 5f2a9c81d0e3.)";
+
 /// A text with a small table.
 const TABLE: &str = "Keep this table: name size ──────────── and say yes. (tasuki delivery 5f2a9c81d0e3.)";
 
@@ -121,6 +124,14 @@ fn codex_and_pi_screens() {
         // Its composer takes all the rows down to the end, and the line with model and folder is not drawn.
         ("codex", "fills_screen", Activity::Ready, tail(&items)),
         ("codex", "low", Activity::Ready, tail("step 3 step 4 step 5 step 6 (tasuki delivery 5f2a9c81d0e3.)")),
+        // Lines of the text look like the line with model and folder.
+        ("codex", "paths_fill_screen", Activity::Ready, tail(PATHS)),
+        (
+            "codex",
+            "paths_apart_fill_screen",
+            Activity::Ready,
+            tail("x29 · ~/y x30 · ~/y (tasuki delivery 5f2a9c81d0e3.)"),
+        ),
         // What it tells of warnings is drawn all the same, and is nobody's text.
         ("codex", "fills_screen_warnings", Activity::Ready, tail(&items)),
         ("codex", "fills_screen_warning", Activity::Ready, tail(&items)),
