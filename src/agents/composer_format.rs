@@ -57,6 +57,10 @@ pub struct ComposerSection {
     pub cursor_inside: bool,
     /// Skips the composer's last line if it matches: some CLIs name the model there.
     pub last: Option<Pattern>,
+    /// The `last` line may take several rows, with blank rows below them: it is all that stands below the composer's last
+    /// blank row but those, and its first row must match. A blank row always parts it from the text.
+    #[serde(default)]
+    pub last_wraps: bool,
     /// Taken off each line, one after the other: borders, the prompt sign.
     #[serde(default)]
     pub strip: Vec<Pattern>,

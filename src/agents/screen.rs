@@ -75,8 +75,7 @@ impl Rows {
             let scrolled = |row: usize| section.scrolled.as_ref().is_some_and(|scrolled| is(scrolled, row));
             let is_scrolled = scrolled(top) || scrolled(first);
             let begins_right = is_scrolled || section.first.as_ref().is_none_or(|first_line| is(first_line, first));
-            let last = section.last.as_ref().filter(|last| bottom > first && is(last, bottom - 1));
-            let end = if last.is_some() { bottom - 1 } else { bottom };
+            let end = self.without_last(section, first..bottom);
             let cursor_right = !section.cursor_inside || (first..end).contains(&cursor_row);
             let is_cut = is_scrolled || (section.scrolled.is_none() && self.is_tall(first..end));
             let wide = !section.top_as_wide_as_bottom || self.columns(top) == self.columns(bottom);
@@ -114,6 +113,22 @@ impl Rows {
                 places(top, bottom.unwrap_or(all.end)).filter(|_| !is_dialog)
             }
         }
+    }
+
+    /// Where the text in these rows ends: before the composer's last line, if that says what is no text.
+    fn without_last(&self, section: &ComposerSection, rows: Range<usize>) -> usize {
+        let Some(last) = &section.last else { return rows.end };
+        let width = self.width(section, rows.end);
+        let is_blank = |row: &usize| self.kept(section, *row, width).trim().is_empty();
+        let (mut begin, mut before) = (rows.end.saturating_sub(1), rows.start..rows.end);
+        if section.last_wraps {
+            // A blank row always parts it from the text. Without one, nothing tells the two apart.
+            let Some(end) = before.rfind(|row| !is_blank(row)) else { return rows.end };
+            let Some(blank) = (rows.start..end).rfind(is_blank) else { return rows.end };
+            begin = blank + 1;
+        }
+        let is_last = begin > rows.start && self.text.get(begin).is_some_and(|line| last.regex().is_match(line));
+        if is_last { begin } else { rows.end }
     }
 
     /// A composer that has grown over the whole screen.
@@ -196,13 +211,15 @@ impl Rows {
 
     /// The composer's text with its blanks, lines joined by single blanks: what `ghost_texts` are matched against.
     fn spaced(&self, section: &ComposerSection, place: &Place) -> String {
-        let lines = place.text.clone().map(|row| {
-            let stripped = self.strip(section, row);
-            let cells = &self.cells[row][..ansi::before_column(&self.cells[row], place.width)];
-            let kept = cells.iter().zip(stripped).filter(|(_, stripped)| !stripped);
-            kept.map(|(cell, _)| cell.char).collect::<String>().trim().to_owned()
-        });
+        let lines = place.text.clone().map(|row| self.kept(section, row, place.width).trim().to_owned());
         lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The text of a row, with its blanks.
+    fn kept(&self, section: &ComposerSection, row: usize, width: usize) -> String {
+        let stripped = self.strip(section, row);
+        let cells = &self.cells[row][..ansi::before_column(&self.cells[row], width)];
+        cells.iter().zip(stripped).filter(|(_, stripped)| !stripped).map(|(cell, _)| cell.char).collect()
     }
 
     /// Which characters of a row are not text, but a border or a prompt sign.

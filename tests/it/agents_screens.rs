@@ -176,6 +176,13 @@ fn gemini_and_opencode_screens() {
         ("opencode", "draft", Activity::Ready, text("half a prompt")),
         // Only the last line says which agent and model answer; a draft may look like it.
         ("opencode", "dotted_draft", Activity::Ready, text("line · with dot")),
+        // In a narrow pane that line takes several rows, and blank rows may stand below it.
+        ("opencode", "narrow", Activity::Ready, ComposerContent::Empty),
+        ("opencode", "narrow_44", Activity::Ready, ComposerContent::Empty),
+        ("opencode", "narrow_start", Activity::Ready, ComposerContent::Empty),
+        ("opencode", "narrow_draft", Activity::Ready, text("Fix · it that now")),
+        ("opencode", "narrow_draft_44", Activity::Ready, text("Fix · it that now")),
+        ("opencode", "narrow_busy", Activity::Busy, ComposerContent::Empty),
         // What completes a command is listed right above the composer.
         ("opencode", "exit_typed", Activity::Ready, text("/exit")),
         ("opencode", "exit_typed_at_start", Activity::Ready, text("/exit")),
