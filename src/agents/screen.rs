@@ -127,7 +127,8 @@ impl Rows {
             let Some(blank) = (rows.start..end).rfind(is_blank) else { return rows.end };
             begin = blank + 1;
         }
-        let is_last = begin > rows.start && self.text.get(begin).is_some_and(|line| last.regex().is_match(line));
+        let mut seen = (begin..rows.end).filter(|row| last.regex().is_match(&self.text[*row]));
+        let is_last = begin > rows.start && seen.next() == Some(begin) && seen.next().is_none();
         if is_last { begin } else { rows.end }
     }
 

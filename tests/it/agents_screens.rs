@@ -78,6 +78,7 @@ fn claude_screens() {
         ("coloured_draft", Activity::Ready, text("a draft in colour two")),
         ("collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(40) }),
         ("busy", Activity::Busy, ComposerContent::Empty),
+        ("busy_words_in_answer", Activity::Ready, ComposerContent::Empty),
         ("permission", Activity::Blocked, ComposerContent::Unreadable),
         ("trust", Activity::Blocked, ComposerContent::Unreadable),
         ("interrupted", Activity::Ready, text(INTERRUPTED)),
@@ -138,6 +139,7 @@ fn codex_and_pi_screens() {
         ("codex", "warnings_in_draft", Activity::Ready, text(WARNINGS_IN_DRAFT)),
         ("codex", "command", Activity::Ready, text("/quit")),
         ("codex", "busy", Activity::Busy, ComposerContent::Empty),
+        ("codex", "busy_words_in_answer", Activity::Ready, ComposerContent::Empty),
         // While its answer comes in, it shows no sign of work.
         ("codex", "streaming", Activity::Ready, ComposerContent::Empty),
         ("codex", "permission", Activity::Blocked, ComposerContent::Unreadable),
@@ -183,6 +185,8 @@ fn gemini_and_opencode_screens() {
         ("opencode", "narrow_draft", Activity::Ready, text("Fix · it that now")),
         ("opencode", "narrow_draft_44", Activity::Ready, text("Fix · it that now")),
         ("opencode", "narrow_busy", Activity::Busy, ComposerContent::Empty),
+        // No blank row parts that line from the text.
+        ("opencode", "narrow_squeezed", Activity::Ready, text("Fix · it that now Buil Claude Sonnet 4.5 (d latest)")),
         // What completes a command is listed right above the composer.
         ("opencode", "exit_typed", Activity::Ready, text("/exit")),
         ("opencode", "exit_typed_at_start", Activity::Ready, text("/exit")),
