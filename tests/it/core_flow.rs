@@ -186,6 +186,13 @@ fn what_a_person_says_of_a_text_decides_whether_it_is_typed_again() {
             let mut world = FlowWorld::new().at(text, unknown()).hand_off(&json!({}));
             world.wait();
             assert_eq!(world.failure().map(|(_, code)| code), Some("unconfirmed"), "{text}");
+            let hint = world.handoff().error.as_ref().map(|error| error.hint.clone()).unwrap_or_default();
+            let asked = world.ask_of_it("handoff_retry", &json!({}))["error"]["hint"].to_string();
+            for said in [&hint, &asked] {
+                let short = world.handoff().handoff_id.short();
+                let named = |word: &str| said.contains(&format!("tasuki retry {short} --assume {word}"));
+                assert!(named("delivered;") && named("not-delivered") && !said.contains('|'), "a shell's pipe: {said}");
+            }
             let typed = world.typed.len();
             let answer = world.ask_of_it("handoff_retry", &json!({ "assume": word }));
             world.wait();

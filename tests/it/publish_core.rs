@@ -176,6 +176,9 @@ fn another_target_waits_until_nothing_is_under_way_or_in_doubt() {
     doubtful.posted = Some(fault(true, false));
     publish(&mut doubtful, json!({"to": {"issue": "o/r#42"}}));
     assert_eq!(doubtful.view()["publish"]["state"], "in_doubt");
+    let hint = doubtful.view()["publish"]["error"]["hint"].to_string();
+    let named = |word: &str| hint.contains(&format!(" --assume {word}"));
+    assert!(named("published;") && named("not-published") && !hint.contains('|'), "a shell's pipe: {hint}");
     assert_eq!(code(&publish(&mut doubtful, gist.clone())), (409, "in_doubt"));
     let mut failed = done(json!({}));
     failed.posted = Some(fault(false, false));

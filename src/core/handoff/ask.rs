@@ -183,7 +183,11 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
             "It is not known whether the agent received the text of step {} and followed it",
             error.step.as_str()
         );
-        let hint = "look at the pane, then retry with assume delivered or not_delivered";
+        let short = handoff.handoff_id.short();
+        let hint = format!(
+            "look at the pane; if the text is there: tasuki retry {short} --assume delivered; otherwise: tasuki retry \
+             {short} --assume not-delivered (in a request: the field assume, delivered or not_delivered)"
+        );
         return Err(Refused::new(409, "in_doubt", message).hint(hint));
     }
     if other.is_none() {

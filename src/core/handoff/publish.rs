@@ -324,7 +324,10 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
     let short = id.short();
     let (code, message, hint) = if state == PublishState::InDoubt {
         let message = format!("It is not known whether the document was published ({target}): {}", fault.message);
-        let hint = format!("look at the target, then: tasuki publish {short} --assume published|not-published");
+        let hint = format!(
+            "look at the target; if the document is there: tasuki publish {short} --assume published; otherwise: \
+             tasuki publish {short} --assume not-published"
+        );
         ("in_doubt".to_owned(), message, hint)
     } else if state == PublishState::Held {
         let message = format!("The document was not published ({target}), because {}", fault.message);

@@ -3,6 +3,7 @@
 //! than no check.
 
 use super::author_turn;
+use super::verdict::HINT_DOUBT;
 use crate::contract::document::DocumentCheck;
 use crate::contract::{JournalLine, LineType, NoticeCode};
 use crate::core::agent::typing;
@@ -281,8 +282,7 @@ fn rework_verdict(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, result: &D
         }
         DeliveryResult::Unconfirmed(reason) if awaits_repair(tx, id) => {
             let message = format!("It is not known whether the agent was asked to repair its document ({reason})");
-            let hint = "look at the agent's pane, then retry with assume delivered or not_delivered";
-            return Next::fail("unconfirmed", message, hint);
+            return Next::fail("unconfirmed", message, &format!("look at the agent's pane; {HINT_DOUBT}"));
         }
         DeliveryResult::Refused(reason) => reason.told("it could not be asked"),
         DeliveryResult::Unconfirmed(reason) => format!("it is not known whether it was asked ({reason})"),

@@ -1,6 +1,6 @@
 //! Types the persona's skill, and waits for the end of the turn that answers it.
 
-use super::verdict;
+use super::verdict::{self, HINT_DOUBT};
 use crate::core::agent::priming;
 use crate::core::fact::Fact;
 use crate::core::handoff::handler::{StepHandler, fail_if_successor_ended};
@@ -103,6 +103,5 @@ fn not_primed(tx: &Tx<'_>, id: HandoffId, why: &str) -> Next {
 }
 
 fn failed(why: &str) -> Next {
-    let hint = "look at the successor's pane, then: tasuki retry HANDOFF --assume delivered|not-delivered";
-    Next::fail("priming_failed", why, hint)
+    Next::fail("priming_failed", why, &format!("look at the successor's pane; {HINT_DOUBT}"))
 }

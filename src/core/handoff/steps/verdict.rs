@@ -8,6 +8,11 @@ use crate::core::pane::Refusal;
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::tx::Tx;
 
+/// What the operator says after a look at the pane. Each command can be pasted as it is. `delivered|not-delivered`
+/// can't be: to a shell it is the first of the two, and a pipe.
+pub(super) const HINT_DOUBT: &str = "if the text is there: tasuki retry HANDOFF --assume delivered; otherwise: \
+                                     tasuki retry HANDOFF --assume not-delivered";
+
 /// What follows from a verdict: `arrived` if the text was delivered.
 pub(super) fn follow(
     tx: &mut Tx<'_>,
@@ -25,8 +30,7 @@ pub(super) fn follow(
         }
         DeliveryResult::Unconfirmed(reason) => {
             let message = format!("It is not known whether the {} arrived ({reason})", purpose.as_str());
-            let hint = "look at the agent's pane, then: tasuki retry HANDOFF --assume delivered|not-delivered";
-            Next::fail("unconfirmed", message, hint)
+            Next::fail("unconfirmed", message, &format!("look at the agent's pane; {HINT_DOUBT}"))
         }
         DeliveryResult::Refused(Refusal::Busy) => defer(tx, id),
         DeliveryResult::Refused(reason) => refused(tx, id, purpose, *reason),
