@@ -3,7 +3,7 @@
 use super::CliSession;
 use super::error::CliError;
 use super::follow::Follower;
-use super::handoff_words::{AuthorArg, CheckArg, UrgencyArg};
+use super::handoff_words::{AssumeArg, AuthorArg, CheckArg, UrgencyArg};
 use super::publish::PublishOptions;
 use super::remote::follow::RemoteHandoff;
 use super::remote::names::Named;
@@ -12,8 +12,9 @@ use super::{examined, input, names, remote, review, view, wait};
 use crate::contract::reply::HandoffReply;
 use crate::contract::{HandoffView, Word};
 use crate::core::host::HostName;
+use crate::core::needs;
 use crate::core::text::sanitise;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::path::PathBuf;
@@ -102,27 +103,6 @@ pub struct RetryArgs {
     /// Show each step as it passes, and exit only when the handoff has ended.
     #[arg(long)]
     pub wait: bool,
-}
-
-/// Whether a person has seen a text with the verdict `unconfirmed` in the pane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AssumeArg {
-    /// The text is in the pane: continue.
-    Delivered,
-    /// The text is not in the pane: type it again.
-    #[value(alias = "not_delivered")]
-    NotDelivered,
-}
-
-impl AssumeArg {
-    /// Its wire name in a request.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AssumeArg::Delivered => "delivered",
-            AssumeArg::NotDelivered => "not_delivered",
-        }
-    }
 }
 
 /// `accept`.
@@ -260,6 +240,10 @@ pub fn retry(session: &CliSession, args: &RetryArgs) -> Result<(), CliError> {
     let mut fields = Map::new();
     fields.insert("handoff_id".to_owned(), handoff.id.clone().into());
     if let Some(assume) = args.assume {
+        if handoff.host.is_none() && args.successor.as_ref().or(args.profile.as_ref()).or(args.model.as_ref()).is_none()
+        {
+            check_doubt(session, &handoff.id)?;
+        }
         fields.insert("assume".to_owned(), assume.as_str().into());
     }
     if let Some(who) = args.successor.as_deref() {
@@ -271,6 +255,15 @@ pub fn retry(session: &CliSession, args: &RetryArgs) -> Result<(), CliError> {
         }
     }
     continue_on(session, "handoff_retry", &handoff, fields, args.wait)
+}
+
+/// Refuses `--assume` if the failure leaves nothing in doubt: the sidecar would try the step again, whatever was said.
+fn check_doubt(session: &CliSession, id: &str) -> Result<(), CliError> {
+    let Some(seen) = view::handoff(&session.home, id)? else { return Ok(()) };
+    let Some(error) = seen.error.as_ref().filter(|error| !needs::is_in_doubt(error)) else { return Ok(()) };
+    let (step, code) = (sanitise(error.step.as_str()), sanitise(&error.code));
+    let message = format!("Nothing is in doubt: the handoff has failed at {step} ({code}). Nothing was sent.");
+    Err(CliError::refused("not_in_doubt", message).hint(format!("Retry it without --assume: tasuki retry {id}")))
 }
 
 /// Accepts the document as it is.

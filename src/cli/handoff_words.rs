@@ -1,5 +1,5 @@
-//! The words of the options of `handoff`: who writes the document, what is done about its faults, how soon the
-//! successor must acknowledge it.
+//! The words of the options of `handoff` and `retry`: who writes the document, what is done about its faults, how soon
+//! the successor must acknowledge it, whether a text has arrived.
 
 use clap::ValueEnum;
 
@@ -51,6 +51,27 @@ impl AuthorArg {
             AuthorArg::AgentReply => "agent_reply",
             AuthorArg::Salvage => "salvage",
             AuthorArg::Provided => "provided",
+        }
+    }
+}
+
+/// Whether a person has seen a text with the verdict `unconfirmed` in the pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AssumeArg {
+    /// The text is in the pane: continue.
+    Delivered,
+    /// The text is not in the pane: type it again.
+    #[value(alias = "not_delivered")]
+    NotDelivered,
+}
+
+impl AssumeArg {
+    /// Its wire name in a request.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AssumeArg::Delivered => "delivered",
+            AssumeArg::NotDelivered => "not_delivered",
         }
     }
 }

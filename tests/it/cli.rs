@@ -442,6 +442,31 @@ fn a_group_of_commands_alone_is_wrong_and_the_help_of_a_handoff_names_every_dial
     }
 }
 
+/// The sidecar would try the step again, whatever was said of its text.
+#[test]
+fn nothing_is_assumed_where_nothing_is_in_doubt() {
+    let home = FakeHome::new();
+    home.beat(0);
+    for (step, code, is_sent) in [
+        ("writing", "document_missing", false),
+        ("instructing", "not_delivered", false),
+        ("instructing", "unconfirmed", true),
+    ] {
+        let error = json!({"error_id": NEXT, "step": step, "code": code, "message": "No.", "hint": "Look."});
+        home.write(
+            &format!("view/handoffs/{MIA}.json"),
+            &json!({"handoff_id": MIA, "agent_id": KAI, "step": "failed", "error": error}),
+        );
+        let said = err(&home.run(&["retry", MIA, "--assume", "delivered", "--timeout", "1s"]));
+        assert_eq!(said.contains("(not_in_doubt)"), !is_sent, "{code}: {said}");
+        assert_eq!(
+            said.contains("Nothing was sent") && said.contains(&format!("tasuki retry {MIA}")),
+            !is_sent,
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn a_retry_says_what_goes_on() {
     let home = Arc::new(FakeHome::new());

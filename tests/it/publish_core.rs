@@ -156,6 +156,30 @@ fn credentials_hold_a_target_that_is_named_later_too() {
     assert_eq!((said("published"), said("held")), (json!("redacted"), Value::Null));
 }
 
+/// The operator says that the document is there. An upload would put it there twice.
+#[test]
+fn what_the_operator_has_seen_counts_only_where_it_is_in_doubt() {
+    for assume in ["published", "not_published"] {
+        let mut world = done(json!({}));
+        assert_eq!(code(&publish(&mut world, json!({"assume": assume}))), (409, "not_in_doubt"), "never asked for");
+        for is_retryable in [true, false] {
+            let mut world = done(json!({}));
+            let fault = PublishFault { code: "gh_forbidden".to_owned(), is_retryable, ..PublishFault::default() };
+            world.posted = Some(Posted::Failed(fault));
+            publish(&mut world, json!({"to": {"issue": "o/r#42"}}));
+            let (before, uploads) = (world.view()["publish"].clone(), uploads(&world).len());
+            world.posted = None;
+            let refused = publish(&mut world, json!({"assume": assume}));
+            assert_eq!(code(&refused), (409, "not_in_doubt"), "{refused}");
+            assert_eq!((&world.view()["publish"], self::uploads(&world).len()), (&before, uploads), "{assume}");
+        }
+    }
+    let mut world = done(json!({"publish": {"gist": true}}));
+    assert_eq!(code(&publish(&mut world, json!({"assume": "not_published"}))), (409, "not_in_doubt"));
+    assert_eq!(publish(&mut world, json!({"assume": "published"}))["result"]["status"], "published");
+    assert_eq!(uploads(&world).len(), 1);
+}
+
 #[test]
 fn another_target_waits_until_nothing_is_under_way_or_in_doubt() {
     let fault = |maybe_stored, again| {

@@ -6,7 +6,7 @@ use super::jump;
 use super::ui::ActionResult;
 use super::wake::SleepWaker;
 use crate::cli::error::CliError;
-use crate::cli::handoff::AssumeArg;
+use crate::cli::handoff_words::AssumeArg;
 use crate::cli::view::{ViewFile, shown};
 use crate::cli::{ANSWER_SOON, CliSession, errors, handoff, view};
 use crate::contract::reply::HandoffReply;

@@ -1,6 +1,6 @@
 //! What a person can choose on the screen: a list, a row, a mode of the keys, and the request that follows.
 
-use crate::cli::handoff::AssumeArg;
+use crate::cli::handoff_words::AssumeArg;
 
 /// One of the lists that can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

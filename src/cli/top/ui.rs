@@ -6,7 +6,8 @@ use super::model::Model;
 use super::plain::plain;
 use super::target::ActionTarget;
 use crate::cli::error::CliError;
-use crate::cli::handoff::{AssumeArg, REASON};
+use crate::cli::handoff::REASON;
+use crate::cli::handoff_words::AssumeArg;
 
 /// The longest text that an input line holds, in characters.
 const MOST_INPUT: usize = 300;

@@ -43,6 +43,15 @@ fn publish_now(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow, facts: &Reque
         return Err(Refused::new(409, "not_held", message)
             .hint("ask again without --redacted and --as-is (in a request: without the field as)"));
     }
+    let is_known = asked.assume == Some(AssumePublished::Published) && state == Some(PublishState::Published);
+    if asked.assume.is_some() && state != Some(PublishState::InDoubt) && !is_known {
+        let state = state.map_or("not asked for", PublishState::as_str);
+        let message = format!("It is not in doubt whether the document was published: publishing is {state}");
+        return Err(Refused::new(409, "not_in_doubt", message).hint(
+            "nothing was published; look at the target, and if the document is not there, ask again without --assume \
+             (in a request: without the field assume)",
+        ));
+    }
     let Some(publishing) = &handoff.publish else {
         let persona = facts.persona.as_ref().filter(|(slug, _)| *slug == handoff.persona_slug);
         let there = named.or_else(|| publish_targets::default_of(tx, &persona?.1)).ok_or_else(no_target)?;

@@ -74,10 +74,16 @@ fn held(seen: &HandoffView) -> Option<NeedView> {
     })
 }
 
+/// Whether only a person can say if the text of the failed step arrived.
+#[must_use]
+pub fn is_in_doubt(error: &StepError) -> bool {
+    error.step.known().is_some_and(|step| driver::is_doubtful(step, &error.code))
+}
+
 fn failed(seen: &HandoffView) -> Option<NeedView> {
     let error = seen.error.as_ref().filter(|_| seen.step == Step::Failed)?;
     let step = error.step.known();
-    let is_doubtful = step.is_some_and(|step| driver::is_doubtful(step, &error.code));
+    let is_doubtful = is_in_doubt(error);
     // Here the retry itself looks for the agent, so it needs no `--assume`.
     let is_start_in_doubt = step == Some(Step::Starting) && error.code == "no_tmux";
     let what = if is_doubtful || is_start_in_doubt { NeedKind::InDoubt } else { NeedKind::Failed };

@@ -10,7 +10,7 @@ mod text;
 
 pub use agent::AgentNeeds;
 pub use failure::{FailureNeed, halted};
-pub use handoff::HandoffNeeds;
+pub use handoff::{HandoffNeeds, is_in_doubt};
 
 use crate::contract::work::Status;
 use crate::contract::{Health, NeedKind, NeedView, SidecarView, WorkBrief};
