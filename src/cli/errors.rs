@@ -11,7 +11,7 @@ use crate::config::Home;
 use crate::contract::publishing::PublishState;
 use crate::contract::reply::DismissReply;
 use crate::contract::{AgentView, ErrorFile, HandoffView, Step, Word};
-use crate::core::needs::{AgentNeeds, halted};
+use crate::core::needs::{AgentNeeds, HandoffNeeds, halted};
 use crate::core::text::sanitise;
 use clap::{Args, Subcommand};
 use serde_json::{Map, json};
@@ -89,10 +89,25 @@ pub(super) fn lines(home: &Home, error: &ErrorFile) -> Vec<String> {
     let handoff = said(error.handoff_id.as_deref()).and_then(|id| view::handoff(home, id).ok().flatten());
     let agent = said(error.agent_id.as_deref()).filter(|_| error.handoff_id.is_none());
     let agent = agent.and_then(|id| view::agent(home, id).ok().flatten());
-    text_of(error, handoff.as_deref(), agent.as_deref())
+    let agents: Vec<AgentNeeds> = handoff.as_deref().map(|seen| agents_of(home, seen)).unwrap_or_default();
+    let agent_of = |id: &str| agents.iter().find(|agent| agent.agent_id == id);
+    let taken_over = handoff.as_deref().and_then(|seen| HandoffNeeds::of(seen).taken_over(agent_of));
+    text_of(error, handoff.as_deref(), agent.as_deref(), taken_over)
 }
 
-fn text_of(error: &ErrorFile, handoff: Option<&HandoffView>, agent: Option<&AgentView>) -> Vec<String> {
+/// The agents that show whether another handoff has taken over from this one.
+fn agents_of(home: &Home, handoff: &HandoffView) -> Vec<AgentNeeds> {
+    let seen = |id: &str| Some(AgentNeeds::of(&*view::agent(home, id).ok()??));
+    HandoffNeeds::of(handoff).agents().filter_map(seen).collect()
+}
+
+/// `taken_over`: that another handoff continues the work of this one, in one sentence.
+fn text_of(
+    error: &ErrorFile,
+    handoff: Option<&HandoffView>,
+    agent: Option<&AgentView>,
+    taken_over: Option<&str>,
+) -> Vec<String> {
     let cell = |text: Option<&str>| sanitise(&shown(text));
     let (at, message) = (cell(Some(&error.at)), cell(Some(&error.message)));
     let (code, step) = (cell(Some(&error.code)), cell(error.step.as_deref()));
@@ -114,6 +129,7 @@ fn text_of(error: &ErrorFile, handoff: Option<&HandoffView>, agent: Option<&Agen
         Some(_) | None => {
             let settled = agent.and_then(|agent| AgentNeeds::of(agent).has_settled(&code)).map(str::to_owned);
             let settled = settled.or_else(|| publishing_since(error, handoff?));
+            let settled = settled.or_else(|| taken_over.filter(|_| halted(&code, &step)).map(str::to_owned));
             let what = settled.or_else(|| said(error.hint.as_str()).map(sanitise));
             lines.extend(what.map(|what| format!("  {what}")));
         }

@@ -47,7 +47,7 @@ pub(super) struct StatusLine {
 /// changes.
 #[derive(Default)]
 struct WaitingList {
-    /// Live agents, and agents that a failure is about.
+    /// Live agents, agents that a failure is about, and agents of handoffs that have failed.
     agents: BTreeMap<AgentId, AgentNeeds>,
     /// Handoffs that need somebody, and handoffs in which something has failed.
     handoffs: BTreeMap<HandoffId, HandoffNeeds>,
@@ -89,10 +89,12 @@ impl WaitingList {
         }
     }
 
-    /// Reads the views of agents that are history and that a failure is about. Forgets agents that matter no more.
+    /// Reads the views of agents that are history and that a failure is about, or whose handoff has failed. Forgets
+    /// agents that matter no more.
     fn read_agents(&mut self, spool: &Spool) {
-        let of_failure = |failure: &FailureNeed| failure.agent_id.as_deref()?.parse().ok();
-        let failed: BTreeSet<AgentId> = self.failures.values().filter_map(of_failure).collect();
+        let of_failures = self.failures.values().filter_map(|failure| failure.agent_id.as_deref());
+        let of_handoffs = self.handoffs.values().flat_map(HandoffNeeds::agents);
+        let failed: BTreeSet<AgentId> = of_failures.chain(of_handoffs).filter_map(|id| id.parse().ok()).collect();
         self.agents.retain(|id, needs| needs.is_living() || failed.contains(id));
         add_unknown(&mut self.agents, failed, |id| {
             let view: AgentView = view_in(spool, &OutputFile::Agent(id))?;
@@ -179,8 +181,8 @@ impl StatusLine {
             self.needs.item(item);
         }
         self.needs.read_failures(spool);
-        self.needs.read_agents(spool);
         self.needs.read_handoffs(spool);
+        self.needs.read_agents(spool);
         self.count = self.needs.count();
     }
 
@@ -200,8 +202,8 @@ impl StatusLine {
             has_changed |= self.needs.item(item);
         }
         if has_changed {
-            self.needs.read_agents(spool);
             self.needs.read_handoffs(spool);
+            self.needs.read_agents(spool);
             self.count = self.needs.count();
         }
     }

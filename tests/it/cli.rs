@@ -213,6 +213,25 @@ fn an_abandoned_handoff_is_called_so_and_leaves_nothing_to_do() {
 }
 
 #[test]
+fn a_failure_says_that_another_handoff_has_taken_over() {
+    let home = FakeHome::new();
+    let error = json!({"error_id": NEXT, "step": "writing", "code": "agent_ended", "message": "No.", "hint": "Look."});
+    let view = json!({"handoff_id": MIA, "agent_id": KAI, "step": "failed", "steps": [], "error": error});
+    home.write(&format!("view/handoffs/{MIA}.json"), &view);
+    let file = json!({"v": 1, "error_id": NEXT, "at": "t", "code": "agent_ended", "message": "No.", "hint": "Look.",
+        "handoff_id": MIA, "agent_id": KAI, "step": "writing"});
+    home.write(&format!("spool/errors/{NEXT}.json"), &file);
+    for (recorded_in, is_over) in [(json!(null), false), (json!(MIA), false), (json!(NEXT), true)] {
+        let agent =
+            json!({"v": 1, "agent_id": KAI, "persona_slug": "kai", "state": "ended", "recorded_in": recorded_in});
+        home.write(&format!("view/agents/{KAI}.json"), &agent);
+        let text = out(&home.run(&["errors"]));
+        let said = text.contains("another handoff of this agent has taken over: nothing is left to do");
+        assert_eq!((said, text.contains("Look.")), (is_over, !is_over), "{text}");
+    }
+}
+
+#[test]
 fn a_failed_publication_says_how_far_publishing_is_now() {
     let home = FakeHome::new();
     let file = json!({"v": 1, "error_id": NEXT, "at": "t", "code": "gh_auth", "message": "No.", "hint": "Look.",

@@ -221,3 +221,26 @@ fn a_dialog_of_a_successor_that_was_replaced_is_not_said_to_block_the_next_one()
     world.hear_of(first, HookEvent::new(HookKind::Blocked));
     assert_eq!((world.step(), world.handoff().successor_blocked_at.as_ref()), ("done", None));
 }
+
+fn handoff_of(agent: AgentId) -> Value {
+    json!({"v": 1, "kind": "handoff", "agent_id": agent, "reason": "r"})
+}
+
+#[test]
+fn the_refusal_of_a_retry_says_which_other_handoff_has_taken_over() {
+    let mut world = FlowWorld::new().turn("briefing", Turn::Fails).hand_off(&json!({}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("reading", "successor_failed")));
+    let (first, successor) = (world.handoff().handoff_id, world.handoff().successor_id.expect("a successor"));
+    let second = world.ask("h2", &handoff_of(successor));
+    assert_eq!(second["status"], 200, "it has been briefed: {second}");
+    world.wait();
+    let second = second["result"]["handoff_id"].as_str().expect("an id").to_owned();
+    let refused = world.ask("q", &json!({"v": 1, "kind": "handoff_retry", "handoff_id": first}));
+    assert_eq!(
+        refused["error"]["message"], "Another handoff of this handoff's successor has its document",
+        "{refused}"
+    );
+    let hint = refused["error"]["hint"].to_string();
+    assert!(hint.contains(&format!("tasuki handoffs show {}", &second[..8])), "{refused}");
+}

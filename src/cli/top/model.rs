@@ -144,7 +144,8 @@ impl Model {
     pub fn is_over(&self, failure: &FailureRow) -> bool {
         let handoff = failure.handoff.as_deref().and_then(|id| self.handoff(id));
         let agent = failure.agent.as_deref().filter(|_| failure.handoff.is_none()).and_then(|id| self.agent(id));
-        failure.need.is_settled(agent.map(|agent| &agent.needs), handoff.map(|handoff| &handoff.needs))
+        let handoff = handoff.map(|handoff| handoff.needs.beside(|id| self.agent(id).map(|agent| &agent.needs)));
+        failure.need.is_settled(agent.map(|agent| &agent.needs), handoff.as_deref())
     }
 
     /// The failures that somebody must deal with.

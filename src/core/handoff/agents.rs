@@ -29,8 +29,8 @@ pub(crate) fn bind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused>
     let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
     check_free(tx, id, &agent_id)?;
-    if successor_id.is_some_and(|successor_id| is_in_another(tx, id, &successor_id)) {
-        return Err(in_another());
+    if let Some(other) = successor_id.and_then(|successor_id| other_handoff(tx, id, &successor_id)) {
+        return Err(in_another(tx, &other, "this handoff's successor"));
     }
     for agent_id in [Some(agent_id), successor_id].into_iter().flatten() {
         if let Some(agent) = tx.agent_mut(&agent_id) {
@@ -42,8 +42,8 @@ pub(crate) fn bind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused>
 
 /// Refuses if the outgoing agent is in another handoff, or is being shut down.
 pub(crate) fn check_free(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> Result<(), Refused> {
-    if is_in_another(tx, id, agent_id) {
-        return Err(in_another());
+    if let Some(other) = other_handoff(tx, id, agent_id) {
+        return Err(in_another(tx, &other, "this agent"));
     }
     if tx.agent(agent_id).is_some_and(|agent| agent.shutdown.is_some()) {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
@@ -51,13 +51,32 @@ pub(crate) fn check_free(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> Resu
     Ok(())
 }
 
-fn is_in_another(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> bool {
-    let is_other = |handoff: Option<HandoffId>| handoff.is_some_and(|other| other != id);
-    tx.agent(agent_id).is_some_and(|agent| is_other(agent.handoff_id) || is_other(agent.recorded_in))
+/// The other handoff that this agent is in, or that has recorded its document.
+fn other_handoff(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> Option<HandoffId> {
+    let agent = tx.agent(agent_id)?;
+    [agent.handoff_id, agent.recorded_in].into_iter().flatten().find(|other| *other != id)
 }
 
-fn in_another() -> Refused {
-    Refused::new(409, "handoff_in_progress", "Another handoff of this agent is in progress")
+/// The 409 answer if an agent of a handoff is in another one. An agent stays in the handoff that has recorded its
+/// document, so that handoff may be over.
+fn in_another(tx: &Tx<'_>, other: &HandoffId, whose: &str) -> Refused {
+    let is_over = tx.handoff(other).is_none_or(|handoff| handoff.step.is_end());
+    let what = if is_over { "has its document" } else { "is in progress" };
+    Refused { message: format!("Another handoff of {whose} {what}"), ..in_progress(tx, other) }
+}
+
+/// The 409 answer if the agent is in this handoff already. The hint names the handoff and says what to do.
+pub(super) fn in_progress(tx: &Tx<'_>, id: &HandoffId) -> Refused {
+    let short = id.short();
+    let step = tx.handoff(id).map_or("over", |handoff| handoff.step.as_str());
+    let hint = match step {
+        "failed" => format!("that handoff has failed: tasuki retry {short}, or tasuki abandon {short}"),
+        "done" | "over" => {
+            format!("the agent was handed off already: hand off its successor; see: tasuki handoffs show {short}")
+        }
+        _ => format!("that handoff is in step {step}; follow it with: tasuki handoffs follow {short}"),
+    };
+    Refused::new(409, "handoff_in_progress", "Handoff already in progress").hint(hint)
 }
 
 /// The handoff is over: releases both agents and the work items that it holds, and removes the store's copy of the

@@ -1,6 +1,6 @@
 //! Begins a handoff, by request or automatically, after a check that the agent can be handed off.
 
-use super::{authors, document, driver, publish_targets, successors};
+use super::{agents, authors, document, driver, publish_targets, successors};
 use crate::contract::handoff::Author;
 use crate::contract::known;
 use crate::contract::reply::HandoffReply;
@@ -92,7 +92,7 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
         return Err(Refused::new(400, "no_pane", "Agent has no tmux pane"));
     }
     if let Some(id) = agent.handoff_id.or(agent.recorded_in) {
-        return Err(in_progress(tx, &id));
+        return Err(agents::in_progress(tx, &id));
     }
     if agent.shutdown.is_some() {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
@@ -112,20 +112,6 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
         register::check_reach(tx, successor)?;
     }
     Ok(Checked { agent_id: agent.agent_id, slug, persona, successor, choice })
-}
-
-/// The 409 answer if the agent is in a handoff already. The hint names that handoff and says what to do.
-fn in_progress(tx: &Tx<'_>, id: &HandoffId) -> Refused {
-    let short = id.short();
-    let step = tx.handoff(id).map_or("over", |handoff| handoff.step.as_str());
-    let hint = match step {
-        "failed" => format!("the handoff has failed: tasuki retry {short}, or tasuki abandon {short}"),
-        "done" | "over" => {
-            format!("the agent was handed off already: hand off its successor; see: tasuki handoffs show {short}")
-        }
-        _ => format!("the handoff is in step {step}; follow it with: tasuki handoffs follow {short}"),
-    };
-    Refused::new(409, "handoff_in_progress", "Handoff already in progress").hint(hint)
 }
 
 /// Begins the handoff; returns its id and the document's path.

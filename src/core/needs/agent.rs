@@ -15,6 +15,8 @@ pub struct AgentNeeds {
     pub(super) is_primed: bool,
     /// Another agent continues its work.
     is_succeeded: bool,
+    /// The handoff that it is in, and the one that has recorded its document.
+    in_handoffs: Vec<String>,
     pub(super) needs: Vec<NeedView>,
 }
 
@@ -30,6 +32,7 @@ impl AgentNeeds {
             is_blocked: is_living && seen.state == AgentState::Blocked,
             is_primed: seen.primed,
             is_succeeded: seen.successor_id.is_some(),
+            in_handoffs: [&seen.handoff_id, &seen.recorded_in].into_iter().flatten().cloned().collect(),
             needs: Vec::new(),
         };
         if !is_living || of.persona_slug.is_none() {
@@ -42,6 +45,11 @@ impl AgentNeeds {
     #[must_use]
     pub fn is_living(&self) -> bool {
         self.is_living
+    }
+
+    /// Whether it is, or was handed off, in another handoff than this one.
+    pub(super) fn is_in_another(&self, handoff_id: &str) -> bool {
+        self.in_handoffs.iter().any(|other| other != handoff_id)
     }
 
     /// What has become of the agent since a failure with this code, in one sentence; none if the failure still counts.

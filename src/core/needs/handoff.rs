@@ -1,16 +1,25 @@
 //! What a handoff needs of a person: an answer, a decision about its document, a retry, or a decision about its
 //! publishing.
 
+use super::agent::AgentNeeds;
 use super::text::{id, line, short, slug, some_line, time};
 use crate::contract::publishing::PublishErrorView;
 use crate::contract::{HandoffView, NeedKind, NeedView, PublishState, Step, StepError};
 use crate::core::handoff::driver;
+use std::borrow::Cow;
+
+/// How the command of an entry about publishing begins.
+const PUBLISH: &str = "tasuki publish ";
 
 /// What one handoff needs of a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HandoffNeeds {
     /// Which handoff.
     pub handoff_id: String,
+    agent_id: String,
+    successor_id: Option<String>,
+    /// The step that has failed, if one has.
+    failed_at: Option<Step>,
     /// A need that a failure causes has the failure's id. It is listed only while nobody has dismissed the failure.
     pub(super) needs: Vec<NeedView>,
 }
@@ -20,7 +29,45 @@ impl HandoffNeeds {
     #[must_use]
     pub fn of(seen: &HandoffView) -> Self {
         let needs = [question(seen), held(seen), failed(seen), publishing(seen)];
-        HandoffNeeds { handoff_id: seen.handoff_id.clone(), needs: needs.into_iter().flatten().collect() }
+        let error = seen.error.as_ref().filter(|_| seen.step == Step::Failed);
+        HandoffNeeds {
+            handoff_id: seen.handoff_id.clone(),
+            agent_id: seen.agent_id.clone(),
+            successor_id: seen.successor_id.clone(),
+            failed_at: error.and_then(|error| error.step.known()),
+            needs: needs.into_iter().flatten().collect(),
+        }
+    }
+
+    /// The agents that [`HandoffNeeds::taken_over`] looks at: none if no step has failed.
+    pub fn agents(&self) -> impl Iterator<Item = &str> {
+        let all = [Some(self.agent_id.as_str()), self.successor_id.as_deref()];
+        all.into_iter().flatten().filter(|_| self.failed_at.is_some())
+    }
+
+    /// What has become of the work since a step failed, in one sentence: another handoff continues it, so that this one
+    /// can't be retried. None if no step has failed, or if the failure still counts.
+    pub fn taken_over<'a>(&self, agent_of: impl Fn(&str) -> Option<&'a AgentNeeds>) -> Option<&'static str> {
+        let step = self.failed_at?;
+        let is_in_another = |id: &str| agent_of(id).is_some_and(|agent| agent.is_in_another(&self.handoff_id));
+        if is_in_another(&self.agent_id) {
+            return Some("another handoff of this agent has taken over: nothing is left to do");
+        }
+        let is_briefed = matches!(step, Step::Reading | Step::Acknowledging);
+        let successor = self.successor_id.as_deref().filter(|_| is_briefed);
+        successor
+            .is_some_and(is_in_another)
+            .then_some("another handoff of its successor has taken over: nothing is left to do")
+    }
+
+    /// The handoff as it is seen beside these agents. If another handoff has taken over, only its publishing needs
+    /// somebody.
+    pub fn beside<'a>(&self, agent_of: impl Fn(&str) -> Option<&'a AgentNeeds>) -> Cow<'_, Self> {
+        if self.taken_over(agent_of).is_none() {
+            return Cow::Borrowed(self);
+        }
+        let needs = self.needs.iter().filter(|need| need.command.starts_with(PUBLISH));
+        Cow::Owned(HandoffNeeds { needs: needs.cloned().collect(), ..self.clone() })
     }
 
     /// Whether it needs a person because of the failure with this id.
@@ -138,7 +185,7 @@ fn publishing(seen: &HandoffView) -> Option<NeedView> {
         error_id: id(error_id),
         said: line(message),
         hint: some_line(hint),
-        command: format!("tasuki publish {}{more}", short(&seen.handoff_id)),
+        command: format!("{PUBLISH}{}{more}", short(&seen.handoff_id)),
         ..about(seen, what)
     })
 }

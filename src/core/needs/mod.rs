@@ -14,6 +14,7 @@ pub use handoff::{HandoffNeeds, is_in_doubt};
 
 use crate::contract::work::Status;
 use crate::contract::{Health, NeedKind, NeedView, SidecarView, WorkBrief};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use text::{id, line, short, time};
 
@@ -68,17 +69,20 @@ pub fn list<'a>(
 ) -> Vec<NeedView> {
     let agents: BTreeMap<&str, &AgentNeeds> =
         agents.into_iter().map(|agent| (agent.agent_id.as_str(), agent)).collect();
-    let handoffs: BTreeMap<&str, &HandoffNeeds> =
-        handoffs.into_iter().map(|handoff| (handoff.handoff_id.as_str(), handoff)).collect();
+    let agent_of = |id: &str| agents.get(id).copied();
+    let handoffs: BTreeMap<&str, Cow<'_, HandoffNeeds>> =
+        handoffs.into_iter().map(|handoff| (handoff.handoff_id.as_str(), handoff.beside(agent_of))).collect();
     let failures: BTreeMap<&str, &FailureNeed> =
         failures.into_iter().map(|failure| (failure.error_id.as_str(), failure)).collect();
-    let own = agents.values().flat_map(|agent| &agent.needs).chain(handoffs.values().flat_map(|one| &one.needs));
-    let mut needs: Vec<NeedView> = own.chain(others).filter_map(|need| still(need, &failures)).collect();
+    let of_agents = agents.values().flat_map(|agent| agent.needs.iter().cloned());
+    let of_handoffs = handoffs.values().flat_map(|one| &one.needs).filter_map(|need| still(need, &failures));
+    let others = others.into_iter().filter_map(|need| still(need, &failures));
+    let mut needs: Vec<NeedView> = of_agents.chain(of_handoffs).chain(others).collect();
     let listed: BTreeSet<String> = needs.iter().filter_map(|need| need.error_id.clone()).collect();
     let rest = failures.values().filter(|failure| !listed.contains(&failure.error_id));
     needs.extend(rest.filter_map(|failure| {
-        let handoff = failure.handoff_id.as_deref().and_then(|id| handoffs.get(id)).copied();
-        failure.alone(failure.agent_id.as_deref().and_then(|id| agents.get(id)).copied(), handoff)
+        let handoff = failure.handoff_id.as_deref().and_then(|id| handoffs.get(id)).map(|handoff| &**handoff);
+        failure.alone(failure.agent_id.as_deref().and_then(agent_of), handoff)
     }));
     needs.sort_by_cached_key(place);
     needs

@@ -197,6 +197,29 @@ fn a_failure_is_listed_once_and_only_until_it_is_dismissed_or_past() {
     assert_eq!(only(&needs), pair("failed", "tasuki errors dismiss 55555555"), "no end of the handoff changes that");
 }
 
+/// A retry would be refused: the agent, or its briefed successor, is another handoff's by then.
+#[test]
+fn a_failed_handoff_needs_nobody_once_another_has_taken_over() {
+    let file = of_handoff("writing");
+    for (step, code) in [("writing", "agent_ended"), ("instructing", "unconfirmed")] {
+        let view = failed(step, code, "retry");
+        let seen = |more: Value| listed(&[agent(more)], std::slice::from_ref(&view), &[], std::slice::from_ref(&file));
+        for own in [json!({}), json!({"handoff_id": HANDOFF}), json!({"recorded_in": HANDOFF})] {
+            assert_eq!(seen(own).len(), 1, "{code}");
+        }
+        for other in [json!({"handoff_id": ITEM}), json!({"recorded_in": ITEM, "state": "ended", "ended_at": at(2)})] {
+            assert_eq!(seen(other), [], "{code}");
+        }
+    }
+    let successor = |more: Value| agent(with(json!({"agent_id": ITEM}), more));
+    for (step, count) in [("priming", 1), ("reading", 0), ("acknowledging", 0)] {
+        let view = with(failed(step, "successor_failed", "retry"), json!({"successor_id": ITEM}));
+        let agents = [agent(json!({"recorded_in": HANDOFF})), successor(json!({"recorded_in": ERROR}))];
+        assert_eq!(listed(&agents, std::slice::from_ref(&view), &[], &[of_handoff(step)]).len(), count, "{step}");
+        let agents = [agent(json!({"recorded_in": HANDOFF})), successor(json!({}))];
+        assert_eq!(listed(&agents, &[view], &[], &[of_handoff(step)]).len(), 1, "{step}");
+    }
+}
 #[test]
 fn publishing_that_has_stopped_is_listed_with_what_continues_it() {
     let of = |state: &str, hint: &str| {
