@@ -41,7 +41,8 @@ pub fn read(home: &Home) -> Result<Overview, CliError> {
     let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_FAILURES, &mut unread)?;
     // The view of an agent names its running handoff, even if the agent has ended.
     let of_agents = agents.iter().filter_map(|agent| agent.handoff_id.as_deref());
-    let ids = of_agents.chain(errors.iter().filter_map(|error| error.handoff_id.as_deref()));
+    let of_errors = errors.iter().filter_map(|error| error.handoff_id.as_deref());
+    let ids = of_agents.chain(of_errors).chain(agents.iter().filter_map(|agent| before(agent, &agents)));
     let ids: BTreeSet<HandoffId> = ids.filter_map(|id| id.parse().ok()).collect();
     let view = |id: &HandoffId| unread.note(view::handoff(home, &id.to_string()));
     let handoffs: Vec<ViewFile<HandoffView>> = ids.iter().filter_map(view).collect();
@@ -60,6 +61,14 @@ pub fn read(home: &Home) -> Result<Overview, CliError> {
         errors: errors.len(),
         unread,
     })
+}
+
+/// The handoff by which an agent that could be handed off has got its work. If that handoff has failed before the agent
+/// was briefed, it needs something else than another handoff.
+fn before<'a>(agent: &AgentView, agents: &'a [ViewFile<AgentView>]) -> Option<&'a str> {
+    let may_be = agent.is_living() && (agent.limited.is_some() || agent.handoff_suggested);
+    let previous = agent.previous_agent_id.as_deref().filter(|_| may_be)?;
+    agents.iter().find(|known| known.agent_id == previous)?.recorded_in.as_deref()
 }
 
 /// What the sidecar can't do at present. The view of a sidecar that was killed says nothing about the present.

@@ -111,12 +111,27 @@ impl HistoryLoader<'_> {
         needs.agents.iter().try_for_each(|agent_id| self.load_agent_text(agent_id))?;
         let named: Vec<AgentId> = needs.agents.iter().filter_map(|agent_id| agent_id.parse().ok()).collect();
         self.load_briefed(|agent| named.contains(&agent.agent_id))?;
-        let record_of = needs.record_of.and_then(|id| self.state.agents.get(&id.parse().ok()?)?.recorded_in);
-        let recorded_in = record_of.map(|id| id.to_string());
-        let handoffs = needs.handoff.into_iter().chain(recorded_in.as_deref());
-        handoffs.into_iter().try_for_each(|handoff_id| self.load_handoff(handoff_id))?;
+        needs.handoff.map_or(Ok(()), |id| self.load_handoff(id))?;
+        needs.record_of.and_then(|id| id.parse().ok()).map_or(Ok(()), |id| self.load_records(id))?;
+        let of_handoff = needs.handoff.and_then(|id| Some(self.state.handoffs.get(&id.parse().ok()?)?.agent_id));
+        of_handoff.map_or(Ok(()), |id| self.load_record(id))?;
         let items: BTreeSet<ItemId> = needs.items.into_iter().filter_map(|id| id.parse().ok()).collect();
         items.into_iter().try_for_each(|id| self.load_item(id))
+    }
+
+    /// Loads the handoff that has a record of this agent, and the one that has a record of its predecessor.
+    fn load_records(&mut self, id: AgentId) -> Result<(), Error> {
+        self.load_record(id)?;
+        let Some(previous) = self.state.agents.get(&id).and_then(|agent| agent.previous_agent_id) else {
+            return Ok(());
+        };
+        self.load_agent(previous)?;
+        self.load_record(previous)
+    }
+
+    fn load_record(&mut self, id: AgentId) -> Result<(), Error> {
+        let recorded_in = self.state.agents.get(&id).and_then(|agent| agent.recorded_in);
+        recorded_in.map_or(Ok(()), |id| self.load_handoff(&id.to_string()))
     }
 
     /// Loads the handoffs whose briefing these agents are answering. The view of the handoff shows what happens in that

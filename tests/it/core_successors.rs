@@ -226,6 +226,28 @@ fn handoff_of(agent: AgentId) -> Value {
     json!({"v": 1, "kind": "handoff", "agent_id": agent, "reason": "r"})
 }
 
+/// It knows nothing but its skill: a handoff of this agent would leave its predecessor's document behind.
+#[test]
+fn a_successor_that_was_not_briefed_is_not_handed_off() {
+    let new = || FlowWorld::new().turn("priming", Turn::Fails).hand_off(&json!({}));
+    let mut world = new();
+    world.wait();
+    assert_eq!(world.failure(), Some(("priming", "priming_failed")));
+    let (id, successor) = (world.handoff().handoff_id, world.handoff().successor_id.expect("a successor"));
+    let refused = world.ask("h2", &handoff_of(successor));
+    assert_eq!((&refused["status"], &refused["error"]["code"]), (&json!(409), &json!("handoff_in_progress")));
+    let hint = refused["error"]["hint"].to_string();
+    assert!(hint.contains(&format!("tasuki retry {} --successor new", id.short())), "{refused}");
+    let retried = world.ask_of_it("handoff_retry", &json!({"successor": "new"}));
+    assert_eq!((world.step(), world.started.len()), ("done", 2), "{retried}");
+    assert_eq!(world.ask("h3", &handoff_of(successor))["status"], 200, "it waits for no document any more");
+    let mut world = new();
+    world.wait();
+    let successor = world.handoff().successor_id.expect("a successor");
+    world.ask_of_it("handoff_abandon", &json!({}));
+    assert_eq!(world.ask("h2", &handoff_of(successor))["status"], 200);
+}
+
 #[test]
 fn the_refusal_of_a_retry_says_which_other_handoff_has_taken_over() {
     let mut world = FlowWorld::new().turn("briefing", Turn::Fails).hand_off(&json!({}));

@@ -3,6 +3,7 @@
 
 use super::agent::AgentNeeds;
 use super::text::{id, line, short, slug, some_line, time};
+use crate::contract::handoff::Successor;
 use crate::contract::publishing::PublishErrorView;
 use crate::contract::{HandoffView, NeedKind, NeedView, PublishState, Step, StepError};
 use crate::core::handoff::driver;
@@ -20,6 +21,8 @@ pub struct HandoffNeeds {
     successor_id: Option<String>,
     /// The step that has failed, if one has.
     failed_at: Option<Step>,
+    /// Its successor has been started for it, so without its document that agent knows nothing of the work.
+    is_successor_new: bool,
     /// A need that a failure causes has the failure's id. It is listed only while nobody has dismissed the failure.
     pub(super) needs: Vec<NeedView>,
 }
@@ -35,6 +38,7 @@ impl HandoffNeeds {
             agent_id: seen.agent_id.clone(),
             successor_id: seen.successor_id.clone(),
             failed_at: error.and_then(|error| error.step.known()),
+            is_successor_new: !matches!(seen.successor, Successor::Existing { .. }),
             needs: needs.into_iter().flatten().collect(),
         }
     }
@@ -68,6 +72,28 @@ impl HandoffNeeds {
         }
         let needs = self.needs.iter().filter(|need| need.command.starts_with(PUBLISH));
         Cow::Owned(HandoffNeeds { needs: needs.cloned().collect(), ..self.clone() })
+    }
+
+    /// The successor that waits for the document of this failed handoff. A handoff of that agent would leave the
+    /// document behind.
+    pub(super) fn unbriefed(&self) -> Option<&str> {
+        let is_before = matches!(self.failed_at, Some(Step::Starting | Step::Priming | Step::Briefing));
+        self.successor_id.as_deref().filter(|_| is_before && self.is_successor_new)
+    }
+
+    /// A need of that successor: where its command is a handoff, another successor gets the document instead.
+    pub(super) fn of_unbriefed(&self, need: &NeedView) -> NeedView {
+        if !need.command.starts_with("tasuki handoff ") {
+            return need.clone();
+        }
+        let profile = if need.what == NeedKind::Limited { " --profile …" } else { "" };
+        NeedView {
+            hint: Some(
+                "Its predecessor's document has not reached it: give the document to another successor.".to_owned(),
+            ),
+            command: format!("tasuki retry {} --successor new{profile} --wait", short(&self.handoff_id)),
+            ..need.clone()
+        }
     }
 
     /// Whether it needs a person because of the failure with this id.

@@ -74,7 +74,12 @@ pub fn list<'a>(
         handoffs.into_iter().map(|handoff| (handoff.handoff_id.as_str(), handoff.beside(agent_of))).collect();
     let failures: BTreeMap<&str, &FailureNeed> =
         failures.into_iter().map(|failure| (failure.error_id.as_str(), failure)).collect();
-    let of_agents = agents.values().flat_map(|agent| agent.needs.iter().cloned());
+    let unbriefed: BTreeMap<&str, &HandoffNeeds> =
+        handoffs.values().filter_map(|handoff| Some((handoff.unbriefed()?, &**handoff))).collect();
+    let of_agents = agents.values().flat_map(|agent| {
+        let handoff = unbriefed.get(agent.agent_id.as_str());
+        agent.needs.iter().map(move |need| handoff.map_or_else(|| need.clone(), |handoff| handoff.of_unbriefed(need)))
+    });
     let of_handoffs = handoffs.values().flat_map(|one| &one.needs).filter_map(|need| still(need, &failures));
     let others = others.into_iter().filter_map(|need| still(need, &failures));
     let mut needs: Vec<NeedView> = of_agents.chain(of_handoffs).chain(others).collect();

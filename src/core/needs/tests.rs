@@ -220,6 +220,35 @@ fn a_failed_handoff_needs_nobody_once_another_has_taken_over() {
         assert_eq!(listed(&agents, &[view], &[], &[of_handoff(step)]).len(), 1, "{step}");
     }
 }
+
+/// It knows nothing but its skill: a handoff of this agent would leave its predecessor's document behind.
+#[test]
+fn a_successor_that_was_not_briefed_leads_to_a_retry_and_not_to_another_handoff() {
+    let limited = json!({"kind": "usage_limit", "since": at(2), "said": "used up"});
+    let view = |step: &str, successor: Value| {
+        with(failed(step, "priming_failed", "look"), json!({"successor_id": ITEM, "successor": successor}))
+    };
+    let commands = |more: Value, view: Value| -> Vec<String> {
+        let successor = agent(with(json!({"agent_id": ITEM, "previous_agent_id": KAI}), more));
+        listed(&[successor], &[view], &[], &[]).into_iter().map(|need| need.command).collect()
+    };
+    let other = "tasuki handoff 44444444 --author salvage --profile … --wait";
+    let retry = "tasuki retry 33333333 --successor new --profile … --wait";
+    for (step, successor, command) in [
+        ("priming", json!("new"), retry),
+        ("briefing", json!("same_pane"), retry),
+        ("reading", json!("new"), other),
+        ("priming", json!({"agent_id": ITEM}), other),
+    ] {
+        let found = commands(json!({"limited": limited}), view(step, successor));
+        assert_eq!(found, [command], "{step}");
+    }
+    let full = commands(json!({"handoff_suggested": true}), view("priming", json!("new")));
+    assert_eq!(full, ["tasuki retry 33333333 --successor new --wait"]);
+    let logged_out = json!({"limited": {"kind": "logged_out", "since": at(2), "said": "x"}});
+    assert_eq!(commands(logged_out, view("priming", json!("new"))), ["tmux switch-client -t %3"]);
+}
+
 #[test]
 fn publishing_that_has_stopped_is_listed_with_what_continues_it() {
     let of = |state: &str, hint: &str| {

@@ -29,7 +29,7 @@ pub struct Needs<'a> {
     pub agents: Vec<&'a str>,
     /// A handoff, which may be history, with its agents.
     pub handoff: Option<&'a str>,
-    /// The handoff that has a record of this agent, if there is one.
+    /// The handoff that has a record of this agent, and the one that has a record of its predecessor.
     pub record_of: Option<&'a str>,
     /// Work items, which may be history.
     pub items: Vec<&'a str>,

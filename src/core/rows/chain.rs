@@ -1,6 +1,7 @@
 //! The handoffs that an agent's work has passed through.
 
 use crate::contract::facts::EarlierDocument;
+use crate::core::id::HandoffId;
 use serde::{Deserialize, Serialize};
 
 /// The most documents that are kept of a chain.
@@ -23,5 +24,12 @@ impl Chain {
         let from = (self.earlier.len() + 1).saturating_sub(MOST_EARLIER);
         let earlier = self.earlier[from..].iter().cloned().chain([document]).collect();
         Chain { generation: self.generation + 1, earlier }
+    }
+
+    /// Whether the document of this handoff is in it.
+    #[must_use]
+    pub fn holds(&self, id: &HandoffId) -> bool {
+        let id = id.to_string();
+        self.earlier.iter().any(|earlier| earlier.handoff_id == id)
     }
 }
