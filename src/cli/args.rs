@@ -10,6 +10,7 @@ use super::fleet::FleetArgs;
 use super::guide::HelpArgs;
 use super::handoff::{AcceptArgs, HandoffArgs, HandoffName, RetryArgs, ReworkArgs};
 use super::handoffs::HandoffsArgs;
+use super::home_option;
 use super::hook::HookArgs;
 use super::hooks::HooksCommand;
 use super::lineage::AgentName;
@@ -77,6 +78,9 @@ impl GlobalArgs {
     /// `no_home` or `config`: as [`Home::resolve`].
     pub fn session(&self) -> Result<CliSession, CliError> {
         let home = Home::resolve(self.home.as_deref())?;
+        if self.home.is_some() {
+            home_option::remember(&home);
+        }
         Ok(CliSession { home, out: Out::new(self.json), timeout: self.timeout })
     }
 }

@@ -14,6 +14,15 @@ fn the_commands_hold_together() {
 }
 
 #[test]
+fn each_command_works_with_a_home_or_is_known_to_need_none() {
+    let without = ["completions", "demo", "help", "hook", "man", "schema", "statusline"];
+    let all = Cli::command();
+    let mut known: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
+    known.retain(|name| !without.contains(name));
+    known.sort_unstable();
+    assert_eq!(known, home_option::COMMANDS);
+}
+#[test]
 fn a_handoff_takes_all_its_options() {
     let line = "tasuki handoff kai --reason r --author agent_file --successor same-pane --urgency when-available --task a --task b --now --wait --json";
     let cli = parse(line).expect("a legal line");

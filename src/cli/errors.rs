@@ -6,7 +6,7 @@ use super::error::CliError;
 use super::remote::names::Named;
 use super::unread::Unread;
 use super::view::{ViewFile, said, shown};
-use super::{remote, view};
+use super::{home_option, remote, view};
 use crate::config::Home;
 use crate::contract::publishing::PublishState;
 use crate::contract::reply::DismissReply;
@@ -131,7 +131,7 @@ fn text_of(
             let settled = settled.or_else(|| publishing_since(error, handoff?));
             let settled = settled.or_else(|| taken_over.filter(|_| halted(&code, &step)).map(str::to_owned));
             let what = settled.or_else(|| said(error.hint.as_str()).map(sanitise));
-            lines.extend(what.map(|what| format!("  {what}")));
+            lines.extend(what.map(|what| format!("  {}", home_option::fit(&what))));
         }
     }
     lines.push(format!(

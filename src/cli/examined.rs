@@ -1,6 +1,7 @@
 //! The lines about a handoff's document, made from the handoff's view: the check and its faults, the facts, the chain,
 //! and the commands by which a person decides. Pure.
 
+use super::home_option;
 use super::names::can_be_id;
 use super::output::{one_line, short_text};
 use super::view::{self, said};
@@ -31,12 +32,13 @@ pub fn choices(handoff_id: &str, has_writer: bool) -> String {
     let id = if can_be_id(&id) { id } else { "HANDOFF".to_owned() };
     if !host.is_empty() {
         // Another host takes a rework from its own users only.
-        return format!("tasuki accept {id}@{host} or tasuki cancel {id}@{host}");
+        return home_option::fit(&format!("tasuki accept {id}@{host} or tasuki cancel {id}@{host}")).into_owned();
     }
-    match has_writer {
+    let all = match has_writer {
         true => format!("tasuki accept {id}, tasuki rework {id} --note TEXT, or tasuki cancel {id}"),
         false => format!("tasuki accept {id} or tasuki cancel {id}"),
-    }
+    };
+    home_option::fit(&all).into_owned()
 }
 
 /// A number of faults as text.

@@ -1,6 +1,6 @@
 //! The tmux command that shows a session or a pane to the person who reads it.
 
-use super::view;
+use super::{home_option, view};
 use crate::config::Home;
 use crate::core::text::{sanitise, shell_word};
 use crate::files;
@@ -39,9 +39,9 @@ fn default_socket() -> PathBuf {
 }
 
 /// An entry's command, fit for the terminal in which this runs: the entry itself names the one that works in the
-/// sidecar's tmux server.
+/// sidecar's tmux server, and no home.
 pub(super) fn fit(home: &Home, command: &str) -> String {
-    command.strip_prefix(SWITCH).map_or_else(|| command.to_owned(), |pane| go_to(home, pane))
+    command.strip_prefix(SWITCH).map_or_else(|| home_option::fit(command).into_owned(), |pane| go_to(home, pane))
 }
 
 /// `theirs` is the socket of the sidecar's server, `around` that of the server in which this runs.

@@ -9,7 +9,7 @@ use super::remote::follow::RemoteHandoff;
 use super::remote::names::Named;
 use super::unread::Unread;
 use super::view::{ViewFile, said, shown};
-use super::{documents, examined, hosts, names, past, remote, view, wait};
+use super::{documents, examined, home_option, hosts, names, past, remote, view, wait};
 use crate::contract::ack::Standing;
 use crate::contract::handoff::PointView;
 use crate::contract::{AckView, HandoffView, Step};
@@ -221,7 +221,7 @@ pub(super) fn lines(seen: &HandoffView) -> Vec<String> {
     if let Some(error) = &seen.error {
         // Nothing is left to do about the failure of an abandoned handoff.
         let hint = if seen.is_abandoned() { "" } else { error.hint.as_str() };
-        lines.push(CliError::told(&error.code, &error.message, hint).text());
+        lines.push(CliError::told(&error.code, &error.message, &home_option::fit(hint)).text());
     }
     lines
 }
@@ -274,7 +274,7 @@ fn acknowledgement(seen: &HandoffView, ack: &AckView) -> Vec<String> {
     if seen.asks() || lacks {
         let answers = vec!["--answer …"; ack.questions.len().max(1)].join(" ");
         let id: String = shown(seen.handoff_id.as_str()).chars().take(8).collect();
-        say("answer with", &format!("tasuki clarify {id} {answers}"));
+        say("answer with", &home_option::fit(&format!("tasuki clarify {id} {answers}")));
     }
     for (name, all) in [("reminder", &ack.reminders), ("escalation", &ack.escalations)] {
         for sent in all {

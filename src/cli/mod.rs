@@ -26,6 +26,7 @@ pub mod handoff;
 pub mod handoff_words;
 pub mod handoffs;
 pub mod help;
+mod home_option;
 pub mod hook;
 pub mod hooks;
 pub mod hosts;
@@ -137,6 +138,8 @@ pub fn usage(args: &[OsString], error: &clap::Error, (name, help): (&str, &str))
 /// Prints an error to standard error, and returns its exit code.
 pub fn complain(error: &CliError, json: bool) -> u8 {
     if !error.is_silent() {
+        let hint = error.hint.as_deref().map(|hint| home_option::fit(hint).into_owned());
+        let error = CliError { hint, ..error.clone() };
         eprint_quietly(&if json { plain_json(&error.json().to_string()).into_owned() } else { error.text() });
     }
     error.exit

@@ -2,7 +2,7 @@
 //! reader closes the output.
 
 use super::error::CliError;
-use super::view;
+use super::{home_option, view};
 use crate::core::text::{normalise, plain_json, sanitise};
 use crate::demo::terminal;
 use serde_json::Value;
@@ -172,10 +172,10 @@ impl Out {
         self.line(&plain_json(&value.to_string()))
     }
 
-    /// One line on standard error; nothing under `--json`.
+    /// One line of tasuki's own on standard error; nothing under `--json`.
     pub fn note(&self, text: &str) {
         if !self.json {
-            eprint_quietly(text);
+            eprint_quietly(&home_option::fit(text));
         }
     }
 

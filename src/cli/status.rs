@@ -3,7 +3,7 @@
 use super::error::CliError;
 use super::output::{Tone, one_line};
 use super::view::said;
-use super::{CliSession, client, go_to, needs};
+use super::{CliSession, client, go_to, home_option, needs};
 use crate::contract::{NeedKind, NeedView};
 use crate::exit;
 use serde_json::json;
@@ -42,7 +42,7 @@ fn lines(session: &CliSession, need: &NeedView) -> Vec<String> {
     let what = out.paint(tone(need), &format!("{:<10}", need.what.as_str().replace('_', " ")));
     let since = said(need.since.as_deref()).map(|at| format!("  {}", out.paint(Tone::Faint, &out.when(at))));
     let mut lines = vec![format!("{what}  {}: {}{}", subject(need), one_line(&need.said), since.unwrap_or_default())];
-    let hint = said(need.hint.as_deref()).map(one_line);
+    let hint = said(need.hint.as_deref()).map(|hint| one_line(&home_option::fit(hint)));
     lines.extend(hint.map(|hint| format!("  {}", out.paint(Tone::Faint, &hint))));
     lines.push(format!("  {}", out.paint(Tone::Strong, &one_line(&go_to::fit(&session.home, &need.command)))));
     lines

@@ -197,7 +197,7 @@ fn questions_are_answered_by_the_command_line_and_the_successor_goes_on() {
     for (args, shown) in [
         (vec!["agents"], "asks you"),
         (vec!["handoffs"], "acknowledging: asks you"),
-        (vec!["handoffs", "show", &id], "tasuki clarify"),
+        (vec!["handoffs", "show", &id], " clarify "),
     ] {
         let said = printed(&run(&stage, &args));
         assert!(said.contains(shown), "{args:?}: {said}");

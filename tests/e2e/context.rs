@@ -63,7 +63,9 @@ fn the_operator_is_told_once_at_three_quarters() {
     let out = stage.command(&["agents"]).output().expect("it runs");
     let (listed, noted) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(listed.contains("81 %, hand off"), "{listed}");
-    assert!(noted.contains("tasuki handoff dev --reason context_limit --wait"), "{noted}");
+    let home = stage.home();
+    let command = format!("tasuki --home {} handoff dev --reason context_limit --wait", home.display());
+    assert!(noted.contains(&command), "a shell does not know this home: {noted}");
     let line = || stage.tmux(&["show-option", "-gqv", "@tasuki_status"]).trim().to_owned();
     stage.until("the line tells of it", || line() == "1 agent · needs you: 1");
     assert_eq!(said(&stage), [("suggested".to_owned(), None)]);

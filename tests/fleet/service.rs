@@ -116,7 +116,7 @@ fn status_tells_what_the_manager_and_the_bridge_say() {
     let user = member();
     let output = user.run(&["status"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(err(&output).contains("tasuki fleet service install"), "{}", err(&output));
+    assert!(err(&output).contains(" fleet service install"), "{}", err(&output));
     user.done(&["install", "--no-start"]);
     user.play("systemctl", "printf 'ActiveState=active\\nMainPID=4711\\n'");
     let view = user.done(&["status"]);

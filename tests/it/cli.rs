@@ -42,6 +42,29 @@ fn a_wrong_command_line_ends_with_2() {
     assert_eq!((code(&output), error["error"]["code"].as_str()), (2, Some("usage")));
 }
 
+/// They are pasted into a shell that was given no `--home`.
+#[test]
+fn printed_commands_lead_to_the_home_that_was_named() {
+    let home = FakeHome::new();
+    home.beat(0);
+    let view = json!({"agent_id": KAI, "persona_slug": "kai", "state": "idle", "handoff_suggested": true});
+    home.write(&format!("view/agents/{KAI}.json"), &view);
+    let root = home.path().canonicalize().expect("there");
+    for (args, command) in [
+        (&["status"][..], "handoff 11111111 --reason context_limit --wait"),
+        (&["agents"], "handoff kai --reason context_limit --wait"),
+        (&["persona", "new", "lea"], "agent create lea --profile NAME"),
+        (&["handoff", "nobody"], "agents --all` lists"),
+        (&["handoff", "nobody", "--json"], "agents --all` lists"),
+    ] {
+        let elsewhere = home.command(args).env_remove("TASUKI_HOME").output().expect("the program runs");
+        let said = out(&elsewhere) + &err(&elsewhere);
+        assert!(said.contains(&format!("tasuki --home {} {command}", root.display())), "{args:?}: {said}");
+    }
+    let here = home.run(&["status"]);
+    assert!(out(&here).contains("  tasuki handoff 11111111"), "the environment leads there: {}", out(&here));
+}
+
 #[test]
 fn help_and_version_end_with_0_on_standard_output() {
     let home = FakeHome::new();

@@ -57,7 +57,9 @@ impl FakeHome {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
         command.arg("--home").arg(self.path()).args(args).stdin(Stdio::null());
-        for name in ["TMUX", "TMUX_PANE", "TASUKI_HOME", "TASUKI_AGENT_ID", "CLICOLOR_FORCE", "NO_COLOR"] {
+        // As in an agent's pane. If `TASUKI_HOME` is not set, the printed commands name the home.
+        command.env("TASUKI_HOME", self.path());
+        for name in ["TMUX", "TMUX_PANE", "TASUKI_AGENT_ID", "CLICOLOR_FORCE", "NO_COLOR"] {
             command.env_remove(name);
         }
         command

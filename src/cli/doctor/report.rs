@@ -3,6 +3,7 @@
 use super::check::{Check, CheckState, why_not};
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
+use crate::cli::home_option;
 use crate::cli::output::Tone;
 use crate::core::text::sanitise;
 use schemars::JsonSchema;
@@ -93,7 +94,7 @@ fn show(session: &CliSession, check: &Check, wide: usize, fix: bool) -> Result<(
     }
     let is_bad = matches!(check.state, CheckState::Warn | CheckState::Fail);
     if let Some(text) = check.fix.as_ref().filter(|_| is_bad) {
-        below("fix", text)?;
+        below("fix", &home_option::fit(text))?;
     }
     if is_bad && fix && check.repair.is_none() {
         below("left alone", why_not(check))?;

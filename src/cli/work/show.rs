@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{Tone, one_line};
 use crate::cli::unread::Unread;
 use crate::cli::view::{ViewFile, said, shown};
-use crate::cli::{CliSession, follow, names, view};
+use crate::cli::{CliSession, follow, home_option, names, view};
 use crate::contract::work::{Action, EntryView, Status, WorkPast};
 use crate::contract::{Word, WorkBrief, WorkView};
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ pub(crate) fn lines(seen: &WorkView) -> Vec<String> {
     }
     let children = seen.children.len();
     if children > 0 {
-        lines.push(format!("  {:<10} {children}: tasuki work tree {id}", "children"));
+        lines.push(format!("  {:<10} {children}: {}", "children", home_option::fit(&format!("tasuki work tree {id}"))));
     }
     if let Some(text) = said(seen.description.as_deref()) {
         lines.push(String::new());

@@ -2,6 +2,7 @@
 
 use super::columns::{Column, ColumnText, put, row};
 use super::{Scene, lists};
+use crate::cli::home_option;
 use crate::cli::status::subject;
 use crate::cli::top::plain::{plain, wrap};
 use crate::contract::NeedView;
@@ -53,7 +54,8 @@ pub(super) fn fix(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     let selected = scene.ui.selected(scene.model);
     let Some(failure) = scene.model.failures.get(selected).filter(|_| area.height >= 2 * AGENTS) else { return 0 };
     let hint = if scene.model.is_over(failure) { OVER } else { failure.hint.as_str() };
-    let texts = [(failure.message.as_str(), Style::new()), (hint, scene.look.strong())];
+    let hint = home_option::fit(hint);
+    let texts = [(failure.message.as_str(), Style::new()), (&*hint, scene.look.strong())];
     let columns = usize::from(area.width).saturating_sub(2);
     let rows = texts.into_iter().flat_map(|(text, style)| {
         wrap(text, columns, MOST_PARTS).into_iter().map(move |part| vec![ColumnText::new(part, style)])
@@ -90,12 +92,12 @@ fn waiting(scene: Scene<'_>, most: usize) -> Vec<Vec<ColumnText>> {
     };
     let entry = |need: &NeedView| {
         let what = format!("{}: {}: {}", need.what.as_str().replace('_', " "), subject(need), need.said);
-        let command = format!("  {}", shown(&need.command));
+        let command = format!("  {}", shown(&home_option::fit(&need.command)));
         [vec![ColumnText::new(shown(&what), look.bad())], vec![ColumnText::new(command, Style::new())]]
     };
     let mut rows: Vec<Vec<ColumnText>> = needs.iter().take(most).flat_map(entry).collect();
     if needs.len() > most {
-        let more = format!("{} more: tasuki status", needs.len() - most);
+        let more = format!("{} more: {}", needs.len() - most, home_option::fit("tasuki status"));
         rows.push(vec![ColumnText::new(more, look.faint())]);
     }
     rows
