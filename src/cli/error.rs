@@ -123,8 +123,12 @@ impl CliError {
 
 impl From<config::ConfigError> for CliError {
     fn from(error: config::ConfigError) -> Self {
-        let code = if matches!(error, config::ConfigError::NoHome) { "no_home" } else { "config" };
-        CliError::config(code, format!("{}.", sanitise(&error.to_string())))
+        let (exit, code) = match &error {
+            config::ConfigError::NoHome => (exit::CONFIG, "no_home"),
+            error if error.is_about_rights() => (exit::NOT_ALLOWED, "not_allowed"),
+            _ => (exit::CONFIG, "config"),
+        };
+        CliError::new(exit, code, format!("{}.", sanitise(&error.to_string())))
     }
 }
 

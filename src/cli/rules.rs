@@ -5,6 +5,7 @@ use super::error::CliError;
 use crate::config::rules as file;
 use crate::core::rules::{HUMAN, Rule, Rules};
 use crate::core::text::sanitise;
+use crate::exit;
 use crate::personas;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -29,7 +30,8 @@ pub struct RulesArgs {
 /// Checks the rules.
 ///
 /// # Errors
-/// Exit code 78: the rules can't be used (the message has line and column), or the named file does not exist.
+/// Exit code 77: others could write the file. 78: the rules can't be used (the message has line and column), or the
+/// named file does not exist.
 pub fn command(session: &CliSession, command: &RulesCommand) -> Result<(), CliError> {
     match command {
         RulesCommand::Check(args) => check(session, args),
@@ -42,7 +44,11 @@ fn check(session: &CliSession, args: &RulesArgs) -> Result<(), CliError> {
         Some(named) => file::load_named(named),
         None => file::load(&path),
     };
-    let rules = rules.map_err(|error| CliError::config("bad_rules", format!("{}.", sanitise(&error.to_string()))))?;
+    let rules = rules.map_err(|error| {
+        let (exit, code) =
+            if error.is_about_rights() { (exit::NOT_ALLOWED, "not_allowed") } else { (exit::CONFIG, "bad_rules") };
+        CliError::new(exit, code, format!("{}.", sanitise(&error.to_string())))
+    })?;
     let players = players(session, &rules);
     if session.out.is_json() {
         let types: Vec<Value> = rules.types.iter().map(|(name, rule)| type_json(name, rule)).collect();

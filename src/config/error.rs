@@ -13,10 +13,12 @@ pub enum ConfigError {
     NotFromTheRoot { name: &'static str, path: PathBuf },
     #[error("could not read {path}: {source}", path = .path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    /// The file names commands that tasuki runs. It was not read, because others could write it, or because it is not a
-    /// regular file of a reasonable size.
+    /// The file names commands that tasuki runs. It was not read, because others could write it.
     #[error("{}: {what}; tasuki runs commands that this file names, so it was not read. {fix}", .path.display())]
     NotAllowed { path: PathBuf, what: String, fix: String },
+    /// The file was not read, because it is not a regular file of a reasonable size.
+    #[error("{}: {what}, so it was not read. {fix}", .path.display())]
+    Unfit { path: PathBuf, what: String, fix: String },
     /// A key or a value is wrong.
     #[error("{path}, line {line}: {key}: {message}", path = .path.display())]
     Wrong {
@@ -27,4 +29,19 @@ pub enum ConfigError {
         line: usize,
         message: String,
     },
+}
+
+impl ConfigError {
+    /// Whether owner or permissions of a file are the reason.
+    #[must_use]
+    pub fn is_about_rights(&self) -> bool {
+        match self {
+            ConfigError::NotAllowed { .. } => true,
+            ConfigError::Read { source, .. } => source.kind() == std::io::ErrorKind::PermissionDenied,
+            ConfigError::NoHome
+            | ConfigError::NotFromTheRoot { .. }
+            | ConfigError::Unfit { .. }
+            | ConfigError::Wrong { .. } => false,
+        }
+    }
 }

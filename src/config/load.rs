@@ -17,8 +17,8 @@ impl Config {
     /// Reads `config.toml`. If there is none, all settings have their defaults.
     ///
     /// # Errors
-    /// The file can't be read, or must not be used ([`ConfigError::NotAllowed`]). Or a key or value is wrong: the error
-    /// names file, key and line.
+    /// The file can't be read, or must not be used ([`ConfigError::NotAllowed`], [`ConfigError::Unfit`]). Or a key or
+    /// value is wrong: the error names file, key and line.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let read = |source| ConfigError::Read { path: path.to_owned(), source };
         let mut options = std::fs::OpenOptions::new();
@@ -60,8 +60,9 @@ impl Config {
 fn check(path: &Path, meta: &Meta) -> Result<(), ConfigError> {
     let refuse =
         |what: String, fix: &str| Err(ConfigError::NotAllowed { path: path.to_owned(), what, fix: fix.to_owned() });
+    let unfit = |what: String, fix: &str| Err(ConfigError::Unfit { path: path.to_owned(), what, fix: fix.to_owned() });
     if !meta.is_file() {
-        return refuse("is not a regular file".to_owned(), "Put a regular file in its place, or remove it");
+        return unfit("is not a regular file".to_owned(), "Put a regular file in its place, or remove it");
     }
     if !meta.is_ours() && meta.uid != 0 {
         let fix = "Check what it says, and put a copy that belongs to you in its place";
@@ -73,7 +74,7 @@ fn check(path: &Path, meta: &Meta) -> Result<(), ConfigError> {
     }
     if meta.file_stamp.size > MAX_CONFIG_BYTES {
         let what = format!("has {} bytes, more than {MAX_CONFIG_BYTES}", meta.file_stamp.size);
-        return refuse(what, "Shorten the file");
+        return unfit(what, "Shorten the file");
     }
     Ok(())
 }

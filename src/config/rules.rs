@@ -14,9 +14,20 @@ const MAX_BYTES: u64 = 1024 * 1024;
 pub enum RulesFileError {
     #[error("{path}: {why}", path = .path.display())]
     Unfit { path: PathBuf, why: String },
+    /// Others could write the file; the text names it and says what to do.
+    #[error("{0}. tasuki gives out work by these rules, so they were not read")]
+    Exposed(String),
     /// A key or a value is wrong.
     #[error("{path}, {error}", path = .path.display())]
     Wrong { path: PathBuf, error: RulesError },
+}
+
+impl RulesFileError {
+    /// Whether owner or permissions of a file are the reason.
+    #[must_use]
+    pub fn is_about_rights(&self) -> bool {
+        matches!(self, RulesFileError::Exposed(_))
+    }
 }
 
 /// The JSON Schema of `rules.toml`.
@@ -46,7 +57,10 @@ pub fn load_named(path: &Path) -> Result<Rules, RulesFileError> {
 /// The rules of a file; none if it does not exist.
 fn read(path: &Path) -> Result<Option<Rules>, RulesFileError> {
     let unfit = |why: String| RulesFileError::Unfit { path: path.to_owned(), why };
-    way::trust_if_there(path).map_err(|error| unfit(error.to_string()))?;
+    way::trust_if_there(path).map_err(|error| match error {
+        way::Unsafe::Exposed { .. } => RulesFileError::Exposed(error.to_string()),
+        way::Unsafe::Io { path, source } => RulesFileError::Unfit { path, why: source.to_string() },
+    })?;
     let Some((folder, name)) = path.parent().zip(path.file_name()) else {
         return Err(unfit(Unfit::NotRegular.to_string()));
     };

@@ -103,9 +103,15 @@ fn complain(failed: &StartFailure) -> u8 {
     failed.code
 }
 
+/// The exit code for a file that can't be used.
+fn code_for(is_about_rights: bool) -> u8 {
+    if is_about_rights { exit::NOT_ALLOWED } else { exit::CONFIG }
+}
+
 pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources), StartFailure> {
     let home = options.home.clone();
-    let config = fails(exit::CONFIG, Config::load(&home.config()))?;
+    let config = Config::load(&home.config());
+    let config = config.or_else(|error| fails(code_for(error.is_about_rights()), Err(error)))?;
     ground::check_name(&home)?;
     let (profiles, prompts) = (ground::load_profiles(&home)?, ground::load_prompts(&home)?);
     let program = fails(exit::CONFIG, files::own_program().context("could not find the path of the tasuki program"))?;
@@ -116,7 +122,8 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
-    let (learned, rules) = fails(exit::CONFIG, Learned::begin(&home))?;
+    let (learned, rules) =
+        Learned::begin(&home).or_else(|error| fails(code_for(error.is_about_rights()), Err(error)))?;
     let settings = settings(&home, &config, &profiles, (prompts, rules), &program);
     let status_line = StatusLine::new(tmux.clone(), config.tmux_status);
     let tools = tools(&home, config, profiles, (tmux, program, Arc::default()));

@@ -203,11 +203,20 @@ fn what_is_run_or_typed_and_others_could_change_is_refused_at_the_start() {
     let prompt = stage.home().join("data/prompts/briefing.md");
     fs::create_dir(prompt.parent().expect("a folder")).expect("made");
     fs::write(&prompt, "Go on.\n").expect("written");
+    let (config, rules) = (stage.home().join("config.toml"), stage.home().join("data/rules.toml"));
+    for file in [&config, &rules] {
+        if !file.exists() {
+            fs::write(file, "").expect("written");
+        }
+        set_mode(file, 0o600);
+    }
     let folders = ["data", "data/personas", "data/profiles", "data/prompts"].map(|below| stage.home().join(below));
     folders.iter().for_each(|folder| set_mode(folder, 0o755));
     for (path, modes) in folders.iter().map(|folder| (folder, [0o777, 0o1777, 0o775])).chain([
         (&path, [0o666, 0o664, 0o646]),
         (&prompt, [0o666, 0o664, 0o646]),
+        (&config, [0o666, 0o664, 0o646]),
+        (&rules, [0o666, 0o664, 0o646]),
         (&stage.home(), [0o777, 0o1777, 0o775]),
     ]) {
         let good = fs::metadata(path).expect("there").permissions().mode() & 0o7777;

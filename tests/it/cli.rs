@@ -76,6 +76,20 @@ fn help_and_version_end_with_0_on_standard_output() {
 }
 
 #[test]
+fn rules_that_others_could_write_are_not_allowed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = FakeHome::new();
+    std::fs::create_dir_all(home.path().join("data")).expect("a folder");
+    let path = home.path().join("data/rules.toml");
+    std::fs::write(&path, "").expect("written");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("ours");
+    let output = home.run(&["rules", "check"]);
+    let said = err(&output);
+    assert_eq!((code(&output), said.matches("rules.toml can be written").count()), (77, 1), "{said}");
+    assert!(said.contains("chmod go-w") && said.matches("rules.toml").count() == 2, "{said}");
+}
+
+#[test]
 fn without_a_sidecar_commands_end_with_69_and_nothing_is_dropped() {
     let home = FakeHome::new();
     home.agent(KAI, Some("kai"), None, "idle");

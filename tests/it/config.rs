@@ -154,15 +154,17 @@ fn no_file_is_no_error_and_a_file_that_others_can_write_is_refused() {
     assert!(Config::load(&path).expect("read").tmux_start);
     fs::set_permissions(&path, Permissions::from_mode(0o666)).expect("set");
     let refused = || match Config::load(&path) {
-        Err(error @ ConfigError::NotAllowed { .. }) => error.to_string(),
+        Err(error @ (ConfigError::NotAllowed { .. } | ConfigError::Unfit { .. })) => error.to_string(),
         other => panic!("{other:?}"),
     };
+    let is_about_rights = || Config::load(&path).is_err_and(|error| error.is_about_rights());
     let chmod = format!("Run: chmod go-w '{}'", path.display());
-    assert!(refused().ends_with(&chmod), "{}", refused());
+    assert!(refused().ends_with(&chmod) && is_about_rights(), "{}", refused());
     fs::remove_file(&path).expect("removed");
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("pipe");
     let pipe = refused();
     assert!(pipe.ends_with("Put a regular file in its place, or remove it") && !pipe.contains("chmod"), "{pipe}");
+    assert!(!is_about_rights());
     fs::remove_file(&path).expect("removed");
     fs::write(&path, "#".repeat(1024 * 1024 + 1)).expect("written");
     fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("set");
