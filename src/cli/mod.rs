@@ -117,8 +117,7 @@ fn run_line(args: &[OsString]) -> u8 {
 pub fn usage(args: &[OsString], error: &clap::Error, (name, help): (&str, &str)) -> u8 {
     if error.use_stderr() && args.iter().any(|arg| arg == "--json") {
         let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        return complain(&CliError::usage(sanitise(first)).hint(format!("See {help}.")), true);
+        return complain(&CliError::usage(sanitise(&mistake(&text))).hint(format!("See {help}.")), true);
     }
     // The parser quotes the arguments, which may contain control characters.
     let quoted = error.render().to_string();
@@ -133,6 +132,15 @@ pub fn usage(args: &[OsString], error: &clap::Error, (name, help): (&str, &str))
     // A pager may close the output before the end of a help text; that is not a failure.
     let _ = error.print();
     exit::DONE
+}
+
+/// What is wrong, in one line, of the parser's text. If the first line ends with a colon, its paragraph continues with a
+/// list: the arguments that are missing, or those that exclude each other.
+fn mistake(text: &str) -> String {
+    let mut lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    let rest = lines.collect::<Vec<_>>().join(", ");
+    format!("{first} {rest}").trim_end().to_owned()
 }
 
 /// Prints an error to standard error, and returns its exit code.

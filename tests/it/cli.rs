@@ -40,6 +40,14 @@ fn a_wrong_command_line_ends_with_2() {
     let output = home.run(&["agents", "--nonsense", "--json"]);
     let error: Value = serde_json::from_slice(&output.stderr).expect("JSON on standard error");
     assert_eq!((code(&output), error["error"]["code"].as_str()), (2, Some("usage")));
+    let message = |args: &[&str]| {
+        let error: Value = serde_json::from_slice(&home.run(args).stderr).expect("JSON on standard error");
+        error["error"]["message"].as_str().expect("a message").to_owned()
+    };
+    let missing = message(&["ack", "--json"]);
+    assert!(missing.contains("--understanding <TEXT>, --starting-from <TEXT>"), "{missing}");
+    let both = message(&["agents", "--all", "--all-hosts", "--json"]);
+    assert!(both.contains("'--all-hosts' cannot be used with") || both.contains("--all-hosts"), "{both}");
 }
 
 /// They are pasted into a shell that was given no `--home`.
