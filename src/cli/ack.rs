@@ -2,6 +2,7 @@
 
 use super::CliSession;
 use super::error::CliError;
+use super::free_text::free_text;
 use super::remote::names::Named;
 use super::view::{ViewFile, said, shown};
 use super::{handoff, input, names, remote, view};
@@ -23,13 +24,25 @@ pub struct AckArgs {
     #[arg(long, value_name = "ID")]
     pub handoff: Option<String>,
     /// The task in one line, in your own words.
-    #[arg(long, value_name = "TEXT", required_unless_present = "file")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        required_unless_present = "file",
+        allow_hyphen_values = true,
+        value_parser = free_text
+    )]
     pub understanding: Option<String>,
     /// Where you continue: the checkpoint that the document names.
-    #[arg(long, value_name = "TEXT", required_unless_present = "file")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        required_unless_present = "file",
+        allow_hyphen_values = true,
+        value_parser = free_text
+    )]
     pub starting_from: Option<String>,
     /// A question that you need answered before you start; may be given several times.
-    #[arg(long = "question", value_name = "TEXT")]
+    #[arg(long = "question", value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
     pub questions: Vec<String>,
     /// Your answer to the handoff [default: ready-to-proceed, or needs-clarification with --question].
     #[arg(long, value_enum)]
@@ -58,7 +71,13 @@ pub struct ClarifyArgs {
     /// Handoff id, the beginning of it, or a persona (its latest handoff); `5f2a@b` for a handoff on the host b.
     pub handoff: String,
     /// The answer to one question; give one --answer for each open question, in their order.
-    #[arg(long = "answer", value_name = "TEXT", required_unless_present = "file")]
+    #[arg(
+        long = "answer",
+        value_name = "TEXT",
+        required_unless_present = "file",
+        allow_hyphen_values = true,
+        value_parser = free_text
+    )]
     pub answers: Vec<String>,
     /// The answers as JSON instead: a list of {"question","answer"} in a file, or `-` for standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "answers")]
@@ -74,7 +93,7 @@ pub struct OverrideArgs {
     /// Handoff id, the beginning of it, or a persona (its latest handoff); `5f2a@b` for a handoff on the host b.
     pub handoff: String,
     /// Why the handoff continues without an acknowledgement.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
     pub reason: String,
     /// Act as yourself, the operator; by default the agent in this pane acts, or else you.
     #[arg(long)]

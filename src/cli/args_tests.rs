@@ -22,6 +22,35 @@ fn each_command_works_with_a_home_or_is_known_to_need_none() {
     known.sort_unstable();
     assert_eq!(known, home_option::COMMANDS);
 }
+
+/// Agents write lists: `--understanding "- fix the test"`.
+#[test]
+fn a_text_may_begin_with_a_hyphen_but_not_be_an_option() {
+    let texts = [
+        ["handoff", "--reason"],
+        ["handoff", "--focus"],
+        ["handoff", "--task"],
+        ["rework 5f", "--note"],
+        ["ack --starting-from x", "--understanding"],
+        ["ack --understanding x", "--starting-from"],
+        ["ack --understanding x --starting-from x", "--question"],
+        ["clarify 5f", "--answer"],
+        ["ack-override 5f", "--reason"],
+        ["work escalate 5f", "--reason"],
+    ];
+    for [command, option] in texts {
+        let parse = |text: &str| {
+            let words = std::iter::once("tasuki").chain(command.split(' ')).chain([option, text]);
+            Cli::try_parse_from(words).map_err(|error| error.to_string())
+        };
+        for text in ["- the flaky test", "-x", "--", "-- a rule", "--fast is slow"] {
+            assert!(parse(text).is_ok(), "{command} {option} {text:?}: {:?}", parse(text).err());
+        }
+        let error = parse("--wait").expect_err("the text was forgotten");
+        assert!(error.contains("looks like an option"), "{error}");
+    }
+}
+
 #[test]
 fn a_handoff_takes_all_its_options() {
     let line = "tasuki handoff kai --reason r --author agent_file --successor same-pane --urgency when-available --task a --task b --now --wait --json";

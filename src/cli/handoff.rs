@@ -3,6 +3,7 @@
 use super::CliSession;
 use super::error::CliError;
 use super::follow::Follower;
+use super::free_text::free_text;
 use super::handoff_words::{AssumeArg, AuthorArg, CheckArg, UrgencyArg};
 use super::publish::PublishOptions;
 use super::remote::follow::RemoteHandoff;
@@ -32,10 +33,10 @@ pub struct HandoffArgs {
     #[arg(long = "self", conflicts_with = "agent")]
     pub own: bool,
     /// Why the agent is handed off.
-    #[arg(long, default_value = REASON)]
+    #[arg(long, default_value = REASON, allow_hyphen_values = true, value_parser = free_text)]
     pub reason: String,
     /// What the document should concentrate on.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true, value_parser = free_text)]
     pub focus: Option<String>,
     /// Who writes the document.
     #[arg(long, value_enum)]
@@ -59,7 +60,7 @@ pub struct HandoffArgs {
     #[command(flatten)]
     pub publishing: PublishOptions,
     /// A task for the successor; may be given several times.
-    #[arg(long = "task", value_name = "TEXT")]
+    #[arg(long = "task", value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
     pub tasks: Vec<String>,
     /// Do not wait for the end of the agent's running turn. If the agent writes the document, this works only with some
     /// profiles (claude, codex, demo); with others, tasuki still waits.
@@ -121,7 +122,7 @@ pub struct ReworkArgs {
     /// Handoff id, the beginning of it, or a persona (its latest handoff).
     pub handoff: String,
     /// What the agent should change.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
     pub note: String,
     /// Show each step as it passes, and exit only when the handoff has ended.
     #[arg(long)]

@@ -20,6 +20,7 @@ pub mod errors;
 pub mod examined;
 pub mod fleet;
 pub mod follow;
+mod free_text;
 mod go_to;
 pub mod guide;
 pub mod handoff;

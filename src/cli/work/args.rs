@@ -1,5 +1,6 @@
 //! The arguments of `work …` and `rules …`.
 
+use crate::cli::free_text::free_text;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -123,7 +124,7 @@ pub struct CreateArgs {
     /// The title, in one line.
     pub title: String,
     /// The description; `-` for standard input.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true, value_parser = free_text)]
     pub description: Option<String>,
     /// The parent of the item.
     #[arg(long, value_name = "ITEM")]
@@ -207,7 +208,7 @@ pub struct ReleaseArgs {
     /// Item id or a unique prefix.
     pub item: String,
     /// The reason, kept in the item's history.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true, value_parser = free_text)]
     pub reason: Option<String>,
     /// Who.
     #[command(flatten)]
@@ -220,7 +221,7 @@ pub struct EscalateArgs {
     /// Item id or a unique prefix.
     pub item: String,
     /// The reason, kept in the item's history.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true, value_parser = free_text)]
     pub reason: String,
     /// Who.
     #[command(flatten)]
@@ -233,7 +234,7 @@ pub struct RollbackArgs {
     /// Item id or a unique prefix.
     pub item: String,
     /// The reason, kept in the item's history.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true, value_parser = free_text)]
     pub reason: String,
 }
 
