@@ -10,6 +10,7 @@ use crate::contract::{AgentView, HandoffView};
 use crate::core::id::Slug;
 use crate::core::pane::TmuxVariable;
 use crate::core::text::sanitise;
+use crate::personas;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The environment variable by which an agent knows its own id.
@@ -84,9 +85,18 @@ fn unknown(home: &Home, text: &str, error: CliError) -> CliError {
     }
     if error.code == "no_agent" && error.message.starts_with(NOT_FOUND) && is_persona(home, text) {
         return CliError::refused("no_agent", format!("No agent has the persona {text}."))
-            .hint(format!("Start one: tasuki agent create {text}"));
+            .hint(format!("Start one: tasuki {}", how_to_start(home, text)));
     }
-    error
+    let how = how_to_start(home, text);
+    let hint = error.hint.map(|hint| hint.replace(&format!("agent create {text}."), &format!("{how}.")));
+    CliError { hint, ..error }
+}
+
+/// The command that starts an agent of a persona, after `tasuki`. If the persona names no profile, the command must.
+fn how_to_start(home: &Home, slug: &str) -> String {
+    let known = slug.parse().ok().and_then(|slug| personas::facts(&home.personas(), &slug).ok());
+    let has_profile = known.is_none_or(|known| known.file.profile.is_some());
+    format!("agent create {slug}{}", if has_profile { "" } else { " --profile NAME" })
 }
 
 const NOT_FOUND: &str = "Agent not found";

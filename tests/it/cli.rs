@@ -84,6 +84,25 @@ fn help_and_version_end_with_0_on_standard_output() {
 }
 
 #[test]
+fn a_persona_without_a_profile_is_started_with_one() {
+    let home = FakeHome::new();
+    home.beat(0);
+    for (slug, profile) in [("lea", ""), ("kai", "profile = \"demo\"\n")] {
+        let folder = home.path().join("data/personas").join(slug);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("skill.md"), "Work.\n").expect("written");
+        std::fs::write(folder.join("persona.toml"), profile).expect("written");
+        let wanted = format!("tasuki agent create {slug}{}", if profile.is_empty() { " --profile NAME" } else { "" });
+        let none = err(&home.run(&["handoff", slug]));
+        assert!(none.contains(&format!("Start one: {wanted}")), "{none}");
+        home.agent(KAI, Some(slug), None, "ended");
+        let ended = err(&home.run(&["handoff", slug]));
+        assert!(ended.contains(&format!("Start one: {wanted}. To hand off")), "{ended}");
+        std::fs::remove_file(home.path().join(format!("view/agents/{KAI}.json"))).expect("gone");
+    }
+}
+
+#[test]
 fn rules_that_others_could_write_are_not_allowed() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = FakeHome::new();

@@ -62,10 +62,10 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
         let what = "session must be 1 to 128 letters, digits, spaces or - _ / + @";
         return Err(Refused::new(400, "bad_persona", format!("persona.toml of {slug}: {what}")));
     }
-    let profile =
-        asked.profile.clone().or_else(|| persona.profile.clone()).ok_or_else(|| {
-            Refused::bad("profile", "is required: neither the request nor persona.toml names a profile")
-        })?;
+    let profile = asked.profile.clone().or_else(|| persona.profile.clone()).ok_or_else(|| {
+        let hint = format!("name one: tasuki agent create {slug} --profile NAME; or set profile in persona.toml");
+        Refused::bad("profile", "is required: neither the request nor persona.toml names a profile").hint(hint)
+    })?;
     let profile_facts = tx.state.settings.profiles.get(&profile);
     let profile_facts =
         profile_facts.ok_or_else(|| Refused::new(404, "no_profile", "Profile not found").field("profile"))?;
