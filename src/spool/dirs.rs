@@ -292,19 +292,31 @@ pub(super) fn check_not_in_shared_folder(home: &Path, parent: &Path, meta: &Meta
     Err(Error::NotAllowed { path: home.to_owned(), what, fix })
 }
 
+/// The bit with which users can remove only their own files from a folder.
+const STICKY: u32 = 0o1000;
+
 /// Refuses a home in which another user could create a folder. A sticky bit does not prevent that.
 fn check_home(path: &Path, meta: &Meta) -> Result<(), Error> {
     if meta.mode & 0o022 == 0 {
         return Ok(());
     }
     let what = format!("can be written by other users (mode {:04o}), who could put folders into it", meta.mode);
-    let fix = format!("Run: chmod go-w '{}'", path.display());
+    let chmod = format!("chmod go-w '{}'", path.display());
+    // Such a folder is meant for all users, as `/tmp` is: most likely, the home was named by mistake.
+    let fix = match is_shared(meta) {
+        true => format!("Choose a home inside your own folders. Only if this folder is for tasuki alone, run: {chmod}"),
+        false => format!("Run: {chmod}"),
+    };
     Err(Error::NotAllowed { path: path.to_owned(), what, fix })
+}
+
+/// Whether every user may put files into a folder, but remove only their own.
+pub(super) fn is_shared(meta: &Meta) -> bool {
+    meta.mode & STICKY != 0 && meta.mode & 0o002 != 0
 }
 
 /// Checks a folder above the home: root or this user owns it, and nobody else can rename what is in it.
 pub(super) fn check_parent(path: &Path, meta: &Meta) -> Result<(), Error> {
-    const STICKY: u32 = 0o1000;
     let refuse = |what: String, fix: String| Err(Error::NotAllowed { path: path.to_owned(), what, fix });
     if meta.uid != 0 && !meta.is_ours() {
         let what = format!("belongs to user {}, who could replace the folders in it", meta.uid);

@@ -1,7 +1,7 @@
 //! Checks the folders of a home by the rules that the sidecar applies at its start, for `tasuki doctor`. It creates and
 //! changes nothing, and reports every fault, not only the first.
 
-use super::dirs::{DIRS, SpoolDir, check_dir, check_not_in_shared_folder, check_parent, forbidden};
+use super::dirs::{DIRS, SpoolDir, check_dir, check_not_in_shared_folder, check_parent, forbidden, is_shared};
 use super::error::Error;
 use crate::files::Meta;
 use std::ffi::OsStr;
@@ -120,7 +120,9 @@ impl Survey {
 
     fn add_fault(&mut self, part: Part, path: &Path, meta: &Meta, forbidden: u32, checked: Result<(), Error>) {
         let Err(error) = checked else { return };
-        let chmod = meta.is_ours().then(|| (path.to_owned(), meta.mode & !forbidden));
+        // A folder for all users, such as `/tmp`, is not for tasuki to close.
+        let may_close = meta.is_ours() && !is_shared(meta);
+        let chmod = may_close.then(|| (path.to_owned(), meta.mode & !forbidden));
         self.faults.push(SurveyFault { part, error, chmod });
     }
 
@@ -230,6 +232,24 @@ mod tests {
             matches!(found.faults.as_slice(), [SurveyFault { part: Part::HomeOrAbove, chmod: Some((_, 0o755)), .. }]),
             "{found:?}"
         );
+    }
+
+    /// For root, `/tmp` is such a folder of its own: to close it would take it from everybody.
+    #[test]
+    fn a_home_that_is_for_all_users_is_not_closed() {
+        let dir = made();
+        let home = dir.path().join("home");
+        for (mode, may_close) in [(0o777, true), (0o1777, false)] {
+            fs::set_permissions(&home, fs::Permissions::from_mode(mode)).expect("ours");
+            let found = look(&dir);
+            let [fault] = found.faults.as_slice() else { panic!("{found:?}") };
+            let said = fault.error.to_string();
+            assert_eq!(
+                (fault.chmod.is_some(), said.contains("Choose a home inside")),
+                (may_close, !may_close),
+                "{said}"
+            );
+        }
     }
 
     #[test]
