@@ -60,8 +60,10 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
         check_server(home)?;
         let (known, unread) = known(home)?;
         return in_pane(text, &known).ok_or_else(|| {
-            let none = CliError::refused("no_agent", format!("tasuki knows no agent in pane {text}."))
-                .hint(format!("Adopt the agent first: tasuki agent register {text} --persona SLUG"));
+            let none = CliError::refused("no_agent", format!("tasuki knows no agent in pane {text}.")).hint(format!(
+                "`tasuki agents` lists the agents with their panes. If an agent runs in this pane, adopt it first: \
+                     tasuki agent register {text} --persona SLUG"
+            ));
             unread.or_missing(none)
         });
     }
