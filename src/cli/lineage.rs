@@ -258,7 +258,7 @@ fn came_by(member: &LineageMember, handoff: &HandoffView) -> [String; 2] {
     let space = if member.depth == 0 { String::new() } else { indent(member) + "   " };
     let [step, reason, path] = [handoff.step.as_str(), &handoff.reason, &handoff.file_path].map(view::shown);
     [format!("{space}by handoff {id} ({step}): {reason}"), format!("{space}document {path}")]
-        .map(|line| sanitise(&line))
+        .map(|line| sanitise(&line).replace(['\n', '\t'], " "))
 }
 
 /// Who succeeded whom.

@@ -229,12 +229,12 @@ fn lists_and_lineage_are_read_from_the_views_even_when_nobody_beats() {
     assert!(out(&home.run(&["agents", "--all"])).contains(kai));
     home.write(
         "view/handoffs/h.json",
-        &json!({"handoff_id": "h1", "successor_id": NEXT, "reason": "context", "file_path": "/d.md", "step": "done"}),
+        &json!({"handoff_id": "h1", "successor_id": NEXT, "reason": "con\ntext", "file_path": "/d.md", "step": "done"}),
     );
     let lineage = out(&home.run(&["lineage", "kai"]));
     let lines: Vec<&str> = lineage.lines().collect();
     assert!(lines[0].starts_with(kai) && lines[1].starts_with(&format!("└─ {next}")), "{lineage}");
-    assert!(lines[2].contains("by handoff h1 (done): context") && lines[3].ends_with("document /d.md"), "{lineage}");
+    assert!(lines[2].contains("by handoff h1 (done): con text") && lines[3].ends_with("document /d.md"), "{lineage}");
     let json: Value = serde_json::from_slice(&home.run(&["agents", "--all", "--json"]).stdout).expect("JSON");
     assert_eq!(json.as_array().map(Vec::len), Some(2));
     assert_eq!(json[0]["agent_id"], KAI);
