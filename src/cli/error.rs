@@ -64,6 +64,11 @@ impl CliError {
         Self::new(CLOSED_PIPE, "closed_pipe", "The output was closed.")
     }
 
+    /// Standard output can't be written.
+    pub(super) fn output(error: &std::io::Error) -> Self {
+        Self::refused("output", format!("The output can't be written: {error}"))
+    }
+
     /// Adds a hint that says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

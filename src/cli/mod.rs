@@ -72,6 +72,7 @@ use clap::{CommandFactory, FromArgMatches};
 use error::CliError;
 use output::{Out, eprint_quietly};
 use std::ffi::OsString;
+use std::io::Write as _;
 
 /// Runs one command line, the program's name first, and returns the exit code.
 #[must_use]
@@ -130,9 +131,11 @@ pub fn usage(args: &[OsString], error: &clap::Error, (name, help): (&str, &str))
         eprint_quietly(&format!("{name}: {}", quoted.trim_end().trim_start_matches("error: ")));
         return exit::USAGE;
     }
-    // A pager may close the output before the end of a help text; that is not a failure.
-    let _ = error.print();
-    exit::DONE
+    match error.print().and_then(|()| std::io::stdout().flush()) {
+        // A pager may close the output before the end of a help text; that is not a failure.
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => complain(&CliError::output(&why), false),
+        Ok(()) | Err(_) => exit::DONE,
+    }
 }
 
 /// What is wrong, in one line, of the parser's text. If the first line ends with a colon, its paragraph continues with a

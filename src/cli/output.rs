@@ -152,7 +152,7 @@ impl Out {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe => CliError::closed_pipe(),
-            _ => CliError::refused("output", format!("The output can't be written: {error}")),
+            _ => CliError::output(&error),
         })
     }
 

@@ -84,6 +84,13 @@ fn help_and_version_end_with_0_on_standard_output() {
 }
 
 #[test]
+fn help_that_can_not_be_written_ends_with_1() {
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else { return };
+    let output = FakeHome::new().command(&["--help"]).stdout(full).output().expect("the program runs");
+    assert!(code(&output) == 1 && err(&output).contains("can't be written"), "{}", err(&output));
+}
+
+#[test]
 fn a_persona_without_a_profile_is_started_with_one() {
     let home = FakeHome::new();
     home.beat(0);
