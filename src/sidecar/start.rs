@@ -99,7 +99,7 @@ fn end_on_fault() {
 }
 
 fn complain(failed: &StartFailure) -> u8 {
-    super::log::say(&format!("tasuki: {}", sanitise(&format!("{:#}", failed.error))));
+    super::log::say(&format!("tasuki: {}", sanitise(&failed.in_full())));
     failed.code
 }
 
