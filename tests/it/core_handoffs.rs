@@ -257,3 +257,23 @@ fn a_skill_that_is_read_after_its_step_has_failed_is_typed_to_nobody() {
     world.go_on();
     assert_eq!(world.texts("Skill.").len(), 1, "{:?}", world.typed);
 }
+
+/// Its `persona.toml` may ask for `check = "hold"`, which must not be dropped because of a typing error in it.
+#[test]
+fn a_handoff_of_a_persona_that_can_not_be_read_is_refused_with_the_reason() {
+    let mut agent = Agent::new(id(1), "demo".to_owned(), String::new());
+    agent.persona_slug = "dev".parse().ok();
+    (agent.state, agent.ours, agent.hooks_seen) = (AgentState::Idle, true, true);
+    agent.pane = Some(PaneRef { server: SERVER, pane: 1, pid: 1 });
+    let mut core = Decided::new(SERVER, demo_facts(), [agent]);
+    core.persona.broken = Some("persona.toml, line 2: unknown field".to_owned());
+    let request = json!({"v": 1, "kind": "handoff", "agent_id": id(1), "reason": "r"});
+    let decision = core.ask("r1", &request);
+    let answer = decision.answers[0].to_json(&core.now);
+    assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(400), &json!("bad_persona")), "{answer}");
+    assert_eq!(answer["error"]["message"], "persona.toml, line 2: unknown field");
+    assert!(core.state.handoffs.is_empty());
+    core.persona.broken = None;
+    core.ask("r2", &request);
+    assert_eq!(core.state.handoffs.len(), 1);
+}

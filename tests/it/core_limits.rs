@@ -75,10 +75,15 @@ impl World {
 
     /// The persona has these fallbacks.
     fn reads_fallbacks(&mut self, fallbacks: &[&str]) -> Decision {
+        self.reads_persona(fallbacks, None)
+    }
+
+    fn reads_persona(&mut self, fallbacks: &[&str], broken: Option<&str>) -> Decision {
         let key = self.effect(|effect| matches!(effect, Effect::CheckAutoHandoff { .. })).expect("the persona is read");
         let fallbacks =
             fallbacks.iter().map(|name| ProfileChoice { profile: (*name).to_owned(), model: None }).collect();
-        let persona = PersonaFacts { exists: true, has_skill: true, fallbacks, ..PersonaFacts::default() };
+        let broken = broken.map(str::to_owned);
+        let persona = PersonaFacts { exists: true, has_skill: true, broken, fallbacks, ..PersonaFacts::default() };
         let check = AutoHandoffCheck { viewers: Some(1), persona };
         self.core.decide(Event::Settled { key, outcome: Outcome::AutoHandoffCheck(Box::new(check)) })
     }
@@ -265,6 +270,16 @@ fn without_fallbacks_the_operator_is_told_why_nothing_happens() {
     world.reaches(LimitKind::UsageLimit, Some(2));
     let decision = world.reads_fallbacks(&[]);
     assert!(told(&decision)[0].0.contains("names no fallbacks"), "{decision:?}");
+    assert!(world.core.state.handoffs.is_empty());
+}
+
+#[test]
+fn a_persona_that_can_not_be_read_is_not_handed_off_and_is_not_said_to_name_no_fallbacks() {
+    let mut world = World::new(OnUsageLimit::HandOff);
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    let decision = world.reads_persona(&[], Some("persona.toml, line 2: unknown field"));
+    let text = &told(&decision)[0].0;
+    assert!(text.contains("persona.toml, line 2: unknown field") && !text.contains("no fallbacks"), "{text}");
     assert!(world.core.state.handoffs.is_empty());
 }
 

@@ -246,6 +246,9 @@ pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHan
         return tell(tx, agent_id, "; its persona could not be read, so the agent is not handed off");
     };
     remember(tx, agent_id);
+    if let Some(why) = &check.persona.broken {
+        return tell(tx, agent_id, &format!("; the agent is not handed off, because its persona can't be used: {why}"));
+    }
     let fallbacks = check.persona.fallbacks.clone();
     if fallbacks.is_empty() {
         let what = format!("; the agent is not handed off, because persona.toml of {slug} names no fallbacks");

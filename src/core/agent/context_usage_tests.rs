@@ -90,8 +90,13 @@ impl World {
     }
 
     fn settle_check(&mut self, viewers: Option<u64>) -> Decision {
+        self.settle_check_with(viewers, None)
+    }
+
+    fn settle_check_with(&mut self, viewers: Option<u64>, broken: Option<&str>) -> Decision {
         let key = self.agent().context_watch.checking.expect("the preconditions are checked");
-        let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+        let broken = broken.map(str::to_owned);
+        let persona = PersonaFacts { exists: true, has_skill: true, broken, ..PersonaFacts::default() };
         self.decide(Event::Settled {
             key,
             outcome: Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers, persona })),
@@ -266,6 +271,19 @@ fn the_operator_learns_once_why_an_automatic_handoff_is_refused() {
     let key = world.agent().context_watch.checking.expect("the preconditions are checked");
     let decision = world.decide(Event::Settled { key, outcome: Outcome::Failed { why: "a disk hangs".to_owned() } });
     assert_eq!((journaled(&decision).len(), notices(&decision)), (1, 1), "another reason");
+}
+
+#[test]
+fn no_handoff_begins_by_itself_without_the_settings_of_its_persona() {
+    let mut world = World::new(None, Some(50));
+    for (used, told) in [(90_000, 1), (91_000, 0)] {
+        world.stop(used);
+        let decision = world.settle_check_with(Some(0), Some("persona.toml, line 2: unknown field"));
+        assert_eq!((notices(&decision), world.state.handoffs.len()), (told, 0), "{used}: told once");
+    }
+    world.stop(92_000);
+    world.settle_check(Some(0));
+    assert_eq!(world.state.handoffs.len(), 1, "as soon as it can be read");
 }
 
 #[test]

@@ -108,6 +108,11 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
         Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md"))
             .hint("a persona is a folder with a skill.md; write the skill.md, then ask again")
     })?;
+    // A persona that can't be read may ask for a stricter check of its documents, or for another CLI.
+    if let Some(why) = &persona.broken {
+        let hint = "no handoff has begun; correct the file, then ask again";
+        return Err(Refused::new(400, "bad_persona", why.clone()).hint(hint));
+    }
     let choice = (asked.profile.as_deref(), asked.model.as_deref());
     let choice = successors::choice(tx, &asked.successor, choice, agent, &persona.fallbacks)?;
     register::check_reach(tx, agent)?;
