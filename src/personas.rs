@@ -149,15 +149,16 @@ impl Error {
 /// What is known of a persona; that it does not exist is a fact too. `personas` is `HOME/data/personas`.
 ///
 /// # Errors
-/// Its folder is a link, or its `persona.toml` is wrong: file and line are named.
+/// Its folder or its `skill.md` is a link, for example, or its `persona.toml` is wrong: file and line are named.
 pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaOnDisk, Error> {
     let path = personas.join(slug.as_str());
     let Some(dir) = open(personas, slug)? else { return Ok(PersonaOnDisk::default()) };
-    let skill =
-        files::meta_at(&dir, "skill.md").map_err(|error| Error::io("look at", &path.join("skill.md"), error))?;
-    let has_skill = skill.is_some_and(|meta| files::check_readable(&meta, MAX_TEXT_BYTES).is_ok());
-    if has_skill {
-        guard(&path.join("skill.md"))?;
+    let skill_path = path.join("skill.md");
+    let skill = files::meta_at(&dir, "skill.md").map_err(|error| Error::io("look at", &skill_path, error))?;
+    let has_skill = skill.is_some();
+    if let Some(meta) = skill {
+        files::check_own(&meta, MAX_TEXT_BYTES).map_err(|unfit| Error::unfit(&skill_path, unfit))?;
+        guard(&skill_path)?;
     }
     let file = read_toml(&dir, &path.join("persona.toml"))?;
     Ok(PersonaOnDisk { exists: true, has_skill, file, handoff_files: documents(&dir, &path)? })
@@ -319,7 +320,7 @@ fn guard(path: &Path) -> Result<(), Error> {
 
 fn read_toml(dir: &OwnedFd, path: &Path) -> Result<PersonaFile, Error> {
     guard(path)?;
-    let bytes = match files::read_at(dir, OsStr::new("persona.toml"), MAX_TOML_BYTES) {
+    let bytes = match files::read_own_at(dir, OsStr::new("persona.toml"), MAX_TOML_BYTES) {
         Ok((bytes, _)) => bytes,
         Err(Unfit::Missing) => return Ok(PersonaFile::default()),
         Err(unfit) => return Err(Error::unfit(path, unfit)),
@@ -358,7 +359,7 @@ fn fallback_fault(fallbacks: &[ProfileChoice]) -> Option<String> {
 fn read_text(dir: &OwnedFd, folder: &Path, name: &str) -> Result<String, Error> {
     let path = folder.join(name);
     guard(&path)?;
-    match files::read_at(dir, OsStr::new(name), MAX_TEXT_BYTES) {
+    match files::read_own_at(dir, OsStr::new(name), MAX_TEXT_BYTES) {
         Ok((bytes, _)) => utf8(bytes, &path),
         Err(unfit) => Err(Error::unfit(&path, unfit)),
     }

@@ -69,7 +69,7 @@ fn read(path: &Path) -> Result<Option<Rules>, RulesFileError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unfit(error.to_string())),
     };
-    let bytes = match files::read_at(&dir, name, MAX_BYTES) {
+    let bytes = match files::read_own_at(&dir, name, MAX_BYTES) {
         Ok((bytes, _)) => bytes,
         Err(Unfit::Missing) => return Ok(None),
         Err(error) => return Err(unfit(error.to_string())),

@@ -30,7 +30,7 @@ pub fn check_model(field: &str, model: &str) -> Result<(), Refused> {
 pub struct PersonaFacts {
     pub exists: bool,
     pub has_skill: bool,
-    /// Why its `persona.toml` can't be used, if so.
+    /// Why its `persona.toml` or its `skill.md` can't be used, if so.
     pub broken: Option<String>,
     pub profile: Option<String>,
     pub cwd: Option<String>,

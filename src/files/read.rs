@@ -60,10 +60,28 @@ impl Unfit {
 /// # Errors
 /// The rule that the file breaks, or the system's error, as a variant of [`Unfit`].
 pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, FileStamp), Unfit> {
+    read_if(dir, name, limit, check_readable)
+}
+
+/// As [`read_at`], for a file of the user's own, which may have several names: a snapshot of hard links (`cp -al`,
+/// `rsync --link-dest`) gives it a second one.
+///
+/// # Errors
+/// As for [`read_at`].
+pub fn read_own_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, FileStamp), Unfit> {
+    read_if(dir, name, limit, check_own)
+}
+
+fn read_if(
+    dir: impl AsFd,
+    name: &OsStr,
+    limit: u64,
+    check: fn(&Meta, u64) -> Result<(), Unfit>,
+) -> Result<(Vec<u8>, FileStamp), Unfit> {
     let dir = dir.as_fd();
     // Checked before it is opened, because opening a device can have effects.
     let seen = meta_at(dir, name)?.ok_or(Unfit::Missing)?;
-    check_readable(&seen, limit)?;
+    check(&seen, limit)?;
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let mut file = match openat(dir, name, flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
@@ -73,7 +91,7 @@ pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, Fil
         Err(errno) => return Err(Unfit::Io(errno.into())),
     };
     let before = meta(&file)?;
-    check_readable(&before, limit)?;
+    check(&before, limit)?;
     let room = usize::try_from(before.file_stamp.size).unwrap_or(0).saturating_add(1);
     let mut bytes = Vec::with_capacity(room);
     (&mut file).take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -100,6 +118,15 @@ pub fn open(path: &Path) -> io::Result<(File, Meta)> {
 /// # Errors
 /// The rule that is broken.
 pub fn check_readable(meta: &Meta, limit: u64) -> Result<(), Unfit> {
+    check_own(meta, limit)?;
+    if meta.links != 1 { Err(Unfit::Linked(meta.links)) } else { Ok(()) }
+}
+
+/// The rules of [`read_own_at`], judged by what `stat` says.
+///
+/// # Errors
+/// The rule that is broken.
+pub fn check_own(meta: &Meta, limit: u64) -> Result<(), Unfit> {
     if meta.is_link() {
         Err(Unfit::Link)
     } else if !meta.is_file() {
@@ -108,8 +135,6 @@ pub fn check_readable(meta: &Meta, limit: u64) -> Result<(), Unfit> {
         Err(Unfit::Foreign)
     } else if meta.links == 0 {
         Err(Unfit::Missing)
-    } else if meta.links != 1 {
-        Err(Unfit::Linked(meta.links))
     } else if meta.file_stamp.size > limit {
         Err(Unfit::TooLarge { size: meta.file_stamp.size, limit })
     } else {

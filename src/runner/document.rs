@@ -220,7 +220,6 @@ fn in_words(code: &str) -> String {
         "link" => "it is a link".to_owned(),
         "not_regular" => "it is not a regular file".to_owned(),
         "foreign" => "it belongs to another user".to_owned(),
-        "linked" => "it has more than one hard link".to_owned(),
         "too_large" => "it is larger than 1 MiB".to_owned(),
         other => format!("it can't be read ({other})"),
     }

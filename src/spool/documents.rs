@@ -20,8 +20,8 @@ const MAX_NAMES: usize = 100_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentLook {
     Missing,
-    /// A file that tasuki does not read: `link` (a symbolic link), `not_regular`, `foreign` (another user's), `linked`
-    /// (several hard links), `too_large`, `unreadable` or `bad_name`.
+    /// A file that tasuki does not read: `link` (a symbolic link), `not_regular`, `foreign` (another user's),
+    /// `too_large`, `unreadable` or `bad_name`.
     Unsafe(&'static str),
     Present {
         /// The state of the file. If a later look finds the same one, the document is no longer being written.
@@ -215,7 +215,7 @@ impl DocumentFolder {
         match files::meta_at(&self.fd, file) {
             Ok(None) => DocumentLook::Missing,
             Err(_) => DocumentLook::Unsafe("unreadable"),
-            Ok(Some(meta)) => match files::check_readable(&meta, MAX_DOCUMENT_BYTES) {
+            Ok(Some(meta)) => match files::check_own(&meta, MAX_DOCUMENT_BYTES) {
                 Ok(()) => DocumentLook::Present { file_stamp: meta.file_stamp },
                 Err(Unfit::Missing) => DocumentLook::Missing,
                 Err(unfit) => DocumentLook::Unsafe(unfit.code()),
@@ -234,7 +234,7 @@ impl DocumentFolder {
         if !files::is_plain(file) {
             return Err(refuse(path, "its name is not a plain file name".to_owned(), false));
         }
-        let (bytes, file_stamp) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
+        let (bytes, file_stamp) = match files::read_own_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
             Ok(reading) => reading,
             Err(Unfit::Missing) => return Err(DocumentError::Missing { path }),
             Err(Unfit::Io(source)) if limits::is_unavailable(&source) => {

@@ -123,11 +123,38 @@ fn links_and_wrong_files_are_named() {
     fs::create_dir(at("a")).expect("made");
     fs::write(at("secret"), "# It").expect("written");
     symlink(at("secret"), at("a/skill.md")).expect("link");
-    assert!(!facts(dir.path(), &slug("a")).expect("read").has_skill);
+    let error = facts(dir.path(), &slug("a")).expect_err("a link is no missing file").to_string();
+    assert!(error.contains("skill.md: it is a link"), "{error}");
     assert!(matches!(read_texts(dir.path(), &slug("a")), Err(Error::Unfit { .. })));
+    fs::remove_file(at("a/skill.md")).expect("removed");
+    fs::write(at("a/skill.md"), "# Skill").expect("written");
     fs::write(at("a/persona.toml"), "name = \"A\"\nprofle = \"claude\"\n").expect("written");
     let error = facts(dir.path(), &slug("a")).expect_err("a wrong key").to_string();
     assert!(error.contains("persona.toml, line 2") && error.contains("profle"), "{error}");
     symlink(at("a"), at("b")).expect("link");
     assert!(matches!(facts(dir.path(), &slug("b")), Err(Error::Unfit { .. })));
+}
+
+/// A backup with `cp -al` or `rsync --link-dest` gives each file of the home a second name.
+#[test]
+fn a_snapshot_of_hard_links_takes_no_file_of_the_user_away() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let at = |below: &str| dir.path().join(below);
+    fs::create_dir(at("a")).expect("made");
+    fs::create_dir(at("snapshot")).expect("made");
+    let files = [
+        ("a/skill.md", "# Skill"),
+        ("a/experience.md", "# Experience"),
+        ("a/persona.toml", "check = \"hold\""),
+        ("rules.toml", ""),
+    ];
+    for (name, text) in files {
+        fs::write(at(name), text).expect("written");
+        fs::hard_link(at(name), at("snapshot").join(name.replace('/', "-"))).expect("a second name");
+    }
+    let known = facts(dir.path(), &slug("a")).expect("read");
+    assert!(known.has_skill && known.file.check.is_some(), "{known:?}");
+    let (skill, experience) = read_texts(dir.path(), &slug("a")).expect("read");
+    assert_eq!((skill.as_str(), experience.as_deref()), ("# Skill", Some("# Experience")));
+    tasuki::config::rules::load(&at("rules.toml")).expect("the rules can be used");
 }

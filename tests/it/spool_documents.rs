@@ -72,6 +72,10 @@ fn only_a_plain_file_with_text_in_it_counts() {
         "../x",
     ];
     let codes = codes.map(|name| code(folder.read(OsStr::new(name))));
+    // A snapshot of hard links gives a document a second name.
+    fs::hard_link(at("good.md"), home.path("snapshot")).expect("a second name");
+    assert_eq!(code(folder.read(OsStr::new("good.md"))), "read");
+    assert!(matches!(folder.look(OsStr::new("good.md")), DocumentLook::Present { .. }));
     let (empty, bad) = ("document_empty", "document_unsafe");
     assert_eq!(codes, ["read", "document_missing", empty, empty, bad, bad, bad, bad, bad, bad]);
     assert_eq!(folder.look(OsStr::new("none.md")), DocumentLook::Missing);

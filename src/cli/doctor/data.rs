@@ -89,7 +89,7 @@ fn fault_of_persona(folder: &Path, slug: &Slug, profiles: &[String]) -> Option<S
         Err(error) => return Some(error.to_string()),
     };
     if !facts.has_skill {
-        return Some(format!("{slug} has no skill.md that is a regular file"));
+        return Some(format!("{slug} has no skill.md"));
     }
     if let Err(error) = personas::read_texts(folder, slug) {
         return Some(error.to_string());
