@@ -104,25 +104,29 @@ pub fn no_thread() -> Option<String> {
     ))
 }
 
-/// A message about what the system is short of and what helps, if this error means a shortage.
+/// What the system is short of, and what helps, if this error means a shortage.
 #[must_use]
-pub fn in_words(error: &io::Error) -> Option<String> {
+pub fn short_of(error: &io::Error) -> Option<(String, &'static str)> {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EMFILE) => {
             let most = getrlimit(Resource::RLIMIT_NOFILE)
                 .map_or_else(|_| String::new(), |(soft, _)| format!(" (its limit is {soft})"));
-            Some(format!(
-                "tasuki has hardly any file descriptors left{most}; meanwhile no agent is taken for dead, and work \
-                 waits; raise the limit (ulimit -n, LimitNOFILE) and restart the sidecar"
-            ))
+            let what = format!("tasuki has hardly any file descriptors left{most}");
+            Some((what, "raise the limit (ulimit -n, LimitNOFILE)"))
         }
-        Some(Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS) => Some(format!(
-            "the system can't open more files ({error}); meanwhile no agent is taken for dead, and work waits; end \
-             other programs"
-        )),
+        Some(Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS) => {
+            Some((format!("the system can't open more files ({error})"), "end other programs"))
+        }
         // Without a /dev/null this check can't tell.
         _ => None,
     }
+}
+
+/// A message of a running sidecar about what the system is short of and what helps.
+fn in_words(error: &io::Error) -> Option<String> {
+    let (what, fix) = short_of(error)?;
+    let restart = if fix.starts_with("raise") { " and restart the sidecar" } else { "" };
+    Some(format!("{what}; meanwhile no agent is taken for dead, and work waits; {fix}{restart}"))
 }
 
 #[cfg(test)]

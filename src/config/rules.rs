@@ -20,6 +20,9 @@ pub enum RulesFileError {
     /// A key or a value is wrong.
     #[error("{path}, {error}", path = .path.display())]
     Wrong { path: PathBuf, error: RulesError },
+    /// The system could not read it.
+    #[error("could not read {path}: {source}", path = .path.display())]
+    Read { path: PathBuf, source: std::io::Error },
 }
 
 impl RulesFileError {
@@ -67,11 +70,12 @@ fn read(path: &Path) -> Result<Option<Rules>, RulesFileError> {
     let dir = match files::open_dir(folder) {
         Ok(dir) => dir,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unfit(error.to_string())),
+        Err(source) => return Err(RulesFileError::Read { path: folder.to_owned(), source }),
     };
     let bytes = match files::read_own_at(&dir, name, MAX_BYTES) {
         Ok((bytes, _)) => bytes,
         Err(Unfit::Missing) => return Ok(None),
+        Err(Unfit::Io(source)) => return Err(RulesFileError::Read { path: path.to_owned(), source }),
         Err(error) => return Err(unfit(error.to_string())),
     };
     let text = String::from_utf8(bytes).map_err(|_| unfit("it is not UTF-8".to_owned()))?;

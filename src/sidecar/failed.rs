@@ -1,6 +1,8 @@
 //! A start that failed, and how it is reported.
 
+use crate::exit;
 use crate::limits;
+use std::io;
 
 /// A start that failed, and the exit code that says how.
 pub(super) struct StartFailure {
@@ -19,17 +21,71 @@ impl StartFailure {
     }
 }
 
+/// The errors of the system that have led to this one.
+fn causes(error: &anyhow::Error) -> impl Iterator<Item = &io::Error> {
+    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>())
+}
+
 /// Adds what is short, and what to do about it: the system's own error says neither.
 fn in_words(error: anyhow::Error) -> anyhow::Error {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
-    match causes.find_map(limits::in_words) {
-        Some(short) => error.context(short),
+    let short = causes(&error).find_map(limits::short_of);
+    match short {
+        Some((what, fix)) => error.context(format!("{what}; {fix}, then start the sidecar again")),
         None => error,
     }
 }
 
+/// The exit code of a start that `error` has failed: `code`, unless the system has refused something for a reason that
+/// says nothing about the file.
+fn code_of(code: u8, error: &anyhow::Error) -> u8 {
+    let is_full = |cause: &io::Error| matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    let of_cause = |cause: &io::Error| match cause.kind() {
+        io::ErrorKind::PermissionDenied => Some(exit::NOT_ALLOWED),
+        _ if limits::is_passing(cause) || is_full(cause) => Some(exit::TRY_AGAIN),
+        _ => None,
+    };
+    causes(error).find_map(of_cause).unwrap_or(code)
+}
+
+/// Turns an error into a failed start. `code`: the exit code if the thing itself is at fault. A shortage or a disk that
+/// fails counts as [`exit::TRY_AGAIN`], and a missing permission as [`exit::NOT_ALLOWED`].
 pub(super) fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T, StartFailure> {
-    result.map_err(|error| StartFailure { code, error: in_words(error.into()) })
+    result.map_err(|error| {
+        let error = error.into();
+        StartFailure { code: code_of(code, &error), error: in_words(error) }
+    })
+}
+
+#[cfg(test)]
+mod exit_codes {
+    use super::*;
+    use crate::config::rules::RulesFileError;
+    use anyhow::Context;
+    use nix::errno::Errno;
+
+    #[test]
+    fn a_shortage_or_a_missing_permission_is_not_a_wrong_configuration() {
+        let wanted = [
+            (Errno::EMFILE, exit::TRY_AGAIN),
+            (Errno::EIO, exit::TRY_AGAIN),
+            (Errno::ENOSPC, exit::TRY_AGAIN),
+            (Errno::EDQUOT, exit::TRY_AGAIN),
+            (Errno::EACCES, exit::NOT_ALLOWED),
+            (Errno::EPERM, exit::NOT_ALLOWED),
+            (Errno::ENOTDIR, exit::CONFIG),
+        ];
+        for (errno, code) in wanted {
+            let source = || io::Error::from(errno);
+            let rules = RulesFileError::Read { path: "rules.toml".into(), source: source() };
+            let read: Result<(), _> = fails(exit::CONFIG, Err(rules));
+            assert_eq!(read.err().map(|failed| failed.code), Some(code), "{errno}");
+            let made = Err::<(), _>(source()).context("could not create the folder");
+            assert_eq!(fails(exit::CONFIG, made).err().map(|failed| failed.code), Some(code), "{errno}");
+        }
+        let short = Err::<(), _>(io::Error::from(Errno::EMFILE)).context("rules.toml");
+        let said = fails(exit::CONFIG, short).err().map(|failed| format!("{:#}", failed.error)).unwrap_or_default();
+        assert!(said.contains("descriptors") && said.contains("ulimit -n") && !said.contains("meanwhile"), "{said}");
+    }
 }
 
 #[cfg(test)]

@@ -44,16 +44,23 @@ pub(super) fn make_home(home: &Home) -> Result<(), StartFailure> {
 
 /// Checks that only this user can write a file that names programs, or whose text is typed. Returns whether it exists.
 fn trust(path: &Path) -> Result<bool, StartFailure> {
-    way::trust_if_there(path).map_err(|error| {
-        let code = if matches!(error, way::Unsafe::Exposed { .. }) { exit::NOT_ALLOWED } else { exit::CONFIG };
-        StartFailure { code, error: anyhow!("{error}. tasuki runs or types what is there, so it was not read") }
-    })
+    match way::trust_if_there(path) {
+        Ok(is_there) => Ok(is_there),
+        Err(way::Unsafe::Io { path, source }) => {
+            let looked = Err(source).with_context(|| format!("could not look at {}", path.display()));
+            fails(exit::CONFIG, looked)
+        }
+        Err(error @ way::Unsafe::Exposed { .. }) => {
+            let error = anyhow!("{error}. tasuki runs or types what is there, so it was not read");
+            Err(StartFailure { code: exit::NOT_ALLOWED, error })
+        }
+    }
 }
 
 pub(super) fn load_profiles(home: &Home) -> Result<Profiles, StartFailure> {
-    Profiles::load(Some(&home.profiles())).map_err(|error| {
+    Profiles::load(Some(&home.profiles())).or_else(|error| {
         let code = if matches!(error, ProfileError::Exposed(_)) { exit::NOT_ALLOWED } else { exit::CONFIG };
-        StartFailure { code, error: error.into() }
+        fails(code, Err(error))
     })
 }
 
@@ -71,12 +78,11 @@ pub(super) fn load_prompts(home: &Home) -> Result<Prompts, StartFailure> {
         if !trust(&path)? {
             continue;
         }
-        match std::fs::metadata(&path) {
-            Ok(meta) if meta.is_file() && meta.len() <= MAX_TEMPLATE => {}
-            _ => {
-                let error = anyhow!("{} is not a readable file of at most {MAX_TEMPLATE} bytes", path.display());
-                return Err(StartFailure { code: exit::CONFIG, error });
-            }
+        let meta = std::fs::metadata(&path).with_context(|| format!("could not look at {}", path.display()));
+        let meta = fails(exit::CONFIG, meta)?;
+        if !meta.is_file() || meta.len() > MAX_TEMPLATE {
+            let error = anyhow!("{} is not a readable file of at most {MAX_TEMPLATE} bytes", path.display());
+            return Err(StartFailure { code: exit::CONFIG, error });
         }
         let text = std::fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()));
         overrides.insert(name.to_owned(), fails(exit::CONFIG, text)?);

@@ -195,6 +195,10 @@ impl Journal {
                 self.set_aside(spool, "journal-linked")?;
                 self.open_any_file(spool)
             }
+            Err(Unfit::Foreign) => {
+                let foreign = io::Error::new(io::ErrorKind::PermissionDenied, Unfit::Foreign.to_string());
+                Err(self.failed("open", foreign))
+            }
             Err(unfit) => Err(self.failed("open", io::Error::other(unfit.to_string()))),
         }
     }
