@@ -51,6 +51,8 @@ impl Sidecar {
     /// Reads the files of the lanes. Returns the number of the listing of `events/` if this scan has completed it.
     fn look_into_lanes(&mut self, now: &Now, files: &mut Vec<IntakeItem>) -> Result<Option<u64>, Error> {
         let knows_tmux = self.timers.knows_tmux(now);
+        // The scan may move files to the trash that could not be moved before.
+        self.tidy.has_trash |= self.spool.unmoved().is_some();
         let (intake, folders, spool) = (&mut self.intake, &mut self.watches.folders, &mut self.spool);
         intake.begin_look();
         let events = intake.scan(folders, spool, Lane::Events, now);

@@ -150,9 +150,14 @@ impl Intake {
         match moved {
             Ok(true) => {}
             Ok(false) => self.files = true,
+            Err(error) if item.why.is_none() => {
+                if spool.hold_handled(&item.found, &error, now) {
+                    tracing::warn!(%error, "could not move a file out of the spool after it was handled");
+                }
+            }
             Err(error) => {
-                tracing::warn!(%error, "could not move a file out of the spool after it was handled");
-                // The file is still in its lane: without a pause, the next cycle would find it again at once.
+                tracing::warn!(%error, "could not look at a bad file in the spool");
+                // Without a pause, the next cycle would find the file again at once.
                 self.files = false;
                 self.look_again_in(now, UNREADABLE_MS);
             }
@@ -196,4 +201,9 @@ pub(super) fn held_files(reason: HoldReason) -> &'static str {
             "a bad file could not be moved to rejected/: it stays in the spool, and tasuki tries again every 5 seconds"
         }
     }
+}
+
+/// What the heartbeat says about handled files that stay in the spool.
+pub(super) fn unmoved_files(why: &str) -> String {
+    format!("{why}; handled files stay in the spool and don't count again; tasuki tries again every 5 seconds")
 }

@@ -5,7 +5,7 @@ use super::answers::Answers;
 use super::checkpoint::Checkpoints;
 use super::health::StoreHealth;
 use super::history::History;
-use super::intake::{Intake, held_files};
+use super::intake::{Intake, held_files, unmoved_files};
 use super::learned::Learned;
 use super::liveness::Liveness;
 use super::projection::Projection;
@@ -112,7 +112,8 @@ impl Sidecar {
         let (late, tmux) = (self.tools.late.for_view(), self.tools.tmux.problem().or_else(|| self.cut_off()));
         // Unwritten files are not lost: the store has their content, and they are written as soon as the disk allows
         // it.
-        let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(short.as_ref());
+        let unmoved = self.spool.unmoved().map(unmoved_files);
+        let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(unmoved.as_ref()).or(short.as_ref());
         let problem = problem.or(self.answers.judged.problem.as_ref()).or(tmux.as_ref()).or(late.as_ref());
         let held = self.intake.hold_reason.map(|reason| held_files(reason).to_owned());
         let server = self.state.server.as_ref();

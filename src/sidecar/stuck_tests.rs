@@ -32,6 +32,24 @@ impl Ground {
         *again = Deadline::after(&now, 0);
         self.settle();
     }
+
+    /// One cycle as if so many milliseconds had passed. Held files are tried again five seconds after the last try.
+    fn settle_later(&mut self, ms: u64) {
+        let again = self.sidecar.intake.look_again.expect("it looks again");
+        let mut now = self.sidecar.clock.now();
+        assert!(again.remaining_ms(&now) <= ms);
+        now.boot_ms += ms;
+        self.sidecar.intake.files = true;
+        self.sidecar.cycle(&now);
+        self.settle();
+    }
+}
+
+/// Where a handled file goes.
+fn place_in_trash(ground: &Ground, file: &str) -> PathBuf {
+    let meta = std::fs::metadata(ground.path(file)).expect("a file");
+    let ctime_ns = meta.ctime() * 1_000_000_000 + meta.ctime_nsec();
+    ground.path(&format!("state/reap/{:x}-{:x}-{ctime_ns:x}", meta.dev(), meta.ino()))
 }
 
 #[tokio::test]
@@ -40,12 +58,12 @@ async fn a_bad_file_that_can_not_be_moved_to_rejected_does_not_keep_the_loop_awa
     ground.settle();
     let blocked = block(ground.path("spool/rejected/.tasuki-new"));
     ground.drop_again("events", "a.json", r#"{"v":1}"#);
-    ground.settle_a_second_later();
+    ground.settle_later(5_000);
     assert!(ground.path("spool/events/a.json").exists());
     ground.drop_again("requests", "r.json", NOTHING);
     assert_eq!(ground.answer("r")["error"]["code"], "no_agent", "others do not wait for it");
     free(&blocked);
-    ground.settle_a_second_later();
+    ground.settle_later(10_000);
     assert_eq!((ground.count("spool/events"), ground.count("spool/rejected")), (0, 2), "the file and the reason");
 }
 
@@ -54,18 +72,51 @@ async fn a_handled_file_that_can_not_be_moved_to_the_trash_does_not_keep_the_loo
     let mut ground = Ground::new().await;
     ground.settle();
     ground.ask("r.json", NOTHING);
-    let meta = std::fs::metadata(ground.path("spool/requests/r.json")).expect("a request");
-    let ctime_ns = meta.ctime() * 1_000_000_000 + meta.ctime_nsec();
-    let name = format!("state/reap/{:x}-{:x}-{ctime_ns:x}", meta.dev(), meta.ino());
-    let blocked = block(ground.path(&name));
+    let blocked = block(place_in_trash(&ground, "spool/requests/r.json"));
     ground.sidecar.intake.files = true;
     ground.settle();
-    ground.settle_a_second_later();
+    ground.settle_later(5_000);
     assert!(ground.path("spool/requests/r.json").exists());
     assert_eq!(ground.answer("r")["error"]["code"], "no_agent");
     free(&blocked);
-    ground.settle_a_second_later();
+    ground.settle_later(10_000);
     assert_eq!(ground.count("spool/requests"), 0);
+}
+
+/// An event that stays in its lane was decided once, is told as a problem, and does not hold up others.
+#[tokio::test]
+async fn handled_events_that_can_not_be_moved_away_are_not_read_again_and_are_told() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let event =
+        |session: &str| format!(r#"{{"v":1,"event":"session_start","profile":"demo","session_id":"{session}"}}"#);
+    let files = ["a.json", "b.json"].map(|name| {
+        std::fs::write(ground.path("spool/events").join(name), event(name)).expect("an event");
+        block(place_in_trash(&ground, &format!("spool/events/{name}")))
+    });
+    ground.sidecar.intake.files = true;
+    ground.settle();
+    assert_eq!(ground.count("spool/events"), 2, "they stay");
+    let now = ground.sidecar.clock.now();
+    let scan = |ground: &mut Ground| ground.sidecar.spool.scan(Lane::Events, 10, 1 << 20, &now).expect("readable");
+    assert!(scan(&mut ground).found.is_empty(), "they are not read again");
+    let other_mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(ground.path("spool/events/a.json"), other_mode).expect("a mode");
+    assert!(scan(&mut ground).found.is_empty(), "nor if only their mode has changed");
+    ground.sidecar.heartbeat(&now);
+    let problem = super::tests::view(&ground)["problem"].as_str().unwrap_or_default().to_owned();
+    assert!(problem.contains("move a handled file out of") && problem.contains("every 5 seconds"), "{problem}");
+    ground.drop_again("events", "c.json", &event("c"));
+    assert_eq!(ground.count("spool/events"), 2, "another one is taken at once");
+    let mut ground = ground.restarted().await;
+    ground.settle();
+    assert!(scan(&mut ground).found.is_empty(), "the next start takes them for handled, too");
+    files.iter().for_each(|place| free(place));
+    ground.settle_later(5_000);
+    assert_eq!((ground.count("spool/events"), ground.sidecar.spool.unmoved()), (0, None));
+    ground.sidecar.heartbeat(&now);
+    let problem = super::tests::view(&ground)["problem"].to_string();
+    assert!(!problem.contains("handled"), "{problem}");
 }
 
 #[tokio::test]

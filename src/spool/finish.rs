@@ -5,7 +5,7 @@
 use super::dirs::SpoolDir;
 use super::error::Error;
 use super::home::Spool;
-use super::lane::{Content, Held, IncomingFile};
+use super::lane::{Content, HELD_MS, Held, IncomingFile, Lane, same_content};
 use super::rejected::{HoldReason, REASON_TEMP};
 use crate::core::text::{hex, plain_json};
 use crate::core::time::Now;
@@ -57,7 +57,18 @@ pub enum RejectOutcome {
     Deleted,
 }
 
-/// The most held files of a lane. A hook that drops one bad file each second needs six days to reach it.
+/// Why handled files stay in their lanes.
+#[derive(Debug)]
+pub(super) struct Unmoved {
+    why: String,
+    /// When moving them was last tried, in milliseconds since boot.
+    tried_ms: u64,
+}
+
+/// After so many files that can't be moved, the rest is not tried: most likely none can be moved.
+const MAX_FAILURES: usize = 100;
+
+/// The most bad files of a lane that are held. A hook that drops one bad file each second needs six days to reach it.
 const MAX_HELD: usize = 500_000;
 
 #[derive(Serialize)]
@@ -79,34 +90,81 @@ impl Spool {
     /// meanwhile, because programs that write a file in place often change its mode afterwards.
     ///
     /// # Errors
-    /// The file could not be moved; the next scan finds it again.
+    /// The file could not be moved. The next scan finds it again, unless it is held: see [`Spool::hold_handled`].
     pub fn finish(&self, found: &IncomingFile) -> Result<Finished, Error> {
-        let file_stamp = &found.file_stamp;
+        self.move_to_trash(found.lane, &found.name, &found.file_stamp)
+    }
+
+    /// Holds a handled file that could not be moved to the trash: it stays in its lane, scans skip it until its content
+    /// changes, and every 5 seconds a scan tries again to move it. Returns false if such files are held already.
+    pub fn hold_handled(&mut self, found: &IncomingFile, error: &Error, now: &Now) -> bool {
+        let is_first = self.unmoved.is_none();
+        self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.file_stamp, true));
+        self.unmoved.get_or_insert_with(|| Unmoved { why: error.to_string(), tried_ms: now.boot_ms });
+        is_first
+    }
+
+    /// Why handled files stay in their lanes, if any do.
+    #[must_use]
+    pub fn unmoved(&self) -> Option<&str> {
+        self.unmoved.as_ref().map(|unmoved| unmoved.why.as_str())
+    }
+
+    /// If [`HELD_MS`] have passed since the last try, tries again to move the handled files that are held to the trash.
+    pub(super) fn retry_handled(&mut self, now: &Now) {
+        let is_due = |unmoved: &Unmoved| now.boot_ms.saturating_sub(unmoved.tried_ms) >= HELD_MS;
+        if !self.unmoved.as_ref().is_some_and(is_due) {
+            return;
+        }
+        let mut failures = 0;
+        let mut why = None;
+        for lane in [Lane::Requests, Lane::Events] {
+            let handled = self.lane(lane).held.iter().filter(|(_, held)| held.is_handled);
+            let handled: Vec<_> = handled.map(|(name, held)| (name.clone(), held.file_stamp)).collect();
+            for (name, file_stamp) in handled {
+                if failures >= MAX_FAILURES {
+                    break;
+                }
+                match self.move_to_trash(lane, &name, &file_stamp) {
+                    Ok(_) => {
+                        self.lane(lane).held.remove(&name);
+                    }
+                    Err(error) => {
+                        failures += 1;
+                        why = Some(error.to_string());
+                    }
+                }
+            }
+        }
+        self.unmoved = why.map(|why| Unmoved { why, tried_ms: now.boot_ms });
+    }
+
+    fn move_to_trash(&self, lane: Lane, file_name: &OsStr, file_stamp: &FileStamp) -> Result<Finished, Error> {
         let name = format!("{:x}-{:x}-{:x}", file_stamp.dev, file_stamp.ino, file_stamp.ctime_ns);
-        let from = self.dir(found.lane.spool_dir());
-        let failed =
-            |error: io::Error| Error::io("move a handled file out of", self.path(found.lane.spool_dir()), error);
-        match files::meta_at(from, &found.name).map_err(failed)? {
+        let from = self.dir(lane.spool_dir());
+        let failed = |error: io::Error| Error::io("move a handled file out of", self.path(lane.spool_dir()), error);
+        match files::meta_at(from, file_name).map_err(failed)? {
             None => return Ok(Finished::Gone),
             Some(meta) if !same_content(&meta.file_stamp, file_stamp) => return Ok(Finished::Changed),
             Some(_) => {}
         }
         let trash = self.dir(SpoolDir::Trash);
-        match renameat(from, found.name.as_os_str(), trash, name.as_str()) {
+        match renameat(from, file_name, trash, name.as_str()) {
             Ok(()) => {}
             Err(nix::errno::Errno::ENOENT) => return Ok(Finished::Gone),
             Err(errno) => return Err(failed(errno.into())),
         }
-        self.undo_if_other(trash, OsStr::new(&name), found).map_err(failed)
+        self.undo_if_other(OsStr::new(&name), (lane, file_name), file_stamp).map_err(failed)
     }
 
     /// If somebody replaced the file between the check and the rename, moves the new file back.
-    fn undo_if_other(&self, dir: impl AsFd, name: &OsStr, found: &IncomingFile) -> io::Result<Finished> {
-        let moved = files::meta_at(&dir, name)?;
-        if moved.is_none_or(|meta| same_content(&meta.file_stamp, &found.file_stamp)) {
+    fn undo_if_other(&self, name: &OsStr, from: (Lane, &OsStr), file_stamp: &FileStamp) -> io::Result<Finished> {
+        let trash = self.dir(SpoolDir::Trash);
+        let moved = files::meta_at(trash, name)?;
+        if moved.is_none_or(|meta| same_content(&meta.file_stamp, file_stamp)) {
             return Ok(Finished::Moved);
         }
-        files::rename_new(&dir, name, self.dir(found.lane.spool_dir()), &found.name)?;
+        files::rename_new(trash, name, self.dir(from.0.spool_dir()), from.1)?;
         Ok(Finished::Changed)
     }
 
@@ -114,7 +172,7 @@ impl Spool {
     /// higher for each file.
     ///
     /// # Errors
-    /// The reason could not be written; the file stays where it is.
+    /// The file can't be looked at; it stays where it is.
     pub fn reject(&mut self, seq: u64, found: &IncomingFile, why: &Why, now: &Now) -> Result<RejectOutcome, Error> {
         let from = found.lane.spool_dir();
         let path = self.path(from).to_owned();
@@ -132,30 +190,33 @@ impl Spool {
         let json = serde_json::to_string_pretty(&why_file(found, why, now)).map_err(|error| failed(error.into()))?;
         let json = plain_json(&json);
         let rejected = self.dir(SpoolDir::Rejected);
-        files::replace_at(rejected, OsStr::new(REASON_TEMP), OsStr::new(&reason), json.as_bytes(), Grade::Fast)
-            .map_err(failed)?;
-        match files::rename_new(self.dir(from), &found.name, rejected, OsStr::new(&name)) {
+        let is_written =
+            files::replace_at(rejected, OsStr::new(REASON_TEMP), OsStr::new(&reason), json.as_bytes(), Grade::Fast);
+        let from = self.dir(from);
+        let error = match is_written.and_then(|()| files::rename_new(from, &found.name, rejected, OsStr::new(&name))) {
             Ok(()) => {
                 self.rejected.add(meta.on_disk);
-                Ok(RejectOutcome::Moved(name))
+                return Ok(RejectOutcome::Moved(name));
             }
-            Err(error) => {
-                let _ = files::remove_at(rejected, OsStr::new(&reason));
-                if error.kind() == io::ErrorKind::NotFound {
-                    return Ok(RejectOutcome::Gone);
-                }
-                tracing::warn!(%error, seq, "could not move a bad file to rejected/; the file stays where it is");
-                Ok(self.hold(found, HoldReason::NotMoved, now))
-            }
+            Err(error) => error,
+        };
+        let _ = files::remove_at(rejected, OsStr::new(&reason));
+        if matches!(files::meta_at(from, &found.name), Ok(None)) {
+            return Ok(RejectOutcome::Gone);
         }
+        if self.rejected.hold_reason() != Some(HoldReason::NotMoved) {
+            tracing::warn!(%error, seq, "could not move a bad file to rejected/; the file stays where it is");
+        }
+        Ok(self.hold(found, HoldReason::NotMoved, now))
     }
 
-    /// Notes the file as held, so that scans skip it. If the lane has [`MAX_HELD`] held files already, deletes it
+    /// Notes a bad file as held, so that scans skip it. If the lane has [`MAX_HELD`] of them already, deletes it
     /// instead; if that fails, the file stays and is not noted.
     fn hold(&mut self, found: &IncomingFile, reason: HoldReason, now: &Now) -> RejectOutcome {
         self.rejected.note_held(reason, now);
-        if self.lane(found.lane).held.len() < MAX_HELD {
-            self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.file_stamp));
+        let held = &self.lane(found.lane).held;
+        if held.len() < MAX_HELD || held.values().filter(|held| !held.is_handled).count() < MAX_HELD {
+            self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.file_stamp, false));
             return RejectOutcome::Held(reason);
         }
         match files::remove_at(self.dir(found.lane.spool_dir()), &found.name) {
@@ -212,11 +273,6 @@ fn remove_some(dir: impl AsFd, max: usize) -> usize {
             || unlinkat(&dir, name.as_os_str(), UnlinkatFlags::RemoveDir).is_ok()
     };
     names.iter().filter(|name| removed(name)).count()
-}
-
-/// Whether two stamps mean the same content. The inode's change time is not compared, because a rename changes it.
-fn same_content(a: &FileStamp, b: &FileStamp) -> bool {
-    a.is_same_file(b) && a.size == b.size && a.mtime_ns == b.mtime_ns
 }
 
 fn why_file<'a>(found: &IncomingFile, why: &'a Why, now: &Now) -> WhyFile<'a> {

@@ -3,6 +3,7 @@
 use super::age::{Ager, AgingCandidate};
 use super::dirs::{SpoolDir, SpoolDirs};
 use super::error::Error;
+use super::finish::Unmoved;
 use super::lane::{Lane, LaneState};
 use super::rejected::Rejected;
 use super::reserve::Reserve;
@@ -18,6 +19,8 @@ pub struct Spool {
     pub(super) requests: LaneState,
     pub(super) events: LaneState,
     pub(super) rejected: Rejected,
+    /// Why handled files stay in their lanes; `None` if none do.
+    pub(super) unmoved: Option<Unmoved>,
     sweeper: Sweeper,
     ager: Ager,
     pub(super) reserve: Reserve,
@@ -39,6 +42,7 @@ impl Spool {
             requests: LaneState::default(),
             events: LaneState::default(),
             rejected: Rejected::default(),
+            unmoved: None,
             sweeper: Sweeper::default(),
             ager: Ager::default(),
             reserve: Reserve::default(),
@@ -70,7 +74,10 @@ impl Spool {
         if views_lost {
             fresh.dirs.forget_views()?;
         }
+        // The scan that follows finds the handled files that are held, and they are held again.
+        let unmoved = self.unmoved.take();
         *self = fresh;
+        self.unmoved = unmoved;
         (self.requests.listings, self.events.listings) = (requests, events);
         Ok(views_lost)
     }

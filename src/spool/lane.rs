@@ -128,7 +128,8 @@ pub(super) struct LaneState {
     pub(super) is_truncated: bool,
     /// Files that are not ready: incomplete or unreadable, and changed a moment ago.
     pub(super) incomplete: HashMap<OsString, IncompleteFile>,
-    /// Bad files that could not be moved to `rejected/`. Scans skip them until they change.
+    /// Bad files that could not be moved to `rejected/`, and handled files that could not be moved to the trash. Scans
+    /// skip them until they change.
     pub(super) held: HashMap<OsString, Held>,
     /// How many times the folder was listed.
     pub(super) listings: u64,
@@ -136,19 +137,32 @@ pub(super) struct LaneState {
     pub(super) held_checked_ms: u64,
 }
 
-/// A bad file that could not be moved to `rejected/`.
+/// A decided file that could not be moved out of its lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     /// Its stamp when it was decided.
     pub(super) file_stamp: FileStamp,
     /// The listing in which it was last seen.
     pub(super) seen: u64,
+    /// It was accepted and goes to the trash; otherwise it is a bad file, which goes to `rejected/`.
+    pub(super) is_handled: bool,
 }
 
 impl Held {
-    pub(super) fn new(file_stamp: FileStamp) -> Held {
-        Held { file_stamp, seen: 0 }
+    pub(super) fn new(file_stamp: FileStamp, is_handled: bool) -> Held {
+        Held { file_stamp, seen: 0, is_handled }
     }
+
+    /// Whether a file with this stamp is still the one that was decided. A handled file must not count twice because
+    /// somebody has changed its mode, or made a link to it.
+    pub(super) fn is_same(&self, file_stamp: &FileStamp) -> bool {
+        if self.is_handled { same_content(&self.file_stamp, file_stamp) } else { self.file_stamp == *file_stamp }
+    }
+}
+
+/// Whether two stamps mean the same content. The inode's change time is not compared, because a rename changes it.
+pub(super) fn same_content(a: &FileStamp, b: &FileStamp) -> bool {
+    a.is_same_file(b) && a.size == b.size && a.mtime_ns == b.mtime_ns
 }
 
 #[derive(Debug, Clone, Copy)]

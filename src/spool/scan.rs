@@ -80,6 +80,7 @@ impl Spool {
     fn scan_next(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
         self.dirs.check_intake(lane.spool_dir())?;
         self.release_held(now);
+        self.retry_handled(now);
         let fresh = self.lane(lane).backlog.is_empty();
         if fresh {
             self.list(lane, now)?;
@@ -166,8 +167,8 @@ impl Spool {
         let mut listed = Vec::with_capacity(names.len());
         for name in names {
             let meta = files::meta_at(self.dir(lane.spool_dir()), &name).map_err(|error| failed(self, error))?;
-            let same = held.get(&name).map(|known| known.file_stamp);
-            if let Some(meta) = meta.filter(|meta| same != Some(meta.file_stamp)) {
+            let is_same = |stamp: &FileStamp| held.get(&name).is_some_and(|known| known.is_same(stamp));
+            if let Some(meta) = meta.filter(|meta| !is_same(&meta.file_stamp)) {
                 held.remove(&name);
                 listed.push((name, meta.file_stamp.mtime_ns));
             }
@@ -257,11 +258,12 @@ impl Spool {
         (incomplete.file_stamp == *file_stamp).then(|| now.boot_ms.saturating_sub(incomplete.since_ms))
     }
 
-    /// When held files are to be tried again, forgets which files are held, so that the next listing returns them.
+    /// When bad files that are held are to be tried again, forgets which these are, so that the next listing returns
+    /// them.
     fn release_held(&mut self, now: &Now) {
         if self.rejected.is_time_to_retry(&self.dirs, now) {
-            self.requests.held.clear();
-            self.events.held.clear();
+            self.requests.held.retain(|_, held| held.is_handled);
+            self.events.held.retain(|_, held| held.is_handled);
         }
     }
 }
