@@ -37,8 +37,12 @@ use std::io::Write;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+
+/// How long a service whose start has failed for a reason that may pass waits before it ends.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(15);
 
 /// What the sidecar is started with.
 #[derive(Debug, Clone)]
@@ -60,6 +64,11 @@ pub fn run(options: &SidecarOptions) -> u8 {
     end_on_fault();
     let code = run_to_the_end(options);
     super::log::finish();
+    if code == exit::TRY_AGAIN && std::env::var_os("NOTIFY_SOCKET").is_some() {
+        // systemd starts it again. After five failures within a minute it would give up, and a disk may be full for
+        // longer than that.
+        std::thread::sleep(PAUSE_AFTER_FAILURE);
+    }
     code
 }
 
