@@ -8,7 +8,8 @@
 //! - `history`: loads rows of ended agents, finished handoffs and finished work items.
 //! - `watches`: follows processes, panes and documents.
 //! - `learned`: watches the rules file, and knows the roles of personas.
-//! - `projection`: writes the files for others; `checkpoint` syncs them to the disk.
+//! - `projection`: writes the files for others (those that can't be written are kept in `waiting`); `checkpoint` syncs
+//!   them to the disk.
 //! - `answers`: checks that requests are answered.
 //! - `health`: whether the store works.
 //! - `liveness`: the heartbeat; `status_line`: the line in tmux.
@@ -70,6 +71,7 @@ mod timers;
 mod twins_tests;
 mod unknown;
 mod wait;
+mod waiting;
 mod watches;
 #[cfg(all(test, target_os = "linux"))]
 mod year_tests;

@@ -2,6 +2,7 @@
 //! something could not be written, it is kept and tried again. The next start checks what was written since the last
 //! checkpoint.
 
+use super::waiting::Waiting;
 use crate::contract;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::id::{ErrorId, ItemId, RequestId};
@@ -14,7 +15,11 @@ use crate::spool::{Journal, OutputFile, ProjectionFolder, Spool};
 use crate::store::Checkpoint;
 use serde_json::Value;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
+
+/// After so many files in a row that could not be written, the rest waits for the next tick: most likely none can be
+/// written.
+const MOST_FAILURES: usize = 1_000;
 
 /// After this many writes a checkpoint is due at once. Otherwise it waits for the next tick.
 const CHECKPOINT_AFTER: usize = 4_000;
@@ -24,7 +29,7 @@ pub(super) struct Projection {
     /// Journal lines that are not written yet.
     lines: Vec<(u64, String)>,
     /// Files that could not be written, with their text.
-    waiting: VecDeque<(OutputFile, String)>,
+    waiting: Waiting,
     /// Error files that are not written yet.
     errors: Vec<ErrorRow>,
     /// Views that were written since the last checkpoint.
@@ -43,7 +48,7 @@ impl Projection {
         Projection {
             journal,
             lines: Vec::new(),
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             errors: Vec::new(),
             views: BTreeSet::new(),
             written: Vec::new(),
@@ -98,7 +103,7 @@ impl Projection {
         if open && self.open_items.insert(id) {
             self.put(spool, place, "");
         } else if !open && self.open_items.remove(&id) {
-            self.waiting.retain(|(other, _)| *other != place);
+            self.waiting.remove(&place);
             if let Err(error) = spool.remove(&place) {
                 tracing::warn!(%error, "could not remove the mark of a work item that is done");
             }
@@ -107,16 +112,21 @@ impl Projection {
 
     /// Writes one file, or keeps it for the next tick.
     pub(super) fn put(&mut self, spool: &Spool, place: OutputFile, text: &str) {
+        self.try_to_put(spool, place, text);
+    }
+
+    /// As [`Projection::put`]. Returns whether the file was written.
+    fn try_to_put(&mut self, spool: &Spool, place: OutputFile, text: &str) -> bool {
         self.since_checkpoint += 1;
         let text = plain_json(text);
-        self.waiting.retain(|(other, _)| *other != place);
-        if let Err(error) = spool.put(&place, text.as_bytes()) {
-            if self.unwritten.is_none() {
-                tracing::warn!(%error, "could not write a view, a result or a mark; tasuki tries again");
-            }
-            self.unwritten = Some(error.to_string());
-            self.waiting.push_back((place, text.into_owned()));
+        self.waiting.remove(&place);
+        let Err(error) = spool.put(&place, text.as_bytes()) else { return true };
+        if self.unwritten.is_none() {
+            tracing::warn!(%error, "could not write a view, a result or a mark; tasuki tries again");
         }
+        self.unwritten = Some(error.to_string());
+        self.waiting.push(place, text.into_owned());
+        false
     }
 
     pub(super) fn journal_lines(&mut self, spool: &Spool, lines: Vec<(u64, String)>) {
@@ -175,8 +185,13 @@ impl Projection {
 
     pub(super) fn retry(&mut self, spool: &Spool) {
         self.unwritten = None;
-        for (place, text) in std::mem::take(&mut self.waiting) {
-            self.put(spool, place, &text);
+        let mut failures = 0;
+        for _ in 0..self.waiting.len() {
+            let Some((place, text)) = self.waiting.pop() else { break };
+            failures = if self.try_to_put(spool, place, &text) { 0 } else { failures + 1 };
+            if failures == MOST_FAILURES {
+                break;
+            }
         }
         self.append(spool);
         self.write_errors(spool);
@@ -201,7 +216,7 @@ impl Projection {
     pub(super) fn take_checkpoint(&mut self, ledger_below: u64) -> Checkpoint {
         self.since_checkpoint = 0;
         let all_written = self.waiting.is_empty();
-        let waiting: BTreeSet<String> = self.waiting.iter().filter_map(|(place, _)| view_name(place)).collect();
+        let waiting: BTreeSet<String> = self.waiting.places().filter_map(view_name).collect();
         let all = std::mem::take(&mut self.views).into_iter();
         let (waiting, views): (Vec<String>, Vec<String>) = all.partition(|view| waiting.contains(view));
         self.views.extend(waiting);
