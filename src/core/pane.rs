@@ -156,7 +156,7 @@ impl Refusal {
             Refusal::AgentEnded => "the agent has ended",
             Refusal::BareShell => "a shell is in the foreground of the pane instead of the agent",
             Refusal::Dialog => "a dialog is open in the pane",
-            Refusal::Draft => "somebody's draft is in the composer",
+            Refusal::Draft => "the composer holds a text that was not submitted: a draft, or what tasuki has pasted",
             Refusal::Busy => "the agent is in a turn",
             Refusal::NotReady => "the screen does not show that the agent waits for input",
             Refusal::InputOff => "input to the pane is switched off",
@@ -185,7 +185,7 @@ impl Refusal {
                 "bring the agent back (fg) or close the pane; a script that starts the agent must use exec"
             }
             Refusal::Dialog => "answer the dialog in the pane, then retry",
-            Refusal::Draft => "send or clear the draft in the composer, then retry",
+            Refusal::Draft => "submit or clear the text in the composer, then retry",
             Refusal::Busy => "wait until the agent's turn ends, then retry",
             Refusal::NotReady => "look at the pane; retry when the agent waits for input",
             Refusal::InputOff => "switch input to the pane on again (select-pane -e), then retry",
