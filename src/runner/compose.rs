@@ -12,9 +12,7 @@ use crate::core::id::{DeliveryId, Slug};
 use crate::core::text::{is_blank, normalise, sanitise, signature};
 use crate::files::Grade;
 use crate::spool;
-use crate::spool::documents::{
-    DocumentFolder, DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder, remake_folder,
-};
+use crate::spool::documents::{DocumentFolder, DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder, remake_folder};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;

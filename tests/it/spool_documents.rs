@@ -9,7 +9,7 @@ use std::path::Path;
 use tasuki::core::id::{DeliveryId, Slug};
 use tasuki::spool::ErrorKind;
 use tasuki::spool::documents::{
-    DocumentError, DocumentLook, open_folder, prepare_folder, remake_folder, read_inside, write_text,
+    DocumentError, DocumentLook, open_folder, prepare_folder, read_inside, remake_folder, write_text,
 };
 
 fn slug() -> Slug {
