@@ -4,11 +4,26 @@
 use super::plan::Input;
 use crate::core::pane::ComposerContent;
 use crate::core::text::seen;
+use std::collections::HashSet;
+use unicode_normalization::char::is_combining_mark;
 
 /// The visible characters of a text without white space. Texts are compared in this form, because agents wrap and
 /// indent lines, and write accented letters as one character or as two.
 fn bare(text: &str) -> String {
-    seen(text).chars().filter(|c| !c.is_whitespace() && is_drawn(*c)).collect()
+    let bare = seen(text).chars().filter(|c| !c.is_whitespace() && is_drawn(*c)).collect();
+    without_piles(bare)
+}
+
+/// Takes off the marks of each letter that has many of them: tmux draws only as many as a cell holds.
+fn without_piles(text: String) -> String {
+    const MOST: usize = 3;
+    if text.is_ascii() {
+        return text;
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let parts = chars.chunk_by(|_, next| is_combining_mark(*next));
+    // The first character is the letter, unless the text begins with a mark.
+    parts.flat_map(|part| if part.len() > 1 + MOST { &part[..1] } else { part }).collect()
 }
 
 /// Whether every terminal shows a character the same way. tmux shortens joined emoji and leaves out invalid characters;
@@ -63,7 +78,33 @@ pub(super) fn match_composer(composer: &ComposerContent, text: &str, tail: &str,
 
 /// Whether `shown` is the whole text or, if the composer's beginning is out of sight, an end of it.
 fn fits(whole: &str, shown: &str, is_cut: bool) -> bool {
-    if is_cut { whole.ends_with(shown) } else { whole == shown }
+    let is_plain = if is_cut { whole.ends_with(shown) } else { whole == shown };
+    is_plain || fits_but_for_unknown(whole, shown, is_cut)
+}
+
+/// The same, if tmux leaves out the characters that its C library does not know, such as rare ideographs in names. Each
+/// of these is nowhere in sight, and there are few of them: one for seven others at most.
+fn fits_but_for_unknown(whole: &str, shown: &str, is_cut: bool) -> bool {
+    const OTHERS: usize = 7;
+    let in_sight: HashSet<char> = shown.chars().collect();
+    let may_miss = |c: char| !c.is_ascii() && !in_sight.contains(&c);
+    let (mut rest, mut missing) = (whole.chars().rev(), 0);
+    for seen in shown.chars().rev() {
+        loop {
+            match rest.next() {
+                Some(c) if c == seen => break,
+                Some(c) if may_miss(c) => missing += 1,
+                _ => return false,
+            }
+        }
+    }
+    for hidden in rest.filter(|_| !is_cut) {
+        if !may_miss(hidden) {
+            return false;
+        }
+        missing += 1;
+    }
+    missing * OTHERS <= shown.chars().count()
 }
 
 /// Whether the number in the label of a collapsed paste fits the text. CLIs count lines or characters, with or without
@@ -134,6 +175,38 @@ mod tests {
         assert_eq!(
             match_composer(&text(&format!("x \u{e000} {family} y (tasuki delivery 1.)")), &whole, "1.)"),
             ComposerMatch::Shown
+        );
+    }
+
+    /// As tmux 3.3 shows it, with the C library of Debian 12: it leaves out the characters that the library does not know,
+    /// and marks for which a cell has no room.
+    #[test]
+    fn a_text_is_seen_although_tmux_leaves_out_characters_that_it_does_not_know() {
+        let end = "(tasuki delivery 5f2a9c81d0e3.)";
+        let whole = format!("new \u{1cc00} \u{1c8a} \u{2ebf0} x\n{end}");
+        let sight_of = |shown: String| match_composer(&text(&shown), &whole, end);
+        assert_eq!(sight_of(format!("new x {end}")), ComposerMatch::Shown);
+        assert_eq!(
+            sight_of(format!("new \u{2ebf0} x {end}")),
+            ComposerMatch::Shown,
+            "a library that knows one of them"
+        );
+        assert_eq!(sight_of(format!("my new x {end}")), ComposerMatch::Mixed);
+        assert_eq!(sight_of(format!("\u{fc}new x {end}")), ComposerMatch::Mixed);
+        assert_eq!(sight_of(format!("new {end}")), ComposerMatch::Mixed, "a letter that every library knows");
+        let cut = format!("{}\u{2ebf0}{whole}", "\u{652f}\u{6255}".repeat(99));
+        assert_eq!(match_composer(&super::tests::end(&format!("new x {end}")), &cut, end), ComposerMatch::Shown);
+        assert!(holds_so_far(&text("the name is , and it"), "the name is \u{2ebf0}, and it"));
+
+        let japanese = format!("\u{652f}\u{6255}\u{3044}\u{306e}\u{518d}\u{8a66}\u{884c} {end}");
+        assert_eq!(match_composer(&text(end), &japanese, end), ComposerMatch::Mixed, "too much is missing");
+
+        let piled = |marks: usize| format!("Z{}algo {end}", "\u{300}".repeat(marks));
+        assert_eq!(match_composer(&text(&piled(9)), &piled(16), end), ComposerMatch::Shown);
+        assert_eq!(
+            match_composer(&text(&piled(0)), &piled(2), end),
+            ComposerMatch::Shown,
+            "two marks of a known letter"
         );
     }
 
