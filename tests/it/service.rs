@@ -66,7 +66,7 @@ fn without_a_manager_nothing_is_written_and_another_way_is_named() {
     let output = user.run(&["install"]);
     let said = err(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("Failed to connect to bus") && said.contains("tasuki run"), "{said}");
+    assert!(said.contains("Failed to connect to bus") && said.contains(" run` in a tmux window"), "{said}");
     assert!(!user.unit().exists());
 }
 
