@@ -138,8 +138,8 @@ pub fn usage(args: &[OsString], error: &clap::Error, (name, help): (&str, &str))
     }
 }
 
-/// What is wrong, in one line, of the parser's text. If the first line ends with a colon, its paragraph continues with a
-/// list: the arguments that are missing, or those that exclude each other.
+/// What is wrong, in one line, of the parser's text. If the first line ends with a colon, its paragraph continues with
+/// a list: the arguments that are missing, or those that exclude each other.
 fn mistake(text: &str) -> String {
     let mut lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
