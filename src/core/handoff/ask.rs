@@ -179,16 +179,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
         }
     }
     if driver::leaves_doubt(error) && asked.assume.is_none() && other.is_none() {
-        let message = format!(
-            "It is not known whether the agent received the text of step {} and followed it",
-            error.step.as_str()
-        );
-        let short = handoff.handoff_id.short();
-        let hint = format!(
-            "look at the pane; if the text is there: tasuki retry {short} --assume delivered; otherwise: tasuki retry \
-             {short} --assume not-delivered (in a request: the field assume, delivered or not_delivered)"
-        );
-        return Err(Refused::new(409, "in_doubt", message).hint(hint));
+        return Err(in_doubt_refusal(handoff, error.step));
     }
     if other.is_none() {
         if let Some(refused) = lost_successor(tx, handoff) {
@@ -225,6 +216,17 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
     let agents = [Some(handoff.agent_id), successor_id].into_iter().flatten();
     agents.filter_map(|id| tx.agent(&id)).try_for_each(|agent| register::check_reach(tx, agent))?;
     Ok(handoff.handoff_id)
+}
+
+fn in_doubt_refusal(handoff: &Handoff, step: Step) -> Refused {
+    let step = step.as_str();
+    let message = format!("It is not known whether the agent received the text of step {step} and followed it");
+    let short = handoff.handoff_id.short();
+    let hint = format!(
+        "look at the pane; if the text is there: tasuki retry {short} --assume delivered; otherwise: tasuki retry \
+         {short} --assume not-delivered (in a request: the field assume, delivered or not_delivered)"
+    );
+    Refused::new(409, "in_doubt", message).hint(hint)
 }
 
 /// Refuses a plain retry if the successor's pane is gone but its process may still run. The retry would start a second
