@@ -83,7 +83,7 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     as_started(tools, tools.tmux.spawn(&spawn).await).await
 }
 
-/// How a start ends that was begun in another tmux server, or in another life of it; `None` if it was begun in this one.
+/// How a start ends that was begun in another tmux server, or in another life of it; `None` if it was begun here.
 fn in_another_life(tools: &Tools, plan: &StartAgent) -> Option<Started> {
     let (connected, server) = (tools.tmux.server()?.id, plan.server?);
     if server == connected {

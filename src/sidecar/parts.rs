@@ -87,7 +87,8 @@ impl Sidecar {
             let (reason, count) = (self.tools.tmux.no_connection()?, panes.count());
             return (count > 0).then(|| {
                 format!(
-                    "tmux does not answer ({reason}), so tasuki can't reach {}; if they run in another tmux server, {hint}",
+                    "tmux does not answer ({reason}), so tasuki can't reach {}; if they run in another tmux server, \
+                     {hint}",
                     agents(count)
                 )
             });
@@ -95,8 +96,8 @@ impl Sidecar {
         let elsewhere: Vec<PaneRef> = panes.filter(|pane| lives_elsewhere(pane, &server)).collect();
         elsewhere.first().map(|pane| {
             format!(
-                "tasuki is connected to the tmux server with process id {} and can't reach {} in another one (process id \
-                 {}); nothing was done there; {hint}",
+                "tasuki is connected to the tmux server with process id {} and can't reach {} in another one (process \
+                 id {}); nothing was done there; {hint}",
                 server.pid,
                 agents(elsewhere.len()),
                 pane.server.pid
