@@ -115,7 +115,7 @@ impl Rows {
         }
     }
 
-    /// Where the text in these rows ends: before the composer's last line, if that says what is no text.
+    /// Where the text in these rows ends: before the composer's last line, if that is not text.
     fn without_last(&self, section: &ComposerSection, rows: Range<usize>) -> usize {
         let Some(last) = &section.last else { return rows.end };
         let width = self.width(section, rows.end);

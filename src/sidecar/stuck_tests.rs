@@ -13,10 +13,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A folder that nothing can be moved over.
+/// A folder that nothing can be moved over. It comes to its place with a file in it, because the trash is emptied at any
+/// time, and an empty folder would be removed with it.
 fn block(place: PathBuf) -> PathBuf {
-    std::fs::create_dir(&place).expect("a folder in its place");
-    std::fs::write(place.join("x"), "").expect("a file in it");
+    let made =
+        tempfile::tempdir_in(place.parent().and_then(Path::parent).expect("two folders above")).expect("a folder");
+    std::fs::write(made.path().join("x"), "").expect("a file in it");
+    std::fs::rename(made.keep(), &place).expect("moved to its place");
     place
 }
 

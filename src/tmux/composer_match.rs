@@ -79,12 +79,12 @@ pub(super) fn match_composer(composer: &ComposerContent, text: &str, tail: &str,
 /// Whether `shown` is the whole text or, if the composer's beginning is out of sight, an end of it.
 fn fits(whole: &str, shown: &str, is_cut: bool) -> bool {
     let is_plain = if is_cut { whole.ends_with(shown) } else { whole == shown };
-    is_plain || fits_but_for_unknown(whole, shown, is_cut)
+    is_plain || fits_without_unknown(whole, shown, is_cut)
 }
 
 /// The same, if tmux leaves out the characters that its C library does not know, such as rare ideographs in names. Each
-/// of these is nowhere in sight, and there are few of them: one for seven others at most.
-fn fits_but_for_unknown(whole: &str, shown: &str, is_cut: bool) -> bool {
+/// of these is nowhere in sight, and they are few: one for seven others at most.
+fn fits_without_unknown(whole: &str, shown: &str, is_cut: bool) -> bool {
     const OTHERS: usize = 7;
     let in_sight: HashSet<char> = shown.chars().collect();
     let may_miss = |c: char| !c.is_ascii() && !in_sight.contains(&c);
@@ -178,8 +178,8 @@ mod tests {
         );
     }
 
-    /// As tmux 3.3 shows it, with the C library of Debian 12: it leaves out the characters that the library does not know,
-    /// and marks for which a cell has no room.
+    /// As tmux 3.3 shows it, with the C library of Debian 12: it leaves out the characters that the library does not
+    /// know, and marks for which a cell has no room.
     #[test]
     fn a_text_is_seen_although_tmux_leaves_out_characters_that_it_does_not_know() {
         let end = "(tasuki delivery 5f2a9c81d0e3.)";
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(sight_of(format!("new {end}")), ComposerMatch::Mixed, "a letter that every library knows");
         let cut = format!("{}\u{2ebf0}{whole}", "\u{652f}\u{6255}".repeat(99));
         assert_eq!(match_composer(&super::tests::end(&format!("new x {end}")), &cut, end), ComposerMatch::Shown);
-        assert!(holds_so_far(&text("the name is , and it"), "the name is \u{2ebf0}, and it"));
+        assert!(holds_so_far(&text("the name is , and it is rare"), "the name is \u{2ebf0}, and it is rare"));
 
         let japanese = format!("\u{652f}\u{6255}\u{3044}\u{306e}\u{518d}\u{8a66}\u{884c} {end}");
         assert_eq!(match_composer(&text(end), &japanese, end), ComposerMatch::Mixed, "too much is missing");
