@@ -23,16 +23,17 @@ pub struct ComposerSection {
     pub top: Pattern,
     /// The line below its text.
     pub bottom: Pattern,
-    /// A line counts as `top` only if it is as wide as the `bottom` line: for borders that a line of text may look like,
-    /// but that are wider than any line of text.
+    /// A line counts as `top` only if it is as wide as the `bottom` line: for borders that a line of text may look
+    /// like, but that are wider than any line of text.
     #[serde(default)]
     pub top_as_wide_as_bottom: bool,
     /// The composer is as wide as what `bottom` matches; what stands to the right of that is not its text.
     #[serde(default)]
     pub as_wide_as_bottom: bool,
     /// A long text takes the screen down to its end, and `bottom` is not drawn: then the text begins at the last `top`
-    /// and ends with the screen. With `cursor_inside`, `top` must be in the upper half; without it, the cursor must stand
-    /// at the text's end. Looked for only if no composer with a `bottom` and no dialog is seen; never read as empty.
+    /// and ends with the screen. With `cursor_inside`, `top` must be in the upper half; without it, the cursor must
+    /// stand at the text's end. Looked for only if no composer with a `bottom` and no dialog is seen; never read as
+    /// empty.
     #[serde(default)]
     pub fills_screen: bool,
     /// A long text takes the screen up to its first row, and `top` is out of sight. Then all rows above `bottom` are
@@ -49,16 +50,16 @@ pub struct ComposerSection {
     pub first: Option<Pattern>,
     /// How the `top` line, or the first line of text that is in sight, looks while the composer shows only the end of a
     /// long text. The text's first line, such as one with a prompt sign, is then out of sight and not looked for. If
-    /// this is not set, tasuki treats a text of five lines or more as one whose beginning may be out of sight, and a
-    /// composer of five blank lines or more as one that holds a text.
+    /// this is not set, tasuki treats a text of five lines or more as one whose beginning may be out of sight, and
+    /// five blank lines or more as the end of such a text.
     pub scrolled: Option<Pattern>,
     /// The terminal's cursor must be inside, above `bottom`: for a CLI that shows the real cursor.
     #[serde(default)]
     pub cursor_inside: bool,
     /// Skips the composer's last line if it matches: some CLIs name the model there.
     pub last: Option<Pattern>,
-    /// The `last` line may take several rows, with blank rows below them: it is all that stands below the composer's last
-    /// blank row but those, and its first row must match. A blank row always parts it from the text.
+    /// The `last` line may take several rows, with blank rows below them. A blank row must part it from the text. Its
+    /// first row must match, and none of the others.
     #[serde(default)]
     pub last_wraps: bool,
     /// Taken off each line, one after the other: borders, the prompt sign.

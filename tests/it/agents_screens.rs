@@ -186,7 +186,7 @@ fn gemini_and_opencode_screens() {
         ("opencode", "narrow_draft_44", Activity::Ready, text("Fix · it that now")),
         ("opencode", "narrow_busy", Activity::Busy, ComposerContent::Empty),
         // No blank row parts that line from the text.
-        ("opencode", "narrow_squeezed", Activity::Ready, text("Fix · it that now Buil Claude Sonnet 4.5 (d latest)")),
+        ("opencode", "narrow_squeezed", Activity::Ready, tail("Fix · it that now Buil Claude Sonnet 4.5 (d latest)")),
         // What completes a command is listed right above the composer.
         ("opencode", "exit_typed", Activity::Ready, text("/exit")),
         ("opencode", "exit_typed_at_start", Activity::Ready, text("/exit")),
