@@ -57,8 +57,9 @@ pub(super) fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -
 }
 
 #[cfg(test)]
-mod exit_codes {
+mod tests {
     use super::*;
+    use crate::config::ConfigError;
     use crate::config::rules::RulesFileError;
     use anyhow::Context;
     use nix::errno::Errno;
@@ -86,12 +87,6 @@ mod exit_codes {
         let said = fails(exit::CONFIG, short).err().map(|failed| format!("{:#}", failed.error)).unwrap_or_default();
         assert!(said.contains("descriptors") && said.contains("ulimit -n") && !said.contains("meanwhile"), "{said}");
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::ConfigError;
 
     #[test]
     fn a_cause_that_was_told_is_not_told_again() {

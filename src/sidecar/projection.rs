@@ -2,7 +2,7 @@
 //! something could not be written, it is kept and tried again. The next start checks what was written since the last
 //! checkpoint.
 
-use super::waiting::Waiting;
+use super::waiting::WaitingFiles;
 use crate::contract;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::id::{ErrorId, ItemId, RequestId};
@@ -29,7 +29,7 @@ pub(super) struct Projection {
     /// Journal lines that are not written yet.
     lines: Vec<(u64, String)>,
     /// Files that could not be written, with their text.
-    waiting: Waiting,
+    waiting: WaitingFiles,
     /// Error files that are not written yet.
     errors: Vec<ErrorRow>,
     /// Views that were written since the last checkpoint.
@@ -48,7 +48,7 @@ impl Projection {
         Projection {
             journal,
             lines: Vec::new(),
-            waiting: Waiting::default(),
+            waiting: WaitingFiles::default(),
             errors: Vec::new(),
             views: BTreeSet::new(),
             written: Vec::new(),

@@ -13,8 +13,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A folder that nothing can be moved over. It comes to its place with a file in it, because the trash is emptied at any
-/// time, and an empty folder would be removed with it.
+/// A folder that nothing can be moved over. It comes to its place with a file in it, because the trash is emptied at
+/// any time, and an empty folder would be removed with it.
 fn block(place: PathBuf) -> PathBuf {
     let made =
         tempfile::tempdir_in(place.parent().and_then(Path::parent).expect("two folders above")).expect("a folder");

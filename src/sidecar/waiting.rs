@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 /// The files in the order in which they are tried, each with its text. A file waits once: a later text replaces an
 /// earlier one. No operation takes longer because many files wait, as on a full disk.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingFiles {
     texts: BTreeMap<u64, (OutputFile, String)>,
     numbers: HashMap<OutputFile, u64>,
     next: u64,
 }
 
-impl Waiting {
+impl WaitingFiles {
     /// Puts a file at the end.
     pub(super) fn push(&mut self, place: OutputFile, text: String) {
         self.remove(&place);
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_file_waits_once_with_its_latest_text_and_is_tried_in_turn() {
         let place = |number: u128| OutputFile::Agent(crate::core::id::AgentId(uuid::Uuid::from_u128(number)));
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingFiles::default();
         for (number, text) in [(1, "old"), (2, "two"), (1, "new"), (3, "three")] {
             waiting.push(place(number), text.to_owned());
         }

@@ -5,7 +5,7 @@
 use super::dirs::SpoolDir;
 use super::error::Error;
 use super::home::Spool;
-use super::lane::{Content, HELD_MS, Held, IncomingFile, Lane, same_content};
+use super::lane::{Content, HELD_MS, Held, IncomingFile, Lane, Unmoved, same_content};
 use super::rejected::{HoldReason, REASON_TEMP};
 use crate::core::text::{hex, plain_json};
 use crate::core::time::Now;
@@ -55,14 +55,6 @@ pub enum RejectOutcome {
     Held(HoldReason),
     /// It could not be moved, and the lane has so many held files that this one was deleted.
     Deleted,
-}
-
-/// Why handled files stay in their lanes.
-#[derive(Debug)]
-pub(super) struct Unmoved {
-    why: String,
-    /// When moving them was last tried, in milliseconds since boot.
-    tried_ms: u64,
 }
 
 /// After so many files that can't be moved, the rest is not tried: most likely none can be moved.

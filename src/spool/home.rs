@@ -3,8 +3,7 @@
 use super::age::{Ager, AgingCandidate};
 use super::dirs::{SpoolDir, SpoolDirs};
 use super::error::Error;
-use super::finish::Unmoved;
-use super::lane::{Lane, LaneState};
+use super::lane::{Lane, LaneState, Unmoved};
 use super::rejected::Rejected;
 use super::reserve::Reserve;
 use super::sweep::Sweeper;

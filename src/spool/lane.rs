@@ -171,6 +171,14 @@ pub(super) struct IncompleteFile {
     pub(super) since_ms: u64,
 }
 
+/// Why handled files stay in their lanes.
+#[derive(Debug)]
+pub(super) struct Unmoved {
+    pub(super) why: String,
+    /// When moving them was last tried, in milliseconds since boot.
+    pub(super) tried_ms: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
