@@ -55,7 +55,11 @@ fn a_server_that_comes_back_is_told_again_and_nothing_is_said_where_nobody_wants
     stage.until("the server has gone", || !tasuki::process::exists(server));
     stage.start_tmux();
     stage.tmux(&["set-option", "-g", "@tasuki_status", "stale"]);
-    stage.until("what is stale goes", || global(&stage).is_empty());
+    stage.until("what is stale goes", || global(&stage) == "needs you: 1");
+    let died = stage.errors();
+    assert_eq!((died.len(), &died[0]["code"]), (1, &json!("agent_died")), "its tmux server has ended");
+    stage.granted(&json!({"kind": "error_dismiss", "error_id": died[0]["error_id"]}));
+    stage.until("nothing is left to tell", || global(&stage).is_empty());
     stage.until("we are there again", || stage.tmux(&["list-sessions"]).contains("_tasuki-"));
     fs::write(stage.home().join("config.toml"), "[tmux]\nstatus = false\n").expect("written");
     stage.agent("second");
