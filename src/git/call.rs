@@ -57,7 +57,7 @@ const ENVIRONMENT: [(&str, &str); 21] = [
     ("GIT_SEQUENCE_EDITOR", "false"),
     ("GIT_PAGER", "cat"),
     ("GIT_ADVICE", "0"),
-    // An object that claims to be larger than this ends git instead of the machine's memory.
+    // At an object that claims to be larger than this, git ends with an error. It would use up the machine's memory.
     ("GIT_ALLOC_LIMIT", "512m"),
 ];
 

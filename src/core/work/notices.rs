@@ -33,8 +33,8 @@ const PAUSE_MS: u64 = 60_000;
 const MOST_SOON: u32 = 5;
 /// The long pause, in milliseconds.
 const LONG_PAUSE_MS: u64 = 600_000;
-/// How long after the end that a CLI has named a limit counts as ended, in milliseconds: clocks differ, and a CLI may
-/// continue by itself.
+/// A limit counts as ended this long after the time that the CLI has named for its end, in milliseconds: clocks differ,
+/// and a CLI may continue by itself.
 const AFTER_LIMIT_MS: u64 = 180_000;
 /// How many agents are notified of one item before an agent claims it.
 const MOST_TOLD: usize = 32;
@@ -85,9 +85,9 @@ fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
         && (agent.limits.looking.is_none() || agent.limits.cause == LookCause::Sign)
 }
 
-/// Whether the limit of a free agent's CLI has ended, judged by the time that the CLI has named. If it has not, tasuki
-/// looks again after a pause. If the CLI has named no time, an overload counts as ended after the long pause; of any
-/// other limit, only a successful turn shows that it has ended.
+/// Whether the limit of a free agent's CLI has ended, judged by the time that the CLI has named. If it has not ended,
+/// tasuki looks again after a pause. If the CLI has named no time, an overload counts as ended after the long pause; of
+/// any other limit, only a successful turn shows that it has ended.
 fn limit_has_ended(tx: &mut Tx<'_>, agent_id: &AgentId) -> bool {
     let now = tx.now;
     let limited = tx.agent(agent_id).and_then(|agent| agent.limits.limited.as_ref());
@@ -200,6 +200,8 @@ pub(crate) fn verdict(
     if !has_turn {
         item.offered_to = None;
     }
+    // An agent that reports nothing would otherwise get the notices of all items, one after the other.
+    let is_unanswered = !has_turn && refusal.is_none() && item.status == Status::Ready;
     let before = item.notified.iter().position(|told| told.agent_id == *agent_id).map(|at| item.notified.remove(at));
     let failed = before.map_or(0, |told| told.tries).saturating_add(1);
     // A notice that may have arrived is never typed again.
@@ -210,6 +212,9 @@ pub(crate) fn verdict(
         verdict: Some(verdict.verdict),
         tries,
     });
+    if is_unanswered && let Some(agent) = tx.agent_mut(agent_id) {
+        agent.notices.unanswered += 1;
+    }
 }
 
 /// Whether the reason why nothing was typed lasts as long as the agent. Any other reason may pass at any time: a person

@@ -126,6 +126,24 @@ fn an_agent_that_claims_nothing_is_no_longer_notified_after_a_while() {
     assert_eq!(deliver(&mut world, &done).len(), 1, "it works again");
 }
 
+#[test]
+fn an_agent_that_reports_nothing_is_no_longer_notified_after_a_while() {
+    let (mut world, _) = World::new();
+    world.agent("dev", Some(1));
+    let mut next = create(&mut world, "story", "0", "normal");
+    for number in 1..20 {
+        create(&mut world, "story", &number.to_string(), "normal");
+    }
+    let mut told = 0;
+    while let Some((key, ..)) = next.pop() {
+        told += 1;
+        world.decide(Event::Settled { key, outcome: Outcome::Typed(Typed::Submitted { proven: false }) }, None);
+        next = later(&mut world, 61_000);
+    }
+    assert_eq!(told, 8);
+    assert!(later(&mut world, 3_600_000).is_empty());
+}
+
 /// Lets this many milliseconds pass; returns the texts that are typed then.
 pub(super) fn later(world: &mut World, ms: u32) -> Vec<(EffectKey, AgentId, TypeText)> {
     world.now.boot_ms += u64::from(ms);
