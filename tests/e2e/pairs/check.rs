@@ -58,8 +58,7 @@ pub(super) fn views(world: &World) {
         // An agent that already ran has a predecessor only once it has been briefed, which a handoff may never come to.
         let is_before = |handoff: &Value| {
             let step = handoff["error"]["step"].as_str().or(handoff["step"].as_str());
-            handoff["handoff_id"] == view["recorded_in"]
-                && !["reading", "acknowledging", "done"].map(Some).contains(&step)
+            handoff["agent_id"] == view["agent_id"] && !["reading", "acknowledging", "done"].map(Some).contains(&step)
         };
         if let Some(next) = view["successor_id"].as_str().and_then(|_| agent(&view["successor_id"]))
             && next["previous_agent_id"].is_null()
