@@ -195,6 +195,7 @@ fn a_successor_that_never_took_over_is_no_descendant() {
     let named = json!({"successor": {"agent_id": other()}});
     let mut world = FlowWorld::new().at("briefing", refused).hand_off(&named);
     assert_eq!((world.failure(), world.agent(&other()).previous_agent_id), (Some(("briefing", "not_delivered")), None));
+    assert_eq!(world.agent(&outgoing()).successor_id, None, "the two say the same");
     assert_eq!(world.ask_of_it("handoff_retry", &json!({"successor": "new"}))["ok"], true);
     let successor = world.handoff().successor_id.expect("a successor");
     assert_eq!(world.agent(&successor).previous_agent_id, Some(outgoing()));

@@ -31,6 +31,12 @@ impl StepHandler for Reading {
         let (outgoing, Some(successor_id)) = (handoff.agent_id, handoff.successor_id) else { return Next::Stay };
         let Some(agent) = tx.agent_mut(&successor_id) else { return Next::Stay };
         agent.previous_agent_id.get_or_insert(outgoing);
+        if tx.agent(&outgoing).is_some_and(|agent| agent.successor_id != Some(successor_id))
+            && let Some(agent) = tx.agent_mut(&outgoing)
+        {
+            agent.successor_id = Some(successor_id);
+        }
+        let Some(agent) = tx.agent_mut(&successor_id) else { return Next::Stay };
         let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.purpose == Purpose::Briefing(id));
         if !is_ours && agent.state == AgentState::Idle {
             // The operator says that the briefing arrived. Its turn is over, and how it ended is unknown.

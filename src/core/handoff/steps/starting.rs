@@ -103,10 +103,6 @@ fn take_over(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) -> Next {
         return Next::Defer;
     }
     // It becomes the outgoing agent's descendant only when it is briefed.
-    let Some(outgoing) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
-    if let Some(agent) = tx.agent_mut(&outgoing) {
-        agent.successor_id = Some(*successor_id);
-    }
     ready(tx, id)
 }
 
