@@ -6,6 +6,7 @@ use super::effect::{Effect, EffectKey, Notice};
 use super::fact::Fact;
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, RequestId};
 use super::notice::OperatorNotice;
+use super::pane::ServerId;
 use super::reply::{Answer, Refused, Reply};
 use super::rows::agent::{Agent, AgentState};
 use super::rows::handoff::Handoff;
@@ -158,6 +159,19 @@ impl<'s> Tx<'s> {
             reply,
         };
         self.out.answers.push(answer);
+    }
+
+    /// The tmux server that answers.
+    ///
+    /// # Errors
+    /// 503 `no_tmux`, with what is known of the cause.
+    pub(crate) fn connected(&self) -> Result<ServerId, Refused> {
+        self.state.server.ok_or_else(|| self.no_tmux())
+    }
+
+    /// The refusal of a request that needs a tmux server, while none answers.
+    pub(crate) fn no_tmux(&self) -> Refused {
+        Refused::no_tmux(self.state.tmux_problem.as_deref())
     }
 
     pub(crate) fn refuse(&mut self, request_id: &RequestId, refused: Refused) {

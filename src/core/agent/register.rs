@@ -61,9 +61,7 @@ fn look_up_session(tx: &mut Tx<'_>, event: Box<HookEvent>, looks: u8) {
 /// its pane could never be typed to.
 pub(crate) fn not_identified(tx: &mut Tx<'_>, lookup: PaneLookup, why: &str) {
     match lookup {
-        PaneLookup::Request { request_id, .. } if tx.state.server.is_none() => {
-            tx.refuse(&request_id, Refused::no_tmux(tx.state.tmux_problem.as_deref()))
-        }
+        PaneLookup::Request { request_id, .. } if tx.state.server.is_none() => tx.refuse(&request_id, tx.no_tmux()),
         PaneLookup::Request { request_id, .. } => {
             let message = format!("The pane could not be looked up: {}", quotable(why, MAX_WHY));
             let hint = "nothing was registered; remove the cause, then ask again";
@@ -127,7 +125,7 @@ fn register_check(tx: &Tx<'_>, asked: &RegisterRequest, facts: &RequestFacts) ->
     if asked.profile.as_ref().is_some_and(|profile| !tx.state.settings.profiles.contains_key(profile)) {
         return Err(Refused::new(404, "no_profile", "Profile not found").field("profile"));
     }
-    let Some(server) = tx.state.server else { return Err(Refused::no_tmux(tx.state.tmux_problem.as_deref())) };
+    let server = tx.connected()?;
     let named_pid = asked.tmux.as_deref().map(|tmux| TmuxVariable::read(tmux).map(|tmux| tmux.server_pid));
     if named_pid == Some(None) {
         return Err(Refused::bad("tmux", "must be the value of $TMUX: socket,pid,session"));
@@ -340,7 +338,7 @@ pub(super) fn addressed(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
 /// Refuses if tasuki can't reach a live agent: no tmux server answers, or the agent's pane is in another server. If
 /// that server has ended, the agent is soon seen to be gone.
 pub(crate) fn check_reach(tx: &Tx<'_>, agent: &Agent) -> Result<(), Refused> {
-    let Some(server) = tx.state.server else { return Err(Refused::no_tmux(tx.state.tmux_problem.as_deref())) };
+    let server = tx.connected()?;
     let is_seen_gone = !agent.state.is_live() || agent.pending_exit.is_some();
     match agent.pane.filter(|pane| !is_seen_gone && pane.server != server) {
         Some(_) => Err(Refused::other_server(&agent.agent_id)),

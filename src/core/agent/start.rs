@@ -80,9 +80,7 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
         return Err(Refused::bad("cwd", "does not exist or is not a folder"));
     }
     let previous = asked.previous_agent_id.as_deref().map(|text| find_previous(tx, text)).transpose()?;
-    if tx.state.server.is_none() {
-        return Err(Refused::no_tmux(tx.state.tmux_problem.as_deref()));
-    }
+    tx.connected()?;
     Ok(NewAgent {
         profile,
         cwd: asked.cwd.clone().or_else(|| persona.cwd.clone()),

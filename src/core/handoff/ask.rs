@@ -189,7 +189,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
             && handoff.successor_id.is_none()
             && error.step.is_between_record_and_end()
         {
-            successors::launchable(tx, profile_before(tx, handoff))?;
+            check_chosen_profile(tx, handoff)?;
         }
     }
     let agent = tx.agent(&handoff.agent_id);
@@ -204,7 +204,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
                 let message = "No tmux server answers, so it can't be known whether the successor was started";
                 Refused::new(409, "start_in_doubt", message).hint("start tmux, then retry")
             }
-            _ => Refused::no_tmux(tx.state.tmux_problem.as_deref()),
+            _ => tx.no_tmux(),
         });
     }
     // A successor that is let go is not needed, wherever it runs.
@@ -221,11 +221,8 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
 fn in_doubt_refusal(handoff: &Handoff, step: Step) -> Refused {
     let step = step.as_str();
     let message = format!("It is not known whether the agent received the text of step {step} and followed it");
-    let short = handoff.handoff_id.short();
-    let hint = format!(
-        "look at the pane; if the text is there: tasuki retry {short} --assume delivered; otherwise: tasuki retry \
-         {short} --assume not-delivered (in a request: the field assume, delivered or not_delivered)"
-    );
+    let commands = steps::HINT_DOUBT.replace("HANDOFF", &handoff.handoff_id.short());
+    let hint = format!("look at the pane; {commands} (in a request: the field assume, delivered or not_delivered)");
     Refused::new(409, "in_doubt", message).hint(hint)
 }
 
@@ -280,7 +277,7 @@ fn choice_of_retry(
     let keeps = *successor == Successor::New && handoff.successor == Successor::New;
     let (profile, model) = (asked.profile.as_deref(), asked.model.as_deref());
     if keeps && profile.is_none() && model.is_none() {
-        successors::launchable(tx, profile_before(tx, handoff))?;
+        check_chosen_profile(tx, handoff)?;
         return Ok(None);
     }
     // A model that is named without a profile belongs to the profile that was chosen before.
@@ -288,10 +285,10 @@ fn choice_of_retry(
     successors::choice(tx, successor, (profile.or(before), model), outgoing, &[]).map(Some)
 }
 
-/// The profile that was chosen before for the successor. The row of an earlier version may not name it.
-fn profile_before<'t>(tx: &'t Tx<'_>, handoff: &'t Handoff) -> &'t str {
-    let of_outgoing = || tx.agent(&handoff.agent_id).map_or("", |agent| agent.profile.as_str());
-    Some(handoff.choice.profile.as_str()).filter(|profile| !profile.is_empty()).unwrap_or_else(of_outgoing)
+/// Refuses if tasuki can't start an agent of the profile that was chosen before for the successor.
+fn check_chosen_profile(tx: &Tx<'_>, handoff: &Handoff) -> Result<(), Refused> {
+    let Some(outgoing) = tx.agent(&handoff.agent_id) else { return Ok(()) };
+    successors::launchable(tx, successors::chosen_profile(handoff, outgoing)).map(drop)
 }
 
 /// Takes another successor, also for later retries.

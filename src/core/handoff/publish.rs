@@ -315,6 +315,15 @@ fn upload_missing(tx: &mut Tx<'_>, id: HandoffId) {
     end(tx, id, PublishState::Failed, &PublishFault { code, message, ..PublishFault::default() });
 }
 
+/// What the operator does if it is not known whether the document was published. Each command can be pasted as it is.
+pub(super) fn hint_in_doubt(id: HandoffId) -> String {
+    let short = id.short();
+    format!(
+        "look at the target; if the document is there: tasuki publish {short} --assume published; otherwise: tasuki \
+         publish {short} --assume not-published"
+    )
+}
+
 /// Publishing has stopped, because it failed, is in doubt or is held: writes an error file, a journal line and a
 /// warning in the view, and notifies by every channel.
 fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault) {
@@ -324,11 +333,7 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
     let short = id.short();
     let (code, message, hint) = if state == PublishState::InDoubt {
         let message = format!("It is not known whether the document was published ({target}): {}", fault.message);
-        let hint = format!(
-            "look at the target; if the document is there: tasuki publish {short} --assume published; otherwise: \
-             tasuki publish {short} --assume not-published"
-        );
-        ("in_doubt".to_owned(), message, hint)
+        ("in_doubt".to_owned(), message, hint_in_doubt(id))
     } else if state == PublishState::Held {
         let message = format!("The document was not published ({target}), because {}", fault.message);
         let is_unsearched = handoff.publish.as_ref().is_some_and(|publishing| publishing.is_unsearched);

@@ -128,12 +128,8 @@ fn try_same_target(tx: &mut Tx<'_>, id: HandoffId, asked: &PublishNow) -> Result
         }
         (PublishState::Held, _) => return publish_held(tx, id, asked.publish_as),
         (PublishState::InDoubt, None) => {
-            let short = id.short();
-            let hint = format!(
-                "look at the target; if the document is there: tasuki publish {short} --assume published; otherwise: \
-                 tasuki publish {short} --assume not-published (in a request: the field assume, published or \
-                 not_published)"
-            );
+            let hint = publish::hint_in_doubt(id);
+            let hint = format!("{hint} (in a request: the field assume, published or not_published)");
             return Err(in_doubt("It is not known whether the document was published").hint(hint));
         }
         (PublishState::InDoubt, Some(AssumePublished::Published)) => end_published(tx, id, None),

@@ -55,9 +55,7 @@ fn check(tx: &Tx<'_>, request: &RequestId, handoff: &Handoff) -> Result<Reopenin
         let message = format!("Profile {profile} has no command that opens this session again");
         return Err(no_resume(message, "add `resume` to the profile, then restart the sidecar"));
     }
-    if tx.state.server.is_none() {
-        return Err(Refused::no_tmux(tx.state.tmux_problem.as_deref()));
-    }
+    tx.connected()?;
     // The window goes into the successor's tmux session, because the person who has a question is there.
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id)).filter(|agent| agent.state.is_live());
     let own = || agent.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{}", handoff.persona_slug));

@@ -10,7 +10,7 @@ use crate::core::persona::ProfileChoice;
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::agent::{Agent, Owner};
-use crate::core::rows::handoff::{HandoffError, Step};
+use crate::core::rows::handoff::{Handoff, HandoffError, Step};
 use crate::core::settings::ProfileFacts;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
@@ -209,6 +209,11 @@ pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
+/// The profile that was chosen for the successor. The row of an earlier version has no field `choice`.
+pub(super) fn chosen_profile<'h>(handoff: &'h Handoff, outgoing: &'h Agent) -> &'h str {
+    Some(handoff.choice.profile.as_str()).filter(|profile| !profile.is_empty()).unwrap_or(&outgoing.profile)
+}
+
 /// Starts a new agent as the successor. Without a deadline the usual limit of a start applies.
 pub(super) fn start(tx: &mut Tx<'_>, id: HandoffId, deadline: Option<Deadline>) {
     let Some(handoff) = tx.handoff(&id) else { return };
@@ -216,9 +221,7 @@ pub(super) fn start(tx: &mut Tx<'_>, id: HandoffId, deadline: Option<Deadline>) 
     let place = handoff.successor_window.as_ref();
     let slug = handoff.persona_slug.clone();
     let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
-    // The row of an earlier version has no field `choice`.
-    let profile =
-        Some(&handoff.choice.profile).filter(|profile| !profile.is_empty()).unwrap_or(&outgoing.profile).clone();
+    let profile = chosen_profile(handoff, outgoing).to_owned();
     let wanted = start::NewAgent {
         persona: slug.clone(),
         profile,

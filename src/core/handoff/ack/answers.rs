@@ -29,9 +29,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyRequest,
 /// Enters the step again, and treats the successor's ACK as an open question, so that the deadlines of the step apply
 /// to the answer.
 fn resume(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
-    if tx.state.server.is_none() {
-        return Err(Refused::no_tmux(tx.state.tmux_problem.as_deref()));
-    }
+    tx.connected()?;
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     let Some(successor) = successor.filter(|agent: &&Agent| agent.is_alive()) else {
         let hint = "start another successor: tasuki retry HANDOFF --successor new";

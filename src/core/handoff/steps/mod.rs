@@ -18,6 +18,8 @@ mod verdict;
 mod waiting;
 pub(crate) mod writing;
 
+pub(super) use verdict::HINT_DOUBT;
+
 use super::handler::StepHandler;
 use crate::core::rows::handoff::Step;
 

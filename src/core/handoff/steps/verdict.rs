@@ -10,7 +10,7 @@ use crate::core::tx::Tx;
 
 /// What the operator says after a look at the pane. Each command can be pasted as it is. `delivered|not-delivered`
 /// can't be: to a shell it is the first of the two, and a pipe.
-pub(super) const HINT_DOUBT: &str = "if the text is there: tasuki retry HANDOFF --assume delivered; otherwise: \
+pub(crate) const HINT_DOUBT: &str = "if the text is there: tasuki retry HANDOFF --assume delivered; otherwise: \
                                      tasuki retry HANDOFF --assume not-delivered";
 
 /// What follows from a verdict: `arrived` if the text was delivered.
