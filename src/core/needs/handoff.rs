@@ -9,9 +9,6 @@ use crate::contract::{HandoffView, NeedKind, NeedView, PublishState, Step, StepE
 use crate::core::handoff::driver;
 use std::borrow::Cow;
 
-/// How the command of an entry about publishing begins.
-const PUBLISH: &str = "tasuki publish ";
-
 /// What one handoff needs of a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HandoffNeeds {
@@ -23,15 +20,16 @@ pub struct HandoffNeeds {
     failed_at: Option<Step>,
     /// Its successor has been started for it, so without its document that agent knows nothing of the work.
     is_successor_new: bool,
-    /// A need that a failure causes has the failure's id. It is listed only while nobody has dismissed the failure.
-    pub(super) needs: Vec<NeedView>,
+    /// What the failure of a step needs. As every need that a failure causes, it has the failure's id, and is listed
+    /// only while nobody has dismissed the failure.
+    of_step: Option<NeedView>,
+    others: Vec<NeedView>,
 }
 
 impl HandoffNeeds {
     /// Judges a handoff's view.
     #[must_use]
     pub fn of(seen: &HandoffView) -> Self {
-        let needs = [question(seen), held(seen), failed(seen), publishing(seen)];
         let error = seen.error.as_ref().filter(|_| seen.step == Step::Failed);
         HandoffNeeds {
             handoff_id: seen.handoff_id.clone(),
@@ -39,7 +37,8 @@ impl HandoffNeeds {
             successor_id: seen.successor_id.clone(),
             failed_at: error.and_then(|error| error.step.known()),
             is_successor_new: !matches!(seen.successor, Successor::Existing { .. }),
-            needs: needs.into_iter().flatten().collect(),
+            of_step: failed(seen),
+            others: [question(seen), held(seen), publishing(seen)].into_iter().flatten().collect(),
         }
     }
 
@@ -64,14 +63,18 @@ impl HandoffNeeds {
             .then_some("another handoff of its successor has taken over: nothing is left to do")
     }
 
-    /// The handoff as it is seen beside these agents. If another handoff has taken over, only its publishing needs
-    /// somebody.
+    /// All that it needs of a person.
+    pub(super) fn needs(&self) -> impl Iterator<Item = &NeedView> {
+        self.of_step.iter().chain(&self.others)
+    }
+
+    /// The handoff as it is seen beside these agents. If another handoff has taken over, nobody has to do anything
+    /// about the step that failed.
     pub fn beside<'a>(&self, agent_of: impl Fn(&str) -> Option<&'a AgentNeeds>) -> Cow<'_, Self> {
         if self.taken_over(agent_of).is_none() {
             return Cow::Borrowed(self);
         }
-        let needs = self.needs.iter().filter(|need| need.command.starts_with(PUBLISH));
-        Cow::Owned(HandoffNeeds { needs: needs.cloned().collect(), ..self.clone() })
+        Cow::Owned(HandoffNeeds { of_step: None, ..self.clone() })
     }
 
     /// The successor that waits for the document of this failed handoff. A handoff of that agent would leave the
@@ -98,13 +101,13 @@ impl HandoffNeeds {
 
     /// Whether it needs a person because of the failure with this id.
     pub(super) fn names(&self, error_id: &str) -> bool {
-        self.needs.iter().any(|need| need.error_id.as_deref() == Some(error_id))
+        self.needs().any(|need| need.error_id.as_deref() == Some(error_id))
     }
 
     /// Whether it needs nobody, whatever the error files say.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.needs.iter().all(|need| need.error_id.is_some())
+        self.needs().all(|need| need.error_id.is_some())
     }
 }
 
@@ -211,7 +214,7 @@ fn publishing(seen: &HandoffView) -> Option<NeedView> {
         error_id: id(error_id),
         said: line(message),
         hint: some_line(hint),
-        command: format!("{PUBLISH}{}{more}", short(&seen.handoff_id)),
+        command: format!("tasuki publish {}{more}", short(&seen.handoff_id)),
         ..about(seen, what)
     })
 }

@@ -80,7 +80,7 @@ pub fn list<'a>(
         let handoff = unbriefed.get(agent.agent_id.as_str());
         agent.needs.iter().map(move |need| handoff.map_or_else(|| need.clone(), |handoff| handoff.of_unbriefed(need)))
     });
-    let of_handoffs = handoffs.values().flat_map(|one| &one.needs).filter_map(|need| still(need, &failures));
+    let of_handoffs = handoffs.values().flat_map(|one| one.needs()).filter_map(|need| still(need, &failures));
     let others = others.into_iter().filter_map(|need| still(need, &failures));
     let mut needs: Vec<NeedView> = of_agents.chain(of_handoffs).chain(others).collect();
     let listed: BTreeSet<String> = needs.iter().filter_map(|need| need.error_id.clone()).collect();
