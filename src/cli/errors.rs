@@ -89,19 +89,19 @@ pub(super) fn lines(home: &Home, error: &ErrorFile) -> Vec<String> {
     let handoff = said(error.handoff_id.as_deref()).and_then(|id| view::handoff(home, id).ok().flatten());
     let agent = said(error.agent_id.as_deref()).filter(|_| error.handoff_id.is_none());
     let agent = agent.and_then(|id| view::agent(home, id).ok().flatten());
-    let agents: Vec<AgentNeeds> = handoff.as_deref().map(|seen| agents_of(home, seen)).unwrap_or_default();
-    let agent_of = |id: &str| agents.iter().find(|agent| agent.agent_id == id);
-    let taken_over = handoff.as_deref().and_then(|seen| HandoffNeeds::of(seen).taken_over(agent_of));
+    let taken_over = handoff.as_deref().and_then(|seen| taken_over(home, seen));
     text_of(error, handoff.as_deref(), agent.as_deref(), taken_over)
 }
 
-/// The agents that show whether another handoff has taken over from this one.
-fn agents_of(home: &Home, handoff: &HandoffView) -> Vec<AgentNeeds> {
+/// That another handoff continues the work of this one, in one sentence; none if it does not.
+fn taken_over(home: &Home, handoff: &HandoffView) -> Option<&'static str> {
+    let needs = HandoffNeeds::of(handoff);
     let seen = |id: &str| Some(AgentNeeds::of(&*view::agent(home, id).ok()??));
-    HandoffNeeds::of(handoff).agents().filter_map(seen).collect()
+    let agents: Vec<AgentNeeds> = needs.agents().filter_map(seen).collect();
+    needs.taken_over(|id| agents.iter().find(|agent| agent.agent_id == id))
 }
 
-/// `taken_over`: that another handoff continues the work of this one, in one sentence.
+/// `taken_over`: see the function of this name.
 fn text_of(
     error: &ErrorFile,
     handoff: Option<&HandoffView>,

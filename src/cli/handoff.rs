@@ -241,8 +241,8 @@ pub fn retry(session: &CliSession, args: &RetryArgs) -> Result<(), CliError> {
     let mut fields = Map::new();
     fields.insert("handoff_id".to_owned(), handoff.id.clone().into());
     if let Some(assume) = args.assume {
-        if handoff.host.is_none() && args.successor.as_ref().or(args.profile.as_ref()).or(args.model.as_ref()).is_none()
-        {
+        let keeps_successor = args.successor.is_none() && args.profile.is_none() && args.model.is_none();
+        if handoff.host.is_none() && keeps_successor {
             check_doubt(session, &handoff.id)?;
         }
         fields.insert("assume".to_owned(), assume.as_str().into());

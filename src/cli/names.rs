@@ -68,7 +68,7 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
         });
     }
     let (known, unread) = known(home)?;
-    pick_agent(text, &known).map_err(|error| match error.code.as_str() {
+    pick_agent(text, &known, |slug| how_to_start(home, slug)).map_err(|error| match error.code.as_str() {
         "ambiguous" => error,
         _ => unknown(home, text, unread.or_missing(error)),
     })
@@ -87,18 +87,16 @@ fn unknown(home: &Home, text: &str, error: CliError) -> CliError {
     }
     if error.code == "no_agent" && error.message.starts_with(NOT_FOUND) && is_persona(home, text) {
         return CliError::refused("no_agent", format!("No agent has the persona {text}."))
-            .hint(format!("Start one: tasuki {}", how_to_start(home, text)));
+            .hint(format!("Start one: {}", how_to_start(home, text)));
     }
-    let how = how_to_start(home, text);
-    let hint = error.hint.map(|hint| hint.replace(&format!("agent create {text}."), &format!("{how}.")));
-    CliError { hint, ..error }
+    error
 }
 
-/// The command that starts an agent of a persona, after `tasuki`. If the persona names no profile, the command must.
+/// The command that starts an agent of a persona. If the persona names no profile, the command must.
 fn how_to_start(home: &Home, slug: &str) -> String {
     let known = slug.parse().ok().and_then(|slug| personas::facts(&home.personas(), &slug).ok());
     let has_profile = known.is_none_or(|known| known.file.profile.is_some());
-    format!("agent create {slug}{}", if has_profile { "" } else { " --profile NAME" })
+    format!("tasuki agent create {slug}{}", if has_profile { "" } else { " --profile NAME" })
 }
 
 const NOT_FOUND: &str = "Agent not found";
@@ -179,8 +177,9 @@ fn own_of(named: Option<String>, known: &[NamedAgent], pane: Option<&str>) -> Op
 /// such as `ed` is often also the prefix of some id. An agent that has ended can be named by its id only.
 ///
 /// # Errors
-/// `no_agent` or `ambiguous`, the latter with the candidates.
-pub fn pick_agent(text: &str, known: &[NamedAgent]) -> Result<String, CliError> {
+/// `no_agent` or `ambiguous`, the latter with the candidates. `start` gives the command that starts an agent of a
+/// persona.
+pub fn pick_agent(text: &str, known: &[NamedAgent], start: impl Fn(&str) -> String) -> Result<String, CliError> {
     let wanted = text.to_ascii_lowercase();
     let same_slug: Vec<&NamedAgent> = known.iter().filter(|agent| agent.slug.as_deref() == Some(text)).collect();
     let living: Vec<&NamedAgent> = same_slug.iter().copied().filter(|agent| agent.living).collect();
@@ -190,7 +189,7 @@ pub fn pick_agent(text: &str, known: &[NamedAgent]) -> Result<String, CliError> 
     let by_id = || known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted));
     let found = if living.is_empty() { by_id().collect() } else { living };
     if found.is_empty() && !same_slug.is_empty() {
-        return Err(all_ended(text, &same_slug));
+        return Err(all_ended(text, &same_slug, &start(text)));
     }
     match found.as_slice() {
         [one] => Ok(one.id.clone()),
@@ -200,14 +199,14 @@ pub fn pick_agent(text: &str, known: &[NamedAgent]) -> Result<String, CliError> 
 }
 
 /// The refusal of a persona whose agents have all ended.
-fn all_ended(slug: &str, ended: &[&NamedAgent]) -> CliError {
+fn all_ended(slug: &str, ended: &[&NamedAgent], start: &str) -> CliError {
     let slug = sanitise(slug);
     let (ended, id) = match ended {
         [one] => ("its agent has ended".to_owned(), one.id.chars().take(8).collect()),
         all => (format!("all {} have ended", all.len()), "ID".to_owned()),
     };
     CliError::refused("no_agent", format!("No agent of {slug} is running: {ended}.")).hint(format!(
-        "Start one: tasuki agent create {slug}. To hand off an agent that has ended, name it by its id (`tasuki agents \
+        "Start one: {start}. To hand off an agent that has ended, name it by its id (`tasuki agents \
          --all` lists it): tasuki handoff {id} --author salvage"
     ))
 }

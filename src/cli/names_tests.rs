@@ -18,8 +18,12 @@ fn some() -> Vec<NamedAgent> {
     ]
 }
 
+fn pick(text: &str, known: &[NamedAgent]) -> Result<String, CliError> {
+    pick_agent(text, known, |slug| format!("tasuki agent create {slug}"))
+}
+
 fn code(text: &str) -> String {
-    pick_agent(text, &some()).unwrap_or_else(|error| error.code)
+    pick(text, &some()).unwrap_or_else(|error| error.code)
 }
 
 #[test]
@@ -30,7 +34,7 @@ fn a_slug_names_the_living_agent() {
 #[test]
 fn an_agent_that_has_ended_is_named_by_its_id_alone() {
     assert_eq!(code("cccc"), "cccc5555-0000");
-    let error = pick_agent("old", &some()).expect_err("it has ended");
+    let error = pick("old", &some()).expect_err("it has ended");
     assert_eq!(
         (error.code.as_str(), error.message.as_str()),
         ("no_agent", "No agent of old is running: its agent has ended.")
@@ -79,7 +83,7 @@ fn a_prefix_must_be_unique_and_case_does_not_matter() {
 
 #[test]
 fn an_ambiguity_lists_the_candidates() {
-    let error = pick_agent("mia", &some()).expect_err("two living agents");
+    let error = pick("mia", &some()).expect_err("two living agents");
     let hint = error.hint.expect("a list");
     assert!(hint.contains("bbbb3333-0000") && hint.contains("bbbc4444-0000"), "{hint}");
     assert_eq!(error.exit, crate::exit::REFUSED);
@@ -93,27 +97,27 @@ fn a_persona_with_a_living_agent_goes_before_ids_that_begin_alike() {
         known("1234-0000", Some("ed"), true),
         known("2345-0000", Some("ed"), false),
     ];
-    assert_eq!(pick_agent("ed", &all), Ok("1234-0000".to_owned()));
-    assert_eq!(pick_agent("edc", &all), Ok("edcc0000-0000".to_owned()));
+    assert_eq!(pick("ed", &all), Ok("1234-0000".to_owned()));
+    assert_eq!(pick("edc", &all), Ok("edcc0000-0000".to_owned()));
     // The persona's agent has ended, so that only the id is left.
     let ended = [known("feed0000-0000", None, true), known("1234-0000", Some("feed"), false)];
-    assert_eq!(pick_agent("feed", &ended), Ok("feed0000-0000".to_owned()));
+    assert_eq!(pick("feed", &ended), Ok("feed0000-0000".to_owned()));
 }
 
 #[test]
 fn a_persona_names_its_agent_in_a_pane_before_sessions_without_a_pane() {
     let nowhere = |id: &str| NamedAgent { pane: None, ..known(id, Some("mia"), true) };
     let in_pane = known("aaaa1111-0", Some("mia"), true);
-    assert_eq!(pick_agent("mia", &[nowhere("bbbb1111-0"), in_pane.clone(), nowhere("cccc1111-0")]), Ok(in_pane.id));
-    assert_eq!(pick_agent("mia", &[nowhere("bbbb1111-0")]), Ok("bbbb1111-0".to_owned()));
+    assert_eq!(pick("mia", &[nowhere("bbbb1111-0"), in_pane.clone(), nowhere("cccc1111-0")]), Ok(in_pane.id));
+    assert_eq!(pick("mia", &[nowhere("bbbb1111-0")]), Ok("bbbb1111-0".to_owned()));
     let two = [nowhere("bbbb1111-0"), nowhere("cccc1111-0")];
-    assert_eq!(pick_agent("mia", &two).expect_err("two without a pane").code, "ambiguous");
+    assert_eq!(pick("mia", &two).expect_err("two without a pane").code, "ambiguous");
 }
 
 #[test]
 fn the_refusal_says_that_all_agents_of_a_persona_have_ended() {
     let all = ["aaaa1111-0", "bbbb1111-0", "cccc1111-0"].map(|id| known(id, Some("mia"), false));
-    let error = pick_agent("mia", &all).expect_err("nobody lives");
+    let error = pick("mia", &all).expect_err("nobody lives");
     assert_eq!(
         (error.code.as_str(), error.message.as_str()),
         ("no_agent", "No agent of mia is running: all 3 have ended.")
@@ -124,7 +128,7 @@ fn the_refusal_says_that_all_agents_of_a_persona_have_ended() {
 
 #[test]
 fn an_agent_that_was_not_found_is_named_in_the_message() {
-    assert_eq!(pick_agent("lis\u{1b}t", &some()).expect_err("none").message, "Agent not found: \"list\"");
+    assert_eq!(pick("lis\u{1b}t", &some()).expect_err("none").message, "Agent not found: \"list\"");
 }
 
 #[test]

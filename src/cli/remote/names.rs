@@ -135,7 +135,7 @@ impl Remote {
         if text.parse::<crate::core::id::AgentId>().is_ok() {
             return Ok(self.named(text.to_ascii_lowercase()));
         }
-        let found = pick_agent(text, &agents(&self.view));
+        let found = pick_agent(text, &agents(&self.view), |slug| format!("tasuki agent create {slug}"));
         found.map(|id| self.named(id)).map_err(|error| self.unknown(error, "agents"))
     }
 
