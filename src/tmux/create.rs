@@ -162,7 +162,9 @@ impl Tmux {
             let made = !first(&reply)?.text().trim().is_empty();
             let mut unseen = None;
             let (server, mut panes) = self.list_noted().await?;
-            panes.retain(|_| server == live.info.id);
+            if server != live.info.id {
+                panes.clear();
+            }
             // A pane with the creation's option is certainly the right one, so such panes come first. The environment
             // is less certain: in a session that an earlier version of tasuki made, a user's window may have it too.
             panes.sort_by_key(|noted| noted.born != creation);
