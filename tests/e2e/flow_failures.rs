@@ -332,7 +332,7 @@ fn a_successor_that_dies_before_its_briefing_gives_way_to_another() {
     let stage = Stage::new();
     let agent = stage.agent("dev");
     let id = stage.hand_off(&agent);
-    stage.until("the record is there", || stage.handoff_view(&id)["recorded_at"].is_string());
+    stage.until_recorded(&id);
     stage.faults("die_at=turn");
     let view = stage.until_failed(&id, "priming", "agent_ended");
     stage.check_failure(&view);
@@ -353,7 +353,7 @@ fn a_briefing_that_meets_a_draft_is_typed_by_a_retry() {
     let stage = Stage::new();
     let agent = stage.agent("dev");
     let id = stage.hand_off(&agent);
-    stage.until("the record is there", || stage.handoff_view(&id)["recorded_at"].is_string());
+    stage.until_recorded(&id);
     stage.faults("slow_turn=2000");
     stage.until_step(&id, "priming");
     let successor = successor_of(&stage.handoff_view(&id)).to_owned();

@@ -227,9 +227,7 @@ fn a_document_that_was_changed_after_the_record_is_said_to_be_so() {
     let agent = stage.agent("dev");
     stage.faults("dev: linger=1500");
     let id = stage.hand_off(&agent);
-    let view = stage.wait_for("the record is there", || {
-        Some(stage.handoff_view(&id)).filter(|view| view["recorded_at"].is_string())
-    });
+    let view = stage.until_recorded(&id);
     let mut file = OpenOptions::new().append(true).open(view["file_path"].as_str().expect("a path")).expect("open");
     file.write_all(b"\nchanged by hand\n").expect("written");
     let done = stage.until_step(&id, "done");
@@ -246,9 +244,7 @@ fn a_document_that_is_gone_after_the_record_is_written_again_before_the_briefing
     let agent = stage.agent("dev");
     stage.faults("dev: linger=1500");
     let id = stage.hand_off(&agent);
-    let view = stage.wait_for("the record is there", || {
-        Some(stage.handoff_view(&id)).filter(|view| view["recorded_at"].is_string())
-    });
+    let view = stage.until_recorded(&id);
     let path = view["file_path"].as_str().expect("a path");
     let text = fs::read_to_string(path).expect("a document");
     fs::remove_dir_all(std::path::Path::new(path).parent().expect("a folder")).expect("removed");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 fn briefed_with(stage: &Stage, faults: &str) -> String {
     let agent = stage.agent("dev");
     let id = stage.hand_off(&agent);
-    stage.until("the record is there", || stage.handoff_view(&id)["recorded_at"].is_string());
+    stage.until_recorded(&id);
     stage.faults("slow_turn=1500");
     stage.until("its skill has arrived", || stage.handoff_view(&id)["verdicts"]["priming"]["verdict"] == "delivered");
     // What is misdone is read again at each Enter, so the turn that runs ends well.

@@ -162,15 +162,21 @@ fn a_prompt_that_arrived_with_more_or_with_less_is_said_to_have() {
     assert_eq!(stage.typed(&agents[1]), (1, 1, 0), "it is not typed again");
 }
 
-#[test]
-fn a_successor_that_must_ask_whether_it_may_read_is_shown_in_the_handoff() {
-    let stage = Stage::new();
+/// Hands an agent off to a successor that shows a dialog when it reads the document. Returns handoff and successor.
+fn hand_off_to_one_that_asks(stage: &Stage) -> (String, String) {
     let agent = stage.agent("dev");
     let id = stage.hand_off(&agent);
-    stage.until("the record is there", || stage.handoff_view(&id)["recorded_at"].is_string());
+    stage.until_recorded(&id);
     stage.faults("dialog_on_read");
     let read = stage.until_step(&id, "reading");
     let successor = read["successor_id"].as_str().expect("an id").to_owned();
+    (id, successor)
+}
+
+#[test]
+fn a_successor_that_must_ask_whether_it_may_read_is_shown_in_the_handoff() {
+    let stage = Stage::new();
+    let (id, successor) = hand_off_to_one_that_asks(&stage);
     stage.until("it is blocked", || stage.agent_view(&successor)["state"] == "blocked");
     let is_shown = || stage.handoff_view(&id)["successor_blocked_at"].is_string();
     stage.until("the handoff says so", is_shown);
@@ -187,12 +193,7 @@ fn a_successor_that_must_ask_whether_it_may_read_is_shown_in_the_handoff() {
 #[test]
 fn a_successor_that_dies_at_a_dialog_is_not_said_to_wait_for_an_answer() {
     let stage = Stage::with_config("[limits]\nreading = \"4s\"\n");
-    let agent = stage.agent("dev");
-    let id = stage.hand_off(&agent);
-    stage.until("the record is there", || stage.handoff_view(&id)["recorded_at"].is_string());
-    stage.faults("dialog_on_read");
-    let read = stage.until_step(&id, "reading");
-    let successor = read["successor_id"].as_str().expect("an id").to_owned();
+    let (id, successor) = hand_off_to_one_that_asks(&stage);
     stage.until("the handoff says so", || stage.handoff_view(&id)["successor_blocked_at"].is_string());
     let done = stage.until_step(&id, "done");
     assert!(done["read"] == "unseen" && done["successor_blocked_at"].is_string(), "{done:#}");

@@ -21,6 +21,13 @@ impl Stage {
         (stage, told)
     }
 
+    /// Waits until the handoff's document is recorded; returns the handoff's view.
+    pub(crate) fn until_recorded(&self, handoff: &str) -> Value {
+        self.wait_for("the record is there", || {
+            Some(self.handoff_view(handoff)).filter(|view| view["recorded_at"].is_string())
+        })
+    }
+
     /// All error files.
     pub(crate) fn errors(&self) -> Vec<Value> {
         json_files(&self.spool("errors"))
