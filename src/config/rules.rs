@@ -3,6 +3,7 @@
 
 use crate::core::rules::{Rules, RulesError, RulesFile};
 use crate::files::{self, Unfit, way};
+use crate::limits;
 use schemars::{Schema, schema_for};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,17 @@ impl RulesFileError {
     /// Whether owner or permissions of a file are the reason.
     #[must_use]
     pub fn is_about_rights(&self) -> bool {
-        matches!(self, RulesFileError::Exposed(_))
+        match self {
+            RulesFileError::Exposed(_) => true,
+            RulesFileError::Read { source, .. } => source.kind() == std::io::ErrorKind::PermissionDenied,
+            RulesFileError::Unfit { .. } | RulesFileError::Wrong { .. } => false,
+        }
+    }
+
+    /// Whether the system could not read the file for a reason that says nothing about the file and may soon be over.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(self, RulesFileError::Read { source, .. } if limits::is_passing(source))
     }
 }
 
@@ -62,7 +73,7 @@ fn read(path: &Path) -> Result<Option<Rules>, RulesFileError> {
     let unfit = |why: String| RulesFileError::Unfit { path: path.to_owned(), why };
     way::trust_if_there(path).map_err(|error| match error {
         way::Unsafe::Exposed { .. } => RulesFileError::Exposed(error.to_string()),
-        way::Unsafe::Io { path, source } => RulesFileError::Unfit { path, why: source.to_string() },
+        way::Unsafe::Io { path, source } => RulesFileError::Read { path, source },
     })?;
     let Some((folder, name)) = path.parent().zip(path.file_name()) else {
         return Err(unfit(Unfit::NotRegular.to_string()));
@@ -80,4 +91,20 @@ fn read(path: &Path) -> Result<Option<Rules>, RulesFileError> {
     };
     let text = String::from_utf8(bytes).map_err(|_| unfit("it is not UTF-8".to_owned()))?;
     Rules::with(&text).map(Some).map_err(|error| RulesFileError::Wrong { path: path.to_owned(), error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::errno::Errno;
+
+    #[test]
+    fn rules_that_this_user_may_not_read_are_about_rights_and_a_shortage_passes() {
+        for (errno, is_about_rights, is_passing) in
+            [(Errno::EACCES, true, false), (Errno::EMFILE, false, true), (Errno::ENOTDIR, false, false)]
+        {
+            let error = RulesFileError::Read { path: "rules.toml".into(), source: errno.into() };
+            assert_eq!((error.is_about_rights(), error.is_passing()), (is_about_rights, is_passing), "{errno}");
+        }
+    }
 }

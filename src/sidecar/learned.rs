@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A file that can't be used and was changed less than this many milliseconds ago may not be whole yet.
 const FRESH_MS: i64 = 2_000;
+/// After a shortage, the rules are looked at again in this many milliseconds.
+const AGAIN_MS: u64 = 2_000;
 
 #[derive(Default)]
 pub(super) struct Learned {
@@ -39,7 +41,8 @@ impl Learned {
     /// Reads the rules again if their file has changed. Each unusable state of the file is reported once.
     ///
     /// # Errors
-    /// The file may not be whole yet. The value says in how many milliseconds to look at it again.
+    /// The file may not be whole yet, or the system is short of something that it takes to read it. The value says in
+    /// how many milliseconds to look at it again.
     pub(super) fn look_at_rules(&mut self, home: &Home, now: &Now) -> Result<Option<Event>, u64> {
         let path = home.rules();
         let file_stamp = files::file_stamp(&path);
@@ -51,6 +54,12 @@ impl Learned {
         let read = rules::load(&path);
         if read.is_err() && (0..FRESH_MS).contains(&age_ms) {
             return Err(u64::try_from(FRESH_MS - age_ms).unwrap_or(0));
+        }
+        if let Err(error) = &read
+            && error.is_passing()
+        {
+            tracing::debug!(%error, "could not look at the rules for work items; the look is repeated");
+            return Err(AGAIN_MS);
         }
         self.rules = file_stamp;
         match &read {
