@@ -109,7 +109,9 @@ impl Refused {
     /// Adds a hint that says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(sentence(&hint.into()));
+        let hint = hint.into();
+        debug_assert!(![" HANDOFF", " ITEM", " AGENT"].iter().any(|word| hint.contains(word)), "whose? {hint}");
+        self.hint = Some(sentence(&hint));
         self
     }
 

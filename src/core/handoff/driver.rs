@@ -193,7 +193,8 @@ fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     }
     if let Some(ReadReason::Accepted(request)) = reading {
         let message = "The handoff moved on before the document was read";
-        tx.refuse(&request, Refused::new(409, "not_writing", message).hint("see: tasuki handoffs show HANDOFF"));
+        let hint = format!("see: tasuki handoffs show {}", id.short());
+        tx.refuse(&request, Refused::new(409, "not_writing", message).hint(hint));
     }
     for agent_id in agents.into_iter().flatten() {
         typing::forget(tx, &agent_id, id);

@@ -47,7 +47,8 @@ fn check(tx: &Tx<'_>, request: &RequestId, handoff: &Handoff) -> Result<Reopenin
     let session_id = handoff.session.id.clone().or_else(|| agent.session.id.clone());
     let Some(session_id) = session_id else {
         let message = "The agent's CLI has never reported the id of its session";
-        return Err(no_resume(message.to_owned(), "read what it said instead: tasuki read HANDOFF"));
+        let hint = format!("read what it said instead: tasuki read {}", handoff.handoff_id.short());
+        return Err(no_resume(message.to_owned(), &hint));
     };
     let profile = agent.profile.clone();
     let words = tx.state.settings.profiles.get(&profile).and_then(|facts| resume::words(&facts.resume, &session_id));

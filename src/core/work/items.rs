@@ -193,7 +193,8 @@ pub(crate) fn owned(item: &Item, who: Who) -> Result<(), Refused> {
         }
         (Status::Ready | Status::Claimed, _) => {
             let message = "Nobody has claimed the item";
-            Err(Refused::new(403, "not_owner", message).hint("claim it first: tasuki work claim ITEM"))
+            let hint = format!("claim it first: tasuki work claim {}", item.item_id.short());
+            Err(Refused::new(403, "not_owner", message).hint(hint))
         }
     }
 }

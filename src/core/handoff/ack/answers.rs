@@ -32,7 +32,7 @@ fn resume(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     tx.connected()?;
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     let Some(successor) = successor.filter(|agent: &&Agent| agent.is_alive()) else {
-        let hint = "start another successor: tasuki retry HANDOFF --successor new";
+        let hint = format!("start another successor: tasuki retry {} --successor new", id.short());
         return Err(Refused::new(409, "successor_ended", "The successor that asked has ended").hint(hint));
     };
     register::check_reach(tx, successor)?;

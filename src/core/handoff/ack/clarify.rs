@@ -57,7 +57,8 @@ pub(super) fn check(
     let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification || lacks);
     let Some(ack) = asks else {
         let message = "The successor has no open questions";
-        return Err(Refused::new(409, "no_questions", message).hint("see: tasuki handoffs show HANDOFF"));
+        let hint = format!("see: tasuki handoffs show {}", handoff.handoff_id.short());
+        return Err(Refused::new(409, "no_questions", message).hint(hint));
     };
     if ack.clarifying.is_some() || handoff.stay.effect.is_some() {
         return Err(Refused::new(409, "already_clarifying", "Other answers are already on their way to the successor"));
