@@ -3,6 +3,7 @@
 use super::choice::Row;
 use super::keys::RowAction;
 use super::model::{AgentRow, Model};
+use crate::cli::home_option;
 use crate::cli::names::can_be_id;
 use crate::core::id::Slug;
 
@@ -81,6 +82,6 @@ impl<'a> ActionTarget<'a> {
                 return Some(format!("This row is of the host {host}: that can only be done there."));
             }
         };
-        Some(format!("This row is of the host {host}. Ask that host: {command}"))
+        Some(format!("This row is of the host {host}. Ask that host: {}", home_option::fit(&command)))
     }
 }

@@ -3,6 +3,7 @@
 use super::Scene;
 use super::columns::{Column, ColumnText, lines, list as columns};
 use crate::cli::follow::{self, FlowEnd};
+use crate::cli::home_option;
 use crate::cli::live::about;
 use crate::cli::output::bar;
 use crate::cli::top::choice::Tab;
@@ -50,7 +51,7 @@ pub(super) fn list(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
     if len == 0 {
         let place =
             Rect { x: area.x + 1, y: area.y + 1, width: wide.saturating_sub(1), height: area.height.max(1) - 1 };
-        lines(buffer, place, &wrap(empty, place.width.into(), place.height.into()));
+        lines(buffer, place, &wrap(&home_option::fit(empty), place.width.into(), place.height.into()));
     }
 }
 
