@@ -140,7 +140,7 @@ fn a_failure_is_shown_with_its_fix_retried_cancelled_and_dismissed() {
     stage.keys(&pane, &["4"]);
     for left in [1, 0] {
         stage.keys(&pane, &["d"]);
-        stage.until_shown(&pane, "Dismiss the error document_missing?");
+        stage.until_shown(&pane, "Dismiss the error document_missing (");
         stage.keys(&pane, &["y"]);
         stage.until("it is dismissed", || stage.errors().len() == left);
         // Errors of a handoff that is over count no more, but they are listed until they are dismissed.

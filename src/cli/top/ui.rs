@@ -93,10 +93,10 @@ impl Ui {
         }
         match action {
             KeyAction::Quit => return Some(LoopAction::Quit),
-            KeyAction::Show(tab) => self.tab = *tab,
+            KeyAction::Show(tab) => self.show(*tab, model),
             KeyAction::Turn(right) => {
                 let step = if *right { 1 } else { Tab::ALL.len() - 1 };
-                self.tab = Tab::ALL[(self.tab.place() + step) % Tab::ALL.len()];
+                self.show(Tab::ALL[(self.tab.place() + step) % Tab::ALL.len()], model);
             }
             KeyAction::Move(by) => self.go(*by, model),
             KeyAction::Open => match self.row(model) {
@@ -124,6 +124,13 @@ impl Ui {
             KeyAction::Submit => return self.submit(),
         }
         None
+    }
+
+    /// Shows a list. The row that is drawn as selected counts as chosen, so that a row that comes later does not take
+    /// its place under the person's keys.
+    fn show(&mut self, tab: Tab, model: &Model) {
+        self.tab = tab;
+        self.settle(model);
     }
 
     fn say(&mut self, text: &str) {
@@ -260,7 +267,8 @@ impl Ui {
             }
             RowAction::Dismiss => {
                 let failure = target.failure.unwrap_or_default();
-                self.confirm(format!("Dismiss the error {}?", target.code), TopRequest::Dismiss(failure));
+                let question = format!("Dismiss the error {} ({})?", target.code, model.short(&failure));
+                self.confirm(question, TopRequest::Dismiss(failure));
             }
             RowAction::Retry if model.handoff(&handoff).is_some_and(super::model::HandoffRow::is_in_doubt) => {
                 self.mode = KeyMode::Doubt { handoff };

@@ -131,6 +131,20 @@ fn the_selection_stays_with_its_row_and_goes_to_the_next_when_that_goes() {
 }
 
 #[test]
+fn a_newer_row_does_not_take_the_place_of_the_row_that_was_seen_as_selected() {
+    let (mut model, mut ui) = (model(), Ui::default());
+    assert_eq!(typed(&mut ui, &model, "4"), []);
+    let newer = json!({"error_id": "e2", "code": "agent_exited", "message": "m", "at": "2026-01-02T00:00:00Z"});
+    model.failures.extend(understood(newer).as_ref().and_then(FailureRow::read));
+    let model = model.arranged();
+    ui.settle(&model);
+    assert_eq!(ui.row(&model), Some(Row::Failure("e1".to_owned())));
+    assert_eq!(typed(&mut ui, &model, "d"), []);
+    let KeyMode::Confirm { question, .. } = &ui.mode else { panic!("{:?}", ui.mode) };
+    assert_eq!(question, "Dismiss the error unconfirmed (e1)?");
+}
+
+#[test]
 fn every_mode_can_be_left_and_control_c_leaves_all_of_it() {
     let (model, mut ui) = (model(), Ui::default());
     for way in ["h", "hx\r", "c", "2r", "?", "\r", "2v"] {
