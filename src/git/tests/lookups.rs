@@ -337,6 +337,13 @@ async fn what_is_in_a_submodule_is_not_known() {
             assert_eq!(found, [(names[2].to_owned(), PathLookup::Missing)].into(), "{cwd:?}");
         }
     }
+    // It is removed, but that is not committed: HEAD still has the submodule.
+    place.git(&["update-index", "--force-remove", "mods/module"]);
+    for git in gits() {
+        let names = ["mods/module/a", "mods/module/in/b", "mods/b"];
+        let found = paths(&git, &place.work(), &names).await;
+        assert_eq!(found, [(names[2].to_owned(), PathLookup::Missing)].into());
+    }
 }
 
 /// Nobody knows which commits and files its history would have beyond its end.
