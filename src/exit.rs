@@ -24,20 +24,23 @@ pub const CONFIG: u8 = 78;
 
 /// The variable by which our property list tells the program that launchd has started it.
 pub const SERVICE_VARIABLE: &str = "TASUKI_SERVICE";
-/// The codes after which a start would fail again. systemd's units name them too, but the sidecar's unit leaves out
-/// [`TRY_AGAIN`]: a disk may have room again.
-pub(crate) const FINAL: [u8; 4] = [USAGE, TRY_AGAIN, NOT_ALLOWED, CONFIG];
+/// The codes of the sidecar after which a start would fail again. [`TRY_AGAIN`] is not among them: a disk may have room
+/// again. systemd's unit names the same codes.
+pub(crate) const SIDECAR_FINAL: [u8; 3] = [USAGE, NOT_ALLOWED, CONFIG];
+/// The same of the bridge, which ends with [`TRY_AGAIN`] only beside another bridge of its home.
+pub(crate) const BRIDGE_FINAL: [u8; 4] = [USAGE, TRY_AGAIN, NOT_ALLOWED, CONFIG];
 
 /// The code with which a command line that has ended with `code` exits. launchd starts a service again after every code
 /// but 0, and knows no exception. So under launchd a service that has failed for a reason that no restart removes exits
 /// with 0, after `say`; what the reason is has been told before.
 ///
-/// `args`: the command line, the program first. `manager`: the value of [`SERVICE_VARIABLE`]. `start`: the command that
-/// starts the service again.
+/// `args`: the command line, the program first. `manager`: the value of [`SERVICE_VARIABLE`]. `service`: the codes
+/// after which a start would fail again, and the command that starts the service again.
 #[must_use]
-pub fn of_service(args: &[OsString], manager: Option<&OsStr>, code: u8, start: &str, say: fn(&str)) -> u8 {
+pub fn of_service(args: &[OsString], manager: Option<&OsStr>, code: u8, service: (&[u8], &str), say: fn(&str)) -> u8 {
+    let (finals, start) = service;
     let is_service = manager.is_some_and(|manager| manager == "launchd") && args.iter().skip(1).any(|arg| arg == "run");
-    if !is_service || !FINAL.contains(&code) {
+    if !is_service || !finals.contains(&code) {
         return code;
     }
     say(&format!("Exit code {code} became 0, so that launchd does not try again. Remove the cause, then run: {start}"));
@@ -71,28 +74,28 @@ mod tests {
         let words = |words: &[&str]| -> Vec<OsString> { words.iter().map(OsString::from).collect() };
         let run = words(&["tasuki", "--home", "/h", "run"]);
         let exit = |args: &[OsString], manager: Option<&str>, code| {
-            of_service(args, manager.map(OsStr::new), code, "tasuki service start", |_| {})
+            of_service(args, manager.map(OsStr::new), code, (&SIDECAR_FINAL, "tasuki service start"), |_| {})
         };
-        for code in [USAGE, TRY_AGAIN, NOT_ALLOWED, CONFIG] {
+        for code in [USAGE, NOT_ALLOWED, CONFIG] {
             assert_eq!(exit(&run, Some("launchd"), code), DONE);
             assert_eq!(exit(&run, None, code), code);
             assert_eq!(exit(&run, Some("systemd"), code), code);
             assert_eq!(exit(&words(&["tasuki", "status"]), Some("launchd"), code), code, "no service");
         }
-        for code in [DONE, REFUSED, UNAVAILABLE, FAULT] {
+        for code in [DONE, REFUSED, UNAVAILABLE, FAULT, TRY_AGAIN] {
             assert_eq!(exit(&run, Some("launchd"), code), code, "a restart may help");
         }
     }
 
     #[test]
     fn systemd_s_units_name_the_same_codes() {
-        let units = [
-            (include_str!("../packaging/systemd/tasuki.service"), Some(TRY_AGAIN)),
-            (include_str!("../packaging/systemd/tasuki-fleet.service"), None),
+        let units: [(_, &[u8]); 2] = [
+            (include_str!("../packaging/systemd/tasuki.service"), &SIDECAR_FINAL),
+            (include_str!("../packaging/systemd/tasuki-fleet.service"), &BRIDGE_FINAL),
         ];
-        for (unit, passing) in units {
+        for (unit, finals) in units {
             let codes = unit.lines().find_map(|line| line.strip_prefix("RestartPreventExitStatus="));
-            let wanted = FINAL.iter().filter(|code| Some(**code) != passing).map(ToString::to_string);
+            let wanted = finals.iter().map(ToString::to_string);
             assert_eq!(codes, Some(wanted.collect::<Vec<_>>().join(" ").as_str()));
         }
     }

@@ -82,7 +82,8 @@ pub fn main(args: &[OsString]) -> u8 {
         return exit::DONE;
     }
     let manager = std::env::var_os(exit::SERVICE_VARIABLE);
-    exit::of_service(args, manager.as_deref(), run_line(args), "tasuki service start", eprint_quietly)
+    let service: (&[u8], _) = (&exit::SIDECAR_FINAL, "tasuki service start");
+    exit::of_service(args, manager.as_deref(), run_line(args), service, eprint_quietly)
 }
 
 /// Runs a command line that is not a hook's.

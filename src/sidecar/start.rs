@@ -64,9 +64,10 @@ pub fn run(options: &SidecarOptions) -> u8 {
     end_on_fault();
     let code = run_to_the_end(options);
     super::log::finish();
-    if code == exit::TRY_AGAIN && std::env::var_os("NOTIFY_SOCKET").is_some() {
-        // systemd starts it again. After five failures within a minute it would give up, and a disk may be full for
-        // longer than that.
+    let managers = ["NOTIFY_SOCKET", exit::SERVICE_VARIABLE];
+    if code == exit::TRY_AGAIN && managers.iter().any(|variable| std::env::var_os(variable).is_some()) {
+        // The service manager starts it again. After five failures within a minute systemd would give up, and a disk
+        // may be full for longer than that.
         std::thread::sleep(PAUSE_AFTER_FAILURE);
     }
     code

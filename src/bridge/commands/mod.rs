@@ -121,7 +121,8 @@ enum FleetCommand {
 #[must_use]
 pub fn main(args: &[OsString]) -> u8 {
     let manager = std::env::var_os(exit::SERVICE_VARIABLE);
-    exit::of_service(args, manager.as_deref(), run_line(args), "tasuki fleet service start", eprint_quietly)
+    let service: (&[u8], _) = (&exit::BRIDGE_FINAL, "tasuki fleet service start");
+    exit::of_service(args, manager.as_deref(), run_line(args), service, eprint_quietly)
 }
 
 fn run_line(args: &[OsString]) -> u8 {
