@@ -28,6 +28,7 @@ pub const SERVICE_VARIABLE: &str = "TASUKI_SERVICE";
 /// again. systemd's unit names the same codes.
 pub(crate) const SIDECAR_FINAL: [u8; 3] = [USAGE, NOT_ALLOWED, CONFIG];
 /// The same of the bridge, which ends with [`TRY_AGAIN`] only beside another bridge of its home.
+#[cfg(any(feature = "fleet", test))]
 pub(crate) const BRIDGE_FINAL: [u8; 4] = [USAGE, TRY_AGAIN, NOT_ALLOWED, CONFIG];
 
 /// The code with which a command line that has ended with `code` exits. launchd starts a service again after every code
