@@ -28,7 +28,10 @@ impl Config {
         );
         let file = match options.open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+            // A link that leads nowhere is not a missing file: without its settings tasuki would do something else.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_something(path) => {
+                return Ok(Config::default());
+            }
             Err(error) => return Err(read(error)),
         };
         check(path, &files::meta(&file).map_err(read)?)?;
@@ -55,6 +58,11 @@ impl Config {
             Err(error) => Err(wrong(error.path().to_string(), error.inner().span(), error.inner().message())),
         }
     }
+}
+
+/// Whether the name is taken, be it by a link that leads nowhere.
+pub(super) fn is_something(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
 }
 
 fn check(path: &Path, meta: &Meta) -> Result<(), ConfigError> {

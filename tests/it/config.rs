@@ -149,6 +149,10 @@ fn no_file_is_no_error_and_a_file_that_others_can_write_is_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("config.toml");
     assert_eq!(Config::load(&path).expect("defaults"), Config::default());
+    std::os::unix::fs::symlink("dotfiles/tasuki.toml", &path).expect("a link");
+    let nowhere = Config::load(&path).expect_err("its settings are elsewhere");
+    assert!(matches!(nowhere, ConfigError::Read { .. }), "{nowhere}");
+    fs::remove_file(&path).expect("removed");
     fs::write(&path, "[tmux]\nstart = true\n").expect("written");
     fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("set");
     assert!(Config::load(&path).expect("read").tmux_start);
