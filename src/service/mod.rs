@@ -17,13 +17,15 @@ pub use program::BRIDGE;
 pub use program::{SIDECAR, ServiceProgram};
 
 /// The variables that a service needs, because its own environment is almost empty and no shell sets them: where
-/// programs and tmux's sockets are, and the terminal's language.
-const KEPT: [&str; 12] = [
+/// programs and tmux's sockets are, the terminal's language, and the time zone in which CLIs write times without a
+/// zone.
+const KEPT: [&str; 13] = [
     "PATH",
     "TMUX_TMPDIR",
     "LANG",
     "LC_ALL",
     "LC_CTYPE",
+    "TZ",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "XDG_STATE_HOME",
@@ -64,6 +66,13 @@ pub struct Written {
 }
 
 impl Written {
+    /// The home that the command line names, if it names one.
+    #[must_use]
+    pub fn home(&self) -> Option<&Path> {
+        let at = self.words.iter().position(|word| word == "--home")?;
+        self.words.get(at + 1).map(Path::new)
+    }
+
     /// The plan from which launchd's file would be written again; `None` if the command line is not as tasuki writes
     /// it. For systemd's, the caller sets `starts_server`, which the file does not say. `log`: where launchd writes the
     /// program's output.

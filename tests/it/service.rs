@@ -36,6 +36,43 @@ fn install_is_repeatable_and_uninstall_leaves_nothing() {
     assert_eq!(user.done(&["uninstall"])["status"], "not_installed");
 }
 
+#[test]
+fn the_service_of_another_home_is_left_alone() {
+    let user = ServiceUser::new(env!("CARGO_BIN_EXE_tasuki"), "tasuki.service", "home");
+    fs::create_dir_all(user.home()).expect("a home");
+    user.done(&["install"]);
+    let before = fs::read_to_string(user.unit()).expect("a unit");
+    let other = user.path("other");
+    user.calls();
+    for word in ["install", "uninstall", "start", "stop", "restart"] {
+        let output = user.with(&other, &[], &["service", word, "--json"]);
+        let said = err(&output);
+        assert_eq!(output.status.code(), Some(1), "{word}: {said}");
+        assert!(said.contains("\"other_home\"") && said.contains("tasuki service uninstall --home"), "{word}: {said}");
+    }
+    assert!(user.calls().is_empty() && fs::read_to_string(user.unit()).expect("there") == before);
+    // A home that is gone needs no service.
+    fs::remove_dir_all(user.home()).expect("removed");
+    let output = user.with(&other, &[], &["service", "install", "--json"]);
+    assert!(output.status.success(), "{}", err(&output));
+}
+
+#[test]
+fn a_service_that_can_not_be_asked_for_is_not_said_to_be_down() {
+    let user = user();
+    user.done(&["install", "--no-start"]);
+    user.play("systemctl", "echo 'Failed to connect to bus: No medium found' >&2; exit 1");
+    assert_eq!(user.refused(&["status"]), (1, "no_service_manager".to_owned()));
+}
+
+#[test]
+fn a_service_gets_the_time_zone_of_the_shell() {
+    let user = user();
+    let zone = [("TZ", "America/New_York")];
+    let output = user.with(user.home(), &zone, &["service", "install", "--dry-run"]);
+    assert!(out(&output).contains("TZ=America/New_York"), "{}", out(&output));
+}
+
 /// The service runs in another folder than the shell in which it is installed.
 #[test]
 fn a_service_gets_the_whole_path_of_a_tmux_socket() {
@@ -107,6 +144,8 @@ fn a_unit_that_a_package_has_brought_is_one_too() {
     assert_eq!((&view["installed"], &view["file"]), (&true.into(), &packaged.display().to_string().into()));
     // What is the package's is removed by the package.
     assert_eq!(user.done(&["uninstall"])["status"], "not_installed");
+    let said = out(&user.run(&["uninstall"]));
+    assert!(said.contains("systemctl --user disable --now tasuki.service"), "{said}");
     assert!(packaged.exists());
     // One of the user's own goes before it.
     user.play("systemctl", "echo \"$@\" >>\"$CALLS\"");

@@ -95,15 +95,20 @@ esac"#;
 
     /// Runs a command with these arguments in the user's home.
     pub(crate) fn asked(&self, word: &str, args: &[&str]) -> Output {
+        self.with(&self.home, &[], &[&[word], args].concat())
+    }
+
+    /// Runs a command line in a home of the user, with these variables of the shell.
+    pub(crate) fn with(&self, home: &Path, variables: &[(&str, &str)], args: &[&str]) -> Output {
         let mut command = Command::new(self.program);
-        command.arg(word).args(args).arg("--home").arg(&self.home);
+        command.args(args).arg("--home").arg(home);
         command.env("HOME", self.folder.path()).env("XDG_CONFIG_HOME", self.path("config"));
         command.env("CALLS", self.path("calls")).env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()));
-        for name in ["LC_ALL", "LC_CTYPE", "TASUKI_TMUX", "TMUX_TMPDIR", "TASUKI_HOME"] {
+        for name in ["LC_ALL", "LC_CTYPE", "TZ", "TASUKI_TMUX", "TMUX_TMPDIR", "TASUKI_HOME"] {
             command.env_remove(name);
         }
         command.env("XDG_DATA_DIRS", self.path("share"));
-        command.env("LANG", "C.UTF-8").output().expect("the program runs")
+        command.env("LANG", "C.UTF-8").envs(variables.iter().copied()).output().expect("the program runs")
     }
 
     /// Runs `service` with these arguments, which must succeed. Returns its JSON.

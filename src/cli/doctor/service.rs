@@ -5,9 +5,10 @@ use super::check::Check;
 use super::ground::DoctorFacts;
 use crate::cli::client::SidecarPresence;
 use crate::cli::view;
+use crate::core::text::shell_word;
 use crate::files;
 use crate::service::{SIDECAR, Written, plist, unit};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long the manager may take to answer.
@@ -38,6 +39,7 @@ struct Facts {
     path: Option<String>,
     /// This shell's `TMUX_TMPDIR`.
     tmpdir: Option<String>,
+    time_zone: Option<String>,
 }
 
 impl Facts {
@@ -82,6 +84,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
         home: ground.home.root().to_path_buf(),
         path: std::env::var("PATH").ok(),
         tmpdir: std::env::var("TMUX_TMPDIR").ok().filter(|dir| !dir.is_empty()),
+        time_zone: std::env::var("TZ").ok().filter(|zone| !zone.is_empty()),
         kind: managed.kind,
         is_shared: file != own,
         file,
@@ -159,13 +162,17 @@ fn written(facts: &Facts) -> Check {
         return Check::ok(id, format!("{file} exists"));
     };
     let program = unit.words.first().map(PathBuf::from).unwrap_or_default();
-    let home = unit.words.iter().position(|word| word == "--home").and_then(|at| unit.words.get(at + 1));
+    let home = unit.home();
     if !crate::process::is_program(&program) {
         return Check::fail(id, format!("{file} starts {}, which does not exist", program.display()), again);
     }
-    if home.map(Path::new) != Some(facts.home.as_path()) {
-        let said = format!("{file} uses another home: {}", home.map_or("the default one", String::as_str));
-        return Check::warn(id, said, again);
+    if home != Some(facts.home.as_path()) {
+        let Some(home) = home.map(|home| home.display().to_string()) else {
+            return Check::warn(id, format!("{file} uses another home: the default one"), again);
+        };
+        let uninstall = format!("tasuki service uninstall --home {}", shell_word(&home));
+        let fix = format!("if the service is to use this home instead: {uninstall}; then: tasuki service install");
+        return Check::warn(id, format!("{file} uses another home: {home}"), fix);
     }
     if !facts.program.as_ref().is_some_and(|own| files::lead_to_same(own, &program)) {
         return Check::warn(
@@ -188,6 +195,13 @@ fn variables(facts: &Facts) -> Option<Check> {
     let (id, unit) = ("service.environment", facts.unit.as_ref()?);
     let get = |name: &str| unit.environment.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
     let again = "rewrite the service file from this shell: tasuki service install";
+    if get("TZ") != facts.time_zone {
+        return Some(Check::warn(
+            id,
+            "the service has another time zone (TZ) than this shell, so it misreads the times that CLIs write",
+            again,
+        ));
+    }
     if get("TMUX_TMPDIR") != facts.tmpdir {
         return Some(Check::warn(
             id,
@@ -205,7 +219,7 @@ fn variables(facts: &Facts) -> Option<Check> {
         .map(|folder| folder.display().to_string())
         .collect();
     Some(if missing.is_empty() {
-        Check::ok(id, "the service has the PATH and the TMUX_TMPDIR of this shell")
+        Check::ok(id, "the service has the PATH, the TMUX_TMPDIR and the TZ of this shell")
     } else {
         Check::warn(
             id,

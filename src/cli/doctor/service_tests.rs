@@ -22,6 +22,7 @@ fn facts() -> Facts {
         is_alive: true,
         path: Some("/bin:/usr/bin".to_owned()),
         tmpdir: None,
+        time_zone: None,
     }
 }
 
@@ -61,6 +62,8 @@ fn the_file_must_start_this_program_on_this_home() {
 
 #[test]
 fn a_services_environment_state_and_lingering_are_judged() {
+    let elsewhere = || Some("America/New_York".to_owned());
+    assert_eq!(bad(|facts| facts.time_zone = elsewhere()), one("service.environment", CheckState::Warn));
     assert_eq!(bad(|facts| facts.tmpdir = Some("/run".to_owned())), one("service.environment", CheckState::Warn));
     assert_eq!(
         bad(|facts| facts.path = Some("/usr/bin:/tmp".to_owned())),

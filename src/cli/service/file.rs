@@ -1,12 +1,10 @@
 //! The service's file: written whole or not at all, and never over a file that tasuki did not write.
 
+use super::manager::MAX_FILE;
 use crate::cli::error::CliError;
 use crate::service::ServiceProgram;
 use std::io::{Read, Write};
 use std::path::Path;
-
-/// How much of a file is read at most, in bytes.
-const MAX: u64 = 256 * 1024;
 
 /// Whether a file that tasuki wrote is there.
 ///
@@ -21,7 +19,7 @@ pub(super) fn is_ours(path: &Path, service: &ServiceProgram) -> Result<bool, Cli
     }
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| CliError::file("Can't read", path, &error))?;
-    file.take(MAX).read_to_string(&mut text).map_err(|error| CliError::file("Can't read", path, &error))?;
+    file.take(MAX_FILE).read_to_string(&mut text).map_err(|error| CliError::file("Can't read", path, &error))?;
     if text.contains(&service.ours()) { Ok(true) } else { Err(foreign(path)) }
 }
 

@@ -3,9 +3,13 @@
 use super::args::ManagerKind;
 use super::call::{Call, CallManner, PATIENCE, ToolOutput, run, run_within};
 use crate::cli::error::CliError;
-use crate::service::ServiceProgram;
-use std::path::PathBuf;
+use crate::cli::view;
+use crate::service::{ServiceProgram, plist, unit};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// How much of a service file is read at most, in bytes.
+pub(super) const MAX_FILE: u64 = 256 * 1024;
 
 /// A change to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +89,17 @@ impl ManagedService {
         Ok(units.find(|unit| unit.is_file()))
     }
 
+    /// The home in a service file that tasuki wrote; none if there is no such file.
+    pub(super) fn home_in(self, path: &Path) -> Option<PathBuf> {
+        let text = view::read_bytes(path, MAX_FILE).ok().flatten()?;
+        let text = String::from_utf8(text).ok().filter(|text| text.contains(&self.service.ours()))?;
+        let written = match self.kind {
+            ManagerKind::Systemd => unit::read(&text),
+            ManagerKind::Launchd => plist::read(&text),
+        };
+        written.and_then(|written| written.home().map(Path::to_path_buf))
+    }
+
     /// Where launchd writes the program's output; systemd has its journal.
     pub(crate) fn log(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
@@ -111,12 +126,24 @@ impl ManagedService {
             Err(error) => error.message,
         };
         let message = format!("{} is not available for this user ({why}). Nothing was changed.", self.kind.as_str());
-        let hint = format!(
-            "Without it, run `{}` in a tmux window of its own, or let your own supervisor run it; \
-             `{} install --dry-run` shows the file that would be written.",
-            self.service.by_hand, self.service.command
-        );
+        let hint = match self.folder_of_session() {
+            // After `su`, `sudo` or in a job of cron.
+            Some(folder) => format!("This shell is in no session of its user. Set: export XDG_RUNTIME_DIR={folder}"),
+            None => format!(
+                "Without it, run `{}` in a tmux window of its own, or let your own supervisor run it; \
+                 `{} install --dry-run` shows the file that would be written.",
+                self.service.by_hand, self.service.command
+            ),
+        };
         Err(CliError::refused("no_service_manager", message).hint(hint))
+    }
+
+    /// The folder by which the user's systemd is found, if it is there and this shell does not name one.
+    fn folder_of_session(self) -> Option<String> {
+        let is_named = std::env::var_os("XDG_RUNTIME_DIR").is_some_and(|folder| !folder.is_empty());
+        let folder = format!("/run/user/{}", nix::unistd::getuid());
+        let is_there = || Path::new(&folder).join("systemd").exists();
+        (self.kind == ManagerKind::Systemd && !is_named && is_there()).then_some(folder)
     }
 
     /// launchd's name of the service.

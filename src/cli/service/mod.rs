@@ -23,6 +23,7 @@ use super::error::CliError;
 use super::output::Tone;
 use super::run::whole_socket;
 use crate::config::Config;
+use crate::core::text::{sanitise, shell_word};
 use crate::files;
 use crate::service::{self, Plan, SIDECAR};
 use call::{Call, CallManner};
@@ -130,6 +131,7 @@ pub(crate) fn install(
         return show(session, &path, Some(&text), &calls);
     }
     managed.answers()?;
+    check_home(session, managed, &path)?;
     let changed = file::write(&path, managed.service, &text)?;
     if managed.kind == ManagerKind::Launchd
         && let Some(folder) = plan.log.parent()
@@ -179,9 +181,18 @@ pub(crate) fn uninstall(session: &CliSession, managed: ManagedService, dry_run: 
         return show(session, &path, None, &calls);
     }
     if !file::is_ours(&path, managed.service)? {
-        let line = format!("The service is not installed: there is no {}. Nothing was changed.", path.display());
+        let line = match managed.installed()? {
+            Some(packaged) => format!(
+                "{} is from a package, which tasuki does not remove. Nothing was changed. To end the service and keep \
+                 it from starting: systemctl --user disable --now {}",
+                packaged.display(),
+                managed.service.unit
+            ),
+            None => format!("The service is not installed: there is no {}. Nothing was changed.", path.display()),
+        };
         return session.report(&json!({"status": "not_installed", "file": path.display().to_string()}), &line);
     }
+    check_home(session, managed, &path)?;
     managed.answers()?;
     make(managed, &calls)?;
     file::remove(&path)?;
@@ -212,10 +223,25 @@ pub(crate) fn control(
         let hint = format!("Install it first: {} install", managed.service.command);
         return Err(CliError::refused("not_installed", message).hint(hint));
     }
+    check_home(session, managed, &managed.file()?)?;
     managed.answers()?;
     make(managed, &calls)?;
     let done = action.done();
     session.report(&json!({"status": done, "manager": managed.kind.as_str()}), &format!("The service was {done}."))
+}
+
+/// Refuses if the service's file, written by tasuki, is for another home that is still there. A user has one such
+/// service, and this command would end the other home's.
+fn check_home(session: &CliSession, managed: ManagedService, path: &Path) -> Result<(), CliError> {
+    let Some(other) = managed.home_in(path).filter(|home| home.exists()) else { return Ok(()) };
+    if files::lead_to_same(&other, session.home.root()) {
+        return Ok(());
+    }
+    let other = other.display().to_string();
+    let message = format!("The service of this user has another home: {}. Nothing was changed.", sanitise(&other));
+    let uninstall = format!("{} uninstall --home {}", managed.service.command, shell_word(&other));
+    let hint = format!("Name that home with --home; or, to give the service to this home, first: {uninstall}");
+    Err(CliError::refused("other_home", message).hint(hint))
 }
 
 /// Prints what would be done: the file, then the calls in their order.

@@ -25,6 +25,7 @@ pub(crate) fn command(session: &CliSession, managed: ManagedService, is_alive: b
         ManagerKind::Systemd => systemd(managed),
         ManagerKind::Launchd => ask_launchd(managed),
     };
+    let is_unknown = state == UNKNOWN;
     let runs = state == "active";
     let mut view = json!({
         "installed": is_installed, "file": path.display().to_string(), "manager": kind.as_str(), "state": state,
@@ -47,6 +48,12 @@ pub(crate) fn command(session: &CliSession, managed: ManagedService, is_alive: b
     if runs {
         return Ok(());
     }
+    if is_unknown {
+        // Says why it does not answer, and what to do about that.
+        managed.answers()?;
+        let message = format!("{} did not say whether the service runs. Nothing was changed.", kind.as_str());
+        return Err(CliError::refused("no_service_manager", message).hint("Ask again."));
+    }
     let hint = match (is_installed, is_alive) {
         (false, true) => format!("A {} is running, but it was not started by the service.", service.role),
         (false, false) => format!("Install the service: {} install", service.command),
@@ -56,20 +63,23 @@ pub(crate) fn command(session: &CliSession, managed: ManagedService, is_alive: b
 }
 
 fn systemd(managed: ManagedService) -> (String, Option<u64>, Value) {
-    let Ok(properties) = managed.properties() else { return ("unknown".to_owned(), None, Value::Null) };
+    let Ok(properties) = managed.properties() else { return (UNKNOWN.to_owned(), None, Value::Null) };
     let get = |key: &str| properties.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
-    let state = get("ActiveState").filter(|state| !state.is_empty()).unwrap_or_else(|| "unknown".to_owned());
+    let state = get("ActiveState").filter(|state| !state.is_empty()).unwrap_or_else(|| UNKNOWN.to_owned());
     let pid = get("MainPID").and_then(|pid| pid.parse().ok()).filter(|pid| *pid != 0);
     let more = properties.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<serde_json::Map<_, _>>();
     (state, pid, Value::Object(more))
 }
 
 fn ask_launchd(managed: ManagedService) -> (String, Option<u64>, Value) {
-    let Ok(said) = managed.printed() else { return ("unknown".to_owned(), None, Value::Null) };
+    let Ok(said) = managed.printed() else { return (UNKNOWN.to_owned(), None, Value::Null) };
     let said = launchd::read(&said);
     let state = if said.is_loaded && said.pid.is_some() { "active" } else { "inactive" };
     (state.to_owned(), said.pid, json!({"state": said.state, "last_exit": said.last_exit}))
 }
+
+/// The word for the state of a service if its manager does not say it.
+const UNKNOWN: &str = "unknown";
 
 /// Whether this user's services keep running after the last logout.
 pub(crate) fn lingers() -> bool {
