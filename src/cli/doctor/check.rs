@@ -92,7 +92,7 @@ const FOLLOWS: [(&[&str], &[&str]); 7] = [
         &["tmux.program", "tmux.socket", "tmux.server", "tmux.aliases"],
         &["sidecar.state", "sidecar.tmux", "programs.path"],
     ),
-    (&["sidecar.alive"], &["service.state"]),
+    (&["service.state"], &["sidecar.alive"]),
     (&["paths.config"], &["tmux.socket"]),
     (&["fleet.server", "fleet.bridge"], &["fleet.lease"]),
     (&["fleet.streams"], &["fleet.consumers", "fleet.hosts"]),
