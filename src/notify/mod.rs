@@ -47,7 +47,7 @@ pub enum Error {
 /// # Errors
 /// The command could not be started, was too slow, or ended with another code than 0.
 pub async fn run(command: &[String], json: &[u8], stop: &CancellationToken) -> Result<(), Error> {
-    run_until(command, json, LIMIT, stop).await
+    run_until((command, None), json, LIMIT, stop).await
 }
 
 /// As [`run`], with another limit, and the sidecar's stop can't cancel it.
@@ -55,16 +55,32 @@ pub async fn run(command: &[String], json: &[u8], stop: &CancellationToken) -> R
 /// # Errors
 /// As for [`run`].
 pub async fn run_within(command: &[String], json: &[u8], limit: Duration) -> Result<(), Error> {
-    run_until(command, json, limit, &CancellationToken::new()).await
+    run_until((command, None), json, limit, &CancellationToken::new()).await
 }
 
-async fn run_until(command: &[String], json: &[u8], limit: Duration, stop: &CancellationToken) -> Result<(), Error> {
+/// As [`run_within`], with these variables alone in place of this process's own.
+///
+/// # Errors
+/// As for [`run`].
+pub async fn run_with(command: &[String], variables: &Variables, json: &[u8], limit: Duration) -> Result<(), Error> {
+    run_until((command, Some(variables)), json, limit, &CancellationToken::new()).await
+}
+
+/// Names and values.
+type Variables = [(String, String)];
+
+async fn run_until(
+    (command, environment): (&[String], Option<&Variables>),
+    json: &[u8],
+    limit: Duration,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
     let [program, arguments @ ..] = command else { return Err(Error::Empty) };
     let program = program.clone();
     let begin = async {
         // The semaphore is never closed. If it were, the command would run without a permit.
         let turn = ROOM.acquire().await.ok();
-        (turn, start(&program, arguments).await)
+        (turn, start(&program, arguments, environment).await)
     };
     let (_turn, started) = tokio::select! {
         biased;
@@ -88,8 +104,11 @@ async fn run_until(command: &[String], json: &[u8], limit: Duration, stop: &Canc
     }
 }
 
-async fn start(program: &str, arguments: &[String]) -> std::io::Result<Grouped> {
+async fn start(program: &str, arguments: &[String], environment: Option<&Variables>) -> std::io::Result<Grouped> {
     let mut command = Command::new(program);
+    if let Some(environment) = environment {
+        command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+    }
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     Grouped::start(&mut command).await
 }

@@ -515,6 +515,17 @@ fn the_operators_command_is_run_only_when_asked() {
     assert_eq!(read_json(&told).expect("told")["code"], "test");
 }
 
+#[test]
+fn the_operators_command_is_tried_in_the_environment_of_the_sidecar() {
+    let clinic = Clinic::well();
+    let config = "[notify]\ncommand = [\"/bin/sh\", \"-c\", 'test -n \"$TOKEN\"']\n";
+    fs::write(clinic.home("config.toml"), config).expect("written");
+    let mut doctor = clinic.command(&["doctor", "--json", "--notify-test"]);
+    let found = doctor.env("TOKEN", "of this shell").output().expect("it runs");
+    let found: Value = serde_json::from_slice(&found.stdout).expect("what was found");
+    assert_eq!(check(&found, "notify.test")["status"], "fail", "{found:#}");
+}
+
 impl Clinic {
     fn with_a_persona(self) -> Clinic {
         self.stage.persona("kai");
@@ -540,6 +551,14 @@ fn a_sidecar_that_has_another_name_or_no_path_is_well() {
     start(Command::new(&link).env("PATH", clinic.path()));
     let (_, found) = clinic.look(&[]);
     assert_eq!(check(&found, "sidecar.alive")["status"], "ok", "{found:#}");
+    let problem = || {
+        let view = read_json(&clinic.home("view/sidecar.json")).unwrap_or_default();
+        view["problem"].as_str().unwrap_or_default().to_owned()
+    };
+    std::fs::remove_file(&link).expect("removed");
+    clinic.stage.until("the hooks of agents lead nowhere", || problem().contains("/tk is gone"));
+    symlink(env!("CARGO_BIN_EXE_tasuki"), &link).expect("a link");
+    clinic.stage.until("it is back", || problem().is_empty());
     // One that does not beat is known by what it runs.
     clinic.stage.signal(Signal::SIGSTOP);
     let view = clinic.home("view/sidecar.json");

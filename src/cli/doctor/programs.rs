@@ -10,6 +10,7 @@ use crate::config::OperatorCommand;
 use crate::core::settings::Target;
 use crate::core::text::sanitise;
 use crate::notify::{self, desktop::DesktopProgram};
+use crate::process;
 use crate::publish::Gh;
 use crate::runner::version;
 use serde_json::json;
@@ -174,9 +175,11 @@ pub(super) fn operator(ground: &DoctorFacts) -> Vec<Check> {
         }
     }
     match &config.notify_command {
-        OperatorCommand::Command(command) if ground.asked.notify_test => checks.push(tried(command)),
+        OperatorCommand::Command(command) if ground.asked.notify_test => checks.push(tried(ground.process, command)),
         OperatorCommand::Desktop if ground.asked.notify_test => {
-            checks.extend(desktop(ground, &path).ok().map(|program| tried(&program.command(TEST_NOTICE))));
+            checks.extend(
+                desktop(ground, &path).ok().map(|program| tried(ground.process, &program.command(TEST_NOTICE))),
+            );
         }
         OperatorCommand::None | OperatorCommand::Command(_) | OperatorCommand::Desktop => {}
     }
@@ -226,19 +229,32 @@ fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
     }
 }
 
-/// Runs the operator's command with a test notice.
-fn tried(command: &[String]) -> Check {
+/// Runs the operator's command with a test notice, in the environment in which the sidecar runs it, if the system says
+/// which that is. A service has hardly any of this shell's variables. `sidecar`: its process id.
+fn tried(sidecar: Option<u32>, command: &[String]) -> Check {
+    let its = sidecar.and_then(|pid| process::environment_all(pid).ok().flatten());
+    let whose = if its.is_some() { "in the sidecar's environment" } else { "in this shell's environment" };
     let id = "notify.test";
     let told = json!({
         "v": 1, "code": "test", "message": TEST_NOTICE, "hint": "There is nothing to do",
         "at": crate::core::time::rfc3339(crate::clock::Clock::new().now().wall_ms),
     });
-    match wait_for(notify::run_within(command, told.to_string().as_bytes(), NOTIFY_LIMIT)) {
-        Err(_) => Check::skipped(id, "the command could not be started"),
-        Ok(Ok(())) => Check::ok(id, "the command received a test notice and succeeded"),
-        Ok(Err(error)) => {
-            Check::fail(id, error.to_string(), "run the command yourself with some JSON on its standard input")
+    let told = told.to_string();
+    let trial = async {
+        match &its {
+            Some(variables) => notify::run_with(command, variables, told.as_bytes(), NOTIFY_LIMIT).await,
+            None => notify::run_within(command, told.as_bytes(), NOTIFY_LIMIT).await,
         }
+    };
+    match wait_for(trial) {
+        Err(_) => Check::skipped(id, "the command could not be started"),
+        Ok(Ok(())) => Check::ok(id, format!("the command received a test notice and succeeded {whose}")),
+        Ok(Err(error)) => Check::fail(
+            id,
+            format!("{error}, {whose}"),
+            "run the command yourself with some JSON on its standard input; if it works there, it needs a variable that \
+             the sidecar does not have",
+        ),
     }
 }
 
@@ -308,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_operators_command_is_tried_as_it_is() {
-        let run = |words: &[&str]| tried(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).state;
+        let run = |words: &[&str]| tried(None, &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).state;
         assert_eq!(run(&["sh", "-c", "grep -q '\"code\":\"test\"'"]), CheckState::Ok);
         assert_eq!(run(&["false"]), CheckState::Fail);
     }
