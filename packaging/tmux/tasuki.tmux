@@ -9,8 +9,9 @@
 #   set -g @tasuki_home ~/fleet                    # where it is not the usual one
 set -eu
 
-# As a plugin this runs by the link at the top of the repository.
-here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
+# As a plugin this runs by the link at the top of the repository. The folder keeps the name by which it was reached: an
+# upgrade may remove the folder to which a link in that name leads, and turns the link to the new one.
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 if [ -f "$here/packaging/tmux/popup" ]; then here=$here/packaging/tmux; fi
 
 # What each home has written into its own private session, as long as its sidecar is attached there: a sidecar that has
