@@ -1,6 +1,6 @@
 //! Effects that do not end in time. Every effect has a limit. When the limit has passed, tasuki tells the effect to
 //! stop. If it does not stop either, tasuki gives it up, so that its lane is free again and whatever waits for it gets
-//! an outcome. The sidecar's view names effects that were late.
+//! an outcome. The sidecar's view names effects that were late, and commands that did not take their last notice.
 
 use crate::agents::profile::Profiles;
 use crate::core::effect::{Effect, Outcome};
@@ -96,15 +96,46 @@ pub(super) async fn within(
     Some(fault)
 }
 
-/// The effects that were late, and until when the view names each.
+/// The effects that were late, and until when the view names each; and the commands that failed.
 #[derive(Debug, Default)]
-pub struct Late(Mutex<BTreeMap<String, Instant>>);
+pub struct Late {
+    noted: Mutex<BTreeMap<String, Instant>>,
+    /// The configured commands that did not take their last notice, each with the reason.
+    deaf: Mutex<BTreeMap<Vec<String>, String>>,
+}
 
 impl Late {
     /// Notes something that did not end in its time; the view names it for a minute.
     pub fn note(&self, what: &str) {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         noted.insert(what.to_owned(), Instant::now() + SHOWN_FOR);
+    }
+
+    /// Notes whether a configured command took a notice. The view names a command that
+    /// did not, until it takes another notice.
+    pub(super) fn note_notice(&self, command: &[String], failed: Option<&str>) {
+        let mut deaf = self.deaf.lock().unwrap_or_else(PoisonError::into_inner);
+        match failed {
+            Some(why) => drop(deaf.insert(command.to_vec(), why.to_owned())),
+            None => drop(deaf.remove(command)),
+        }
+    }
+
+    /// Forgets which commands failed: the configuration may name others now.
+    pub fn forget_commands(&self) {
+        self.deaf.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// What the view says of a command that did not take its last notice; `None` if there is none.
+    #[must_use]
+    pub fn deaf_for_view(&self) -> Option<String> {
+        let deaf = self.deaf.lock().unwrap_or_else(PoisonError::into_inner);
+        deaf.values().next().map(|why| {
+            format!(
+                "the last notice was not passed on ({why}), so nobody may hear of the next one; the command runs in the \
+                 environment of the sidecar: tasuki doctor --notify-test tries it there"
+            )
+        })
     }
 
     /// What the sidecar's view says of late effects at this moment; `None` if there were none in the last minute.
@@ -114,7 +145,7 @@ impl Late {
     }
 
     fn for_view_at(&self, now: Instant) -> Option<String> {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         noted.retain(|_, until| *until > now);
         let last = noted.iter().max_by_key(|(_, until)| **until).map(|(what, _)| what.clone());
         let more = noted.len().saturating_sub(1);
@@ -126,6 +157,19 @@ impl Late {
 mod tests {
     use super::*;
     use crate::runner::fault;
+
+    #[test]
+    fn a_command_that_took_no_notice_is_named_until_it_takes_one() {
+        let late = Late::default();
+        let command = ["notify-me".to_owned()];
+        late.note_notice(&command, Some("exit status: 1"));
+        assert!(late.deaf_for_view().is_some_and(|said| said.contains("exit status: 1")));
+        late.note_notice(&command, None);
+        assert_eq!(late.deaf_for_view(), None);
+        late.note_notice(&command, Some("exit status: 1"));
+        late.forget_commands();
+        assert_eq!(late.deaf_for_view(), None);
+    }
 
     const READING: (Duration, Duration, &str) =
         (Duration::from_millis(20), Duration::from_secs(60), "reading a document");

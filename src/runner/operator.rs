@@ -34,13 +34,14 @@ pub(super) async fn run_command(
 ) -> Outcome {
     let json = serde_json::to_vec(&notice.json).unwrap_or_default();
     match notify::run(command, &json, stop).await {
-        Ok(()) => Outcome::Done,
+        Ok(()) => {
+            tools.late.note_notice(command, None);
+            Outcome::Done
+        }
         // The command was not started. tasuki sends the notice after its next start.
         Err(error @ notify::Error::Stopped) => Outcome::Failed { why: error.to_string() },
         Err(error) => {
-            if matches!(error, notify::Error::TooSlow { .. }) {
-                tools.late.note(&error.to_string());
-            }
+            tools.late.note_notice(command, Some(&error.to_string()));
             tracing::warn!(%error, "could not pass a notice to a configured command");
             Outcome::Failed { why: error.to_string() }
         }

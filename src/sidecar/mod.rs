@@ -25,6 +25,7 @@
 mod answers;
 mod checkpoint;
 mod clis;
+mod concerns;
 mod corrupt;
 #[cfg(test)]
 mod corrupt_tests;

@@ -3,6 +3,7 @@
 
 use super::answers::Answers;
 use super::checkpoint::Checkpoints;
+use super::concerns::Concerns;
 use super::health::StoreHealth;
 use super::history::History;
 use super::intake::{Intake, held_files, unmoved_files};
@@ -44,6 +45,7 @@ pub(crate) struct Sidecar {
     pub(super) left: Leftovers,
     pub(super) answers: Answers,
     pub(super) checkpoints: Checkpoints,
+    pub(super) concerns: Concerns,
     pub(super) status_line: StatusLine,
     pub(super) health: StoreHealth,
     pub(super) liveness: Liveness,
@@ -111,11 +113,13 @@ impl Sidecar {
         let heartbeat = self.liveness.heartbeat(now, self.is_silent());
         let short = limits::shortage().or_else(|| self.liveness.no_thread.clone());
         let (late, tmux) = (self.tools.late.for_view(), self.tools.tmux.problem().or_else(|| self.cut_off()));
+        let deaf = self.tools.late.deaf_for_view();
         // Unwritten files are not lost: the store has their content, and they are written as soon as the disk allows
         // it.
         let unmoved = self.spool.unmoved().map(unmoved_files);
         let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(unmoved.as_ref()).or(short.as_ref());
         let problem = problem.or(self.answers.judged.problem.as_ref()).or(tmux.as_ref()).or(late.as_ref());
+        let problem = problem.or(self.concerns.first()).or(deaf.as_ref());
         let held = self.intake.hold_reason.map(|reason| held_files(reason).to_owned());
         let server = self.state.server.as_ref();
         let socket = self.tools.tmux.server().map(|info| info.socket_path);

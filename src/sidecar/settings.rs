@@ -80,13 +80,18 @@ impl Sidecar {
                 let kept = (tmux.clone(), program.clone(), Arc::clone(late));
                 self.tools = tools(&self.home, config, profiles, kept);
                 self.runner.set_tools(Arc::clone(&self.tools));
+                self.tools.late.forget_commands();
+                self.concerns.note_reload(None);
                 tracing::info!("reloaded the configuration");
             }
             Err(error) => {
-                tracing::error!("could not reload the configuration; the previous one stays in force: {error:#}")
+                let why = format!("could not reload the configuration; the previous one stays in force: {error:#}");
+                tracing::error!("{why}");
+                self.concerns.note_reload(Some(&why));
             }
         }
         self.look_at_rules(now);
         self.learn_roles();
+        self.heartbeat(now);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::answers::Answers;
 use super::checkpoint::Checkpoints;
+use super::concerns::Concerns;
 use super::failed::{StartFailure, fails};
 use super::ground;
 use super::health::StoreHealth;
@@ -153,6 +154,7 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
         left: left(&loaded, &now),
         answers: Answers::new(&now),
         checkpoints: Checkpoints::default(),
+        concerns: Concerns::default(),
         status_line,
         health: StoreHealth::default(),
         liveness: Liveness::new(&now),

@@ -32,6 +32,7 @@ impl Sidecar {
         self.liveness.look_for_thread();
         self.intake.probe = true;
         self.answers.look(self.spool.waiting_requests(), now);
+        self.concerns.look_at_program(&self.tools.program);
         self.heartbeat(now);
         let looks_further = self.tidy.ticked();
         self.status_line.judge_all(&self.spool, &self.state);

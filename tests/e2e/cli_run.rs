@@ -1,6 +1,7 @@
 //! `tasuki run` from outside: when it reads its configuration again, and when it ends.
 
 use super::support::stage::Stage;
+use super::support::stage_files::read_json;
 use nix::sys::signal::Signal;
 use std::fs;
 
@@ -31,5 +32,14 @@ fn a_sidecar_without_a_terminal_reads_its_configuration_again_and_goes_on() {
     stage.persona("kai");
     let agent = stage.agent("kai");
     assert_eq!(stage.agent_view(&agent)["state"], "idle", "a wrong configuration changes nothing");
+    let problem = || {
+        let view = read_json(&stage.home().join("view/sidecar.json")).unwrap_or_default();
+        view["problem"].as_str().unwrap_or_default().to_owned()
+    };
+    stage.until("what waits for a person names it", || problem().contains("limits.writting"));
+    assert!(problem().contains("The next start of the sidecar would fail"), "{}", problem());
+    fs::write(stage.home().join("config.toml"), "[limits]\nwriting = \"1m\"\n").expect("written");
+    stage.signal(Signal::SIGHUP);
+    stage.until("the problem is over", || problem().is_empty());
     assert!(stage.end_sidecar(Signal::SIGTERM).success());
 }
