@@ -51,7 +51,7 @@ pub struct HookRule {
     pub reason: Option<ReasonRule>,
     /// If there is a value here (neither null, false, empty nor 0), the turn only pauses.
     pub paused: Option<Pointer>,
-    /// Where the numbers of a `context` event are.
+    /// Where the numbers of the context usage are, in an event of any kind.
     pub context: Option<ContextRule>,
 }
 

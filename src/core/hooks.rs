@@ -59,11 +59,7 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         }
         // A CLI that waits within a turn for the end of a limit says so in a notification.
         HookKind::Notification => cli_limits::look(tx, &agent_id, LookCause::Sign, event.message.as_deref()),
-        HookKind::Context => {
-            if let Some(usage) = event.context {
-                context_usage::reported(tx, &agent_id, usage);
-            }
-        }
+        HookKind::Context => context_usage::suggest(tx, &agent_id),
         HookKind::SessionEnd => session_end(tx, &agent_id, event),
     }
 }
@@ -217,6 +213,9 @@ fn note(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     agent.hooks_seen |= event.kind != HookKind::Context;
     if let Some(path) = &event.transcript_path {
         agent.transcript_path = Some(path.clone());
+    }
+    if let Some(usage) = event.context {
+        context_usage::keep(agent, usage);
     }
 }
 

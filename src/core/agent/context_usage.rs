@@ -67,13 +67,11 @@ fn may_be_handed_off(agent: &Agent) -> bool {
     agent.persona_slug.is_some() && has_none && agent.state.is_live()
 }
 
-/// The CLI itself has reported its context usage. This begins no automatic handoff: only the end of a turn does.
-pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, usage: ContextUsage) {
-    let Some(agent) = tx.agent_mut(agent_id) else { return };
+/// Keeps what the CLI itself says of its context usage in an event of any kind. What follows depends on the event.
+pub(crate) fn keep(agent: &mut Agent, usage: ContextUsage) {
     agent.context_watch.reported_window = usage.window.or(agent.context_watch.reported_window);
     agent.context_watch.guessed = false;
     agent.context = Some(ContextUsage { used: usage.used, window: agent.context_watch.reported_window });
-    suggest(tx, agent_id);
 }
 
 /// A turn has ended: reads the context usage from the transcript, if the profile says how; otherwise the CLI's own last
@@ -146,8 +144,9 @@ fn percent_over(agent: &Agent, limit: Option<u64>) -> Option<u64> {
     (may_be_handed_off(agent) && percent >= limit?).then_some(percent)
 }
 
-/// Notifies the operator once in a session, and notes for the views whether a handoff is suggested.
-fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
+/// Notifies the operator once in a session, and notes for the views whether a handoff is suggested. After an event of
+/// kind `context` nothing else follows: only the end of a turn begins an automatic handoff.
+pub(crate) fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let limit = tx.state.settings.context.suggest_at;
     let Some(agent) = tx.agent(agent_id) else { return };
     let percent = agent.context.and_then(|context| context.percent());

@@ -16,6 +16,9 @@ use crate::core::time::Now;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+#[path = "context_session_tests.rs"]
+mod session;
+
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 };
 
 /// A sidecar's state with one idle agent of persona `dev`.

@@ -45,6 +45,7 @@ const ALL: &[Cli] = &cli::ALL;
 pub(crate) const SCENES: &[Scenario] = &[
     scene("whole_handoff", whole::handoff, &cli::EVERY, 120),
     scene("new_session_between", whole::new_session_between, &cli::EVERY, 150),
+    scene("context_in_percent", whole::context_in_percent, &[Cli::Codex, Cli::Pi, Cli::Opencode], 120),
     scene("busy_agent_is_waited_for", whole::busy, &cli::EVERY, 150),
     scene("draft_is_left_alone", faults::draft, &cli::EVERY, 120),
     scene("dialog_at_the_trigger", faults::dialog, &[Cli::Claude, Cli::Codex], 150),

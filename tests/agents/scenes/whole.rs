@@ -67,6 +67,15 @@ fn arrived(scene: &Scene, agent: &str, handoff: &Value) {
     }
 }
 
+/// The CLI itself tells the size of its context window, so tasuki knows how full the context is, without a guess.
+pub(crate) fn context_in_percent(cli: Cli) {
+    let scene = Scene::new(cli);
+    let agent = scene.agent();
+    let context = || scene.stage.agent_view(&agent)["context"].clone();
+    scene.until("it is known how full the context is", || context()["percent"].is_u64());
+    assert_eq!(context()["window_is_guess"], false, "{:#}", context());
+}
+
 /// The agent's user begins a new session in the same process, then the handoff goes on as ever.
 pub(crate) fn new_session_between(cli: Cli) {
     let scene = Scene::new(cli);
