@@ -226,8 +226,8 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         agent.open_turn = None;
         agent.has_paused = false;
         agent.prompts_and_answers = 0;
-        context_usage::reset(agent);
         cli_limits::session_replaced(agent);
+        context_usage::reset(tx, agent_id);
     }
     // Some CLIs report only the start of the new session. If a handoff waits for that, the agent ends here, and this
     // event is its successor's.
@@ -348,6 +348,7 @@ fn session_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         Some(SessionReason::Replaced) => {
             agent.session.replaced = true;
             agent.open_turn = None;
+            context_usage::session_ended(tx, agent_id);
             session_replaced(tx, agent_id, event);
         }
         Some(SessionReason::Process | SessionReason::Killed) | None => {

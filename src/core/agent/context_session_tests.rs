@@ -11,6 +11,10 @@ impl World {
         self.agent().context_watch.reading.expect("the transcript is read")
     }
 
+    fn settle_reading(&mut self, used: u64) -> Decision {
+        self.decide(Event::Settled { key: self.reading(), outcome: measured_as(used, Some(100_000)) })
+    }
+
     fn percent(&self) -> Option<u64> {
         self.agent().context.and_then(|context| context.percent())
     }
@@ -33,4 +37,33 @@ fn a_window_that_is_reported_with_the_end_of_a_turn_counts() {
     assert_eq!((world.percent(), notices(&decision)), (Some(84), 1), "without a transcript");
     world.settle_check(Some(0));
     assert_eq!(world.state.handoffs.len(), 1);
+}
+
+/// A person types `/clear` directly after a turn: what was being read is the usage of the session that has ended.
+#[test]
+fn what_is_read_of_one_session_is_not_taken_for_the_next_one() {
+    for (is_read, has_begun) in [(false, false), (false, true), (true, false), (true, true)] {
+        let case = format!("read: {is_read}, begun: {has_begun}");
+        let mut world = World::new(None, Some(80));
+        world.hook(HookKind::Stop, |_| {});
+        let mut late = (world.reading(), measured_as(91_000, Some(100_000)));
+        if is_read {
+            world.settle_reading(91_000);
+            let key = world.agent().context_watch.checking.expect("the preconditions are checked");
+            let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+            late = (key, Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers: Some(0), persona })));
+        }
+        world.hook(HookKind::SessionEnd, |event| event.reason = Some(SessionReason::Replaced));
+        if has_begun {
+            world.hook(HookKind::SessionStart, |event| {
+                event.reason = Some(SessionReason::Replaced);
+                event.session_id = Some("s2".to_owned());
+            });
+        }
+        let (key, outcome) = late;
+        let decision = world.decide(Event::Settled { key, outcome });
+        assert_eq!((world.state.handoffs.len(), notices(&decision)), (0, 0), "{case}");
+        assert!(!has_begun || world.agent().context.is_none(), "{case}");
+        assert!(world.agent().context_watch.checking.is_none(), "{case}");
+    }
 }

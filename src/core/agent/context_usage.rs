@@ -28,8 +28,21 @@ const FULL_AT_START: &str = "its context was that full before it was told of its
 const FULL_WITHOUT_WORK: &str = "it has only read its briefing, and its successor would be as full when it has done \
                                  the same: context.auto_at may be too low, or the document too long";
 
+/// The agent's session has ended: what is still being read or checked is about that session.
+pub(crate) fn session_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let pending = tx.agent(agent_id).map(|agent| [agent.context_watch.reading, agent.context_watch.checking]);
+    for key in pending.into_iter().flatten().flatten() {
+        tx.drop_effect(key);
+        if let Some(agent) = tx.agent_mut(agent_id) {
+            (agent.context_watch.reading, agent.context_watch.checking) = (None, None);
+        }
+    }
+}
+
 /// Another session has begun in the agent's process: its context is empty.
-pub(crate) fn reset(agent: &mut Agent) {
+pub(crate) fn reset(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    session_ended(tx, agent_id);
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.context = None;
     agent.context_watch.deferred_because = None;
     agent.context_watch.reached = false;
