@@ -229,6 +229,9 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         cli_limits::session_replaced(agent);
         context_usage::reset(tx, agent_id);
     }
+    if event.reason == Some(SessionReason::Same) {
+        context_usage::compacted(tx, agent_id);
+    }
     // Some CLIs report only the start of the new session. If a handoff waits for that, the agent ends here, and this
     // event is its successor's.
     let successor = match event.reason {

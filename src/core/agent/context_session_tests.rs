@@ -67,3 +67,16 @@ fn what_is_read_of_one_session_is_not_taken_for_the_next_one() {
         assert!(world.agent().context_watch.checking.is_none(), "{case}");
     }
 }
+
+#[test]
+fn after_a_compaction_the_usage_is_unknown_until_the_next_turn_has_ended() {
+    let mut world = World::new(Some(70), None);
+    assert_eq!(notices(&world.stop(92_000)), 1);
+    world.hook(HookKind::Stop, |_| {});
+    let before = world.reading();
+    world.hook(HookKind::SessionStart, |event| event.reason = Some(SessionReason::Same));
+    world.decide(Event::Settled { key: before, outcome: measured_as(92_000, Some(100_000)) });
+    assert_eq!((world.agent().context, is_suggested(world.agent())), (None, false));
+    assert_eq!(notices(&world.stop(93_000)), 0, "it was told in this session");
+    assert!(world.percent() == Some(93) && is_suggested(world.agent()));
+}

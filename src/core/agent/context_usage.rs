@@ -39,13 +39,19 @@ pub(crate) fn session_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Another session has begun in the agent's process: its context is empty.
-pub(crate) fn reset(tx: &mut Tx<'_>, agent_id: &AgentId) {
+/// The CLI has compacted the session. How full its context is now is known when its next turn ends.
+pub(crate) fn compacted(tx: &mut Tx<'_>, agent_id: &AgentId) {
     session_ended(tx, agent_id);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.context = None;
-    agent.context_watch.deferred_because = None;
     agent.context_watch.reached = false;
+}
+
+/// Another session has begun in the agent's process: its context is empty.
+pub(crate) fn reset(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    compacted(tx, agent_id);
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.context_watch.deferred_because = None;
     agent.context_watch.last_turn = LastTurn::Other;
     agent.context_watch.used_by_priming = None;
 }
