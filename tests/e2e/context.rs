@@ -92,6 +92,29 @@ fn an_automatic_handoff_begins_when_no_client_shows_the_agent() {
     stage.check_once();
 }
 
+/// Each of them begins a turn, so if they came first, the handoff would not begin before all of them are done.
+#[test]
+fn an_automatic_handoff_comes_before_the_texts_and_items_that_wait() {
+    let stage = Stage::with_config("[context]\nsuggest_at = \"off\"\nauto_at = 80\n");
+    let agent = stage.team(&[("dev", "developer")]).remove(0);
+    stage.faults("work=ignore,tokens=85000");
+    let texts = ["The first text.", "The second text."];
+    let sent = texts.map(|text| stage.send(&json!({"kind": "agent_send", "agent_id": agent, "text": text})));
+    let items = ["one", "two"].map(|title| stage.item_of("story", title));
+    let handoff = stage.wait_for("a handoff", || stage.views("handoffs").first().cloned());
+    stage.faults("work=claim,tokens=1000");
+    stage.until_step(handoff["handoff_id"].as_str().expect("an id"), "done");
+    assert_eq!(stage.result(&sent[0])["result"]["verdict"], "delivered");
+    let refused = stage.result(&sent[1]);
+    assert!(["not_active", "handoff_in_progress"].map(Value::from).contains(&refused["error"]["code"]), "{refused}");
+    let prompts = stage.prompts(&agent);
+    assert!(!prompts.iter().any(|text| text.contains(texts[1]) || text.contains("Work item `")), "{prompts:#?}");
+    stage.until("the successor has the first item", || stage.item(&items[0])["status"] == "claimed");
+    assert_eq!(said(&stage).len(), 1, "one handoff has begun");
+    stage.check_once();
+    stage.check_work();
+}
+
 /// Its successor would be as full, and would be handed off at once too, and so on for ever.
 #[test]
 fn a_successor_that_is_full_at_once_is_not_handed_off() {
@@ -124,9 +147,10 @@ fn while_a_client_shows_the_window_nothing_begins() {
     client.detach();
     stage.until("it is detached", || viewers(&stage, "tasuki-dev") == "0");
     // The look after the last turn may still be under way: then it finds nobody, and the handoff is there before
-    // another turn.
+    // another turn. A text that waits by then is refused when the agent has ended.
     let answer = stage.ask(&json!({"kind": "agent_send", "agent_id": agent, "text": "Please go on with it."}));
-    assert!(answer["ok"] == true || answer["error"]["code"] == "handoff_in_progress", "{answer}");
+    let is_refused = ["not_active", "handoff_in_progress"].map(Value::from).contains(&answer["error"]["code"]);
+    assert!(answer["ok"] == true || is_refused, "{answer}");
     let handoff = stage.wait_for("a handoff", || stage.views("handoffs").first().cloned());
     stage.faults("tokens=1000");
     stage.until_step(handoff["handoff_id"].as_str().expect("an id"), "done");

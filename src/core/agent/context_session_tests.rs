@@ -1,9 +1,14 @@
 //! What the context usage is worth when the session is replaced or compacted, and what waits until it is known.
 
 use super::*;
+use crate::core::rows::agent::{Asker, Queued};
 
 fn measured_as(used: u64, window: Option<u64>) -> Outcome {
     Outcome::ContextUsage(Some(Measured { usage: ContextUsage { used, window }, guessed: false }))
+}
+
+fn texts_typed(decision: &Decision) -> usize {
+    decision.effects.iter().filter(|(_, pending)| matches!(pending.effect, Effect::Type(_))).count()
 }
 
 impl World {
@@ -79,4 +84,45 @@ fn after_a_compaction_the_usage_is_unknown_until_the_next_turn_has_ended() {
     assert_eq!((world.agent().context, is_suggested(world.agent())), (None, false));
     assert_eq!(notices(&world.stop(93_000)), 0, "it was told in this session");
     assert!(world.percent() == Some(93) && is_suggested(world.agent()));
+}
+
+/// Each text begins a turn. If one were typed as soon as the turn before has ended, no handoff would begin as long as
+/// texts wait, however full the context is.
+#[test]
+fn a_waiting_text_is_typed_as_soon_as_no_automatic_handoff_can_follow() {
+    let world = || {
+        let mut world = World::new(None, Some(80));
+        let deadline = Deadline::after(&world.now(), 600_000);
+        let asker = Asker::Request("r1".parse().expect("an id"));
+        world.change(|agent| {
+            agent.state = AgentState::Busy;
+            agent.queue.push(Queued { asker, text: "Run the tests.".to_owned(), deadline });
+        });
+        world
+    };
+    let at_once: [fn(&mut World); 3] = [
+        |world| world.state.settings.context.auto_at = None,
+        |world| world.change(|agent| agent.persona_slug = None),
+        |world| world.change(|agent| agent.context_watch.begun_in = Some("s1".to_owned())),
+    ];
+    for change in at_once {
+        let mut world = world();
+        change(&mut world);
+        assert_eq!(texts_typed(&world.hook(HookKind::Stop, |_| {})), 1, "no handoff begins by itself");
+    }
+    for used in [Some(79_999), None] {
+        let mut world = world();
+        assert_eq!(texts_typed(&world.hook(HookKind::Stop, |_| {})), 0);
+        let failed = Outcome::Failed { why: "a disk hangs".to_owned() };
+        let outcome = used.map_or(failed, |used| measured_as(used, Some(100_000)));
+        let decision = world.decide(Event::Settled { key: world.reading(), outcome });
+        assert_eq!(texts_typed(&decision), 1, "{used:?}");
+    }
+    for (viewers, texts) in [(Some(1), 1), (None, 1), (Some(0), 0)] {
+        let mut world = world();
+        world.hook(HookKind::Stop, |_| {});
+        assert_eq!(texts_typed(&world.settle_reading(85_000)), 0);
+        assert_eq!(texts_typed(&world.settle_check(viewers)), texts, "{viewers:?}");
+        assert_eq!((world.state.handoffs.len(), world.agent().queue.len()), (1 - texts, 1 - texts), "{viewers:?}");
+    }
 }

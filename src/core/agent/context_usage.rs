@@ -204,7 +204,7 @@ fn check_auto_handoff(tx: &mut Tx<'_>, agent_id: &AgentId) {
         let why = "the size of the agent's context window is a guess; its CLI has not reported the size";
         return defer_and_tell(tx, agent_id, percent, why);
     }
-    let Some((pane, persona)) = agent.pane.zip(agent.persona_slug.clone()).filter(|_| is_at_rest(agent)) else {
+    let Some((pane, persona)) = agent.pane.zip(agent.persona_slug.clone()).filter(|_| agent.is_free()) else {
         return;
     };
     if let Some(why) = limit.and_then(|limit| full_without_work(agent, limit)) {
@@ -216,8 +216,14 @@ fn check_auto_handoff(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-fn is_at_rest(agent: &Agent) -> bool {
-    agent.is_free() && agent.queue.is_empty()
+/// Whether the turn that has ended may be followed by an automatic handoff: the context usage is still being read, or
+/// the preconditions are still being checked. Until that is known, the agent gets no waiting text and no notice of a
+/// work item. Each of them begins a turn, so as long as some are left, the agent would never be free for a handoff.
+pub(crate) fn may_hand_off(tx: &Tx<'_>, agent: &Agent) -> bool {
+    let watch = &agent.context_watch;
+    let is_pending = watch.reading.is_some() || watch.checking.is_some();
+    let is_new = || watch.begun_in.as_ref() != Some(&session(agent));
+    is_pending && tx.state.settings.context.auto_at.is_some() && may_be_handed_off(agent) && is_new()
 }
 
 /// Takes the outcome of `Effect::CheckAutoHandoff`; none if the effect failed. Much may have happened meanwhile, so the
@@ -231,7 +237,7 @@ pub(crate) fn auto_handoff_checked(
     let limit = tx.state.settings.context.auto_at;
     let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.context_watch.checking == Some(key)) else { return };
     agent.context_watch.checking = None;
-    let Some(percent) = percent_over(agent, limit).filter(|_| is_at_rest(agent)) else { return };
+    let Some(percent) = percent_over(agent, limit).filter(|_| agent.is_free()) else { return };
     let Some(slug) = agent.persona_slug.clone() else { return };
     let Some(check) = check else {
         return defer_and_tell(tx, agent_id, percent, "tasuki could not read the agent's persona");

@@ -1,6 +1,6 @@
 //! The texts that wait until their agent can take them.
 
-use super::{cli_limits, typing};
+use super::{cli_limits, context_usage, typing};
 use crate::core::fact::Fact;
 use crate::core::id::AgentId;
 use crate::core::pane::Refusal;
@@ -12,10 +12,14 @@ use crate::core::tx::Tx;
 /// The most texts that may wait for one agent.
 pub(crate) const MAX_QUEUE: usize = 32;
 
-/// Types the next waiting text, if the agent is free for it.
+/// Types the next waiting text, if the agent is free for it. If an automatic handoff may begin, that is decided first.
 pub(crate) fn type_next(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
-    if agent.queue.is_empty() || !agent.is_free() || agent.handoff_id.is_some() {
+    if agent.queue.is_empty()
+        || !agent.is_free()
+        || agent.handoff_id.is_some()
+        || context_usage::may_hand_off(tx, agent)
+    {
         return;
     }
     let Some(agent) = tx.agent_mut(agent_id) else { return };

@@ -6,6 +6,7 @@
 
 use super::items::plays;
 use crate::contract::{LimitKind, NoticeCode};
+use crate::core::agent::context_usage;
 use crate::core::agent::typing::{self, Text};
 use crate::core::fact::DeliveryResult;
 use crate::core::hook::{HookEvent, HookKind};
@@ -79,6 +80,8 @@ fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
         && agent.pane.map(|pane| pane.server).is_some_and(|server| Some(server) == connected)
         && agent.handoff_id.is_none()
         && agent.queue.is_empty()
+        // If an automatic handoff may begin, that is decided first: the item may be told to another agent.
+        && !context_usage::may_hand_off(tx, agent)
         && agent.notices.not_before.is_none()
         // After a limit, the agent is first told to continue.
         && agent.limits.resume_at.is_none()

@@ -1,5 +1,6 @@
 //! Tests of work items: decisions one after the other, on a model of the store, with a crash wherever a test wants one.
 
+mod context;
 mod import;
 mod limits;
 mod notices;
