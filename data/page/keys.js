@@ -100,7 +100,9 @@ function pressed(event) {
   else {
     const found = target.closest?.("section") && holder(target.closest("section"), key);
     if (!found) return;
-    activate(found);
+    // What no person has chosen must not be acted on: without a card, only the list itself has a key.
+    if (key === "n") activate(found);
+    else notice(`“${key}” is for a card of this list. Go to a card first, for instance with j.`);
   }
   event.preventDefault();
 }

@@ -105,6 +105,7 @@ def failures(stage, browser, agent):
     stage.faults("")
     error = view(stage, "handoffs", handoff)["error"]["error_id"]
     until("the error is there", lambda: browser.has(f'#error-list > li[data-id="{error}"]'))
+    without_a_card(browser, "4", "d")
     press(browser, "errors", error, "d")
     until("it is dismissed", lambda: not browser.has(f'#error-list > li[data-id="{error}"]'))
     press(browser, "handoffs", handoff, "r")
@@ -118,6 +119,14 @@ def failures(stage, browser, agent):
     press(browser, "handoffs", handoff, "x")
     surely(browser)
     step(stage, handoff, "cancelled")
+
+
+def without_a_card(browser, number, key):
+    """A letter in a list where no card was chosen does nothing, and the page says why."""
+    left(browser)
+    browser.keys(number + key)
+    check(not browser.has("#sure[open]"), f"{number} and {key} act on a card that nobody has chosen")
+    until("it is said why", lambda: f"“{key}” is for a card of this list" in browser.text("#notices"))
 
 
 def by_another(stage, browser, agent):
