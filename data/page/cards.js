@@ -90,12 +90,15 @@ export class CardList {
   }
 
   remove(id, card) {
-    const list = card.parentElement;
-    if (card.contains(document.activeElement)) list?.focus();
-    if (this.current === card) this.current = null;
+    const beside = card.nextElementSibling ?? card.previousElementSibling;
+    if (card.contains(document.activeElement)) card.parentElement?.focus();
     this.cards.delete(id);
     this.things.delete(id);
     card.remove();
+    if (this.current !== card) return;
+    // Without a current card, neither Tab nor j would find this list.
+    this.current = null;
+    this.setCurrent(beside ?? this.cards.values().next().value);
   }
 
   /** Whether one more card may open by itself; if need be, a card that had done so and is of no interest now is closed. */

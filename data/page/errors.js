@@ -46,6 +46,8 @@ export function drawErrors() {
   const all = [...errors.values()];
   const shown = all.filter((error) => matches("errors", error)).sort((a, b) => (a.at < b.at ? 1 : -1));
   list.draw([{ list: at("error-list"), things: shown }]);
+  // An element in a hidden section can't keep the focus.
+  if (!all.length && at("errors").contains(document.activeElement)) at("needs").focus();
   for (const id of ["errors", "to-errors"]) at(id).hidden = all.length === 0;
   headline("errors-title", "Errors", shown.length, all.length);
 }

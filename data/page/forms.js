@@ -71,6 +71,7 @@ const settle = (node) => node.dispatchEvent(new Event(SETTLED, { bubbles: true }
 /** Runs a button's action: meanwhile it can't be pressed again, and a refusal is shown beside it. */
 export async function press(button, says, work) {
   const isFocused = document.activeElement === button;
+  const list = button.closest("ul");
   button.disabled = true;
   button.setAttribute(OPEN, "");
   tell(says, "");
@@ -85,14 +86,15 @@ export async function press(button, says, work) {
     button.removeAttribute(OPEN);
     settle(button);
     // A button that is disabled loses the focus.
-    if (isFocused && document.activeElement === document.body) keepFocus(button);
+    if (isFocused && document.activeElement === document.body) keepFocus(button, list);
   }
 }
 
-/** Gives the focus to this element, or to its card if it can't take the focus. */
-function keepFocus(node) {
-  const can = node.isConnected && !node.disabled && node.checkVisibility();
-  (can ? node : node.closest(".card, section"))?.focus();
+/** Gives the focus to this element; if it can't take the focus, to its card, or else to the list that the card was in. */
+function keepFocus(node, list) {
+  const can = (place) => place?.isConnected && !place.disabled && place.checkVisibility();
+  // The list may be hidden together with its last card.
+  [node, node.closest(".card, section"), list, document.querySelector("section:not([hidden])")].find(can)?.focus();
 }
 
 export const refusals = () => el("p", { class: "says", role: "alert" });

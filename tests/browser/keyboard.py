@@ -108,6 +108,8 @@ def failures(stage, browser, agent):
     without_a_card(browser, "4", "d")
     press(browser, "errors", error, "d")
     until("it is dismissed", lambda: not browser.has(f'#error-list > li[data-id="{error}"]'))
+    at = browser.focus()
+    check(at == ("error-list" if browser.has("#errors:not([hidden])") else "needs"), f"the card is dismissed, and the focus is at {at!r}")
     press(browser, "handoffs", handoff, "r")
     step(stage, handoff, "done")
     agent = view(stage, "handoffs", handoff)["successor_id"]
