@@ -2,11 +2,14 @@
 
 import { ask } from "./api.js";
 import { CardList, headline } from "./cards.js";
-import { at, clock, described, el, linkTo, part, say, short, tell, worded } from "./dom.js";
+import { at, clock, cut, described, el, linkTo, part, say, short, tell, worded } from "./dom.js";
 import { matches } from "./filter.js";
 import { action, refusals } from "./forms.js";
 import { touchNeeds } from "./needs.js";
 import { changed, errors } from "./store.js";
+
+/** The most characters of a message in a question. */
+const MOST_SAID = 200;
 
 function row(id) {
   const says = refusals();
@@ -16,7 +19,11 @@ function row(id) {
     changed("errors");
     touchNeeds();
   };
-  const dismiss = action("Dismiss", { name: "dismiss", key: "d", says, work });
+  const question = () => {
+    const error = errors.get(id);
+    return `Dismiss the error ${[error?.code, `(${short(id)})`].filter(Boolean).join(" ")}? ${cut(error?.message ?? "", MOST_SAID)}`;
+  };
+  const dismiss = action("Dismiss", { name: "dismiss", key: "d", question, says, work });
   dismiss.dataset.rove = "true";
   return [el("p", { "data-part": "hint" }), el("div", { class: "row" }, dismiss), says];
 }

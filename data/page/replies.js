@@ -3,7 +3,7 @@
 
 import { ask } from "./api.js";
 import { publishOf, successorOf, successors } from "./agents.js";
-import { clock, counted, el, keyed, part, say, webAddress, webLink, worded } from "./dom.js";
+import { clock, counted, el, keyed, part, say, short, webAddress, webLink, worded } from "./dom.js";
 import { action, asking, press, refusals, shortcut } from "./forms.js";
 import { ENDS, STEPS, isHeld } from "./steps.js";
 import { handoffs, touch } from "./store.js";
@@ -18,6 +18,9 @@ const faultsOf = (handoff) => {
   const count = handoff?.faults?.length ?? 0;
   return count ? `the checks found ${counted(count, "fault")}` : "the checks found no fault";
 };
+
+/** A handoff in a question. */
+const named = (id) => ["handoff", short(id), handoffs.has(id) && `(${handoffs.get(id).persona_slug})`].filter(Boolean).join(" ");
 
 /** Sends a request about a handoff, and renews its card. */
 async function about(id, kind, more = {}) {
@@ -43,12 +46,12 @@ function oneField(name, words, go, send) {
 /** The banner of a handoff that waits for a person to accept its document. */
 export function makeHeld(id) {
   const says = refusals();
-  const faulty = () => {
+  const question = () => {
     const handoff = handoffs.get(id);
-    return handoff?.faults?.length ? `Accept the document, although ${faultsOf(handoff)}?` : null;
+    return `Accept the document of ${named(id)}, ${handoff?.faults?.length ? "although" : "in which"} ${faultsOf(handoff)}?`;
   };
-  const accept = action("Accept the document", { name: "handoff_accept", key: "a", main: true, question: faulty, says, work: () => about(id, "handoff_accept") });
-  const cancel = action("Cancel the handoff", { name: "handoff_cancel", key: "c", question: () => "Cancel this handoff? Its agent keeps running.", says, work: () => about(id, "handoff_cancel") });
+  const accept = action("Accept the document", { name: "handoff_accept", key: "a", main: true, question, says, work: () => about(id, "handoff_accept") });
+  const cancel = action("Cancel the handoff", { name: "handoff_cancel", key: "c", question: () => `Cancel ${named(id)}? Its agent keeps running.`, says, work: () => about(id, "handoff_cancel") });
   const rework = oneField("note", "What the agent should change", "Rework", (note) => about(id, "handoff_rework", { note }));
   rework.dataset.part = "held-rework";
   rework.querySelector("input").dataset.key = "w";
@@ -128,7 +131,7 @@ function leave(card, name, isHidden) {
 /** The buttons of a handoff, as far as they are possible. */
 export function makeChoices(id) {
   const says = refusals();
-  const one = (words, name, key, kind, more, question) => action(words, { name, key, question: question && (() => question), says, work: () => about(id, kind, more) });
+  const one = (words, name, key, kind, more, question) => action(words, { name, key, question: () => question(named(id)), says, work: () => about(id, kind, more) });
   const successor = el("select", { name: "successor", "aria-label": "Who takes over at a retry" });
   successor.addEventListener("focus", () => fillSuccessors(successor, id));
   const retry = () => about(id, "handoff_retry", successor.value ? { successor: successorOf(successor.value) } : {});
@@ -136,13 +139,13 @@ export function makeChoices(id) {
     el(
       "div",
       { class: "row" },
-      one("Accept the document", "accept", "a", "handoff_accept", {}, "Accept the document as it is? The agent may still be writing."),
-      one("Cancel", "cancel", "c", "handoff_cancel", {}, "Cancel this handoff? Its agent keeps running."),
+      one("Accept the document", "accept", "a", "handoff_accept", {}, (it) => `Accept the document of ${it} as it is? The agent may still be writing.`),
+      one("Cancel", "cancel", "c", "handoff_cancel", {}, (it) => `Cancel ${it}? Its agent keeps running.`),
       action("Retry", { name: "retry", key: "r", says, work: retry }),
       el("label", { class: "check", "data-part": "retry-with" }, "with", successor),
-      one("It arrived: continue", "arrived", "y", "handoff_retry", { assume: "delivered" }),
-      one("It did not arrive: type it again", "lost", "t", "handoff_retry", { assume: "not_delivered" }),
-      one("Abandon", "abandon", "x", "handoff_abandon", {}, "Close this failed handoff for good?"),
+      one("It arrived: continue", "arrived", "y", "handoff_retry", { assume: "delivered" }, (it) => `Has the last text of ${it} arrived? The handoff then continues, and the text is not typed again.`),
+      one("It did not arrive: type it again", "lost", "t", "handoff_retry", { assume: "not_delivered" }, (it) => `Type the last text of ${it} again? If it has arrived after all, the agent gets it twice.`),
+      one("Abandon", "abandon", "x", "handoff_abandon", {}, (it) => `Close the failed ${it} for good?`),
     ),
     says,
   ];
@@ -158,7 +161,7 @@ function fillSuccessors(select, id) {
 
 export function makePublishing(id) {
   const says = refusals();
-  const one = (words, name, key, more, question) => action(words, { name, key, question: question && (() => question), says, work: () => about(id, "publish", more) });
+  const one = (words, name, key, more, question) => action(words, { name, key, question: () => question(`the document of ${named(id)}`), says, work: () => about(id, "publish", more) });
   const at = asking({
     opens: "Publish at…",
     name: "publish-at",
@@ -171,11 +174,11 @@ export function makePublishing(id) {
     el(
       "div",
       { class: "row" },
-      one("Publish now", "publish-now", "p", {}),
-      one("It was published", "is-there", "", { assume: "published" }),
-      one("Publish without the credentials", "redacted", "p", { as: "redacted" }),
-      one("Publish as it is", "as-is", "", { as: "as_is" }, "Publish the document with the credentials that tasuki has found in it?"),
-      one("It was not published: publish it", "is-not", "", { assume: "not_published" }),
+      one("Publish now", "publish-now", "p", {}, (it) => `Publish ${it} now?`),
+      one("It was published", "is-there", "", { assume: "published" }, (it) => `Was ${it} published? tasuki then does not publish it again.`),
+      one("Publish without the credentials", "redacted", "p", { as: "redacted" }, (it) => `Publish ${it} without the credentials that tasuki has found in it?`),
+      one("Publish as it is", "as-is", "", { as: "as_is" }, (it) => `Publish ${it} with the credentials that tasuki has found in it?`),
+      one("It was not published: publish it", "is-not", "", { assume: "not_published" }, (it) => `Publish ${it} once more? Look first if it is already there.`),
       at.opener,
     ),
     says,

@@ -53,6 +53,7 @@ def play(stage, browser, picture, axe):
     if picture:
         picture_of(browser, picture)
     browser.click(".card.error [data-part=dismiss]")
+    browser.click("#sure-yes")
     until("the error goes", lambda: browser.has("#errors[hidden]"))
     check(not list((stage.home / "spool/errors").glob("*.json")), "the error file is still there")
     questions(stage, browser, mia, axe)

@@ -18,6 +18,7 @@ def publishing(stage, browser):
     opened(browser, "handoffs", "2", handoff)
     can(browser, handoff, "publish-now")
     browser.keys("p")
+    surely(browser)
     until("it is tried again", lambda: len(state()["attempts"]) > tries or state()["number"] > 1)
     if not stage.github:
         print("skipped: publishing by the keyboard: there is no gh", flush=True)
@@ -54,7 +55,7 @@ def with_credentials(stage, browser, agent):
         else:
             tab_to(browser, "handoffs", handoff, button)
             browser.keys(ENTER)
-            surely(browser)
+        surely(browser)
         published(stage, browser, handoff, 2 + int(holds))
         check(("[REDACTED:" in stage.github.comments[-1]) is not holds, f"published otherwise: {button}")
         agent = view(stage, "handoffs", handoff)["successor_id"]
@@ -71,6 +72,7 @@ def in_doubt(stage, browser, agent):
         opened(browser, "handoffs", "2", handoff)
         tab_to(browser, "handoffs", handoff, button)
         browser.keys(ENTER)
+        surely(browser)
         until("it is published", lambda: view(stage, "handoffs", handoff)["publish"]["state"] == "published")
         # The person errs the second time, and the comment is found.
         check(len(stage.github.comments) == 4 + number, f"{len(stage.github.comments)} comments: {button}")
