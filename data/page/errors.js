@@ -6,7 +6,7 @@ import { at, clock, cut, described, el, linkTo, part, say, short, tell, worded }
 import { matches } from "./filter.js";
 import { action, refusals } from "./forms.js";
 import { touchNeeds } from "./needs.js";
-import { changed, errors } from "./store.js";
+import { changed, errors, hasOlderErrors } from "./store.js";
 
 /** The most characters of a message in a question. */
 const MOST_SAID = 200;
@@ -56,5 +56,7 @@ export function drawErrors() {
   // An element in a hidden section can't keep the focus.
   if (!all.length && at("errors").contains(document.activeElement)) at("needs").focus();
   for (const id of ["errors", "to-errors"]) at(id).hidden = all.length === 0;
-  headline("errors-title", "Errors", shown.length, all.length);
+  if (!hasOlderErrors()) return headline("errors-title", "Errors", shown.length, all.length);
+  const those = `newest ${all.length}`;
+  return tell(at("errors-title"), `Errors (${shown.length === all.length ? those : `${shown.length} of the ${those}`})`);
 }

@@ -6,7 +6,7 @@ import { listOf } from "./cards.js";
 import { at, part } from "./dom.js";
 import { pin } from "./filter.js";
 import { notice } from "./forms.js";
-import { changed, fetchOne, mapOf } from "./store.js";
+import { changed, fetchError, fetchOne, mapOf } from "./store.js";
 
 const SECTIONS = { needs: "needs", agents: "agents-section", handoffs: "handoffs-section", work: "work-section", errors: "errors", lineage: "lineage-section", hosts: "hosts-section" };
 const WORDS = { agents: "agent", handoffs: "handoff", work: "work item", errors: "error", hosts: "host" };
@@ -28,18 +28,18 @@ function wholeId(kind, start) {
 
 /** Opens a card and gives it the focus. A thing that is not in the lists is fetched. */
 async function open(kind, start) {
-  const id = wholeId(kind, start);
-  pin(kind, id);
-  if (mapOf(kind).has(id)) changed(kind);
-  else if (kind === "errors") return notice("This error was dismissed.");
-  else if (kind === "hosts") return notice(`The fleet has no host ${id}.`);
-  else {
+  let id = wholeId(kind, start);
+  if (!mapOf(kind).has(id)) {
+    if (kind === "hosts") return notice(`The fleet has no host ${id}.`);
     try {
-      await fetchOne(kind, id);
+      if (kind === "errors") id = await fetchError(id);
+      else await fetchOne(kind, id);
     } catch (failure) {
       return notice(failure.status === 404 ? `There is no ${WORDS[kind]} ${id}.` : whyNot(failure));
     }
   }
+  pin(kind, id);
+  changed(kind);
   const card = listOf(kind).toggle(id, true);
   if (!card) return undefined;
   part(card, "name").focus({ preventScroll: true });

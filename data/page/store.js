@@ -1,9 +1,11 @@
 // What the page knows: the views of agents, handoffs and work items, the errors, and the other hosts of the fleet. Changes that come at the same time are
 // fetched together, each view by itself; only what has changed is drawn.
 
-import { api } from "./api.js";
+import { Refused, api } from "./api.js";
 
 const MOST = { agents: 500, handoffs: 300, work: 500, errors: 100 };
+/** The longest list that the server gives. */
+const MOST_GIVEN = 10000;
 /** How many changed views are fetched one by one; above this, the lists are fetched. */
 const MOST_DIRTY = 100;
 /** How many are fetched at the same time. */
@@ -23,7 +25,7 @@ const KINDS = {
   agents: { map: agents, id: "agent_id", list: () => `/api/agents?all=true&limit=${MOST.agents}` },
   handoffs: { map: handoffs, id: "handoff_id", list: () => `/api/handoffs?limit=${MOST.handoffs}` },
   work: { map: items, id: "item_id", list: () => `/api/work?limit=${MOST.work}${withFinished ? "&all=true" : ""}` },
-  errors: { map: errors, id: "error_id", list: () => `/api/errors?limit=${MOST.errors}` },
+  errors: { map: errors, id: "error_id", list: () => `/api/errors?limit=${MOST.errors + 1}` },
   ...(showsHosts ? { hosts: { map: hosts, id: "host", list: () => "/api/hosts" } } : {}),
 };
 /** In place of an id: the whole list of its kind. */
@@ -37,10 +39,13 @@ const watchers = [];
 const dirty = new Set();
 let flushing = null;
 let withFinished = false;
+/** Whether there are older errors than those that are shown. */
+let hasOlder = false;
 
 export const mapOf = (kind) => KINDS[kind]?.map;
 export const lives = (agent) => !agent.ended_at && agent.state !== "ended" && agent.state !== "lost";
 export const nameOf = (agent) => agent.persona_slug || "anonymous";
+export const hasOlderErrors = () => hasOlder;
 export const isFinished = (item) => item.status === "done" || item.status === "withdrawn";
 
 /** The name of an agent in a few words; of a person too. */
@@ -57,6 +62,8 @@ export const changed = (...kinds) => watchers.forEach((draw) => draw(new Set(kin
 async function load(kind) {
   const { map, id, list } = KINDS[kind];
   const all = await api(list()).catch((failure) => noFleet(kind, failure));
+  // One more than is shown was asked for.
+  if (kind === "errors") hasOlder = all.splice(MOST.errors).length > 0;
   const before = new Map(map);
   map.clear();
   for (const one of all) {
@@ -93,7 +100,20 @@ export async function fetchOne(kind, id) {
   const links = linked.get(kind) ?? new Set();
   linked.set(kind, links.add(id));
   if (links.size > MOST_LINKED) links.delete(links.values().next().value);
-  changed(kind);
+}
+
+/**
+ * Gives the id of an error that is not shown yet, from its beginning. From then on the page shows twice as many errors as it
+ * takes to reach this one: errors that come must not push it out at once.
+ */
+export async function fetchError(start) {
+  const all = await api(`/api/errors?limit=${MOST_GIVEN}`);
+  const found = all.filter((error) => error.error_id.startsWith(start));
+  if (found.length > 1) throw new Refused(`The ids of ${found.length} errors begin with ${start}.`);
+  if (!found.length) throw new Refused(all.length < MOST_GIVEN ? "This error was dismissed." : `This error was dismissed, or ${MOST_GIVEN} others are newer.`);
+  MOST.errors = Math.max(MOST.errors, Math.min(2 * (all.indexOf(found[0]) + 1), MOST_GIVEN - 1));
+  await load("errors");
+  return found[0].error_id;
 }
 
 function put(kind, one) {

@@ -241,6 +241,30 @@ def silently(crowd, browser):
     until("it goes, and nothing of it needs a person", lambda: browser.js(shown) == [1, before], 10)
 
 
+def old_errors(crowd, browser):
+    """Of very many errors the newest are shown, and the page says so. A link leads to an older one all the same, and only an
+    error that the server does not have either was dismissed."""
+    many = 130
+    path = lambda number: crowd.home / f"spool/errors/{an_id('error', number)}.json"
+    for number in range(1, many):
+        crowd.error(number)
+        os.utime(path(number), (BEGAN.timestamp(), BEGAN.timestamp() - number))
+    browser.enter(crowd.url, crowd.token)
+    title = lambda: browser.text("#errors-title")
+    until("the newest are shown", lambda: title() == "Errors (newest 100)" and browser.js("return document.querySelectorAll('#error-list > li').length") == 100)
+    gone = an_id("error", many)
+    browser.js("location.hash = `#/errors/${arguments[0]}`", gone)
+    until("an error that is not there was dismissed", lambda: "This error was dismissed." in browser.text("#notices"))
+    oldest = an_id("error", many - 1)
+    browser.js("location.hash = `#/errors/${arguments[0]}`", oldest[:13])
+    until("the link leads to the oldest", lambda: browser.focus() == f"errors {oldest} name" and browser.has(f"#errors-{oldest}[data-open]"))
+    check(browser.text("#notices").count("was dismissed") == 1, "an error that is there is said to be dismissed")
+    check(title() == f"Errors ({many})", f"the heading is {title()}")
+    for number in range(1, many):
+        path(number).unlink()
+    until("they go", lambda: title() == "Errors (1)")
+
+
 def pictures(crowd, browser, folder, look):
     """The page at three widths, light and dark: nothing is wider than its window. With a folder, a picture of each."""
     browser.enter(crowd.url, crowd.token)
