@@ -5,7 +5,7 @@ import { at, clock, cut, described, el, keyed, linkTo, part, rebuild, say, secon
 import { matches } from "./filter.js";
 import { makeFacts, makeFaults, makeReading, updateFacts, updateFaults, updateReading } from "./reading.js";
 import { makeAnswers, makeChoices, makeHeld, makeOverride, makePublishing, updateChoices, updateHeld, updateReplies } from "./replies.js";
-import { ENDS, STEPS, begun, isHeld } from "./steps.js";
+import { ENDS, STEPS, begun, isHeld, passedSteps } from "./steps.js";
 import { handoffs } from "./store.js";
 
 const TEXTS = ["instruction", "priming", "briefing"];
@@ -79,7 +79,7 @@ function updateFields(list, handoff) {
 }
 
 function updateSteps(list, handoff) {
-  const entered = new Map((handoff.steps || []).map((one) => [one.step, one]));
+  const entered = passedSteps(handoff);
   const wanted = STEPS.filter((step) => entered.has(step) || step !== "acknowledging" || handoff.ack);
   const stoppedAt = handoff.error?.step;
   const show = (node, step) => {

@@ -241,6 +241,31 @@ def silently(crowd, browser):
     until("it goes, and nothing of it needs a person", lambda: browser.js(shown) == [1, before], 10)
 
 
+def retried(crowd, browser):
+    """After a retry the steps of the earlier try are not shown as passed, until they are passed again."""
+    number = 7
+    card = f"#handoffs > li[data-id='{crowd.handoffs[number]}']"
+    passed = lambda: browser.js("return [...document.querySelectorAll(arguments[0])].map((e) => e.dataset.step)", f"{card} li.passed")
+    spans = lambda names, last=None: [{"step": name, "entered_at": at(number), "left_at": at(number + 1)} for name in names] + \
+        ([{"step": last, "entered_at": at(number), "left_at": None}] if last else [])
+    first = spans([*STEPS, "failed"])
+
+    def shows(step, steps, expected):
+        view = crowd.handoff(number, len(crowd.agents), step)
+        crowd.write(f"view/handoffs/{view['handoff_id']}.json", view | {"steps": steps})
+        crowd.journal({"type": "handoff.step", "handoff_id": view["handoff_id"], "agent_id": view["agent_id"], "step": step})
+        until(f"it is {step}", lambda: browser.text(f"{card} [data-part=state]") == step)
+        until(f"{expected} are passed at {step}", lambda: passed() == expected, 10)
+
+    browser.enter(crowd.url, crowd.token)
+    browser.js("location.hash = `#/handoffs/${arguments[0]}`", crowd.handoffs[number])
+    until("its card is open", lambda: browser.has(f"{card} .steps"))
+    shows("starting", first + spans([], "starting"), STEPS[:6])
+    shows("briefing", first + spans(STEPS[6:8], "briefing"), STEPS[:8])
+    shows("writing", spans(STEPS[:4]) + spans([], "writing"), STEPS[:2])
+    shows("done", first + spans([*STEPS[6:], "done"]), STEPS)
+
+
 def old_errors(crowd, browser):
     """Of very many errors the newest are shown, and the page says so. A link leads to an older one all the same, and only an
     error that the server does not have either was dismissed."""
