@@ -14,6 +14,7 @@ const GONE = "This is no longer in the list. Its card stays as long as something
 const lists = new Map();
 
 export const listOf = (kind) => lists.get(kind);
+export const redrawAll = () => lists.forEach((list) => list.redraw());
 
 /** The list and the card that an element is in. */
 export function cardAt(node) {
@@ -79,6 +80,13 @@ export class CardList {
     this.things.set(id, thing);
     this.parts.summary(card, thing);
     if (card.dataset.open) this.parts.update(card, thing);
+  }
+
+  /** Draws all cards once more. */
+  redraw() {
+    const known = [...this.things];
+    this.things.clear();
+    for (const [id, thing] of known) this.fill(this.cards.get(id), thing);
   }
 
   /** Removes a card whose view is no longer shown, unless a person would lose something with it. */

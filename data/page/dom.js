@@ -65,7 +65,7 @@ export function say(node, name, text) {
 
 /** Builds an element's children again, only if what they show has changed. */
 export function rebuild(node, shown, make) {
-  const key = JSON.stringify(shown ?? null);
+  const key = `${today()} ${JSON.stringify(shown ?? null)}`;
   if (node.dataset.key === key) return;
   node.dataset.key = key;
   node.replaceChildren(...make());
@@ -80,7 +80,17 @@ export const described = (rows) =>
   });
 
 export const short = (id) => (id || "").slice(0, 8);
-export const clock = (time) => (time ? new Date(time).toLocaleTimeString() : "");
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const DATE_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+export const today = () => new Date(Date.now()).toDateString();
+
+/** A time in words; with its date, unless that is today. On the next day page.js draws it once more. */
+export function clock(time) {
+  const date = new Date(time ?? "");
+  if (Number.isNaN(date.getTime())) return "";
+  return (date.toDateString() === today() ? TIME : DATE_AND_TIME).format(date);
+}
+
 export const seconds = (from, to) => `${((new Date(to) - new Date(from)) / 1000).toFixed(1)} s`;
 export const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 export const cut = (content, most) => (content.length > most ? `${content.slice(0, most - 1)}…` : content);

@@ -3,7 +3,8 @@
 
 import { isOurs, session } from "./api.js";
 import { drawAgents, prepareAgents } from "./agents.js";
-import { at, tell } from "./dom.js";
+import { redrawAll } from "./cards.js";
+import { at, tell, today } from "./dom.js";
 import { drawErrors } from "./errors.js";
 import { drawFilter, prepareFilter } from "./filter.js";
 import { notice, prepareSure } from "./forms.js";
@@ -12,11 +13,14 @@ import { drawHosts, prepareHosts } from "./hosts.js";
 import { prepareKeys } from "./keys.js";
 import { drawLineage } from "./lineage.js";
 import { preparePulse, start } from "./live.js";
+import { touchNeeds } from "./needs.js";
 import { follow, prepareRoutes } from "./route.js";
 import { onChange } from "./store.js";
 import { drawWork, prepareWork } from "./work.js";
 
 const KEPT = "tasuki-token";
+/** How often the page looks if a new day has begun. */
+const DAY_MS = 5000;
 
 /** Shows either the page or the login. */
 function showMain(isShown) {
@@ -55,6 +59,17 @@ async function enter(code) {
   }
 }
 
+/** Draws everything once more when a new day begins: a time of today is shown without its date. */
+function prepareDays() {
+  let drawn = today();
+  setInterval(() => {
+    if (drawn === today()) return;
+    drawn = today();
+    redrawAll();
+    if (session.token) touchNeeds();
+  }, DAY_MS);
+}
+
 function begin() {
   session.locked = lock;
   session.repeated = () => notice("This answers an earlier press, and was carried out only once. To do it once more, press again.");
@@ -73,7 +88,7 @@ function begin() {
     if (kinds.has("agents")) drawLineage();
     if (kinds.has("hosts")) drawHosts();
   });
-  for (const prepare of [prepareSure, prepareAgents, prepareWork, prepareFilter, prepareKeys, prepareRoutes, prepareHosts, preparePulse]) prepare();
+  for (const prepare of [prepareSure, prepareAgents, prepareWork, prepareFilter, prepareKeys, prepareRoutes, prepareHosts, preparePulse, prepareDays]) prepare();
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code) history.replaceState(null, "", location.pathname);
   const kept = sessionStorage.getItem(KEPT);

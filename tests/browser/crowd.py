@@ -266,6 +266,31 @@ def retried(crowd, browser):
     shows("done", first + spans([*STEPS[6:], "done"]), STEPS)
 
 
+def dates(crowd, browser):
+    """A time of another day is shown with its date, one of today without; and when a new day begins, that one gets its date."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    before = now - datetime.timedelta(days=3)
+    [new, old] = [8, 9]
+    for number, time in ((new, now), (old, before)):
+        view = crowd.handoff(number, len(crowd.agents))
+        since = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        crowd.write(f"view/handoffs/{view['handoff_id']}.json", view | {"created_at": since, "held_since": since if number == old else None})
+    browser.enter(crowd.url, crowd.token)
+    card = lambda number: f"#handoffs > li[data-id='{crowd.handoffs[number]}']"
+    about = lambda number: browser.text(f"{card(number)} [data-part=about]")
+    day = lambda time: time.astimezone().strftime("%b %-d, %Y")
+    until("both are shown", lambda: about(new) and about(old))
+    check(day(before) in about(old), f"no date: {about(old)}")
+    check(day(now) not in about(new), f"a date of today: {about(new)}")
+    browser.js("location.hash = `#/handoffs/${arguments[0]}`", crowd.handoffs[old])
+    until("it says since when it waits", lambda: f"Waits for you since {day(before)}" in browser.text(f"{card(old)} [data-part=held-says]"), 10)
+    browser.js("window.now = Date.now; Date.now = () => window.now() + 86400000")
+    until("today's date is shown on the next day", lambda: day(now) in about(new), 20)
+    browser.js("Date.now = window.now")
+    for number in (new, old):
+        crowd.handoff(number, len(crowd.agents))
+
+
 def old_errors(crowd, browser):
     """Of very many errors the newest are shown, and the page says so. A link leads to an older one all the same, and only an
     error that the server does not have either was dismissed."""

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from chrome import Browser
-from crowd import Crowd, measure, needs, old_errors, pictures, retried, silently
+from crowd import Crowd, dates, measure, needs, old_errors, pictures, retried, silently
 from fleet import Fleet, hosts
 from keyboard import by_keyboard
 from scenes import (
@@ -89,6 +89,7 @@ def many(args, folder, browser, axe):
         look("the page with very many cards")
         needs(crowd, browser, look)
         silently(crowd, browser)
+        dates(crowd, browser)
         old_errors(crowd, browser)
         retried(crowd, browser)
         pictures(crowd, browser, args.pictures, look)
