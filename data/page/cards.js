@@ -9,7 +9,7 @@ import { mapOf } from "./store.js";
 /** How many cards open by themselves. */
 const MOST_OPEN = 6;
 
-const GONE = "This is no longer in the list. Its card stays as long as something that is typed in it is neither sent nor closed.";
+const GONE = "This is no longer in the list. It stays here as long as something that is typed in it is neither sent nor closed.";
 
 const lists = new Map();
 
@@ -59,8 +59,7 @@ export class CardList {
     const head = el("div", { class: "head" }, el(`h${this.parts.level ?? 3}`, {}, name), el("span", { "data-part": "state" }));
     const card = el("li", { class: "card", id: `${this.kind}-${id}`, tabindex: -1, "data-kind": this.kind, "data-id": id }, head);
     card.append(el("p", { class: "faint mono", "data-part": "about" }), ...(this.parts.row?.(id, card) ?? []));
-    card.append(el("p", { class: "says", role: "status", hidden: true, "data-part": "gone" }));
-    for (const kind of [SETTLED, "input"]) card.addEventListener(kind, () => card.dataset.gone && this.leave(id, card));
+    card.append(makeGone(card, () => this.leave(id, card)));
     name.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
@@ -169,8 +168,14 @@ export class CardList {
   }
 }
 
+/** The line that says that a card is no longer in its list. `leave` is called when it may not be needed any longer. */
+export function makeGone(card, leave) {
+  for (const kind of [SETTLED, "input"]) card.addEventListener(kind, () => card.dataset.gone && leave());
+  return el("p", { class: "says", role: "status", hidden: true, "data-part": "gone" });
+}
+
 /** Marks a card whose view is no longer in its list. */
-function markGone(card, isGone) {
+export function markGone(card, isGone) {
   if (Boolean(card.dataset.gone) === isGone) return;
   if (isGone) card.dataset.gone = "true";
   else delete card.dataset.gone;

@@ -23,13 +23,19 @@ export function svg(name, props = {}, ...children) {
   return node;
 }
 
-/** Makes a list show these items in this order. Existing elements are kept, with their focus and typed text. */
-export function keyed(list, things, idOf, make, update) {
+/**
+ * Makes a list show these items in this order. Existing elements are kept, with their focus and typed text. An element whose
+ * item is gone stays if `stays` says so.
+ */
+export function keyed(list, things, idOf, make, update, stays = () => false) {
   const old = new Map([...list.children].map((node) => [node.dataset.id, node]));
+  const wanted = new Set(things.map(idOf));
   const placed = new Set();
   let place = list.firstElementChild;
   for (const thing of things) {
     const id = idOf(thing);
+    // An element that was moved would lose the focus.
+    while (place && !wanted.has(place.dataset.id)) place = place.nextElementSibling;
     let node = old.get(id);
     if (node) old.delete(id);
     else {
@@ -42,7 +48,7 @@ export function keyed(list, things, idOf, make, update) {
     else list.insertBefore(node, place);
   }
   for (const node of [...list.children]) {
-    if (placed.has(node)) continue;
+    if (placed.has(node) || stays(node)) continue;
     // If the removed element had the focus, the list gets it: otherwise it would go to the page's top.
     if (node.contains(document.activeElement)) list.focus();
     node.remove();

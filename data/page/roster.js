@@ -2,8 +2,9 @@
 // requests it accepts; a refusal is shown beside the button.
 
 import { api, whyNot } from "./api.js";
+import { makeGone, markGone } from "./cards.js";
 import { clock, el, keyed, part, say, short, tell, worded } from "./dom.js";
-import { action, asking, notice, refusals } from "./forms.js";
+import { action, asking, isInUse, notice, refusals } from "./forms.js";
 import { hosts } from "./store.js";
 import { ENDS } from "./steps.js";
 
@@ -54,9 +55,30 @@ function send(host, id) {
 
 const line = () => [el("span", { class: "what", "data-part": "what" }), el("span", { class: "state", "data-part": "state" }), el("span", { class: "faint", "data-part": "about" })];
 
+/** An entry of a list. */
+function entry(...parts) {
+  const node = el("li", {}, ...parts);
+  node.append(makeGone(node, () => stays(node) || remove(node)));
+  return node;
+}
+
+/** Whether an entry that the host no longer tells of stays, for something that is typed in it. */
+function stays(node) {
+  const is = isInUse(node);
+  if (is) markGone(node, true);
+  return is;
+}
+
+function remove(node) {
+  const list = node.parentElement;
+  if (node.contains(document.activeElement)) list.focus();
+  node.remove();
+  tellNone(list);
+}
+
 function makeAgent(host, agent) {
   const forms = [handOff(host, agent.agent_id), send(host, agent.agent_id)];
-  return el("li", {}, el("div", { class: "row" }, ...line(), ...forms.map(({ opener }) => opener)), ...forms.map(({ form }) => form));
+  return entry(el("div", { class: "row" }, ...line(), ...forms.map(({ opener }) => opener)), ...forms.map(({ form }) => form));
 }
 
 function fillAgent(host, node, agent) {
@@ -80,7 +102,7 @@ function makeHandoff(host, handoff) {
     notice(`Handoff ${short(id)} on ${host} is cancelled.`);
   };
   const cancel = action("Cancel", { name: "cancel", says, work, question: () => `Cancel handoff ${short(id)} on ${host}?` });
-  return el("li", {}, el("div", { class: "row" }, ...line(), cancel), says);
+  return entry(el("div", { class: "row" }, ...line(), cancel), says);
 }
 
 function fillHandoff(host, node, handoff) {
@@ -95,7 +117,7 @@ function fillHandoff(host, node, handoff) {
   cancel.setAttribute("aria-label", `Cancel handoff ${short(handoff.handoff_id)} on ${host}`);
 }
 
-const makeError = () => el("li", {}, el("div", { class: "row" }, ...line()));
+const makeError = () => entry(el("div", { class: "row" }, ...line()));
 
 function fillError(host, node, error) {
   tell(part(node, "what"), worded(error.code));
@@ -129,7 +151,19 @@ export async function updateRoster(card, { host }) {
 
 function show(card, host, kind, things) {
   const make = (thing) => MAKE[kind](host, thing);
-  keyed(part(card, kind), things, (thing) => thing[IDS[kind]], make, (node, thing) => FILL[kind](host, node, thing));
-  part(card, kind).hidden = things.length === 0;
-  part(card, `no-${kind}`).hidden = things.length > 0;
+  const fill = (node, thing) => {
+    markGone(node, false);
+    FILL[kind](host, node, thing);
+  };
+  keyed(part(card, kind), things, (thing) => thing[IDS[kind]], make, fill, stays);
+  tellNone(part(card, kind));
+}
+
+/** Hides a list without entries; then the line after it says that there are none. */
+function tellNone(list) {
+  const isEmpty = !list.firstElementChild;
+  // A hidden element can't keep the focus.
+  if (isEmpty && list === document.activeElement) list.closest(".card")?.focus();
+  list.hidden = isEmpty;
+  list.nextElementSibling.hidden = !list.hidden;
 }

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 
-from chrome import CONTROL, ENTER, TAB
+from chrome import CONTROL, ENTER, ESCAPE, TAB
 from crowd import Crowd, an_id
 from stage import check, until
 
@@ -107,6 +107,7 @@ def hosts(fleet, browser, look):
     check("document missing" in browser.text(f"{card('box-1')} [data-part=errors]"), "its errors are not shown")
     asked(fleet, browser, mia)
     look("an opened host")
+    gone_while_typing(fleet, browser, mia)
     changes(fleet, browser, mia, look)
 
 
@@ -128,6 +129,30 @@ def asked(fleet, browser, mia):
     browser.keys("y")
     until("it is cancelled", lambda: "is cancelled" in browser.text("#notices"))
     check(fleet.asked[-1] == ("box-1", {"v": 1, "kind": "handoff_cancel", "handoff_id": an_id("handoff abroad", 1)}), f"{fleet.asked[-1]}")
+
+
+def gone_while_typing(fleet, browser, mia):
+    """What is typed for an agent stays when that host no longer tells of the agent, until it is sent or closed."""
+    # The text of the request that was refused is still in the form.
+    field = f"{mia} [data-part=send-form] textarea"
+    text = browser.js("return document.querySelector(arguments[0]).value", field)
+    check(text == "run the tests" and browser.has(f"{mia} [data-part=send-form]:not([hidden])"), f"the typed text is {text!r}")
+    browser.js("document.querySelector(arguments[0]).focus()", field)
+    fleet.host("box-1")
+    until("its row says so", lambda: "no longer in the list" in browser.text(f"{mia} [data-part=gone]"))
+    until("the others are gone", lambda: browser.js("return document.querySelectorAll(arguments[0]).length", f"{card('box-1')} .entries > li") == 1)
+    check(browser.focus() == "hosts box-1 text" and browser.js("return document.activeElement.value") == text, f"the keyboard is at {browser.focus()}")
+    check(browser.has(f"{card('box-1')} [data-part=no-agents][hidden]"), "it is said that there is no agent")
+    fleet.box("idle")
+    until("it is back", lambda: browser.has(f"{mia}:not([data-gone])"))
+    fleet.host("box-1")
+    until("it has gone again", lambda: browser.has(f"{mia}[data-gone]"))
+    browser.keys(ESCAPE)
+    until("it goes when its form is closed", lambda: not browser.has(mia))
+    check(browser.has(f"{card('box-1')} [data-part=no-agents]:not([hidden])"), "the list is empty, and nothing says so")
+    check(browser.focus() == "hosts box-1 hosts-box-1", f"its row has gone, and the keyboard is at {browser.focus()}")
+    fleet.box("idle")
+    until("it is back", lambda: browser.has(mia))
 
 
 def changes(fleet, browser, mia, look):
