@@ -46,11 +46,20 @@ async function open(kind, start) {
   return card.scrollIntoView({ block: "nearest" });
 }
 
+/** An id as an address has it; as it stands there, if that is not encoded properly. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** Goes where the page's address says. */
 export function follow() {
   const [, kind, id] = /^#\/([a-z]+)(?:\/([^/?]+))?$/.exec(location.hash) ?? [];
   if (!SECTIONS[kind]) return undefined;
-  return id && mapOf(kind) ? open(kind, decodeURIComponent(id)) : goTo(kind);
+  return id && mapOf(kind) ? open(kind, decoded(id)) : goTo(kind);
 }
 
 /** Follows links within the page, and Back. */

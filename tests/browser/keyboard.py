@@ -310,6 +310,11 @@ def around(stage, browser, url, handoff, item, axe):
     browser.open(f"{url}#/work/{item[:8]}")
     until("the beginning of an id is enough", lambda: browser.focus() == f"work {item} name")
     accessible(browser, axe, "the page with open cards")
+    for broken in ("%", "%25"):
+        browser.open("about:blank")
+        browser.open(f"{url}#/agents/{broken}")
+        until("an address that is broken leads nowhere", lambda: "There is no agent %." in browser.text("#notices"), 20)
+        until("the page is live all the same", lambda: browser.text("#link") == "live")
 
 
 def by_keyboard(stage, browser, url, axe):
