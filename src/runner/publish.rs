@@ -81,10 +81,11 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
 }
 
 /// Whether tasuki can no longer find out if the document holds a value of the agent's environment. `false` on a system
-/// where tasuki can't read environments at all.
+/// where tasuki can't read environments at all. What a complete search has found says where those values are.
 fn is_environment_lost(plan: &CopyPlan) -> bool {
     let is_lost = || plan.process.as_ref().and_then(environment_of).is_none();
-    READS_ENVIRONMENTS && plan.environment != EnvironmentSearch::Clean && plan.found.is_empty() && is_lost()
+    let is_unknown = plan.found.is_empty() || plan.is_unsearched;
+    READS_ENVIRONMENTS && plan.environment != EnvironmentSearch::Clean && is_unknown && is_lost()
 }
 
 /// Calls `work`, which finds or redacts credentials, with a document's text and what is known in addition to the

@@ -126,7 +126,10 @@ fn a_document_that_cant_be_searched_for_the_agents_environment_is_held() {
     play.stage.until("it has ended", || play.stage.agent_view(&agent)["ended_at"].is_string());
     play.stage.end_sidecar(Signal::SIGKILL);
     play.github.start_sidecar(&play.stage);
-    let document = json!({"text": format!("Used {value} here.\n")});
+    // A key that is none of the planted ones.
+    let [key, _] = keys();
+    let key = format!("ghp_{}", key.trim_start_matches("ghp_").chars().rev().collect::<String>());
+    let document = json!({"text": format!("Used {value} here, and {key}.\n")});
     let id = play
         .stage
         .hand_off_with(&agent, &json!({"author": "provided", "document": document, "publish": {"issue": ISSUE}}));
@@ -142,6 +145,19 @@ fn a_document_that_cant_be_searched_for_the_agents_environment_is_held() {
     assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(409), &json!("secrets_found")), "{answer}");
     play.stage.granted(&json!({"kind": "publish", "handoff_id": id, "as": "as_is"}));
     play.until(&id, "published");
+    play.never_two(1, 0);
+    // At another place the same holds, although the search has found the key.
+    for more in [json!({}), json!({"as": "redacted"})] {
+        let mut elsewhere = json!({"kind": "publish", "handoff_id": id, "to": {"gist": true}});
+        elsewhere.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("an object"));
+        let answer = play.stage.ask(&elsewhere);
+        let error = play.until(&id, "held")["publish"]["error"].clone();
+        assert!(
+            error["message"].as_str().is_some_and(|said| said.contains("was not searched for the values")),
+            "{error}"
+        );
+        assert!(error["hint"].as_str().is_some_and(|said| !said.contains("--redacted")), "{error} {answer}");
+    }
     play.never_two(1, 0);
 }
 

@@ -30,6 +30,9 @@ pub struct CopyPlan {
     /// What an earlier search of the same document found. The agent, and so its environment, may be gone since.
     #[serde(default)]
     pub found: Vec<SecretFound>,
+    /// That search could not read the agent's environment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unsearched: bool,
     /// The operator's regular expressions. A text that matches one of them does not count as a credential.
     #[serde(default)]
     pub allow: Vec<String>,

@@ -32,6 +32,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     let text = tx.out.documents.get(&id).cloned().flatten();
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.secrets.clear();
+        publishing.is_unsearched = false;
     }
     begin_next(tx, id, text, None);
 }
@@ -103,6 +104,7 @@ pub(super) fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
         process: tx.agent(&handoff.agent_id).and_then(|agent| agent.process),
         environment: handoff.examined.environment,
         found: publishing.secrets.clone(),
+        is_unsearched: publishing.is_unsearched,
         allow,
         publish_as: publishing.publish_as,
     });
