@@ -88,7 +88,8 @@ fn is_in_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
 }
 
 /// Finds the live agent to which an event belongs: by the id from the environment, else by the bound session, else by
-/// the pane. An id whose agent is in another pane was inherited, so it does not count.
+/// the pane. An id whose agent is in another pane was inherited, so it does not count. Two CLIs may continue the same
+/// session in two panes: then process and pane tell them apart.
 fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
     let live = || {
         let rows = tx.state.agents.values().filter_map(|row| tx.agent(&row.agent_id));
@@ -107,9 +108,35 @@ fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
         agent.reopened_from.is_none() || event.agent_id.is_none_or(|agent_id| agent_id == agent.agent_id)
     };
     let is_session = |agent: &Agent| event.session_id.is_some() && agent.session.id == event.session_id;
-    let by_session = live().find(|agent| is_session(agent) && same_profile(agent) && may_be_its(agent));
+    let have_session = live().filter(|agent| is_session(agent) && same_profile(agent) && may_be_its(agent));
+    let nearest = have_session.filter_map(|agent| Some((nearness(agent, event)?, agent.agent_id))).min();
+    let by_session = nearest.filter(|(nearness, _)| *nearness != Nearness::OtherPane).map(|(_, agent_id)| agent_id);
     let by_pane = || event.pane.and_then(|pane| live().find(|agent| is_in_pane(agent, pane, event)));
-    by_session.or_else(by_pane).map(|agent| agent.agent_id)
+    by_session.or_else(|| by_pane().map(|agent| agent.agent_id)).or(nearest.map(|(_, agent_id)| agent_id))
+}
+
+/// How near an agent is to the hook that has reported an event of its session, the nearest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Nearness {
+    /// The hook ran below the agent's process.
+    Process,
+    /// The hook ran in the agent's pane.
+    Pane,
+    Unknown,
+    /// The hook ran in another pane.
+    OtherPane,
+}
+
+/// `None` if the event is another CLI's: it comes from another pane, and not from below the agent's process.
+fn nearness(agent: &Agent, event: &HookEvent) -> Option<Nearness> {
+    let is_here = event.pane.is_some_and(|pane| is_in_pane(agent, pane, event));
+    match (agent.process.and_then(|process| event.is_below(&process)), is_elsewhere(agent, event)) {
+        (Some(true), _) => Some(Nearness::Process),
+        (None, false) if is_here => Some(Nearness::Pane),
+        (_, false) => Some(Nearness::Unknown),
+        (None, true) => Some(Nearness::OtherPane),
+        (Some(false), true) => None,
+    }
 }
 
 /// Whether the event starts a session that can't be this agent's: the agent's process is known to be dead and tasuki

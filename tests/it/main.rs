@@ -27,6 +27,7 @@ mod core_limits;
 mod core_pauses;
 mod core_receipts;
 mod core_reopen;
+mod core_sessions;
 mod core_status_line;
 mod core_successors;
 mod core_time;
