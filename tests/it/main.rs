@@ -28,6 +28,7 @@ mod core_pauses;
 mod core_receipts;
 mod core_reopen;
 mod core_sessions;
+mod core_start_dialogs;
 mod core_status_line;
 mod core_successors;
 mod core_time;

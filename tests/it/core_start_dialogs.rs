@@ -1,0 +1,85 @@
+//! Agents whose start waits at a dialog, and what the operator is told of them.
+
+use crate::support::decided::Decided;
+use crate::support::facts::demo_facts;
+use serde_json::json;
+use tasuki::core::decision::Decision;
+use tasuki::core::effect::{Effect, Outcome, Readiness, Started};
+use tasuki::core::event::{Event, Exit};
+use tasuki::core::hook::{HookEvent, HookKind};
+use tasuki::core::id::AgentId;
+use tasuki::core::pane::{PaneRef, Process, ServerId};
+use tasuki::core::rows::agent::AgentState;
+use tasuki::core::settings::ProfileFacts;
+
+const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 };
+
+fn dialog() -> Readiness {
+    Readiness::Blocked { screen: "1. Yes".to_owned() }
+}
+
+/// A new agent of persona `dev` whose start waits at a dialog, and the decision that has told of the dialog.
+fn waiting_at_a_dialog(core: &mut Decided) -> (AgentId, Decision) {
+    let asked = json!({"v": 1, "kind": "agent_create", "persona_slug": "dev", "profile": "demo"});
+    let started = core.ask("r1", &asked);
+    let key = started.effects.iter().find(|(_, row)| matches!(row.effect, Effect::Start(_))).expect("it starts").0;
+    let process = Some(Process { pid: 42, start_ticks: 1 });
+    core.decide(Event::Settled { key, outcome: Outcome::Started(Started::Running { pane: PANE, process }) });
+    let decision = look_at_start(core, dialog());
+    (*started.agents.keys().next().expect("its row"), decision)
+}
+
+/// The look at the screen of the agent that is starting.
+fn look_at_start(core: &mut Decided, readiness: Readiness) -> Decision {
+    let waits = |effect: &Effect| matches!(effect, Effect::AwaitReady { .. });
+    let key = core.state.outbox.iter().find(|(_, row)| waits(&row.effect)).map(|(key, _)| *key);
+    core.decide(Event::Settled { key: key.expect("it is looked at"), outcome: Outcome::Readiness(readiness) })
+}
+
+/// The first failure asked for an answer to a dialog that was gone, and the second one did not name the dialog.
+#[test]
+fn an_agent_that_ends_at_the_dialog_of_its_start_leaves_one_failure() {
+    let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
+    for is_looked_at in [false, true] {
+        let mut core = Decided::new(PANE.server, profile.clone(), []);
+        let (agent_id, asks) = waiting_at_a_dialog(&mut core);
+        let [first] = &asks.errors[..] else { panic!("one failure: {:?}", asks.errors) };
+        assert!(first.message.contains("A dialog is open") && asks.dismissed.is_empty(), "{first:?}");
+        // Somebody answers "No", and the CLI ends.
+        if is_looked_at {
+            core.pass(2_000);
+            look_at_start(&mut core, Readiness::Gone { screen: String::new() });
+        }
+        core.decide(Event::AgentExit { agent_id, how: Exit::Dead });
+        let over = core.pass(2_000);
+        let [second] = &over.errors[..] else { panic!("one failure: {:?}", over.errors) };
+        assert_eq!(over.dismissed, [first.error_id], "the first one is withdrawn");
+        assert_eq!((second.code.as_str(), second.agent_id), ("start_failed", Some(agent_id)));
+        let message = "The agent ended at a dialog in its pane, before it was ready; its screen ended: 1. Yes";
+        assert_eq!(second.message, message);
+        assert_eq!(second.hint, "Start another agent, and answer its dialog so that the agent continues.");
+        assert_eq!(core.state.agents[&agent_id].state, AgentState::Ended);
+    }
+}
+
+#[test]
+fn a_dialog_that_stays_open_for_an_hour_leaves_one_failure_and_an_answered_one_its_own() {
+    let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
+    let mut core = Decided::new(PANE.server, profile.clone(), []);
+    let (agent_id, asks) = waiting_at_a_dialog(&mut core);
+    core.pass(2_000);
+    assert!(look_at_start(&mut core, dialog()).errors.is_empty(), "it is told once");
+    let over = core.pass(60 * 60_000);
+    assert_eq!((over.errors.len(), over.dismissed.clone()), (1, vec![asks.errors[0].error_id]));
+    assert!(over.errors[0].hint.contains(&format!("tasuki send {} -", agent_id.short())), "{:?}", over.errors);
+    let mut core = Decided::new(PANE.server, profile, []);
+    let (agent_id, _) = waiting_at_a_dialog(&mut core);
+    core.decide(Event::Hook(Box::new(HookEvent {
+        agent_id: Some(agent_id),
+        ..HookEvent::new(HookKind::SessionStart)
+    })));
+    core.pass(2_000);
+    let ready = look_at_start(&mut core, Readiness::Ready);
+    assert_eq!(core.state.agents[&agent_id].state, AgentState::Idle);
+    assert!(ready.errors.is_empty() && ready.dismissed.is_empty(), "the person dismisses it: the guide says so");
+}
