@@ -31,6 +31,8 @@ pub(crate) enum Fact {
     SuccessorFailed { handoff_id: HandoffId, code: String, why: String },
     /// A dialog waits for a person.
     Blocked { agent_id: AgentId, message: Option<String> },
+    /// The dialog that was open is closed, and the turn continues.
+    DialogClosed { agent_id: AgentId },
     /// Another session replaces the agent's session. `former`: the id of the replaced session, if it is known.
     SessionReplaced { agent_id: AgentId, former: Option<String> },
     /// The agent's context is so full (in percent) that a handoff is to begin automatically.

@@ -57,6 +57,7 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         Fact::NotTyped { handoff_id, number, why } => ack::messages::not_typed(tx, *handoff_id, *number, why),
         Fact::AnyTurnEnded { agent_id } => dialogs::successor_turn_ended(tx, agent_id),
         Fact::Blocked { agent_id, message } => blocked(tx, agent_id, message.as_deref()),
+        Fact::DialogClosed { agent_id } => dialogs::successor_dialog_closed(tx, agent_id),
         Fact::SessionReplaced { agent_id, .. } => to_its_handoff(tx, agent_id, fact),
         Fact::ContextFull { agent_id, percent, facts } => {
             match trigger::begin_automatic(tx, agent_id, context_usage::REASON, facts) {
@@ -88,9 +89,11 @@ fn to_its_handoff(tx: &mut Tx<'_>, agent_id: &AgentId, fact: &Fact) {
 fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id)).cloned();
-    match (handoff, agent.answering) {
+    // Nobody hears of the dialog of a handoff that is gone.
+    match (handoff, agent.answering.filter(|id| tx.handoff(id).is_some())) {
         (_, Some(id)) => dialogs::successor_blocked(tx, id, agent_id, message),
         (Some(handoff), None) => dialogs::blocked(tx, &handoff, agent_id, message),
-        (None, None) => alerts::dialog_opened(tx, agent_id, message),
+        (None, None) => return alerts::dialog_opened(tx, agent_id, message),
     }
+    alerts::dialog_told(tx, agent_id, message);
 }

@@ -33,6 +33,9 @@ const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the brief idle watch of an agent that was silent for long waits for an idle screen: [`IDLE_CALM`] and a
 /// little more, so that a screen that is idle now is found idle.
 const BRIEF_IDLE_LIMIT: Duration = Duration::from_secs(8);
+/// How long a brief idle watch must see a running turn, and no dialog, before it ends: a single look may catch a screen
+/// that is only half drawn.
+const AT_WORK: Duration = Duration::from_secs(2);
 /// Pause between two looks at a starting agent's screen.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The most characters of a screen that are shown to a person.
@@ -57,8 +60,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         }
         Effect::ReadPersona { persona: slug } => persona::read(tools, slug, stop).await,
         Effect::AwaitIdle { pane, profile, brief, .. } => {
-            let limit = if *brief { BRIEF_IDLE_LIMIT } else { IDLE_LIMIT };
-            Outcome::Readiness(await_idle(tools, pane, profile, limit, stop).await)
+            Outcome::Readiness(await_idle(tools, pane, profile, *brief, stop).await)
         }
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
         Effect::AwaitDeath { process } => await_death(process, stop).await,
@@ -224,19 +226,14 @@ async fn write_attachment(
     retry_look::until_answered(stop, write).await?
 }
 
-/// Waits until the screen is idle and the composer holds no draft.
-async fn await_idle(
-    tools: &Tools,
-    pane: &PaneRef,
-    profile: &str,
-    within: Duration,
-    stop: &CancellationToken,
-) -> Readiness {
+/// Waits until the screen is idle and the composer holds no draft. A brief watch also ends when it sees a running turn.
+async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, brief: bool, stop: &CancellationToken) -> Readiness {
+    let (within, at_work) = if brief { (BRIEF_IDLE_LIMIT, Some(AT_WORK)) } else { (IDLE_LIMIT, None) };
     let began = Instant::now();
     loop {
         // After a draft was seen, only the rest of the time is left.
         let left = within.saturating_sub(began.elapsed());
-        let plan = ReadyPlan { within: left, calm: IDLE_CALM, every: Duration::from_secs(1) };
+        let plan = ReadyPlan { within: left, calm: IDLE_CALM, every: Duration::from_secs(1), at_work };
         let readiness = wait_ready(tools, pane, profile, (&plan, true), stop).await;
         let has_draft = readiness == Readiness::Ready && has_draft(tools, pane, profile).await;
         if !has_draft || stop.is_cancelled() {
@@ -268,7 +265,7 @@ async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &Cancel
     let Some(ready) = tools.profiles.get(profile).map(|profile| profile.file.ready.clone()) else {
         return Readiness::NotReady { screen: format!("(the profile {profile} no longer exists)") };
     };
-    let plan = ReadyPlan { within: ready.timeout, calm: ready.calm, every: LOOK_EVERY };
+    let plan = ReadyPlan { within: ready.timeout, calm: ready.calm, every: LOOK_EVERY, at_work: None };
     match wait_ready(tools, pane, profile, (&plan, false), stop).await {
         Readiness::NotReady { screen } if !stop.is_cancelled() => {
             Readiness::NotReady { screen: screen + &version::remark(tools, profile).await }
@@ -300,6 +297,7 @@ async fn wait_ready(
     match end {
         Ready::Ready(_) => Readiness::Ready,
         Ready::Blocked(_) => Readiness::Blocked { screen },
+        Ready::AtWork(_) => Readiness::AtWork { screen },
         Ready::Gone(_) => Readiness::Gone { screen },
         Ready::NotReady(_) | Ready::Stopped => Readiness::NotReady { screen },
         Ready::NoTmux => Readiness::NotReady { screen: "(no tmux server answers)".to_owned() },

@@ -36,6 +36,8 @@ pub struct ReadyPlan {
     /// The screen's reading and fingerprint must stay the same for this long.
     pub calm: Duration,
     pub every: Duration,
+    /// If set, the wait also ends when each look has shown a running turn for this long.
+    pub at_work: Option<Duration>,
 }
 
 /// The result of a wait.
@@ -44,6 +46,8 @@ pub enum Ready {
     Ready(ScreenReading),
     /// A dialog waits for a person, and stays.
     Blocked(ScreenReading),
+    /// A turn runs: see [`ReadyPlan::at_work`].
+    AtWork(ScreenReading),
     /// The time is over. Holds what was seen last.
     NotReady(Option<ScreenReading>),
     /// The pane is gone, or runs another process.
@@ -63,6 +67,7 @@ impl Tmux {
     ) -> Ready {
         let until = Instant::now() + plan.within;
         let mut last: Option<((ScreenReading, u64), Instant)> = None;
+        let mut busy_since: Option<Instant> = None;
         loop {
             match self.capture(pane).await {
                 Ok(capture) => {
@@ -72,6 +77,11 @@ impl Tmux {
                         _ => Instant::now(),
                     };
                     let (view, fingerprint) = seen;
+                    let is_busy = view.activity == Activity::Busy;
+                    busy_since = is_busy.then(|| busy_since.unwrap_or_else(Instant::now));
+                    if busy_since.zip(plan.at_work).is_some_and(|(since, least)| since.elapsed() >= least) {
+                        return Ready::AtWork(view);
+                    }
                     if since.elapsed() >= plan.calm {
                         match view.activity {
                             Activity::Ready if view.composer != ComposerContent::Unreadable => {
@@ -85,7 +95,7 @@ impl Tmux {
                 }
                 Err(Error::Pane { reason, .. }) => return Ready::Gone(reason),
                 Err(Error::NoServer(_)) => return Ready::NoTmux,
-                Err(_) => last = None,
+                Err(_) => (last, busy_since) = (None, None),
             }
             if Instant::now() >= until {
                 return Ready::NotReady(last.map(|((view, _), _)| view));

@@ -275,3 +275,22 @@ fn a_dialog_within_a_handoff_is_told_and_waited_for() {
     stage.tmux(&["send-keys", "-t", &pane, "Enter"]);
     stage.check_done(&stage.until_step(&id, "done"));
 }
+
+#[test]
+fn an_agent_whose_dialog_was_answered_counts_as_busy_although_no_event_says_so() {
+    let (stage, told) = Stage::with_notices();
+    let agent = stage.agent("dev");
+    stage.faults("dialog_on_write,never_stops");
+    let id = stage.hand_off(&agent);
+    let state = || stage.agent_view(&agent)["state"].clone();
+    stage.until("it is blocked", || state() == "blocked");
+    // Until a look has found the dialog.
+    std::thread::sleep(Duration::from_secs(10));
+    assert_eq!(state(), "blocked");
+    let pane = stage.agent_view(&agent)["pane"].as_str().expect("a pane").to_owned();
+    stage.tmux(&["send-keys", "-t", &pane, "Enter"]);
+    stage.until("it is at work", || state() == "busy");
+    assert_eq!(stage.handoff_view(&id)["step"], "writing");
+    let text = fs::read_to_string(&told).unwrap_or_default();
+    assert_eq!(text.lines().filter(|line| line.contains("agent_blocked")).count(), 1, "{text}");
+}

@@ -60,12 +60,18 @@ async fn ready_means_ready_and_stable() {
         within: Duration::from_millis(within),
         calm: Duration::from_millis(200),
         every: Duration::from_millis(20),
+        at_work: None,
     };
     let stop = CancellationToken::new();
     assert!(matches!(tmux.wait_ready(&pane, &times(10_000), &TestScreenReader, &stop).await, Ready::Ready(_)));
     composer.set_mode("dialog");
     composer.shows(&tmux, Activity::Blocked).await;
     assert!(matches!(tmux.wait_ready(&pane, &times(10_000), &TestScreenReader, &stop).await, Ready::Blocked(_)));
+    let at_work = ReadyPlan { at_work: Some(Duration::from_millis(200)), ..times(400) };
+    composer.set_mode("busy");
+    composer.shows(&tmux, Activity::Busy).await;
+    assert!(matches!(tmux.wait_ready(&pane, &at_work, &TestScreenReader, &stop).await, Ready::AtWork(_)));
+    assert!(matches!(tmux.wait_ready(&pane, &times(400), &TestScreenReader, &stop).await, Ready::NotReady(_)));
     composer.set_mode("splash");
     composer.shows(&tmux, Activity::Unknown).await;
     assert!(matches!(tmux.wait_ready(&pane, &times(400), &TestScreenReader, &stop).await, Ready::NotReady(Some(_))));

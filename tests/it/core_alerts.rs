@@ -61,6 +61,12 @@ impl World {
         self.core.state.agents[&id()].alerts.dialog.as_ref().and_then(|dialog| dialog.look)
     }
 
+    /// The effect that watches for the end of its turn, or after a long silence.
+    fn watch(&self) -> Option<EffectKey> {
+        let watches = |key: &EffectKey| self.core.state.agents[&id()].idle_watch.runs(*key);
+        self.core.state.outbox.keys().copied().find(watches)
+    }
+
     fn seen(&mut self, readiness: Readiness) -> Decision {
         let key = self.look().expect("it is looked at");
         self.core.decide(Event::Settled { key, outcome: Outcome::Readiness(readiness) })
@@ -76,7 +82,11 @@ fn dialog() -> Readiness {
 }
 
 fn no_dialog() -> Readiness {
-    Readiness::NotReady { screen: "working".to_owned() }
+    Readiness::AtWork { screen: "working".to_owned() }
+}
+
+fn unclear() -> Readiness {
+    Readiness::NotReady { screen: "something".to_owned() }
 }
 
 /// What a configured command gets.
@@ -143,11 +153,27 @@ fn a_dialog_that_was_answered_is_not_told_of_and_the_next_one_is() {
     world.hear(HookKind::Blocked);
     world.core.pass(BLOCKED_AFTER_MS);
     assert_eq!(codes(&world.seen(no_dialog())), [] as [Value; 0], "no event says that it was answered");
+    assert_eq!((world.agent().state, world.agent().alerts.dialog.is_none()), (AgentState::Busy, true));
     // Another one of the same turn.
+    world.hear(HookKind::Blocked);
     world.core.pass(BLOCKED_AFTER_MS);
     assert_eq!(codes(&world.seen(dialog())), [json!("agent_blocked")]);
-    world.core.pass(BLOCKED_AFTER_MS);
+    // What a look can't tell changes nothing, and the same dialog is not told twice.
+    for readiness in [unclear(), dialog()] {
+        world.core.pass(60_000);
+        assert_eq!(codes(&world.seen(readiness)), [] as [Value; 0]);
+        assert_eq!(world.agent().state, AgentState::Blocked);
+    }
+    world.core.pass(60_000);
     world.seen(no_dialog());
+    assert_eq!(world.agent().state, AgentState::Busy);
+    // A dialog that the CLI draws late, or does not report.
+    world.core.pass(60_000);
+    let key = world.watch().expect("its screen is looked at once more");
+    assert_eq!(
+        codes(&world.core.decide(Event::Settled { key, outcome: Outcome::Readiness(dialog()) })),
+        [] as [Value; 0]
+    );
     world.core.pass(BLOCKED_AFTER_MS);
     assert_eq!(codes(&world.seen(dialog())), [json!("agent_blocked")]);
     // An event ends the dialog, and its look with it.
@@ -158,6 +184,56 @@ fn a_dialog_that_was_answered_is_not_told_of_and_the_next_one_is() {
     let late = world.core.decide(Event::Settled { key, outcome: Outcome::Readiness(dialog()) });
     assert_eq!(codes(&late), [] as [Value; 0]);
     assert_eq!(codes(&world.core.pass(10 * BLOCKED_AFTER_MS)), [] as [Value; 0]);
+}
+
+/// The person answers the first dialog, no event says so, and the CLI asks for the next permission.
+#[test]
+fn each_dialog_of_a_turn_within_a_handoff_is_told_at_once_and_none_is_told_twice() {
+    let mut world = World::new();
+    world.core.ask("r1", &json!({"v": 1, "kind": "handoff", "agent_id": AGENT, "reason": "r"}));
+    assert_eq!(codes(&world.hear_said(HookKind::Blocked, Some("Bash"))), [json!("agent_blocked")]);
+    let look = |world: &mut World, readiness: Readiness| {
+        world.core.pass(2_000);
+        let key = world.watch().expect("its handoff waits");
+        let is_brief = matches!(world.core.state.outbox[&key].effect, Effect::AwaitIdle { brief, .. } if brief);
+        assert_eq!(is_brief, world.agent().state == AgentState::Blocked, "a long watch would not end");
+        codes(&world.core.decide(Event::Settled { key, outcome: Outcome::Readiness(readiness) }))
+    };
+    // The dialog is drawn a moment after the event, and reported once more in other words.
+    for readiness in [no_dialog(), unclear(), dialog(), dialog()] {
+        assert_eq!(look(&mut world, readiness), [] as [Value; 0]);
+        assert_eq!(codes(&world.hear_said(HookKind::Blocked, Some("may I use Bash?"))), [] as [Value; 0]);
+        assert_eq!(world.agent().state, AgentState::Blocked);
+    }
+    assert_eq!(look(&mut world, no_dialog()), [] as [Value; 0]);
+    assert_eq!(world.agent().state, AgentState::Busy);
+    assert_eq!(codes(&world.hear_said(HookKind::Blocked, Some("Bash"))), [json!("agent_blocked")]);
+    // One that was answered before anybody saw it: a look says so after a minute.
+    assert_eq!(look(&mut world, no_dialog()), [] as [Value; 0]);
+    world.core.pass(58_000);
+    assert_eq!(codes(&world.seen(no_dialog())), [] as [Value; 0]);
+    assert_eq!(world.agent().state, AgentState::Busy);
+    assert_eq!(codes(&world.hear_said(HookKind::Blocked, Some("Bash"))), [json!("agent_blocked")]);
+    // One that stays open: nobody is told again, however long that is.
+    for _ in 0..20 {
+        world.core.pass(60_000);
+        assert_eq!(codes(&world.seen(dialog())), [] as [Value; 0]);
+    }
+}
+
+#[test]
+fn a_turn_that_pauses_shows_no_dialog() {
+    let mut world = World::new();
+    world.hear(HookKind::Blocked);
+    let pause = HookEvent { agent_id: Some(id()), paused: true, ..HookEvent::new(HookKind::Stop) };
+    world.core.decide(Event::Hook(Box::new(pause)));
+    assert_eq!((world.agent().state, world.agent().alerts.dialog.is_none()), (AgentState::Busy, true));
+    // One that opens meanwhile, and is answered, does not end the turn sooner.
+    world.agent().our_turn = Some(OurTurn { paused: true, ..OurTurn::of(Purpose::Priming(None)) });
+    world.hear(HookKind::Blocked);
+    world.core.pass(BLOCKED_AFTER_MS);
+    world.seen(Readiness::Ready);
+    assert_eq!((world.agent().state, world.agent().our_turn.is_some()), (AgentState::Busy, true));
 }
 
 #[test]
@@ -176,6 +252,12 @@ fn a_profile_that_can_t_show_dialogs_is_believed() {
     world.hear(HookKind::Blocked);
     assert_eq!(codes(&world.core.pass(BLOCKED_AFTER_MS)), [json!("agent_blocked")]);
     assert_eq!(codes(&world.core.pass(10 * BLOCKED_AFTER_MS)), [] as [Value; 0]);
+    // The same within a handoff.
+    world.hear(HookKind::Stop);
+    world.hear(HookKind::PromptSubmit);
+    world.core.ask("r1", &json!({"v": 1, "kind": "handoff", "agent_id": AGENT, "reason": "r"}));
+    assert_eq!(codes(&world.hear(HookKind::Blocked)), [json!("agent_blocked")]);
+    assert_eq!(codes(&world.core.pass(60_000)), [] as [Value; 0]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::support::facts::demo_facts;
 use crate::support::flow_world::{FlowWorld, Instead, Turn, other, outgoing};
 use serde_json::{Value, json};
 use tasuki::core::decision::Decision;
-use tasuki::core::effect::{Outcome, Started};
+use tasuki::core::effect::{Outcome, Readiness, Started};
 use tasuki::core::event::{Event, Exit};
 use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::id::AgentId;
@@ -221,6 +221,23 @@ fn a_dialog_of_a_successor_that_was_replaced_is_not_said_to_block_the_next_one()
     world.change(&first, |agent| agent.state = AgentState::Idle);
     world.hear_of(first, HookEvent::new(HookKind::Blocked));
     assert_eq!((world.step(), world.handoff().successor_blocked_at.as_ref()), ("done", None));
+}
+
+#[test]
+fn a_successor_whose_dialog_was_answered_is_not_said_to_be_blocked_for_the_rest_of_its_turn() {
+    let mut world = FlowWorld::new().turn("briefing", Turn::GoesOn).hand_off(&json!({}));
+    let successor = world.handoff().successor_id.expect("a successor");
+    for _ in 0..2 {
+        world.hear_of(successor, HookEvent::new(HookKind::Blocked));
+        assert!(world.handoff().successor_blocked_at.is_some(), "{:?}", world.handoff());
+        for readiness in [Readiness::Blocked { screen: String::new() }, Readiness::AtWork { screen: String::new() }] {
+            world = world.at("await_idle", Instead::Outcome(Outcome::Readiness(readiness)));
+            world.pass(2_000);
+        }
+        let state = world.agent(&successor).state;
+        assert_eq!((state, world.handoff().successor_blocked_at.as_ref()), (AgentState::Busy, None));
+    }
+    assert_eq!(world.step(), "reading");
 }
 
 fn handoff_of(agent: AgentId) -> Value {

@@ -103,7 +103,8 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
     agent.priming_deadline = Some(due);
     agent.idle_watch = IdleWatch { turn: WatchState::Due(due), silence: WatchState::Due(due) };
     agent.pending_exit = Some(PendingExit { due, pane_gone: false });
-    agent.alerts.dialog = Some(OpenDialog { due: Some(due), look: None, is_told: false, message: None });
+    agent.alerts.dialog =
+        Some(OpenDialog { due: Some(due), look: None, is_told: false, is_seen: false, message: None });
     agent.primed = Primed::Begun;
     let count = |state: &State| boots(&json!([state.agents, state.handoffs]));
     assert_eq!(
@@ -150,7 +151,7 @@ fn an_event_of_a_cli_that_the_agent_runs_writes_no_row() {
 
 /// The effect that watches the busy agent for the handoff that waits.
 fn watching(world: &World) -> Option<EffectKey> {
-    let is_watch = |effect: &Effect| matches!(effect, Effect::AwaitIdle { brief: false, .. });
+    let is_watch = |effect: &Effect| matches!(effect, Effect::AwaitIdle { .. });
     world.core.state.outbox.iter().find(|(_, effect)| is_watch(effect)).map(|(key, _)| *key)
 }
 

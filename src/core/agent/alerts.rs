@@ -1,5 +1,6 @@
 //! What the operator is told of an agent outside a handoff: a dialog that nobody answers, and turns that fail. `exit`
-//! reports an agent that dies. Only agents with a persona count: tasuki leaves anonymous agents alone.
+//! reports an agent that dies. Only agents with a persona count: tasuki leaves anonymous agents alone. A dialog within
+//! a handoff is told at once, and is only looked at here.
 
 use crate::contract::NoticeCode;
 use crate::core::effect::Effect;
@@ -10,24 +11,35 @@ use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 use serde_json::json;
 
-/// The shortest pause between two looks at a dialog that stays open, in milliseconds.
+/// The pause between two looks at a dialog that stays open, in milliseconds.
 const LOOK_AGAIN_MS: u64 = 60_000;
 
 /// A dialog has opened outside a handoff. The operator is told only if it is still open after `notify.blocked_after`:
 /// a person in front of the agent answers it before that.
 pub(crate) fn dialog_opened(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
-    let due = Deadline::after(&tx.now, tx.state.settings.notify.blocked_after_ms);
+    let after_ms = tx.state.settings.notify.blocked_after_ms;
+    note(tx, agent_id, after_ms, false, message);
+}
+
+/// The operator was told at once of a dialog within a handoff. tasuki looks whether it is still open, because another
+/// dialog of the same turn is news.
+pub(crate) fn dialog_told(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
+    note(tx, agent_id, LOOK_AGAIN_MS, true, message);
+}
+
+fn note(tx: &mut Tx<'_>, agent_id: &AgentId, after_ms: u64, is_told: bool, message: Option<&str>) {
+    let due = Some(Deadline::after(&tx.now, after_ms));
     // `start_dialog` handles a dialog of an agent that is starting.
     let counts = |agent: &&mut Agent| {
         agent.persona_slug.is_some() && agent.state == AgentState::Blocked && agent.start.is_none()
     };
     let Some(agent) = tx.agent_mut(agent_id).filter(counts) else { return };
     let message = message.map(str::to_owned);
-    agent.alerts.dialog.get_or_insert(OpenDialog { due: Some(due), look: None, is_told: false, message });
+    agent.alerts.dialog = Some(OpenDialog { due, look: None, is_told, is_seen: false, message });
 }
 
-/// It is time to tell the operator of a dialog. No event says that somebody has answered a dialog, so tasuki first
-/// looks at the screen, if the profile says how a dialog looks.
+/// It is time to look at a dialog, and perhaps to tell the operator of it. No event says that somebody has answered a
+/// dialog, so tasuki looks at the screen, if the profile says how a dialog looks.
 pub(crate) fn dialog_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let knows_dialogs = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.shows_dialogs);
@@ -39,28 +51,20 @@ pub(crate) fn dialog_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// An event reports another dialog although one was open. If the operator was told of the dialog before, that one
-/// counts as answered, and the new one gets its own deadline. The same words are taken for the same dialog, because
-/// CLIs repeat them.
-pub(crate) fn another_dialog(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
-    let due = Deadline::after(&tx.now, tx.state.settings.notify.blocked_after_ms);
-    let dialog = tx.agent(agent_id).and_then(|agent| agent.alerts.dialog.as_ref());
-    if !dialog.is_some_and(|dialog| dialog.is_told && dialog.look.is_none() && dialog.message.as_deref() != message) {
-        return;
-    }
-    if let Some(agent) = tx.agent_mut(agent_id) {
-        let message = message.map(str::to_owned);
-        agent.alerts.dialog = Some(OpenDialog { due: Some(due), look: None, is_told: false, message });
-    }
+/// Whether an event reports another dialog although one was open. If the operator was told of that one, and a look has
+/// found it open since, other words mean that it is answered. The same words are taken for the same dialog, because
+/// CLIs repeat them. Within a handoff, where the operator is told at once, other words may be a repetition too (Claude
+/// Code reports each dialog a second time after six seconds); there, the idle watch soon sees that a dialog is closed.
+pub(crate) fn is_another_dialog(agent: &Agent, message: Option<&str>) -> bool {
+    let is_known = |dialog: &OpenDialog| dialog.is_told && dialog.is_seen && dialog.look.is_none();
+    let dialog = agent.alerts.dialog.as_ref().filter(|dialog| is_known(dialog) && agent.handoff_id.is_none());
+    dialog.is_some_and(|dialog| dialog.message.as_deref() != message)
 }
 
-/// Takes the result of the look that [`dialog_due`] has begun. `seen`: whether a dialog is open; `None` if the pane is
-/// gone. The operator is told once of each dialog. As long as the agent counts as blocked, tasuki looks again later,
-/// because another dialog of the same turn may open.
-pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, seen: Option<bool>) {
-    let is_open = seen == Some(true);
-    let pause = tx.state.settings.notify.blocked_after_ms.max(LOOK_AGAIN_MS);
-    let again = Deadline::after(&tx.now, pause);
+/// Takes the result of the look that [`dialog_due`] has begun. The operator is told once of each dialog. As long as the
+/// agent counts as blocked, tasuki looks again later.
+pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, is_open: bool) {
+    let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
     let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) else { return };
     let is_news = is_open && !dialog.is_told;
     if is_news {
@@ -68,15 +72,18 @@ pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, seen: Option
     }
     if let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) {
         (dialog.due, dialog.look) = (Some(again), None);
-        // If it is closed, the next dialog is news.
-        dialog.is_told = seen.unwrap_or(dialog.is_told);
+        dialog.is_seen |= is_open;
     }
 }
 
 fn tell_of_dialog(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let Some(dialog) = agent.alerts.dialog.as_mut() else { return };
-    (dialog.due, dialog.look, dialog.is_told) = (None, None, true);
+    let was_told = dialog.is_told;
+    (dialog.due, dialog.look, dialog.is_told, dialog.is_seen) = (None, None, true, true);
+    if was_told {
+        return;
+    }
     let said = dialog.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
     let place = agent.pane.map_or_else(String::new, |pane| format!(" in pane {pane}"));
     let message = format!("Agent {} waits at a dialog{place}{said}", named(agent));

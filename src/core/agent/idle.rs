@@ -25,6 +25,9 @@ const PAUSED_LIMIT_MS: u64 = 60_000;
 const PAUSED_REPAIR_LIMIT_MS: u64 = 5 * 60_000;
 /// The pause, in milliseconds, before a watch that ended without the end of the turn starts again.
 const LOOK_AGAIN_MS: u64 = 2_000;
+/// If a look finds no dialog although an event has reported one, a brief watch follows after this time, in
+/// milliseconds: the CLI may draw the dialog late.
+const DRAWN_LATE_MS: u64 = 60_000;
 
 /// Starts or stops the watch, as the agent's row and its handoff require. Called whenever the agent has changed.
 ///
@@ -34,6 +37,8 @@ const LOOK_AGAIN_MS: u64 = 2_000;
 pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let (before, is_unlocated) = (agent.idle_watch, unlocated::is_unlocated(agent));
+    // A brief watch also finds out that a dialog is closed.
+    let brief = agent.state == AgentState::Blocked;
     let silence_limit_ms = silence_limit_ms(tx, agent);
     // A blocked agent counts as in a turn: if a person closes the dialog with Esc, the CLI sends no event either.
     let is_in_a_turn = agent.state.is_in_a_turn() && agent.pane.is_some();
@@ -41,9 +46,7 @@ pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let turn = match (before.turn, agent.pane.filter(|_| is_waited_for(tx, agent))) {
         (WatchState::Off, Some(pane)) => {
             let profile = agent.profile.clone();
-            WatchState::Running(
-                tx.effect_of(agent_id, Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: false }),
-            )
+            WatchState::Running(tx.effect_of(agent_id, Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief }))
         }
         (WatchState::Running(key), None) => {
             tx.drop_effect(key);
@@ -100,8 +103,10 @@ fn paused_limit_ms(tx: &Tx<'_>, purpose: &Purpose) -> u64 {
 }
 
 /// A turn pauses: something that it started is still running, and may continue it. If nothing comes for a while and the
-/// screen is idle, the turn is over: [`update_idle_watch`], which follows in the same decision, counts that silence.
+/// screen is idle, the turn is over: [`update_idle_watch`], which follows in the same decision, counts that silence. A
+/// turn that pauses does not wait at a dialog.
 pub(crate) fn paused(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    dialog_closed(tx, agent_id);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.has_paused = true;
     if let Some(turn) = agent.our_turn.as_mut() {
@@ -184,32 +189,54 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
 /// dialog.
 pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
     let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
+    let is_open = matches!(readiness, Readiness::Blocked { .. });
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    if agent.alerts.dialog.as_ref().is_some_and(|dialog| dialog.look == Some(key)) {
-        let is_open = match readiness {
-            Readiness::Blocked { .. } => Some(true),
-            // An agent that is still working shows neither a dialog nor an empty composer.
-            Readiness::Ready | Readiness::NotReady { .. } => Some(false),
-            Readiness::Gone { .. } => None,
-        };
+    let (mut may_be_closed, is_paused) = (true, agent.our_turn.as_ref().is_some_and(|turn| turn.paused));
+    let is_look = agent.alerts.dialog.as_ref().is_some_and(|dialog| dialog.look == Some(key));
+    if is_look {
         alerts::dialog_looked_at(tx, agent_id, is_open);
     } else if agent.idle_watch.silence == WatchState::Running(key) {
         agent.idle_watch.silence = WatchState::Off;
     } else if agent.idle_watch.turn == WatchState::Running(key) {
         // If there is no server or pane, or a dialog is still open, the next watch would end at once without a pause.
         agent.idle_watch.turn = if *readiness == Readiness::Ready { WatchState::Off } else { WatchState::Due(again) };
+        // This watch may run right after the event, before the CLI has drawn the dialog.
+        if let Some(dialog) = &mut agent.alerts.dialog {
+            dialog.is_seen |= is_open;
+            may_be_closed = dialog.is_seen;
+        }
     } else {
         return;
     }
     match readiness {
-        // Whatever dialog was open is closed.
-        Readiness::Ready if waits_for_document(tx, agent_id) => tx.set_state(agent_id, AgentState::Busy),
+        // Whatever dialog was open is closed. A turn that has paused ends by a long silence.
+        Readiness::Ready if waits_for_document(tx, agent_id) || (is_look && is_paused) => {
+            dialog_closed(tx, agent_id);
+            tx.set_state(agent_id, AgentState::Busy);
+        }
         Readiness::Ready => end_turn(tx, agent_id),
         Readiness::Blocked { .. } => {
             blocked(tx, agent_id, None);
             cli_limits::look(tx, agent_id, LookCause::Sign, None);
         }
-        Readiness::NotReady { .. } | Readiness::Gone { .. } => {}
+        Readiness::AtWork { .. } if may_be_closed => {
+            let late = Deadline::after(&tx.now, DRAWN_LATE_MS);
+            let is_blocked = |agent: &&mut Agent| agent.state == AgentState::Blocked;
+            let Some(agent) = tx.agent_mut(agent_id).filter(is_blocked) else { return };
+            if !agent.has_paused && !matches!(agent.idle_watch.silence, WatchState::Running(_)) {
+                agent.idle_watch.silence = WatchState::Due(late);
+            }
+            dialog_closed(tx, agent_id);
+        }
+        Readiness::AtWork { .. } | Readiness::NotReady { .. } | Readiness::Gone { .. } => {}
+    }
+}
+
+/// The dialog is closed, and the turn continues. No event reports that. The next dialog of the turn is news.
+fn dialog_closed(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if tx.agent(agent_id).is_some_and(|agent| agent.state == AgentState::Blocked && agent.start.is_none()) {
+        tx.set_state(agent_id, AgentState::Busy);
+        tx.learn(Fact::DialogClosed { agent_id: *agent_id });
     }
 }
 
@@ -259,14 +286,22 @@ pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Pu
 
 /// A dialog waits for a person. Within a handoff the operator is notified at once.
 pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
+    let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
     let Some(agent) = tx.agent(agent_id) else { return };
-    let was_blocked = agent.state == AgentState::Blocked;
+    let (was_blocked, watch) = (agent.state == AgentState::Blocked, agent.idle_watch.turn);
+    let is_another = message.is_some() && alerts::is_another_dialog(agent, message);
     if agent.start.is_none() {
         tx.set_state(agent_id, AgentState::Blocked);
     }
-    if !was_blocked {
-        tx.learn(Fact::Blocked { agent_id: *agent_id, message: message.map(str::to_owned) });
-    } else if message.is_some() {
-        alerts::another_dialog(tx, agent_id, message);
+    if was_blocked && !is_another {
+        return;
+    }
+    tx.learn(Fact::Blocked { agent_id: *agent_id, message: message.map(str::to_owned) });
+    // The watch that runs waits for a day. Brief ones follow: see `update_idle_watch`.
+    if let WatchState::Running(key) = watch
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.idle_watch.turn = WatchState::Due(again);
+        tx.drop_effect(key);
     }
 }

@@ -227,8 +227,10 @@ pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey,
     start.effect = None;
     let is_reopening = matches!(start.owner, Owner::Reopening { .. });
     match readiness {
-        Readiness::Ready | Readiness::NotReady { .. } if is_reopening => reopen::runs(tx, agent_id, AgentState::Idle),
         Readiness::Blocked { .. } if is_reopening => reopen::runs(tx, agent_id, AgentState::Blocked),
+        Readiness::Ready | Readiness::NotReady { .. } | Readiness::AtWork { .. } if is_reopening => {
+            reopen::runs(tx, agent_id, AgentState::Idle)
+        }
         Readiness::Ready => {
             start.ready = true;
             progress(tx, agent_id);
@@ -238,7 +240,7 @@ pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey,
                 failed(tx, agent_id, "successor_failed", &why);
             }
         }
-        Readiness::NotReady { screen } => {
+        Readiness::NotReady { screen } | Readiness::AtWork { screen } => {
             let why = format!("The new agent was not ready for input in time; its screen ends: {screen}");
             failed(tx, agent_id, "successor_failed", &why);
         }

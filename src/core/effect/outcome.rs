@@ -91,7 +91,9 @@ pub enum Readiness {
     Ready,
     /// A dialog is open; with the last lines of the screen, sanitised.
     Blocked { screen: String },
-    /// Neither, until the time was up; with the last lines of the screen, sanitised.
+    /// A turn runs, and no dialog is open; with the last lines of the screen, sanitised. Only a brief watch says so.
+    AtWork { screen: String },
+    /// None of these, until the time was up; with the last lines of the screen, sanitised.
     NotReady { screen: String },
     /// The pane is gone or another; with what its screen showed last.
     Gone {

@@ -25,7 +25,15 @@ pub(crate) fn successor_turn_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if tx.agent(agent_id).is_none_or(|agent| agent.answering.is_none()) {
         return;
     }
-    let Some(id) = tx.agent_mut(agent_id).and_then(|agent| agent.answering.take()) else { return };
+    successor_dialog_closed(tx, agent_id);
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.answering = None;
+    }
+}
+
+/// The dialog of a successor that answers its briefing is closed. Its handoff's view says so.
+pub(crate) fn successor_dialog_closed(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(id) = tx.agent(agent_id).and_then(|agent| agent.answering) else { return };
     // The handoff may have another successor by now.
     let is_its = |handoff: &Handoff| handoff.successor_id == Some(*agent_id) && handoff.successor_blocked_at.is_some();
     if tx.handoff(&id).is_some_and(is_its)

@@ -55,6 +55,18 @@ pub(super) fn any(effect: &Effect, rng: &mut Rng) -> (String, Outcome) {
     (format!("{} {way}", effect.kind()), outcome)
 }
 
+fn looks() -> Vec<Outcome> {
+    let screen = "what it shows".to_owned();
+    let ends = [
+        Readiness::Ready,
+        Readiness::Blocked { screen: screen.clone() },
+        Readiness::NotReady { screen: screen.clone() },
+        Readiness::AtWork { screen: screen.clone() },
+        Readiness::Gone { screen },
+    ];
+    ends.map(Outcome::Readiness).into()
+}
+
 fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
     let failed = || Outcome::Failed { why: "why".to_owned() };
     match effect {
@@ -65,16 +77,7 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
             Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }),
         ],
         Effect::Start(_) => starts(rng),
-        Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => {
-            let screen = "what it shows".to_owned();
-            let ends = [
-                Readiness::Ready,
-                Readiness::Blocked { screen: screen.clone() },
-                Readiness::NotReady { screen: screen.clone() },
-                Readiness::Gone { screen },
-            ];
-            ends.map(Outcome::Readiness).into()
-        }
+        Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => looks(),
         Effect::ReadDocument { .. } => {
             let whole = DocumentRead::Whole { text: "# Work".to_owned(), sha256: "0".repeat(64) };
             let unsafe_one = DocumentRead::Unsafe { why: "a link".to_owned() };

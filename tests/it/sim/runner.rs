@@ -46,7 +46,7 @@ impl Run {
             Effect::Start(plan) => Some(Outcome::Started(start(plan, tmux, rng, faults_on))),
             Effect::AwaitReady { pane, .. } => self.ready(pane, tmux).map(Outcome::Readiness),
             Effect::AwaitIdle { pane, brief, .. } => {
-                let busy = brief.then(|| Readiness::NotReady { screen: "working".to_owned() });
+                let busy = brief.then(|| Readiness::AtWork { screen: "working".to_owned() });
                 idle(pane, tmux).or(busy).map(Outcome::Readiness)
             }
             Effect::ReadDocument { file_name, .. } => Some(Outcome::Document(disk.read_document(file_name))),

@@ -27,6 +27,9 @@ pub struct OpenDialog {
     pub look: Option<EffectKey>,
     /// The operator was told of it.
     pub is_told: bool,
+    /// A look has found it open.
+    #[serde(default)]
+    pub is_seen: bool,
     /// What the CLI said of it.
     pub message: Option<String>,
 }
