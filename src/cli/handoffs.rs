@@ -10,7 +10,6 @@ use super::remote::names::Named;
 use super::unread::Unread;
 use super::view::{ViewFile, said, shown};
 use super::{documents, examined, home_option, hosts, names, past, remote, view, wait};
-use crate::contract::ack::Standing;
 use crate::contract::handoff::PointView;
 use crate::contract::{AckView, HandoffView, Step};
 use crate::core::host::HostName;
@@ -270,8 +269,10 @@ fn acknowledgement(seen: &HandoffView, ack: &AckView) -> Vec<String> {
         said(text.as_deref()).into_iter().for_each(|text| say(name, text));
     }
     ack.questions.iter().for_each(|question| say("question", question));
-    let lacks = seen.step == Step::Failed && ack.status == Standing::EnvironmentIssue;
-    if seen.asks() || lacks {
+    // The failure of a step names this command if the successor waits for an answer all the same.
+    let is_late =
+        seen.step == Step::Failed && seen.error.as_ref().is_some_and(|error| error.hint.contains(" clarify "));
+    if seen.asks() || is_late {
         let answers = vec!["--answer …"; ack.questions.len().max(1)].join(" ");
         let id: String = shown(seen.handoff_id.as_str()).chars().take(8).collect();
         say("answer with", &home_option::fit(&format!("tasuki clarify {id} {answers}")));
@@ -321,6 +322,20 @@ mod tests {
             "document": {"bytes": 12, "at": "2026-11-21T20:00:02.000Z"}, "file_path": "/d.md"});
         let text = lines(seen).join("\n");
         assert!(text.contains("writing          running") && text.contains("/d.md (12 bytes so far"), "{text}");
+    }
+
+    #[test]
+    fn questions_that_nobody_answered_in_time_can_still_be_answered() {
+        let failed = |hint: &str| {
+            let seen = json!({"handoff_id": "33333333", "step": "failed", "steps": [],
+                "error": {"code": "ack_timeout", "hint": hint},
+                "ack": {"status": "timed_out", "questions": ["Which?", "Why?"]}});
+            lines(seen).join("\n")
+        };
+        let text = failed("Answer it: tasuki clarify 33333333 --answer TEXT");
+        assert!(text.contains("tasuki clarify 33333333 --answer … --answer …"), "{text}");
+        let text = failed("Otherwise: tasuki retry 33333333");
+        assert!(!text.contains("clarify"), "{text}");
     }
 
     #[test]

@@ -304,6 +304,35 @@ fn while_questions_are_open_the_time_runs_for_those_who_must_answer() {
     assert_eq!(world.lines("escalation").len(), 1);
 }
 
+/// The escalation asks for the answers, so they must be taken.
+#[test]
+fn questions_are_answered_even_after_the_time_for_that_is_over() {
+    let mut world = AckWorld::briefed("immediate");
+    world.ack(&json!({"status": "needs_clarification", "questions": ["Which branch?", "Why?"]}));
+    world.pass(10 * MINUTE);
+    let error = world.handoff().error.clone().expect("it failed");
+    assert_eq!((world.step(), error.code.as_str()), ("failed", "ack_timeout"));
+    let clarify = format!("tasuki clarify {} --answer TEXT", world.id.short());
+    assert!(error.hint.contains(&clarify), "{}", error.hint);
+    let escalation = world.told.iter().find(|json| json["content"]["type"] == "escalation").expect("it was told");
+    assert!(escalation["hint"].to_string().contains(&clarify), "{escalation}");
+    world.pass(300 * MINUTE);
+    let answers = json!([{"question": "Which branch?", "answer": "main"}, {"question": "Why?", "answer": "So."}]);
+    let request = json!({"v": 1, "kind": "clarify", "handoff_id": world.id, "clarifications": answers});
+    let answer = world.ask(&request);
+    assert_eq!(answer["result"]["status"], "clarified", "{answer}");
+    assert_eq!((world.step(), &world.handoff().error), ("acknowledging", &None));
+    assert_eq!(world.view()["ack"]["unanswered"], json!([]));
+    assert_eq!(world.texts("Answer: main").len(), 1);
+    assert_eq!(world.ask(&request)["error"]["code"], "no_questions", "it waits for the successor now");
+    world.pass(10 * MINUTE);
+    assert_eq!(world.step(), "failed");
+    let again = world.ask(&request);
+    assert_eq!(again["error"]["code"], "already_ended", "its questions were answered: {again}");
+    world.ack(&json!({}));
+    assert_eq!(world.step(), "done");
+}
+
 #[test]
 fn answers_are_typed_and_t_begins_anew() {
     let mut world = AckWorld::briefed("immediate");
@@ -405,6 +434,9 @@ fn only_a_living_successor_that_lacks_something_is_answered_after_its_failure() 
     dead.ack(&json!({"status": "environment_issue"}));
     dead.state.agents.get_mut(&HEIR.parse().expect("an id")).expect("it is there").state = AgentState::Ended;
     assert_eq!((clarify(&mut dead).as_str(), dead.step()), ("successor_ended", "failed"));
+    let mut silent = AckWorld::briefed("immediate");
+    silent.pass(10 * MINUTE);
+    assert_eq!((clarify(&mut silent).as_str(), silent.step()), ("already_ended", "failed"));
     let mut abandoned = AckWorld::briefed("immediate");
     abandoned.ack(&json!({"status": "environment_issue"}));
     abandoned.ask(&json!({"v": 1, "kind": "handoff_abandon", "handoff_id": abandoned.id}));

@@ -5,7 +5,7 @@ use super::agent::AgentNeeds;
 use super::text::{id, line, short, slug, some_line, time};
 use crate::contract::handoff::Successor;
 use crate::contract::publishing::PublishErrorView;
-use crate::contract::{HandoffView, NeedKind, NeedView, PublishState, Step, StepError};
+use crate::contract::{AckView, HandoffView, NeedKind, NeedView, PublishState, Step, StepError};
 use crate::core::handoff::driver;
 use std::borrow::Cow;
 
@@ -122,7 +122,6 @@ fn about(seen: &HandoffView, what: NeedKind) -> NeedView {
 
 fn question(seen: &HandoffView) -> Option<NeedView> {
     let ack = seen.ack.as_ref().filter(|_| seen.asks())?;
-    let answers = vec!["--answer …"; ack.questions.len().clamp(1, 20)].join(" ");
     let said = match ack.questions.is_empty() {
         true => "The successor waits for an answer".to_owned(),
         false => format!("The successor asks: {}", line(&ack.questions.join(" / "))),
@@ -130,9 +129,14 @@ fn question(seen: &HandoffView) -> Option<NeedView> {
     Some(NeedView {
         since: time(ack.at.as_deref()),
         said: line(&said),
-        command: format!("tasuki clarify {} {answers}", short(&seen.handoff_id)),
+        command: format!("tasuki clarify {} {}", short(&seen.handoff_id), answers(ack)),
         ..about(seen, NeedKind::Question)
     })
+}
+
+/// One answer for each question. A successor that has asked nothing, but waits, gets one.
+fn answers(ack: &AckView) -> String {
+    vec!["--answer …"; ack.questions.len().clamp(1, 20)].join(" ")
 }
 
 fn held(seen: &HandoffView) -> Option<NeedView> {
@@ -183,7 +187,7 @@ fn retry(seen: &HandoffView, error: &StepError, is_doubtful: bool) -> String {
     // The successor lives and waits for this; the hint's second command, a retry, would replace it.
     let clarify = format!("tasuki clarify {}", short(&seen.handoff_id));
     if error.hint.contains(&clarify) {
-        return format!("{clarify} --answer …");
+        return format!("{clarify} {}", seen.ack.as_ref().map_or_else(|| "--answer …".to_owned(), answers));
     }
     match error.hint.split_once(&retry) {
         Some((_, rest)) if rest.starts_with(" --successor new") => format!("{retry} --successor new"),

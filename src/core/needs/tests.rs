@@ -175,6 +175,11 @@ fn the_command_fits_the_failure() {
         assert_eq!(only(&needs), pair(what, command), "{code}");
         assert_eq!((needs[0].error_id.as_deref(), needs[0].since.clone()), (Some(ERROR), Some(at(5))));
     }
+    let asked = json!({"ack": {"status": "timed_out", "questions": ["Which?", "Why?"]}});
+    let hint = "Answer it, and the handoff continues: tasuki clarify 33333333 --answer TEXT";
+    let view = with(failed("acknowledging", "ack_timeout", hint), asked);
+    let needs = listed(&[], &[view], &[], &[of_handoff("acknowledging")]);
+    assert_eq!(only(&needs), pair("failed", "tasuki clarify 33333333 --answer … --answer …"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! The request `clarify`. If the step has failed because the successor could not set up its environment, the step is
-//! resumed first: by then the operator has supplied what the successor lacked, or the answer says how to continue
-//! without it.
+//! The request `clarify`. If the step has failed although the successor waits for an answer, the step is resumed first.
+//! Either the successor could not set up its environment: by then the operator has supplied what it lacked, or the
+//! answer says how to continue without it. Or nobody answered its questions in time.
 
 use super::clarify;
 use crate::core::agent::register;
@@ -17,8 +17,8 @@ use crate::core::tx::Tx;
 /// `clarify`.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyRequest, facts: &RequestFacts) {
     let checked = clarify::check(tx, &asked, facts).and_then(|checked| {
-        let lacks = tx.handoff(&checked.0).is_some_and(clarify::lacks_environment);
-        if lacks { resume(tx, checked.0).map(|()| checked) } else { Ok(checked) }
+        let is_late = tx.handoff(&checked.0).is_some_and(clarify::waits_after_failure);
+        if is_late { resume(tx, checked.0).map(|()| checked) } else { Ok(checked) }
     });
     match checked {
         Err(refused) => tx.refuse(request, refused),

@@ -41,20 +41,20 @@ fn granted(id: HandoffId, file_path: Option<String>) -> Reply {
     Reply::ok(&HandoffReply { file_path: Some(file_path), ..HandoffReply::new(&id, "clarified") })
 }
 
-/// Checks that the successor waits for an answer: it has questions, or the step has failed because it reported a
-/// problem with its environment. Returns the handoff's id and the updated document, if there is one.
+/// Checks that the successor waits for an answer: it has questions, or the step has failed although it waits for an
+/// answer. Returns the handoff's id and the updated document, if there is one.
 pub(super) fn check(
     tx: &Tx<'_>,
     asked: &ClarifyRequest,
     facts: &RequestFacts,
 ) -> Result<(HandoffId, Option<String>), Refused> {
     let handoff = row::find(tx, &asked.handoff_id)?;
-    let lacks = lacks_environment(handoff);
-    if handoff.step.is_end() && !lacks {
+    let is_late = waits_after_failure(handoff);
+    if handoff.step.is_end() && !is_late {
         return Err(row::already_ended_refusal(handoff));
     }
-    let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging || lacks);
-    let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification || lacks);
+    let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging || is_late);
+    let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification || is_late);
     let Some(ack) = asks else {
         let message = "The successor has no open questions";
         let hint = format!("see: tasuki handoffs show {}", handoff.handoff_id.short());
@@ -81,11 +81,17 @@ pub(super) fn check(
     }
 }
 
-/// Whether the step has failed because the successor could not set up its environment.
-pub(super) fn lacks_environment(handoff: &Handoff) -> bool {
-    let is_rejected = handoff.error.as_ref().is_some_and(|error| error.code == "ack_rejected");
-    let is_lacking = handoff.ack.as_ref().is_some_and(|ack| ack.standing == Standing::EnvironmentIssue);
-    handoff.step == Step::Failed && is_rejected && is_lacking
+/// Whether the step has failed, and its successor waits for an answer all the same: it could not set up its
+/// environment, or nobody has answered its questions in time.
+pub(super) fn waits_after_failure(handoff: &Handoff) -> bool {
+    let Some((error, ack)) = handoff.error.as_ref().zip(handoff.ack.as_ref()) else { return false };
+    let has_asked = ack.received.as_ref().is_some_and(|received| received.standing() == Standing::NeedsClarification);
+    let waits = match error.code.as_str() {
+        "ack_rejected" => ack.standing == Standing::EnvironmentIssue,
+        "ack_timeout" => ack.standing == Standing::TimedOut && has_asked,
+        _ => false,
+    };
+    handoff.step == Step::Failed && waits
 }
 
 /// Writes the updated document beside the first one, under a new name. The answers are typed after that.

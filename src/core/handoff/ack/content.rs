@@ -235,7 +235,10 @@ pub(crate) fn for_operator(handoff: &Handoff, kind: Kind, json: Value) -> Operat
     );
     let (code, hint) = match kind {
         Kind::HandoffAck | Kind::Reminder => (NoticeCode::QuestionOpen, answer),
-        Kind::Escalation => (NoticeCode::Escalation, String::new()),
+        Kind::Escalation if strings(&json["content"]["questions"]).is_empty() => {
+            (NoticeCode::Escalation, String::new())
+        }
+        Kind::Escalation => (NoticeCode::Escalation, answer),
         Kind::HandoffComplete => (NoticeCode::HandoffComplete, String::new()),
         // All but the first go to successors only.
         Kind::HandoffNotice | Kind::Form | Kind::Clarification | Kind::AskedAgain | Kind::DocumentPublished => {

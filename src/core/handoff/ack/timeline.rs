@@ -13,8 +13,8 @@ use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
 
-/// The step begins: after `reading`, by a retry, by a late ACK that does not acknowledge, or by answers after the
-/// standing `environment_issue`.
+/// The step begins: after `reading`, by a retry, by a late ACK that does not acknowledge, or by answers after the step
+/// has failed.
 pub(crate) fn begin_step(tx: &mut Tx<'_>, id: HandoffId) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
@@ -142,8 +142,16 @@ fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer) -> Next {
     };
     messages::notify_target(tx, id, Kind::Escalation, &target, json);
     messages::set_due_time_of_last(tx, id, &timer);
-    let hint = "a late ACK is still accepted; otherwise: tasuki retry HANDOFF (with --successor new for another \
-                successor), or tasuki abandon HANDOFF";
+    let hint = match questions.is_empty() {
+        true => {
+            "a late ACK is still accepted; otherwise: tasuki retry HANDOFF (with --successor new for another \
+             successor), or tasuki abandon HANDOFF"
+        }
+        false => {
+            "the successor still waits; answer it, and the handoff continues: tasuki clarify HANDOFF --answer TEXT; \
+             otherwise: tasuki retry HANDOFF --successor new for another successor, or tasuki abandon HANDOFF"
+        }
+    };
     Next::fail("ack_timeout", message, hint)
 }
 
