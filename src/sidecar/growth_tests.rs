@@ -3,14 +3,16 @@
 use super::tests::{Ground, NOTHING};
 use crate::core::decision::Decision;
 use crate::core::effect::{Attachment, Effect, EffectKey, How, TypeText};
-use crate::core::id::AgentId;
+use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::{PaneRef, ServerId};
 use crate::core::rows::agent::{Agent, AgentState};
+use crate::core::rows::handoff::Handoff;
 use crate::core::rows::outbox::{Pending, Waiter};
 use crate::core::time::Now;
 use crate::spool::age::MOST_VIEWS;
 use crate::store::{Batch, SeenEvent};
-use serde_json::Value;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 const TICK_MS: u64 = super::timers::TICK_MS;
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -124,6 +126,67 @@ async fn views_of_history_are_removed_after_a_week_and_come_back_on_request() {
     assert_eq!(ground.read(&view(past)), shown, "it is written again");
     assert!(!wanted.exists() && !unknown.exists(), "and both files are gone");
     assert_eq!(ground.count("view/agents"), 2);
+}
+
+/// The row of a handoff that failed long ago, after its record. Nobody has dismissed or listed an error of it.
+pub(super) fn failed_handoff(number: u128) -> Handoff {
+    let (id, at) = (Uuid::from_u128(number), "2026-01-01T01:00:00.000Z");
+    let row = json!({
+        "handoff_id": id, "agent_id": id, "persona_slug": "dev", "reason": "r", "focus": null, "tasks": [], "now": false,
+        "author": "agent_file", "successor": "new", "created_at": at, "file_path": "/d.md", "file_name": "d.md",
+        "step": "failed", "steps": [{"step": "failed", "entered_at": at, "left_at": null}], "deadline": null,
+        "wait_until": null, "effect": null, "reading": null, "verdicts": {}, "document": null, "record": null,
+        "error": {"error_id": id, "step": "ending", "code": "did_not_exit", "message": "m", "hint": "h"},
+        "successor_id": null, "former_successors": [], "place": null, "warnings": [],
+    });
+    serde_json::from_value(row).expect("a row")
+}
+
+/// Until somebody retries or abandons these handoffs, they hold up a living agent, a successor that was not briefed,
+/// and a work item. Those commands need the view, even after the failure was dismissed.
+#[tokio::test]
+async fn the_views_of_handoffs_that_hold_up_something_stay_and_come_back() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let task = r#"{"v":1,"kind":"work_create","type":"task","title":"t"}"#;
+    ground.drop_again("requests", "r1.json", task);
+    let handoffs = [21, 22, 23, 24].map(failed_handoff);
+    let [of_agent, of_heir, of_item, of_nobody] = handoffs.each_ref().map(|handoff| handoff.handoff_id);
+    let agent = |number: u128, state: AgentState| {
+        let mut agent = Agent::new(AgentId(Uuid::from_u128(number)), "demo".to_owned(), String::new());
+        agent.state = state;
+        agent
+    };
+    let recorded = Agent { recorded_in: Some(of_agent), ..agent(5, AgentState::Idle) };
+    let gone = Agent { recorded_in: Some(of_heir), ..agent(6, AgentState::Ended) };
+    let heir = Agent { previous_agent_id: Some(gone.agent_id), ..agent(7, AgentState::Idle) };
+    let mut item = ground.sidecar.state.items.values().next().expect("an item").clone();
+    item.held_by = Some(of_item);
+    let now = ground.sidecar.clock.now();
+    let decision = Decision {
+        agents: [recorded, gone, heir].map(|agent| (agent.agent_id, agent)).into(),
+        handoffs: handoffs.map(|handoff| (handoff.handoff_id, handoff)).into(),
+        items: [(item.item_id, item)].into(),
+        next_effect: ground.sidecar.state.next_effect,
+        next_seq: ground.sidecar.state.next_seq,
+        ..Decision::default()
+    };
+    let sidecar = &mut ground.sidecar;
+    sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+    sidecar.state.apply(&decision);
+    sidecar.state.evict_past(&decision);
+    sidecar.projection.show(&sidecar.spool, &now, &decision, &sidecar.state.settings);
+    assert_eq!(ground.count("view/handoffs"), 4);
+    let has = |ground: &Ground, id: HandoffId| ground.path(&format!("view/handoffs/{id}.json")).exists();
+    let mut now = ticks(&mut ground, now, BELIEVED);
+    now.wall_ms += 8 * DAY_MS;
+    ticks(&mut ground, now, BELIEVED);
+    assert!(!has(&ground, of_nobody));
+    assert!([of_agent, of_heir, of_item].iter().all(|id| has(&ground, *id)), "{}", ground.count("view/handoffs"));
+    std::fs::remove_dir_all(ground.path("view/handoffs")).expect("removed");
+    let ground = ground.restarted().await;
+    assert!([of_agent, of_heir, of_item].iter().all(|id| has(&ground, *id)), "{}", ground.count("view/handoffs"));
+    assert!(!has(&ground, of_nobody));
 }
 
 #[tokio::test]

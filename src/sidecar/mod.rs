@@ -43,6 +43,7 @@ mod intake;
 mod intake_item;
 mod learned;
 mod liveness;
+mod kept;
 mod log;
 mod parts;
 mod preload;

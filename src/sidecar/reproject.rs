@@ -2,6 +2,7 @@
 //! after a commit whose result is unknown.
 
 use super::history::History;
+use super::kept::kept_views;
 use super::parts::Sidecar;
 use crate::contract;
 use crate::core::effect::EffectKey;
@@ -90,12 +91,20 @@ impl Sidecar {
         Ok(())
     }
 
-    /// Writes the views that may be older than the store. If the folder was not written from this state file, writes
-    /// all views and removes those of others. Returns whether the folder now shows what the store knows.
+    /// Writes the views that may be older than the store, and those of history that are needed. If the folder was not
+    /// written from this state file, writes all views and removes those of others. Returns whether the folder now shows
+    /// what the store knows.
     fn reproject_views(&mut self, dirty: Vec<String>, is_own: bool, now: &Now) -> bool {
         let mut views = dirty;
         let mut history = Vec::new();
         let mut shows_all = true;
+        match kept_views(&self.state, &self.store) {
+            Ok(kept) => {
+                views.extend(kept.agents.iter().map(|id| format!("agents/{id}")));
+                views.extend(kept.handoffs.iter().map(|id| format!("handoffs/{id}")));
+            }
+            Err(error) => tracing::warn!(%error, "could not find out which views of the past are needed"),
+        }
         if !is_own {
             views.extend(self.state.agents.keys().map(|id| format!("agents/{id}")));
             views.extend(self.state.handoffs.keys().map(|id| format!("handoffs/{id}")));
@@ -116,7 +125,7 @@ impl Sidecar {
         for view in views {
             self.reproject_view(&view, None);
         }
-        // Of history, only the views that the clean-up would keep.
+        // Of the rest of history, only the views that the clean-up would keep.
         let kept_ms = now.wall_ms.saturating_sub(KEPT_MS);
         for view in history {
             self.reproject_view(&view, Some(&rfc3339(kept_ms)));

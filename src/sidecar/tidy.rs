@@ -1,6 +1,7 @@
 //! Tidies up, a bounded step at each tick: files in the trash, old files of the spool, old rows of the store, and what
 //! a killed sidecar has left in the folders for temporary files.
 
+use super::kept::kept_views;
 use crate::core::effect::Effect;
 use crate::core::state::State;
 use crate::core::time::Now;
@@ -112,8 +113,7 @@ impl Tidy {
         Ok(())
     }
 
-    /// One bounded step of the clean-up of the spool, if it has not finished. The view of an agent or a handoff stays
-    /// while an error names it: the error's hint may ask for commands that need the view.
+    /// One bounded step of the clean-up of the spool, if it has not finished.
     pub(super) fn clean_spool(&mut self, spool: &mut Spool, (state, store): (&State, &Store), now: &Now) {
         if self.sweep {
             let _ = spool.sweep(SWEEP_AT_TICK, now);
@@ -121,10 +121,10 @@ impl Tidy {
         }
         if self.age {
             let in_flight = texts_in_flight(state);
-            let Ok(failed) = store.what_errors_name() else { return };
+            let Ok(kept) = kept_views(state, store) else { return };
             let is_in_use = |old: AgingCandidate<'_>| match old {
-                AgingCandidate::Agent(id) => state.agents.contains_key(&id) || failed.agents.contains(&id),
-                AgingCandidate::Handoff(id) => state.handoffs.contains_key(&id) || failed.handoffs.contains(&id),
+                AgingCandidate::Agent(id) => state.agents.contains_key(&id) || kept.agents.contains(&id),
+                AgingCandidate::Handoff(id) => state.handoffs.contains_key(&id) || kept.handoffs.contains(&id),
                 AgingCandidate::Text(name) => in_flight.contains(name),
             };
             let _ = spool.remove_old_views_and_texts(SWEEP_AT_TICK, now, is_in_use);
