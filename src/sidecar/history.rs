@@ -1,7 +1,7 @@
 //! Loads rows of history that an event names into the working set while the event is decided, and removes them
 //! afterwards.
 
-use crate::core::effect::Outcome;
+use crate::core::effect::{Effect, Outcome};
 use crate::core::event::Event;
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId, ItemId};
@@ -87,6 +87,12 @@ impl HistoryLoader<'_> {
             Event::Settled { key, outcome } => {
                 self.load_predecessors()?;
                 self.load_briefed(|agent| agent.watches_by(*key))?;
+                // The agent may be handed off now, unless a handoff has its record, or that of its predecessor.
+                let checked = match self.state.outbox.get(key).map(|pending| &pending.effect) {
+                    Some(Effect::CheckAutoHandoff { agent_id, .. }) => Some(*agent_id),
+                    _ => None,
+                };
+                checked.map_or(Ok(()), |id| self.load_records(id))?;
                 let Outcome::Pane(facts) = outcome else { return Ok(()) };
                 let named = match self.state.outbox.get(key).map(|pending| &pending.waiter) {
                     Some(Waiter::PaneLookup(PaneLookup::Event { event, .. })) => event.agent_id,

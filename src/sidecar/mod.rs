@@ -39,11 +39,13 @@ mod ground;
 mod growth_tests;
 mod health;
 mod history;
+#[cfg(test)]
+mod history_tests;
 mod intake;
 mod intake_item;
+mod kept;
 mod learned;
 mod liveness;
-mod kept;
 mod log;
 mod parts;
 mod preload;

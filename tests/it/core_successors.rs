@@ -266,6 +266,36 @@ fn a_successor_that_was_not_briefed_is_not_handed_off() {
     assert_eq!(world.ask("h2", &handoff_of(successor))["status"], 200);
 }
 
+/// The briefing was to be typed, and nothing of it was.
+#[test]
+fn a_successor_whose_briefing_was_refused_is_not_handed_off_either() {
+    let draft = || Instead::Outcome(Outcome::Typed(Typed::Refused { reason: Refusal::Draft }));
+    let unknown = || Instead::Outcome(Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }));
+    let mut world = FlowWorld::new().at("briefing", draft()).hand_off(&json!({}));
+    assert_eq!(world.failure(), Some(("briefing", "not_delivered")));
+    let successor = world.handoff().successor_id.expect("a successor");
+    let refused = world.ask("h2", &handoff_of(successor));
+    assert_eq!(refused["error"]["code"], "handoff_in_progress", "{refused}");
+    assert_eq!(world.ask_of_it("handoff_retry", &json!({}))["ok"], true);
+    assert_eq!((world.step(), world.agent(&successor).chain.generation), ("done", 1));
+    assert_eq!(world.ask("h3", &handoff_of(successor))["status"], 200, "it has the document");
+    // It may have the document, until somebody says that it has not.
+    let mut world = FlowWorld::new().at("briefing", unknown()).hand_off(&json!({}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("briefing", "unconfirmed")));
+    let successor = world.handoff().successor_id.expect("a successor");
+    assert_eq!(world.agent(&successor).chain.generation, 1);
+    let mut world = world.at("briefing", draft());
+    assert_eq!(world.ask_of_it("handoff_retry", &json!({"assume": "not_delivered"}))["ok"], true);
+    assert_eq!(world.failure(), Some(("briefing", "not_delivered")));
+    let refused = world.ask("h2", &handoff_of(successor));
+    assert_eq!(refused["error"]["code"], "handoff_in_progress", "{refused}");
+    let mut world = FlowWorld::new().at("briefing", unknown()).hand_off(&json!({}));
+    world.wait();
+    let successor = world.handoff().successor_id.expect("a successor");
+    assert_eq!(world.ask("h2", &handoff_of(successor))["status"], 200);
+}
+
 #[test]
 fn the_refusal_of_a_retry_says_which_other_handoff_has_taken_over() {
     let mut world = FlowWorld::new().turn("briefing", Turn::Fails).hand_off(&json!({}));

@@ -10,6 +10,7 @@ use crate::core::persona::ProfileChoice;
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::agent::{Agent, Owner};
+use crate::core::rows::chain::Chain;
 use crate::core::rows::handoff::{Handoff, HandoffError, Step};
 use crate::core::settings::ProfileFacts;
 use crate::core::time::Deadline;
@@ -240,7 +241,7 @@ pub(super) fn start(tx: &mut Tx<'_>, id: HandoffId, deadline: Option<Deadline>) 
     }
 }
 
-/// Adds the document to the successor's chain of handoffs.
+/// Adds the document to the successor's chain of handoffs. Called as soon as the document may have reached it.
 pub(crate) fn extend_chain(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let chain = handoff.chain.after(EarlierDocument {
@@ -251,5 +252,17 @@ pub(crate) fn extend_chain(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(successor_id) = handoff.successor_id else { return };
     if let Some(agent) = tx.agent_mut(&successor_id) {
         agent.chain = chain;
+    }
+}
+
+/// The document has not reached the successor after all. An agent that runs already keeps its chain: what it was before
+/// is not known.
+pub(super) fn clear_chain(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id).filter(|handoff| !matches!(handoff.successor, Successor::Existing { .. }))
+    else {
+        return;
+    };
+    if let Some(agent) = handoff.successor_id.and_then(|successor_id| tx.agent_mut(&successor_id)) {
+        agent.chain = Chain::default();
     }
 }

@@ -18,8 +18,8 @@ pub struct HandoffNeeds {
     successor_id: Option<String>,
     /// The step that has failed, if one has.
     failed_at: Option<Step>,
-    /// Its successor has been started for it, so without its document that agent knows nothing of the work.
-    is_successor_new: bool,
+    /// Its successor has been started for it and has not got its document, so that agent knows nothing of the work.
+    is_successor_unbriefed: bool,
     /// What the failure of a step needs. As every need that a failure causes, it has the failure's id, and is listed
     /// only while nobody has dismissed the failure.
     of_step: Option<NeedView>,
@@ -36,7 +36,8 @@ impl HandoffNeeds {
             agent_id: seen.agent_id.clone(),
             successor_id: seen.successor_id.clone(),
             failed_at: error.and_then(|error| error.step.known()),
-            is_successor_new: !matches!(seen.successor, Successor::Existing { .. }),
+            is_successor_unbriefed: !matches!(seen.successor, Successor::Existing { .. })
+                && error.is_some_and(is_before_document),
             of_step: failed(seen),
             others: [question(seen), held(seen), publishing(seen)].into_iter().flatten().collect(),
         }
@@ -80,8 +81,7 @@ impl HandoffNeeds {
     /// The successor that waits for the document of this failed handoff. A handoff of that agent would leave the
     /// document behind.
     pub(super) fn unbriefed(&self) -> Option<&str> {
-        let is_before = matches!(self.failed_at, Some(Step::Starting | Step::Priming | Step::Briefing));
-        self.successor_id.as_deref().filter(|_| is_before && self.is_successor_new)
+        self.successor_id.as_deref().filter(|_| self.is_successor_unbriefed)
     }
 
     /// A need of that successor: where its command is a handoff, another successor gets the document instead.
@@ -158,6 +158,15 @@ fn held(seen: &HandoffView) -> Option<NeedView> {
 #[must_use]
 pub fn is_in_doubt(error: &StepError) -> bool {
     error.step.known().is_some_and(|step| driver::is_doubtful(step, &error.code))
+}
+
+/// Whether the successor can't have got the document when this step failed.
+fn is_before_document(error: &StepError) -> bool {
+    match error.step.known() {
+        Some(Step::Starting | Step::Priming) => true,
+        Some(Step::Briefing) => !is_in_doubt(error),
+        _ => false,
+    }
 }
 
 fn failed(seen: &HandoffView) -> Option<NeedView> {

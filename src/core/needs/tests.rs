@@ -248,6 +248,9 @@ fn a_successor_that_was_not_briefed_leads_to_a_retry_and_not_to_another_handoff(
         let found = commands(json!({"limited": limited}), view(step, successor));
         assert_eq!(found, [command], "{step}");
     }
+    let in_doubt = with(view("briefing", json!("new")), json!({"error": {"step": "briefing", "code": "unconfirmed"}}));
+    let found = commands(json!({"limited": limited}), in_doubt);
+    assert_eq!(found, ["tasuki retry 33333333 --assume …", other], "it may have the document");
     let full = commands(json!({"handoff_suggested": true}), view("priming", json!("new")));
     assert_eq!(full, ["tasuki retry 33333333 --successor new --wait"]);
     let logged_out = json!({"limited": {"kind": "logged_out", "since": at(2), "said": "x"}});

@@ -3,7 +3,7 @@
 use super::verdict;
 use crate::core::agent::typing;
 use crate::core::effect::{ComparedDocument, Drift, Effect, Outcome};
-use crate::core::fact::Fact;
+use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::handoff::ack;
 use crate::core::handoff::handler::{StepHandler, fail_if_successor_ended};
 use crate::core::handoff::next::{Entry, Next};
@@ -42,7 +42,11 @@ impl StepHandler for Briefing {
         }
         match assume {
             Some(Assume::Delivered) => Next::AssumeDelivered(Step::Reading),
-            Some(Assume::NotDelivered) | None => Next::Retry(Step::Briefing),
+            Some(Assume::NotDelivered) => {
+                successors::clear_chain(tx, id);
+                Next::Retry(Step::Briefing)
+            }
+            None => Next::Retry(Step::Briefing),
         }
     }
 
@@ -63,6 +67,10 @@ impl StepHandler for Briefing {
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         if let Fact::Verdict { purpose: purpose @ Purpose::Briefing(_), result, .. } = fact {
+            if let DeliveryResult::Unconfirmed(_) = result {
+                // The successor may have the document, so a handoff of it must not be refused.
+                successors::extend_chain(tx, id);
+            }
             return verdict::follow(tx, id, purpose, result, Next::Enter(Step::Reading));
         }
         fail_if_successor_ended(tx, id, fact, "it was briefed")
@@ -84,7 +92,6 @@ fn drift(tx: &Tx<'_>, handoff: &Handoff) -> Option<Box<Drift>> {
 /// Types the briefing. If the document was changed after it was recorded, the view and the briefing say so; if it had
 /// to be written again, the view does. If the document is published by now, the briefing names its address.
 fn brief(tx: &mut Tx<'_>, id: HandoffId, document: ComparedDocument, drift: Vec<String>) {
-    successors::extend_chain(tx, id);
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let (Some(record), Some(successor_id)) = (&handoff.record, handoff.successor_id) else { return };
     let mut body = record.injection_prompt.clone();

@@ -26,6 +26,7 @@ impl StepHandler for Reading {
     /// The briefing arrived: waits for the end of the turn that answers it.
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let now = tx.now;
+        successors::extend_chain(tx, id);
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
         handoff.read = None;
         let (outgoing, Some(successor_id)) = (handoff.agent_id, handoff.successor_id) else { return Next::Stay };
