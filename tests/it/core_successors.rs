@@ -9,12 +9,13 @@ use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Outcome, Readiness, Started};
 use tasuki::core::event::{Event, Exit};
 use tasuki::core::hook::{HookEvent, HookKind};
-use tasuki::core::id::AgentId;
+use tasuki::core::id::{AgentId, ItemId};
 use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
 use tasuki::core::persona::{PersonaFacts, ProfileChoice};
 use tasuki::core::reply::Reply;
 use tasuki::core::rows::agent::{Agent, AgentState, Primed};
 use tasuki::core::rows::handoff::Handoff;
+use tasuki::core::rows::item::{Status, Who};
 use tasuki::core::settings::{NewSession, ProfileFacts};
 
 const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
@@ -294,6 +295,50 @@ fn a_successor_whose_briefing_was_refused_is_not_handed_off_either() {
     world.wait();
     let successor = world.handoff().successor_id.expect("a successor");
     assert_eq!(world.ask("h2", &handoff_of(successor))["status"], 200);
+}
+
+/// A home whose agents take work items, and an item that the first agent has claimed.
+fn with_item(mut world: FlowWorld) -> (FlowWorld, ItemId) {
+    world.core.state.roles.insert("dev".parse().expect("a slug"), "developer".to_owned());
+    let made = world.ask("w1", &json!({"v": 1, "kind": "work_create", "type": "task", "title": "The till"}));
+    let item = made["result"]["item_id"].as_str().and_then(|id| id.parse().ok()).expect("an item");
+    let claim = json!({"v": 1, "kind": "work_claim", "item_id": item, "agent_id": outgoing()});
+    assert_eq!(world.ask("w2", &claim)["ok"], true);
+    (world, item)
+}
+
+#[test]
+fn the_items_of_a_successor_that_has_its_document_are_ready_again_when_it_ends() {
+    let row = |world: &FlowWorld, item: &ItemId| world.core.state.items.get(item).expect("it is open").clone();
+    let (world, item) = with_item(FlowWorld::new().turn("briefing", Turn::Fails));
+    let mut world = world.hand_off(&json!({}));
+    assert_eq!(world.failure(), Some(("reading", "successor_failed")));
+    let (id, successor) = (world.handoff().handoff_id, world.handoff().successor_id.expect("a successor"));
+    let held = row(&world, &item);
+    assert_eq!((held.held_by, held.claimed_by), (Some(id), Some(Who::Agent(successor))));
+    world.die(successor);
+    let free = row(&world, &item);
+    assert_eq!((free.status, free.held_by, free.claimed_by), (Status::Ready, None, None), "nobody retries the handoff");
+    // Its death is the failure, or it had no document: the next successor gets the items.
+    for (text, step) in [("briefing", "reading"), ("priming", "priming")] {
+        let (world, item) = with_item(FlowWorld::new().turn(text, Turn::Dies));
+        let mut world = world.hand_off(&json!({}));
+        assert_eq!(world.failure().map(|(step, _)| step), Some(step));
+        let (id, dead) = (world.handoff().handoff_id, world.handoff().successor_id.expect("a successor"));
+        let held = row(&world, &item);
+        assert_eq!((held.held_by, held.claimed_by), (Some(id), Some(Who::Agent(dead))), "{step}");
+        assert_eq!(world.ask_of_it("handoff_retry", &json!({}))["ok"], true);
+        let successor = world.handoff().successor_id.expect("a successor");
+        assert_eq!((world.step(), row(&world, &item).claimed_by), ("done", Some(Who::Agent(successor))), "{step}");
+    }
+    // A successor that was replaced dies while the next one starts.
+    let (world, item) = with_item(FlowWorld::new().turn("briefing", Turn::Fails));
+    let mut world = world.hand_off(&json!({})).at("start", Instead::Silence);
+    let (id, first) = (world.handoff().handoff_id, world.handoff().successor_id.expect("a successor"));
+    assert_eq!(world.ask_of_it("handoff_retry", &json!({"successor": "new"}))["ok"], true);
+    assert_eq!(world.step(), "starting");
+    world.die(first);
+    assert_eq!(row(&world, &item).held_by, Some(id), "the next one gets it");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What happens to items when their agent ends. If the agent's handoff has a record, the handoff holds them for the
-//! successor until it is over, and the successor gets them as soon as it is ready to be primed. Otherwise they are
-//! released.
+//! successor until it is over, and the successor gets them as soon as it is ready to be primed. If the handoff fails
+//! after its successor got the document, and is left as it is, the successor's end releases them. All other items are
+//! released, too.
 
 use super::{ask, items, notices, watch};
 use crate::core::id::{AgentId, HandoffId, ItemId};
@@ -19,13 +20,22 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
         }
     }
     let ids = tx.items_claimed_by(agent_id);
-    let items = ids.iter().filter_map(|id| tx.item(id)).filter(|item| item.held_by.is_none()).cloned().collect();
+    let items = ids.iter().filter_map(|id| tx.item(id)).filter(|item| is_free_at_end(tx, agent_id, item));
+    let items = items.cloned().collect();
     let mut ready = give_back(tx, items);
     // If a handoff is in progress, either its successor takes over, or its end notifies people of what is left.
     if tx.agent(agent_id).is_some_and(|agent| agent.handoff_id.is_none()) {
         ready.extend(notices::left_by(tx, agent_id));
     }
     notices::to_people(tx, &ready);
+}
+
+/// Whether the end of this owner releases the item: no handoff holds it, or its handoff has failed after the owner got
+/// the document. (A handoff that is not in memory is over or has failed.)
+fn is_free_at_end(tx: &Tx<'_>, owner: &AgentId, item: &Item) -> bool {
+    let Some(handoff) = item.held_by else { return true };
+    let is_briefed = tx.agent(owner).is_some_and(|agent| agent.chain.holds(&handoff));
+    is_briefed && tx.handoff(&handoff).is_none_or(|handoff| handoff.step.is_end())
 }
 
 /// Gives back the items of owners that have ended; returns their ids. All items are made ready before tasuki looks at
