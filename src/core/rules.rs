@@ -37,9 +37,8 @@ impl Rules {
 
     /// The types that one of these roles processes.
     pub fn types_for<'r>(&'r self, roles: &BTreeSet<&str>) -> impl Iterator<Item = &'r str> {
-        let fits = |rule: &Rule| rule.processed_by.iter().any(|role| role != HUMAN && roles.contains(role.as_str()));
         let found: Vec<&str> =
-            self.types.iter().filter(|(_, rule)| fits(rule)).map(|(name, _)| name.as_str()).collect();
+            self.types.iter().filter(|(_, rule)| rule.is_for(roles)).map(|(name, _)| name.as_str()).collect();
         found.into_iter()
     }
 }
@@ -79,7 +78,7 @@ mod tests {
         assert_eq!((story.next_status, story.taken_within_ms), (Status::Escalated, Some(4 * 3_600_000)));
         assert_eq!(story.values["/n"], ValueType::Integer);
         assert_eq!(rules.types.len(), 7);
-        assert!(rules.types["check"].is_human_only());
+        assert_eq!(rules.types["check"].processed_by, [HUMAN]);
         let kai = "kai".parse().expect("a slug");
         let roles = rules.roles_of(&kai, Some("scrum_master"));
         assert_eq!(roles.iter().copied().collect::<Vec<_>>(), ["developer", "scrum_master"]);

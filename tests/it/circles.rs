@@ -270,6 +270,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
             "core::work::import",
             "core::work::items",
             "core::work::notices",
+            "core::work::people",
             "core::work::rollback",
             "core::work::watch",
         ],

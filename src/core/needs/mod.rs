@@ -28,7 +28,10 @@ pub fn item(seen: &WorkBrief) -> Option<NeedView> {
         item_id: id(&seen.item_id),
         since: time(seen.escalated_at.as_deref()),
         said: line(&format!("“{}” was escalated{reason}", seen.title)),
-        hint: Some("Do it yourself, or let an agent claim it again.".to_owned()),
+        hint: Some(format!(
+            "Do it yourself (tasuki work claim {} --human), or release it for an agent that has not escalated it.",
+            short(&seen.item_id)
+        )),
         command: format!("tasuki work release {} --human", short(&seen.item_id)),
         ..NeedView::default()
     })

@@ -320,6 +320,7 @@ fn an_escalated_item_and_a_failure_of_nobody_are_listed() {
     let needs = listed(&[], &[], &[item("escalated"), item("ready")], &[]);
     assert_eq!(only(&needs), pair("escalated", "tasuki work release 44444444 --human"));
     assert_eq!((needs[0].said.as_str(), needs[0].since.clone()), ("“the shop” was escalated: no access", Some(at(4))));
+    assert!(needs[0].hint.as_ref().is_some_and(|hint| hint.contains("tasuki work claim 44444444 --human")));
     let needs = listed(&[], &[], &[], &[error(json!({"code": "bad_rules"}))]);
     assert_eq!(only(&needs), pair("failed", "tasuki errors dismiss 55555555"));
 }

@@ -69,10 +69,10 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether only a person processes items of this type.
+    /// Whether an agent with these roles processes items of this type.
     #[must_use]
-    pub fn is_human_only(&self) -> bool {
-        self.processed_by.iter().all(|role| role == HUMAN)
+    pub fn is_for(&self, roles: &BTreeSet<&str>) -> bool {
+        self.processed_by.iter().any(|role| role != HUMAN && roles.contains(role.as_str()))
     }
 
     /// Whether a person may process items of this type.

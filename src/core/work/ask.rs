@@ -1,7 +1,7 @@
 //! The requests about a single item: create, claim, release, escalate, comment.
 
 use super::items::{New, actor, closed, find, make, may_have, owned, plays, put, room_for, room_under, rule, stands};
-use super::{notices, watch};
+use super::{notices, people, watch};
 use crate::contract::JournalLine;
 use crate::contract::reply::CommentReply;
 use crate::core::id::RequestId;
@@ -38,7 +38,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateRequ
             if let Some(parent) = parent.and_then(|parent| tx.item_mut(&parent.item_id)) {
                 parent.children.push(id);
             }
-            notices::to_people(tx, &[id]);
+            people::to_people(tx, &[id]);
             tx.answer(request, stands(&id, Status::Ready));
         }
     }
@@ -115,7 +115,7 @@ fn claim_check(tx: &Tx<'_>, item: &Item, who: Who) -> Result<bool, Refused> {
         );
     }
     let fits = match who {
-        Who::Human => item.status == Status::Escalated || rule.allows_people(),
+        Who::Human => item.escalated_at.is_some() || item.status == Status::Escalated || rule.allows_people(),
         Who::Tasuki => false,
         Who::Agent(agent) => tx.agent(&agent).is_some_and(|agent| plays(tx, agent, rule)),
     };
@@ -164,7 +164,7 @@ fn give_back(tx: &mut Tx<'_>, item: Item, who: Who, reason: Option<String>) {
     let (id, parent) = (item.item_id, item.parent_id);
     make_ready(tx, item, who, reason);
     watch::children_given_back(tx, parent, &[id], who);
-    notices::to_people(tx, &[id]);
+    people::to_people(tx, &[id]);
 }
 
 /// Makes an item ready again. If its owner gives it back, that agent is not notified of it again.
@@ -217,7 +217,7 @@ pub(crate) fn mark_escalated(tx: &mut Tx<'_>, item: &mut Item, who: Who, reason:
         system: true,
     };
     item.comments.push(comment);
-    notices::escalated(tx, item, who, reason);
+    people::escalated(tx, item, who, reason);
 }
 
 /// `work_comment`.

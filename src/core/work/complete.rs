@@ -5,7 +5,7 @@
 use super::ask;
 use super::children::{self, CheckedChild};
 use super::items::{self, New, find};
-use super::{notices, output, watch};
+use super::{output, people, watch};
 use crate::contract::reply::{ChildReply, ChildrenReply};
 use crate::contract::work::FailedChildView;
 use crate::core::id::{ItemId, RequestId};
@@ -123,7 +123,7 @@ fn carry_out(
     watch::begin(tx, &mut item);
     items::put(tx, item);
     watch::child_finished(tx, parent, &id);
-    notices::completed(tx, id, &children);
+    people::completed(tx, id, &children);
     Made { item_id: id, children, failed }
 }
 
@@ -265,6 +265,6 @@ fn make_later(tx: &mut Tx<'_>, mut item: Item, who: Who, judged: Vec<CheckedChil
     };
     item.enter(&tx.now, status, owner, note);
     watch::children_added(tx, item, are_first);
-    notices::to_people(tx, &children);
+    people::to_people(tx, &children);
     Made { item_id: id, children, failed }
 }

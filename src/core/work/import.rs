@@ -3,7 +3,7 @@
 
 use super::children::pointer_to;
 use super::items::{self, find};
-use super::notices;
+use super::people;
 use crate::contract::reply::ImportReply;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
@@ -86,7 +86,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkImportRequ
         Err(refused) => tx.refuse(request, refused),
         Ok(items) => {
             let ids: Vec<ItemId> = items.into_iter().map(|(id, imported)| take(tx, id, imported)).collect();
-            notices::to_people(tx, &ids);
+            people::to_people(tx, &ids);
             let item_ids = ids.iter().map(ToString::to_string).collect();
             tx.answer(request, Reply::ok(&ImportReply { status: "imported".to_owned(), item_ids }));
         }

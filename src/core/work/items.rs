@@ -9,6 +9,7 @@ use crate::core::reply::{Refused, Reply};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::item::{Action, Item, Note, Priority, Status, Who};
 use crate::core::rules::{HUMAN, Rule};
+use crate::core::text::{normalise, quotable};
 use crate::core::time::Now;
 use crate::core::tx::Tx;
 use serde_json::{Map, Value};
@@ -169,8 +170,12 @@ pub(crate) fn put(tx: &mut Tx<'_>, item: Item) {
 /// Whether an agent plays one of the rule's roles.
 pub(crate) fn plays(tx: &Tx<'_>, agent: &Agent, rule: &Rule) -> bool {
     let Some(slug) = &agent.persona_slug else { return false };
-    let roles = tx.rules().roles_of(slug, tx.role_of(slug));
-    rule.processed_by.iter().any(|role| role != HUMAN && roles.contains(role.as_str()))
+    rule.is_for(&tx.rules().roles_of(slug, tx.role_of(slug)))
+}
+
+/// The title in one line.
+pub(super) fn line(title: &str) -> String {
+    normalise(&quotable(title, 200))
 }
 
 /// The 409 answer for a done or withdrawn item.

@@ -3,8 +3,8 @@
 //! [`crate::core::rules`] say which role processes which type and what an output must hold; `output` and `children`
 //! check a completion against them. `items` finds items. `ask` serves create, claim, release, escalate and comment,
 //! `complete` the completion, `rollback` its undoing, and `import` items from elsewhere. `transfer` gives items back
-//! when their agent ends, or to its successor. `notices` notifies agents and the operator. `watch` undoes a completion
-//! whose children nobody takes. The stored rows are in [`crate::core::rows::item`].
+//! when their agent ends, or to its successor. `notices` notifies agents, and `people` the operator. `watch` undoes a
+//! completion whose children nobody takes. The stored rows are in [`crate::core::rows::item`].
 
 pub(crate) mod ask;
 pub(crate) mod children;
@@ -14,6 +14,7 @@ mod item_rows;
 pub(crate) mod items;
 pub mod notices;
 pub mod output;
+pub(crate) mod people;
 pub(crate) mod rollback;
 pub(crate) mod transfer;
 pub(crate) mod watch;

@@ -1,26 +1,21 @@
-//! Decides which items an agent or the operator is notified of. An idle agent that has the role and no item is notified
-//! of one item, the oldest of the most important ones. If it does not claim the item within the turn that answers the
-//! notice, the next agent is notified. An agent whose completion was undone is notified that it has the item again. A
-//! person is notified if the rule names only `human`, or if it names `human` beside other roles and no living agent
-//! could process the item.
+//! Decides which items an agent is notified of. An idle agent that has the role and no item is notified of one item,
+//! the oldest of the most important ones. If it does not claim the item within the turn that answers the notice, the
+//! next agent is notified. An agent whose completion was undone is notified that it has the item again.
 
-use super::items::plays;
-use crate::contract::{LimitKind, NoticeCode};
+use super::items::line;
+use crate::contract::LimitKind;
 use crate::core::agent::context_usage;
 use crate::core::agent::typing::{self, Text};
 use crate::core::fact::DeliveryResult;
 use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::{AgentId, ItemId};
-use crate::core::notice::OperatorNotice;
 use crate::core::pane::{DeliveryVerdict, Refusal};
 use crate::core::prompts::WorkNotice;
 use crate::core::rows::agent::{Agent, Limited, LookCause, Purpose};
 use crate::core::rows::item::{Action, Item, NotifiedAgent, Status, Who};
-use crate::core::text::{normalise, quotable};
+use crate::core::text::quotable;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
-use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// How many notices in a row an agent gets without claiming anything. After that it gets none until it claims an item.
 const MOST_UNANSWERED: u32 = 8;
@@ -41,8 +36,6 @@ const AFTER_LIMIT_MS: u64 = 180_000;
 const MOST_TOLD: usize = 32;
 /// How many characters of a description a notice shows.
 const MAX_SHOWN: usize = 4_000;
-/// How many items one notice to the operator names.
-const MOST_NAMED: usize = 10;
 
 /// Tells an agent of the next item, if the agent is free and no other text waits to be typed to it.
 pub(crate) fn offer_next(tx: &mut Tx<'_>, agent_id: &AgentId) {
@@ -177,10 +170,6 @@ fn body(tx: &Tx<'_>, item: &Item) -> String {
     })
 }
 
-pub(super) fn line(title: &str) -> String {
-    normalise(&quotable(title, 200))
-}
-
 pub(crate) fn verdict(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
@@ -277,66 +266,4 @@ pub(crate) fn claimed(tx: &mut Tx<'_>, who: Who) {
     if counts && let Some(agent) = tx.agent_mut(&id) {
         (agent.notices.unanswered, agent.notices.failed) = (0, 0);
     }
-}
-
-/// After a completion: the operator is notified if the rule says so, and of the new items that wait for a person.
-pub(crate) fn completed(tx: &mut Tx<'_>, id: ItemId, children: &[ItemId]) {
-    let Some(item) = tx.item(&id) else { return };
-    let asks = tx.rules().types.get(&item.kind).is_some_and(|rule| rule.ask_human);
-    if asks {
-        let details = json!({ "item_id": id, "status": item.status.as_str(), "children": children });
-        let message = format!("Work item {} ({}) is completed: {}", id.short(), item.kind, line(&item.title));
-        tx.notify_operator(OperatorNotice::new(NoticeCode::WorkCompleted, message).details(details));
-    }
-    to_people(tx, children);
-}
-
-/// Notifies the operator of ready items that a person may process and no living agent can.
-pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
-    let (mut seen, mut kinds) = (BTreeSet::new(), BTreeMap::new());
-    let ready = ids.iter().filter(|id| seen.insert(**id)).filter_map(|id| tx.item(id));
-    let waiting: Vec<ItemId> = ready
-        .filter(|item| item.status == Status::Ready)
-        .filter(|item| *kinds.entry(&item.kind).or_insert_with(|| needs_a_person(tx, &item.kind)))
-        .map(|item| item.item_id)
-        .collect();
-    if waiting.is_empty() {
-        return;
-    }
-    let about = |id: &ItemId| tx.item(id).map(|item| format!("{} ({}): {}", id.short(), item.kind, line(&item.title)));
-    let mut named: Vec<String> = waiting.iter().take(MOST_NAMED).filter_map(about).collect();
-    if waiting.len() > MOST_NAMED {
-        named.push(format!("and {} more", waiting.len() - MOST_NAMED));
-    }
-    let verb = if waiting.len() == 1 { "A work item waits" } else { "Work items wait" };
-    let message = format!("{verb} for a person: {}", named.join("; "));
-    let shown: Vec<&ItemId> = waiting.iter().take(1_000).collect();
-    tx.notify_operator(OperatorNotice::new(NoticeCode::WorkWaiting, message).details(json!({ "item_ids": shown })));
-}
-
-/// The ready items that this agent could have processed and that only a person can process now.
-pub(super) fn left_by(tx: &Tx<'_>, agent_id: &AgentId) -> Vec<ItemId> {
-    let slug = tx.agent(agent_id).and_then(|agent| agent.persona_slug.as_ref());
-    let Some(slug) = slug else { return Vec::new() };
-    let roles = tx.rules().roles_of(slug, tx.role_of(slug));
-    let kinds = tx.rules().types_for(&roles).filter(|kind| needs_a_person(tx, kind));
-    kinds.flat_map(|kind| tx.state.items.waiting(kind)).map(|item| item.item_id).collect()
-}
-
-fn needs_a_person(tx: &Tx<'_>, kind: &str) -> bool {
-    let Some(rule) = tx.rules().types.get(kind).filter(|rule| rule.allows_people()) else { return false };
-    rule.is_human_only()
-        || !tx
-            .agent_ids()
-            .iter()
-            .any(|id| tx.agent(id).is_some_and(|agent| agent.state.is_live() && plays(tx, agent, rule)))
-}
-
-pub(crate) fn escalated(tx: &mut Tx<'_>, item: &Item, who: Who, reason: &str) {
-    let id = item.item_id;
-    let message =
-        format!("Work item {} ({}) was escalated: {}: {}", id.short(), item.kind, line(&item.title), line(reason));
-    let notice = OperatorNotice::new(NoticeCode::WorkEscalated, message);
-    let details = json!({ "item_id": id, "reason": reason });
-    tx.notify_operator(OperatorNotice { agent_id: who.agent(), ..notice.details(details) });
 }

@@ -2,7 +2,7 @@
 //! before; the item is ready if the owner has ended. The comment, time and reason of an escalation stay.
 
 use super::items::{self, find};
-use super::notices;
+use super::people;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::Refused;
 use crate::core::request::work::WorkRollbackRequest;
@@ -82,7 +82,7 @@ pub(crate) fn undo(tx: &mut Tx<'_>, mut item: Item, by: Who, reason: &str) -> St
     item.enter(&tx.now, status, owner, note);
     items::put(tx, item);
     if status == Status::Ready {
-        notices::to_people(tx, &[id]);
+        people::to_people(tx, &[id]);
     }
     status
 }

@@ -3,7 +3,7 @@
 //! after its successor got the document, and is left as it is, the successor's end releases them. All other items are
 //! released, too.
 
-use super::{ask, items, notices, watch};
+use super::{ask, items, people, watch};
 use crate::core::id::{AgentId, HandoffId, ItemId};
 use crate::core::rows::item::{Action, Item, Note, Status, Who};
 use crate::core::tx::Tx;
@@ -25,9 +25,9 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let mut ready = give_back(tx, items);
     // If a handoff is in progress, either its successor takes over, or its end notifies people of what is left.
     if tx.agent(agent_id).is_some_and(|agent| agent.handoff_id.is_none()) {
-        ready.extend(notices::left_by(tx, agent_id));
+        ready.extend(people::left_by(tx, agent_id));
     }
-    notices::to_people(tx, &ready);
+    people::to_people(tx, &ready);
 }
 
 /// Whether the end of this owner releases the item: no handoff holds it, or its handoff has failed after the owner got
@@ -78,7 +78,7 @@ pub(crate) fn tasks(tx: &Tx<'_>, predecessor: &AgentId, asked: &[String]) -> Vec
     let items = tx.items_claimed_by(predecessor);
     let named = items.iter().take(MOST_NAMED).filter_map(|id| tx.item(id));
     tasks.extend(named.map(|item| {
-        let title = notices::line(&item.title);
+        let title = items::line(&item.title);
         format!("Work item {} ({}), which is yours now: {title}", item.item_id, item.kind)
     }));
     if items.len() > MOST_NAMED {
@@ -124,8 +124,8 @@ pub(crate) fn release(tx: &mut Tx<'_>, handoff: HandoffId) {
     let row = tx.handoff(&handoff);
     let agents = row.map(|row| [Some(row.agent_id), row.successor_id]).into_iter().flatten().flatten();
     let ended: Vec<AgentId> = agents.filter(|id| has_ended(tx, id)).collect();
-    ready.extend(ended.iter().flat_map(|id| notices::left_by(tx, id)));
-    notices::to_people(tx, &ready);
+    ready.extend(ended.iter().flat_map(|id| people::left_by(tx, id)));
+    people::to_people(tx, &ready);
 }
 
 fn has_ended(tx: &Tx<'_>, id: &AgentId) -> bool {

@@ -5,6 +5,7 @@ mod import;
 mod limits;
 mod notices;
 mod operations;
+mod people;
 mod property;
 mod transfer;
 

@@ -1,4 +1,4 @@
-//! When agents and the operator are notified of items, and which agents.
+//! When agents are notified of items, and which agents.
 
 use super::*;
 use crate::core::effect::{Effect, EffectKey, LimitFound, Outcome, TypeText};
@@ -340,31 +340,6 @@ fn a_new_agent_of_the_role_is_notified() {
 }
 
 #[test]
-fn the_operator_is_notified_of_human_items_and_of_items_without_an_agent() {
-    let text = "[types.review]\nprocessed_by = [\"human\"]\n[types.prd]\nprocessed_by = [\"scrum_master\"]\n\
-                creates = [\"review\"]\nask_human = true\n";
-    let (mut world, [_, sm, dev, other]) = World::with_rules(Rules::with(text).expect("rules"));
-    world.create("story");
-    assert!(world.told.is_empty(), "developers are there");
-    let prd = world.claimed_prd(sm);
-    let children = json!([{"type": "review", "title": "look"}, {"type": "review", "title": "look again"}]);
-    world.complete(prd, sm, &json!({"output": {"x": 1}, "children": children})).expect("completed");
-    assert_eq!(world.told.len(), 2, "{:?}", world.told);
-    assert!(world.told[0].contains("is completed"), "{:?}", world.told);
-    assert!(
-        world.told[1].contains("look again") && world.told[1].contains("for a person"),
-        "one for both: {:?}",
-        world.told
-    );
-    for agent in [dev, other] {
-        world.end(agent, None);
-    }
-    assert_eq!(world.told.len(), 3, "nobody is left for the story: {:?}", world.told);
-    world.create("bug");
-    assert_eq!(world.told.len(), 4, "nobody else is there: {:?}", world.told);
-}
-
-#[test]
 fn items_offered_to_an_agent_that_ends_are_offered_to_the_next() {
     let (mut world, _) = World::new();
     let first = world.agent("dev", Some(1));
@@ -374,20 +349,4 @@ fn items_offered_to_an_agent_that_ends_are_offered_to_the_next() {
     let ended = world.hook(first, HookKind::SessionEnd, None, |event| event.reason = Some(SessionReason::Process));
     let told = typed(&ended);
     assert_eq!((told.len(), told[0].1), (1, second));
-}
-
-#[test]
-fn the_operator_is_notified_once_of_all_that_waits_when_the_last_agent_of_a_role_ends() {
-    let (mut world, [_, _, dev, other]) = World::new();
-    let ids = [world.create("story"), world.create("bug"), world.create("task")];
-    world.create("prd");
-    for id in &ids[..2] {
-        world.claim(*id, dev).expect("claimed");
-    }
-    world.end(other, None);
-    assert!(world.told.is_empty(), "one is left: {:?}", world.told);
-    world.end(dev, None);
-    assert_eq!(world.told.len(), 1, "{:?}", world.told);
-    assert!(["a story", "a bug", "a task"].iter().all(|title| world.told[0].contains(title)), "{:?}", world.told);
-    assert!(!world.told[0].contains("a prd"), "a scrum master is there: {:?}", world.told);
 }
