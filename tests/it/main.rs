@@ -32,6 +32,7 @@ mod core_start_dialogs;
 mod core_status_line;
 mod core_successors;
 mod core_time;
+mod core_work;
 mod doctor_fleet;
 mod examples;
 mod fields;

@@ -2,7 +2,7 @@
 
 use super::next::DocumentText;
 use super::{document, publish};
-use crate::core::id::HandoffId;
+use crate::core::id::{HandoffId, ItemId};
 use crate::core::prompts;
 use crate::core::request::Successor;
 use crate::core::resume;
@@ -21,7 +21,7 @@ pub(crate) fn add_record(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let agent_id = handoff.agent_id;
     let session = tx.agent(&agent_id).map(OutgoingSession::of);
-    let injection_prompt = injection_prompt(tx, handoff, redacted.as_deref().unwrap_or(&text));
+    let (injection_prompt, items) = injection_prompt(tx, handoff, redacted.as_deref().unwrap_or(&text));
     let bytes = text.len() as u64;
     let warnings: Vec<String> = handoff.examined.faults.iter().map(|fault| fault.sentence()).collect();
     if let Some(handoff) = tx.handoff_mut(&id) {
@@ -30,7 +30,7 @@ pub(crate) fn add_record(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
         if let Some(ack) = handoff.ack.as_mut() {
             ack.checkpoint.clone_from(&handoff.checkpoint);
         }
-        handoff.record = Some(HandoffRecord { bytes, sha256, injection_prompt, created_at: timestamp.clone() });
+        handoff.record = Some(HandoffRecord { bytes, sha256, injection_prompt, items, created_at: timestamp.clone() });
         handoff.document = Some(DocumentSeen { bytes, at: timestamp });
         handoff.warnings.extend(warnings);
         handoff.examined.sha256 = None;
@@ -51,24 +51,28 @@ pub(crate) fn add_record(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
 pub(crate) fn renew(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText, created_at: String) {
     let DocumentText { text, sha256, redacted } = whole;
     let Some(handoff) = tx.handoff(&id) else { return };
-    let injection_prompt = injection_prompt(tx, handoff, redacted.as_deref().unwrap_or(&text));
+    let (injection_prompt, items) = injection_prompt(tx, handoff, redacted.as_deref().unwrap_or(&text));
     let bytes = text.len() as u64;
     if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.record = Some(HandoffRecord { bytes, sha256, injection_prompt, created_at });
+        handoff.record = Some(HandoffRecord { bytes, sha256, injection_prompt, items, created_at });
     }
     tx.out.documents.insert(id, Some(text));
     // The new briefing also names the items that the agent has claimed since the first record.
     work::transfer::hold(tx, id);
 }
 
-/// The text that briefs the successor. A new session in the same pane gets the whole document; any other successor gets
-/// its path.
-fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
-    let prompts = &tx.state.settings.prompts;
-    let tasks = work::transfer::tasks(tx, &handoff.agent_id, &handoff.tasks);
-    if handoff.successor == Successor::SamePane {
-        return prompts.context(text::sanitise(text).trim_end(), &tasks);
-    }
+/// The text that briefs the successor, and the work items that it names. A new session in the same pane gets the whole
+/// document; any other successor gets its path.
+fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> (String, Vec<ItemId>) {
+    let (tasks, items) = work::transfer::tasks(tx, handoff);
+    let prompt = match handoff.successor {
+        Successor::SamePane => tx.state.settings.prompts.context(text::sanitise(text).trim_end(), &tasks),
+        Successor::New | Successor::Existing { .. } => briefing(tx, handoff, text, &tasks),
+    };
+    (prompt, items)
+}
+
+fn briefing(tx: &Tx<'_>, handoff: &Handoff, text: &str, tasks: &[String]) -> String {
     let settings = &tx.state.settings;
     let outgoing = tx.agent(&handoff.agent_id);
     let cwd = outgoing.and_then(|agent| agent.cwd.clone());
@@ -85,14 +89,14 @@ fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
     let folder = handoff.file_path.strip_suffix(&handoff.file_name).unwrap_or_default();
     let named = |path: &str| path.strip_prefix(folder).filter(|name| !name.contains('/')).unwrap_or(path).to_owned();
     let earlier: Vec<String> = handoff.chain.earlier[from..].iter().map(|earlier| named(&earlier.file_path)).collect();
-    prompts.briefing(&prompts::Briefing {
+    settings.prompts.briefing(&prompts::Briefing {
         predecessor_id: &handoff.agent_id.to_string(),
         persona: handoff.persona_slug.as_str(),
         reason: &handoff.reason,
         file_path: &handoff.file_path,
         focus: handoff.focus.as_deref(),
         cwd: cwd.as_deref(),
-        tasks: &tasks,
+        tasks,
         summary: summary.as_deref(),
         facts_path: facts_path.as_deref(),
         generation: handoff.chain.generation + 1,

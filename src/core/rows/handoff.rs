@@ -8,7 +8,7 @@ use super::examined::Examined;
 use super::publishing::Publishing;
 use crate::contract::handoff::{Author, Successor};
 use crate::core::effect::{EffectKey, SuccessorWindow};
-use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
+use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId, Slug};
 use crate::core::pane::DeliveryVerdict;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,9 @@ pub struct HandoffRecord {
     pub sha256: String,
     /// The body of the briefing.
     pub injection_prompt: String,
+    /// The work items that it names.
+    #[serde(default)]
+    pub items: Vec<ItemId>,
     pub created_at: String,
 }
 

@@ -5,6 +5,7 @@
 
 use super::{ask, items, people, watch};
 use crate::core::id::{AgentId, HandoffId, ItemId};
+use crate::core::rows::handoff::Handoff;
 use crate::core::rows::item::{Action, Item, Note, Status, Who};
 use crate::core::tx::Tx;
 use std::collections::BTreeMap;
@@ -71,20 +72,40 @@ pub(crate) fn hold(tx: &mut Tx<'_>, handoff: HandoffId) {
     }
 }
 
-/// What the successor has to do: the tasks of the handoff, and the items of its predecessor, which the successor will
-/// own.
-pub(crate) fn tasks(tx: &Tx<'_>, predecessor: &AgentId, asked: &[String]) -> Vec<String> {
-    let mut tasks = asked.to_vec();
-    let items = tx.items_claimed_by(predecessor);
-    let named = items.iter().take(MOST_NAMED).filter_map(|id| tx.item(id));
+/// What the successor has to do: the tasks of the handoff, and the items that the handoff holds or is about to hold,
+/// which the successor will own. Also returns the items that are named there.
+pub(crate) fn tasks(tx: &Tx<'_>, handoff: &Handoff) -> (Vec<String>, Vec<ItemId>) {
+    let mut tasks = handoff.tasks.clone();
+    let mut items = held(tx, handoff.handoff_id);
+    let own = tx.items_claimed_by(&handoff.agent_id);
+    items.extend(own.into_iter().filter(|id| !items.contains(id)).collect::<Vec<_>>());
+    let more = items.len().saturating_sub(MOST_NAMED);
+    items.truncate(MOST_NAMED);
+    let named = items.iter().filter_map(|id| tx.item(id));
     tasks.extend(named.map(|item| {
         let title = items::line(&item.title);
         format!("Work item {} ({}), which is yours now: {title}", item.item_id, item.kind)
     }));
-    if items.len() > MOST_NAMED {
-        tasks.push(format!("And {} more work items: tasuki work list", items.len() - MOST_NAMED));
+    if more > 0 {
+        tasks.push(format!("And {more} more work items: tasuki work list"));
     }
-    tasks
+    (tasks, items)
+}
+
+/// What the briefing says of items that it names as the successor's, and that the successor does not have: since the
+/// record, they were completed, released or escalated.
+pub(crate) fn not_carried(tx: &Tx<'_>, handoff: &Handoff) -> Vec<String> {
+    let named = handoff.record.iter().flat_map(|record| &record.items);
+    let owner = handoff.successor_id.map(Who::Agent);
+    let gone = named.filter(|id| tx.item(id).is_none_or(|item| item.claimed_by.is_none() || item.claimed_by != owner));
+    let said = gone.map(|id| {
+        // An item that is not in the working set is closed.
+        let item = tx.item(id);
+        let status = item.map_or("done", |item| item.status.as_str());
+        let owner = item.and_then(|item| item.claimed_by).map_or_else(String::new, |owner| format!(" by {owner}"));
+        format!("Work item {id} is not yours: it is {status}{owner}")
+    });
+    said.collect()
 }
 
 /// The items that a handoff holds, whichever of its agents owns them now.

@@ -14,6 +14,7 @@ use crate::core::rows::agent::Purpose;
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
+use crate::core::work;
 
 pub(super) struct Briefing;
 
@@ -90,7 +91,8 @@ fn drift(tx: &Tx<'_>, handoff: &Handoff) -> Option<Box<Drift>> {
 }
 
 /// Types the briefing. If the document was changed after it was recorded, the view and the briefing say so; if it had
-/// to be written again, the view does. If the document is published by now, the briefing names its address.
+/// to be written again, the view does. The briefing also says which of the work items that it names are not the
+/// successor's. If the document is published by now, the briefing names its address.
 fn brief(tx: &mut Tx<'_>, id: HandoffId, document: ComparedDocument, drift: Vec<String>) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let (Some(record), Some(successor_id)) = (&handoff.record, handoff.successor_id) else { return };
@@ -108,11 +110,15 @@ fn brief(tx: &mut Tx<'_>, id: HandoffId, document: ComparedDocument, drift: Vec<
             row::warn(tx, id, "the document's file was gone or empty, so tasuki wrote the recorded text again");
         }
     }
-    if !drift.is_empty() {
-        body = format!("{body}\n\n{}", tx.state.settings.prompts.drift(&drift));
-        if let Some(handoff) = tx.handoff_mut(&id) {
-            handoff.examined.drift = drift;
-        }
+    let items = tx.handoff(&id).map(|handoff| work::transfer::not_carried(tx, handoff)).unwrap_or_default();
+    let changes: Vec<String> = drift.iter().chain(&items).cloned().collect();
+    if !changes.is_empty() {
+        body = format!("{body}\n\n{}", tx.state.settings.prompts.drift(&changes));
+    }
+    if !drift.is_empty()
+        && let Some(handoff) = tx.handoff_mut(&id)
+    {
+        handoff.examined.drift = drift;
     }
     if let Some(url) = url {
         body = format!("{body}\n\n{}", tx.state.settings.prompts.published(&url));
