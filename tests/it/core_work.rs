@@ -2,7 +2,9 @@
 //! more.
 
 use super::support::ack_world::{AckWorld, DEAD, HEIR};
+use super::support::flow_world::{FlowWorld, Turn, outgoing};
 use serde_json::{Value, json};
+use tasuki::core::id::AgentId;
 use tasuki::core::pane::Refusal;
 use tasuki::core::rows::agent::{Agent, AgentState};
 
@@ -69,4 +71,51 @@ fn a_briefing_after_an_updated_document_names_the_items_that_the_handoff_holds()
     assert_eq!(world.texts("it was brought up to date").len(), 1);
     let prompt = world.view()["injection_prompt"].to_string();
     assert!(prompt.contains(&format!("Work item {} (task)", ids[0])), "{prompt}");
+}
+
+/// A world in which the agents' persona has the role `developer`.
+fn developers() -> FlowWorld {
+    let mut world = FlowWorld::new();
+    world.core.state.roles.insert("dev".parse().expect("a slug"), "developer".to_owned());
+    world
+}
+
+/// Whether the agent was told of a work item.
+fn is_told(world: &FlowWorld, agent: AgentId) -> bool {
+    world.texts(&agent).contains(&"another text")
+}
+
+fn make_item(world: &mut FlowWorld) {
+    let made = world.ask("w1", &json!({"v": 1, "kind": "work_create", "type": "task", "title": "one"}));
+    assert_eq!(made["ok"], true, "{made}");
+}
+
+#[test]
+fn an_agent_whose_document_is_recorded_is_told_of_no_item_until_the_handoff_is_abandoned() {
+    let mut world = developers().turn("exit", Turn::Ends).hand_off(&json!({}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("ending", "did_not_exit")));
+    make_item(&mut world);
+    assert!(!is_told(&world, outgoing()));
+    world.ask_of_it("handoff_abandon", &json!({}));
+    assert!(is_told(&world, outgoing()));
+}
+
+#[test]
+fn a_successor_that_was_not_briefed_is_told_of_no_item_as_long_as_its_handoff_can_be_retried() {
+    for (text, retried) in [("priming", "handoff_abandon"), ("priming", "handoff_retry"), ("briefing", "")] {
+        let mut world = developers().turn(text, Turn::Fails).hand_off(&json!({}));
+        world.wait();
+        let successor = world.handoff().successor_id.expect("a successor");
+        make_item(&mut world);
+        let is_briefed = text == "briefing";
+        assert_eq!(is_told(&world, successor), is_briefed, "{text}: {:?}", world.failure());
+        if !is_briefed {
+            let fields = if retried == "handoff_retry" { json!({"assume": "not_delivered"}) } else { json!({}) };
+            let answer = world.ask_of_it(retried, &fields);
+            assert_eq!(answer["ok"], true, "{answer}");
+            world.wait();
+            assert!(is_told(&world, successor), "{retried}: {:?}", world.step());
+        }
+    }
 }

@@ -111,12 +111,26 @@ pub(crate) fn release_agents(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {
-    if tx.agent(agent_id).is_none_or(|agent| agent.handoff_id != Some(id)) {
+    if tx.agent(agent_id).is_none_or(|agent| agent.handoff_id != Some(id) && agent.unbriefed_in != Some(id)) {
         return;
     }
     if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.handoff_id = None;
+        agent.handoff_id.take_if(|bound| *bound == id);
+        agent.unbriefed_in.take_if(|failed| *failed == id);
         agent.our_turn.take_if(|turn| turn.purpose.handoff() == Some(id));
+    }
+}
+
+/// The handoff has failed at this step and released its agents. A successor that it has started, and that was not
+/// briefed, remembers that. An agent that ran before has its own work, and a briefing that was typed is enough.
+pub(super) fn note_unbriefed(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let is_unbriefed = matches!(step, Step::Starting | Step::Priming | Step::Briefing);
+    if matches!(handoff.successor, Successor::Existing { .. }) || !is_unbriefed {
+        return;
+    }
+    if let Some(agent) = handoff.successor_id.and_then(|id| tx.agent_mut(&id)) {
+        agent.unbriefed_in = Some(id);
     }
 }
 

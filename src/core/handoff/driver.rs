@@ -242,6 +242,7 @@ fn fail_step(tx: &mut Tx<'_>, id: HandoffId, failure: StepFailure) {
     }
     early::discard(tx, id);
     agents::release_agents(tx, id);
+    agents::note_unbriefed(tx, id, step);
     if step.is_between_record_and_end() {
         agents::drop_placeholder(tx, id);
     }

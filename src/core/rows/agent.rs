@@ -176,6 +176,10 @@ pub struct Agent {
     /// The handoff that has a record of it and was not abandoned.
     #[serde(rename = "record_of")]
     pub recorded_in: Option<HandoffId>,
+    /// The failed handoff that has started it as the successor, and whose briefing was not typed to it. tasuki tells it
+    /// of no work item until that handoff is over or has another successor.
+    #[serde(default)]
+    pub unbriefed_in: Option<HandoffId>,
     pub created_at: String,
     pub registered_at: Option<String>,
     pub ended_at: Option<String>,
@@ -295,6 +299,7 @@ impl Agent {
             successor_id: None,
             handoff_id: None,
             recorded_in: None,
+            unbriefed_in: None,
             created_at,
             registered_at: None,
             ended_at: None,

@@ -72,6 +72,9 @@ fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
     agent.is_free()
         && agent.pane.map(|pane| pane.server).is_some_and(|server| Some(server) == connected)
         && agent.handoff_id.is_none()
+        // A document that is recorded would not tell of the new work; a successor first gets its document.
+        && agent.recorded_in.is_none()
+        && agent.unbriefed_in.is_none()
         && agent.queue.is_empty()
         // If an automatic handoff may begin, that is decided first: the item may be told to another agent.
         && !context_usage::may_hand_off(tx, agent)
