@@ -73,8 +73,8 @@ pub fn decide(state: &State, event: Event, cycle: &Cycle) -> Decision {
         Event::AgentExit { agent_id, how } => exit::detected(&mut tx, &agent_id, how),
         Event::DocumentGrew { handoff_id, bytes } => handoff::steps::writing::document_grew(&mut tx, handoff_id, bytes),
         Event::Server(server) => tx.out.server = Some(server),
-        Event::Rules(rules) => work::rules_read(&mut tx, rules),
-        Event::Roles(roles) => tx.out.roles = Some(roles),
+        Event::Rules(rules) => work::people::rules_read(&mut tx, rules),
+        Event::Roles(roles) => work::people::roles_read(&mut tx, roles),
         Event::Probe => tx.out.probed = true,
         Event::Deadlines => deadlines(&mut tx),
     }

@@ -217,8 +217,8 @@ impl Sidecar {
     /// Looks up what a request's answer depends on outside the state, as late as possible.
     fn facts(&mut self, request: &Request, now: &Now) -> Result<RequestFacts, Error> {
         let needs = request.needs();
-        self.look_before_work(&needs, now);
         self.history.loader(&self.store, &mut self.state).load_for_needs(&needs)?;
+        self.look_before_work(&needs, now);
         let profiles = &self.tools.profiles;
         let mut look =
             Preload { home: &self.home, store: &self.store, state: &self.state, profiles, unavailable: None };
@@ -227,13 +227,16 @@ impl Sidecar {
         facts
     }
 
-    /// Before a request about work is decided: reads the rules again, and the role of the agent that it names.
+    /// Before a request is decided that concerns work: reads the rules again, and the role of the agent that it names,
+    /// or that of its handoff's persona.
     fn look_before_work(&mut self, needs: &Needs<'_>, now: &Now) {
         if needs.rules {
             self.look_at_rules(now);
         }
         let agent = needs.role_of.and_then(|id| agent_named(&self.state, id));
-        if let Some(slug) = agent.and_then(|agent| agent.persona_slug.clone()) {
+        let handoff = needs.role_in.and_then(|id| self.state.handoffs.get(&id.parse().ok()?));
+        let of_agent = agent.and_then(|agent| agent.persona_slug.clone());
+        if let Some(slug) = of_agent.or_else(|| handoff.map(|handoff| handoff.persona_slug.clone())) {
             self.events.extend(self.learned.learn(&self.home, [slug]));
         }
     }

@@ -52,11 +52,13 @@ pub(super) struct HistoryLoader<'a> {
 }
 
 impl HistoryLoader<'_> {
-    /// Loads the agent or the handoff whose persona must be read from the disk for this request.
+    /// Loads the agent or the handoff whose persona, or whose persona's role, must be read from the disk for this
+    /// request.
     ///
     /// # Errors
     /// The store can't be read.
     pub(super) fn load_for_needs(&mut self, needs: &Needs<'_>) -> Result<(), Error> {
+        needs.role_in.map_or(Ok(()), |id| self.load_handoff(id))?;
         match needs.persona {
             Some(PersonaOf::Agent(id)) => self.load_agent_text(id),
             Some(PersonaOf::Handoff(id)) => self.load_handoff(id),

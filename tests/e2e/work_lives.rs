@@ -8,6 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fs;
 
 #[test]
 fn a_handoff_carries_what_its_agent_has_claimed() {
@@ -34,7 +35,7 @@ fn a_handoff_carries_what_its_agent_has_claimed() {
 
 #[test]
 fn a_failed_handoff_holds_its_items_until_it_is_abandoned() {
-    let stage = Stage::new();
+    let (stage, notices) = Stage::with_notices();
     stage.faults("work=claim");
     let agent = stage.team(&[("dev", "developer")]).remove(0);
     let story = stage.item_of("story", "The till");
@@ -53,13 +54,20 @@ fn a_failed_handoff_holds_its_items_until_it_is_abandoned() {
     // Another one is given up: what it holds is for everybody.
     let second = done["successor_id"].as_str().expect("an id").to_owned();
     stage.until_idle(&second);
+    stage.item_of("task", "The shelf");
     stage.faults("work=ignore,die_at=start");
     let handoff = stage.hand_off(&second);
     stage.until_failed(&handoff, "starting", "successor_failed");
     assert_eq!(stage.item(&story)["held_by"], handoff);
+    stage.crash_and_restart();
     stage.granted(&json!({"kind": "handoff_abandon", "handoff_id": handoff}));
     let item = stage.until_status(&story, "ready");
     assert!(item["held_by"].is_null() && item["claimed_by"].is_null(), "{item:#}");
+    // No developer is left, also for what nobody had claimed.
+    stage.until("the operator is told of both", || {
+        let told = fs::read_to_string(&notices).unwrap_or_default();
+        told.lines().any(|line| ["for a person", "The till", "The shelf"].iter().all(|part| line.contains(part)))
+    });
     stage.check_work();
 }
 

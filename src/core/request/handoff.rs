@@ -225,6 +225,7 @@ impl RequestBody for HandoffNamed {
     }
 
     fn needs(&self) -> Needs<'_> {
-        Needs::handoff(&self.handoff_id)
+        // If the handoff is over then, the operator is told of the items that its agent has left.
+        Needs { role_in: Some(&self.handoff_id), ..Needs::handoff(&self.handoff_id) }
     }
 }

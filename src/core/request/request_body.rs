@@ -49,6 +49,8 @@ pub struct Needs<'a> {
     pub rules: bool,
     /// Whether the role of an agent's persona has changed.
     pub role_of: Option<&'a str>,
+    /// Whether the role of a handoff's persona has changed.
+    pub role_in: Option<&'a str>,
 }
 
 /// Whose persona must be loaded.

@@ -21,23 +21,3 @@ pub(crate) mod watch;
 
 #[cfg(test)]
 mod tests;
-
-use super::rules;
-use super::tx::{Failure, Tx};
-
-/// The rules were read: takes them. If they can't be used, notifies the operator, and the old rules stay in force.
-pub(crate) fn rules_read(tx: &mut Tx<'_>, rules: Result<Box<rules::Rules>, String>) {
-    match rules {
-        Ok(rules) => tx.out.rules = Some(*rules),
-        Err(why) => {
-            tx.notify_error(Failure {
-                code: "bad_rules".to_owned(),
-                message: format!("The rules for work items can't be used: {why}"),
-                hint: "the previous rules stay in force; fix the file, then: tasuki rules check".to_owned(),
-                handoff_id: None,
-                agent_id: None,
-                step: None,
-            });
-        }
-    }
-}

@@ -1,5 +1,6 @@
 //! Notifies the operator: of ready items that a person may process and no living agent can, of completions if the rule
 //! says so, and of escalations. A person may process an item if its rule names `human`, or if it was escalated before.
+//! Takes new rules and roles, because they change who can process an item.
 
 use super::items::line;
 use crate::contract::NoticeCode;
@@ -8,7 +9,7 @@ use crate::core::notice::OperatorNotice;
 use crate::core::rows::agent::Agent;
 use crate::core::rows::item::{Item, Status, Who};
 use crate::core::rules::{Rule, Rules};
-use crate::core::tx::Tx;
+use crate::core::tx::{Failure, Tx};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,11 @@ impl<'t> Judge<'t> {
     /// With what is in force now.
     fn now(tx: &'t Tx<'_>) -> Self {
         Judge { rules: tx.rules(), roles: tx.out.roles.as_ref().unwrap_or(&tx.state.roles) }
+    }
+
+    /// With what was in force before this decision.
+    fn before(tx: &'t Tx<'_>) -> Self {
+        Judge { rules: &tx.state.settings.rules, roles: &tx.state.roles }
     }
 
     fn roles_of(&self, agent: &Agent) -> BTreeSet<&'t str> {
@@ -64,6 +70,10 @@ pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
     let mut seen = BTreeSet::new();
     let items = ids.iter().filter(|id| seen.insert(**id)).filter_map(|id| tx.item(id));
     let waiting = Judge::now(tx).only_by_people(tx, items);
+    notify(tx, &waiting);
+}
+
+fn notify(tx: &mut Tx<'_>, waiting: &[ItemId]) {
     if waiting.is_empty() {
         return;
     }
@@ -76,6 +86,43 @@ pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
     let message = format!("{verb} for a person: {}", named.join("; "));
     let shown: Vec<&ItemId> = waiting.iter().take(1_000).collect();
     tx.notify_operator(OperatorNotice::new(NoticeCode::WorkWaiting, message).details(json!({ "item_ids": shown })));
+}
+
+/// The rules were read: takes them, and notifies the operator of items that only a person can process by the new rules.
+/// If they can't be used, notifies the operator, and the old rules stay in force.
+pub(crate) fn rules_read(tx: &mut Tx<'_>, rules: Result<Box<Rules>, String>) {
+    match rules {
+        Ok(rules) => {
+            tx.out.rules = Some(*rules);
+            rules_or_roles_changed(tx);
+        }
+        Err(why) => {
+            tx.notify_error(Failure {
+                code: "bad_rules".to_owned(),
+                message: format!("The rules for work items can't be used: {why}"),
+                hint: "the previous rules stay in force; fix the file, then: tasuki rules check".to_owned(),
+                handoff_id: None,
+                agent_id: None,
+                step: None,
+            });
+        }
+    }
+}
+
+/// The roles of personas were read: takes them, and notifies the operator of items that only a person can process now.
+pub(crate) fn roles_read(tx: &mut Tx<'_>, roles: BTreeMap<Slug, String>) {
+    tx.out.roles = Some(roles);
+    rules_or_roles_changed(tx);
+}
+
+/// Rules or roles have changed: notifies the operator of the items that only a person can process since then.
+fn rules_or_roles_changed(tx: &mut Tx<'_>) {
+    let left = |judge: Judge<'_>| judge.only_by_people(tx, tx.state.items.values());
+    let before: BTreeSet<ItemId> = left(Judge::before(tx)).into_iter().collect();
+    let mut waiting = left(Judge::now(tx));
+    waiting.retain(|id| !before.contains(id));
+    waiting.sort_by_key(|id| tx.item(id).map(|item| item.order));
+    notify(tx, &waiting);
 }
 
 /// The ready items that this agent, which has ended, could have processed and that only a person can process now.

@@ -88,3 +88,25 @@ fn an_item_that_its_only_agent_gives_back_waits_for_a_person_if_the_rule_allows_
         assert_eq!(world.told.len(), told, "{kind}: {:?}", world.told);
     }
 }
+
+#[test]
+fn the_operator_is_notified_of_items_that_no_agent_can_process_any_more_because_rules_or_roles_have_changed() {
+    let (mut world, [_, sm, dev, _]) = World::new();
+    let ids = ["prd", "story", "bug"].map(|kind| world.create(kind));
+    world.claim(ids[2], dev).expect("claimed");
+    let rules = |text: &str| Event::Rules(Ok(Box::new(Rules::with(text).expect("rules"))));
+    world.decide(rules("[types.prd]\nprocessed_by = [\"human\"]\n"), None);
+    assert!(world.told.len() == 1 && world.told[0].contains("A work item waits for a person"), "{:?}", world.told);
+    assert!(world.told[0].contains("a prd"), "{:?}", world.told);
+    world.decide(rules("[types.prd]\nprocessed_by = [\"human\", \"architect\"]\n"), None);
+    assert_eq!(world.told.len(), 1, "it waits for a person as before: {:?}", world.told);
+    let mut roles = world.state.roles.clone();
+    roles.remove(&"dev".parse().expect("a slug"));
+    world.decide(Event::Roles(roles.clone()), None);
+    assert!(world.told.len() == 2 && world.told[1].contains("a story"), "{:?}", world.told);
+    assert!(!world.told[1].contains("a prd") && !world.told[1].contains("a bug"), "{:?}", world.told);
+    world.end(sm, None);
+    roles.remove(&"sm".parse().expect("a slug"));
+    world.decide(Event::Roles(roles), None);
+    assert_eq!(world.told.len(), 2, "nothing more: {:?}", world.told);
+}
