@@ -63,8 +63,7 @@ pub fn bridge(home: &Home) -> Result<Option<ViewFile<BridgeView>>, CliError> {
 /// Whether the bridge has written a heartbeat within the last 45 s, and is connected to a server.
 #[must_use]
 pub fn is_fresh(bridge: &BridgeView, now_ms: i64) -> bool {
-    let age_ms = millis(&bridge.heartbeat).map(|at| now_ms.saturating_sub(at).saturating_abs());
-    age_ms.is_some_and(|age| age <= HOST_STALE_MS) && bridge.server.is_some()
+    age_ms(bridge, now_ms).is_some_and(|age| age <= HOST_STALE_MS) && bridge.server.is_some()
 }
 
 /// Whether the bridge can pass on a request at this moment.
@@ -102,11 +101,56 @@ pub fn require_bridge_to_send(home: &Home) -> Result<(), CliError> {
     require_bridge(home).map_err(CliError::nothing_sent)
 }
 
+/// Watches the bridge while a command waits for an answer. The bridge keeps what it has taken until it is answered,
+/// also while it reaches no server. So only a bridge that has ended, or hangs, ends the wait.
+#[derive(Debug, Default)]
+pub struct BridgePulse {
+    heartbeat: String,
+    changed: Option<Instant>,
+}
+
+impl BridgePulse {
+    /// Whether the bridge has written a heartbeat within the last 45 s. A heartbeat that was seen to change within that
+    /// time counts even if the wall clock says otherwise: the clock may jump, and after the machine has slept, the
+    /// bridge needs a moment for its next heartbeat.
+    ///
+    /// # Errors
+    /// When its file can't be read.
+    pub fn has_heartbeat(&mut self, home: &Home) -> Result<bool, CliError> {
+        let Some(seen) = bridge(home)? else { return Ok(false) };
+        let age_ms = age_ms(&seen, Clock::new().now().wall_ms).filter(|age| *age <= HOST_STALE_MS);
+        if self.heartbeat.is_empty() {
+            let written = |age: i64| Instant::now().checked_sub(Duration::from_millis(age.unsigned_abs()));
+            self.changed = age_ms.and_then(written);
+        } else if self.heartbeat != seen.heartbeat {
+            self.changed = Some(Instant::now());
+        }
+        self.heartbeat.clone_from(&seen.heartbeat);
+        let within = Duration::from_millis(HOST_STALE_MS.unsigned_abs());
+        Ok(age_ms.is_some() || self.changed.is_some_and(|at| at.elapsed() <= within))
+    }
+
+    /// As [`BridgePulse::has_heartbeat`], for a command that ends if it does not.
+    ///
+    /// # Errors
+    /// `no_bridge`, exit code 69; when the file can't be read.
+    pub fn keep(&mut self, home: &Home) -> Result<(), CliError> {
+        match self.has_heartbeat(home)? {
+            true => Ok(()),
+            false => Err(no_bridge(home, bridge(home)?.as_deref(), Clock::new().now().wall_ms)),
+        }
+    }
+}
+
+/// How old the bridge's last heartbeat is by the wall clock; none if it has not written one.
+fn age_ms(bridge: &BridgeView, now_ms: i64) -> Option<i64> {
+    millis(&bridge.heartbeat).map(|at| now_ms.saturating_sub(at).saturating_abs())
+}
+
 fn no_bridge(home: &Home, seen: Option<&BridgeView>, now_ms: i64) -> CliError {
     let root = home.root().display();
     let start = format!("Start it in another pane: tasuki --home {} fleet run", shell_word(&root.to_string()));
-    let heartbeat =
-        seen.and_then(|seen| Some((seen, now_ms.saturating_sub(millis(&seen.heartbeat)?).saturating_abs())));
+    let heartbeat = seen.and_then(|seen| Some((seen, age_ms(seen, now_ms)?)));
     let error = |message: String| CliError::new(exit::UNAVAILABLE, "no_bridge", message);
     match heartbeat {
         Some((seen, age_ms)) if age_ms <= HOST_STALE_MS => {

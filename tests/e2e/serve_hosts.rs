@@ -129,6 +129,26 @@ fn a_request_to_another_host_gets_that_hosts_answer() {
     assert_eq!(ask("box-1", &send, "one").body, refused.body, "what has an answer keeps it");
 }
 
+/// It ended at once the wait of a request that the bridge had taken.
+#[test]
+fn a_server_that_is_away_for_a_while_ends_no_wait_for_an_answer() {
+    if !has_curl() {
+        return;
+    }
+    let home = Arc::new(FakeHome::new());
+    join(home.path());
+    let answer = |home: &FakeHome, _: &Value| {
+        bridge(home.path(), None);
+        std::thread::sleep(Duration::from_secs(2));
+        bridge(home.path(), Some("tls://box 2.12.7"));
+        Some((200, json!({"status": "ok"})))
+    };
+    let _bridge = FakeBridge::start(&home, "", Box::new(answer));
+    let accept = json!({"v": 1, "kind": "handoff_accept", "handoff_id": "h"});
+    let answered = serve(&home, &[]).post("api/hosts/box-1/requests", &accept, &[]);
+    assert_eq!(answered.status, 200, "{answered:?}");
+}
+
 /// The bridge knows all members. It writes their files only while somebody looks at them.
 #[test]
 fn the_bridge_says_whether_a_host_without_a_file_is_a_member() {

@@ -1,6 +1,6 @@
-//! Lists of all hosts, and the program that `tasuki fleet` runs.
+//! Lists of all hosts, waits for the answer of another one, and the program that `tasuki fleet` runs.
 
-use crate::support::fake_bridge::ago;
+use crate::support::fake_bridge::{Answer, FakeBridge, ago};
 use crate::support::fake_sidecar::FakeHome;
 use crate::support::fleet_home::{heartbeat, home_in_fleet, host};
 use crate::support::said::{err, out};
@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
 const MIA: &str = "22222222-2222-4222-8222-222222222222";
@@ -49,6 +52,44 @@ fn agents_of_all_hosts_are_listed_and_a_dead_host_is_seen() {
     assert_eq!(lines[3], "old away 5m - - - - - - -");
     let coloured = home.command(&["agents", "--all-hosts"]).env("CLICOLOR_FORCE", "1").output().expect("it runs");
     assert!(out(&coloured).lines().any(|line| line.starts_with("\u{1b}[2mold ")), "{}", out(&coloured));
+}
+
+/// A server that was away for a second ended every wait with 69.
+#[test]
+fn a_server_that_is_away_ends_no_wait_and_a_bridge_that_is_gone_does() {
+    let is_away = |home: &FakeHome| {
+        home.write("fleet/bridge.json", &json!({"heartbeat": ago(0), "server": null, "problem": "It is not reached."}));
+        sleep(Duration::from_millis(1_200));
+    };
+    let late = move |home: &FakeHome, _: &Value| {
+        is_away(home);
+        // As after the machine has slept: the heartbeat is old for a moment.
+        heartbeat(home, 3_600);
+        sleep(Duration::from_millis(1_200));
+        Some((200, json!({"verdict": "delivered"})))
+    };
+    let begun = move |home: &FakeHome, _: &Value| {
+        is_away(home);
+        Some((200, json!({"status": "initiated", "handoff_id": HANDOFF})))
+    };
+    let dies = |home: &FakeHome, _: &Value| {
+        heartbeat(home, 100);
+        None
+    };
+    let send = |timeout| vec!["send", "mia@box", "hello", "--timeout", timeout];
+    let cases: [(Box<Answer>, _, _, _); 4] = [
+        (Box::new(late), send("30s"), 0, ""),
+        (Box::new(begun), vec!["retry", "mia@box", "--wait", "--timeout", "3s"], 75, "is not affected"),
+        (Box::new(move |home, _| (is_away(home), None).1), send("1s"), 75, "It is not reached."),
+        (Box::new(dies), send("30s"), 69, "box may still carry it out"),
+    ];
+    for (answer, line, expected, said) in cases {
+        let home = Arc::new(three_hosts());
+        let _bridge = FakeBridge::start(&home, "cli-", answer);
+        let output = home.run(&line);
+        let text = err(&output);
+        assert!(output.status.code() == Some(expected) && text.contains(said), "{line:?}: {text}");
+    }
 }
 
 #[test]

@@ -7,10 +7,11 @@ use super::views;
 use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::cli::follow::{self, FlowEnd, Follower, Progress};
+use crate::cli::hosts::{self, BridgePulse};
 use crate::cli::live::LiveLine;
+use crate::cli::output;
 use crate::cli::view::ViewFile;
 use crate::cli::wait::{self, LONGEST, PULSE_EVERY};
-use crate::cli::{hosts, output};
 use crate::config::Home;
 use crate::contract::handoff::{StepError, StepView};
 use crate::contract::{HandoffView, HostHandoff};
@@ -181,7 +182,7 @@ impl RemoteHandoff {
     /// Follows the handoff to its end.
     ///
     /// # Errors
-    /// The handoff's own failure (exit code 1), 69 when this home's bridge stops, 75 when `--timeout` is over. In the
+    /// The handoff's own failure (exit code 1), 69 when this home's bridge ends, 75 when `--timeout` is over. In the
     /// last two cases the handoff itself is not touched.
     pub fn follow_to_end(mut self, session: &CliSession, mut follower: Follower) -> Result<(), CliError> {
         let interrupts = wait::watch_signals()?;
@@ -214,6 +215,7 @@ impl RemoteHandoff {
         let start = Instant::now();
         let patience = session.timeout.unwrap_or(LONGEST);
         let (mut told, mut checked, mut known) = (None, start, start);
+        let mut pulse = BridgePulse::default();
         loop {
             if told.is_none_or(|told: Instant| told.elapsed() >= TELL_EVERY) {
                 hosts::ask_for_rosters(&session.home);
@@ -236,7 +238,7 @@ impl RemoteHandoff {
             live.draw()?;
             if checked.elapsed() >= PULSE_EVERY {
                 checked = Instant::now();
-                hosts::require_bridge(&session.home)?;
+                pulse.keep(&session.home)?;
             }
             if stop() {
                 return Err(CliError::refused("interrupted", "Interrupted.")

@@ -3,7 +3,7 @@
 
 use crate::cli::client::{PULSE_EVERY, nap, read_answer, with_name};
 use crate::cli::error::CliError;
-use crate::cli::hosts;
+use crate::cli::hosts::{self, BridgePulse};
 use crate::cli::view::ViewFile;
 use crate::config::Home;
 use crate::contract::fleet::FleetPart;
@@ -103,28 +103,34 @@ pub fn answer(home: &Home, id: &FleetId) -> Result<Option<ViewFile<FleetResultFi
         .map_err(|error| CliError::refused("not_json", format!("fleet/results/{id}.json is not JSON: {error}.")))
 }
 
-/// Waits for the answer while the bridge runs and is connected.
+/// Waits for the answer while the bridge runs.
 fn wait_for_answer(
     home: &Home,
     id: &FleetId,
     request: &RemoteRequest<'_>,
 ) -> Result<ViewFile<FleetResultFile>, CliError> {
     let start = Instant::now();
-    let mut checked = start;
+    let (mut checked, mut pulse) = (start, BridgePulse::default());
     loop {
         if let Some(answer) = answer(home, id)? {
             return Ok(answer);
         }
         if checked.elapsed() >= PULSE_EVERY {
             checked = Instant::now();
-            if let Err(gone) = hosts::require_bridge(home) {
+            if let Err(gone) = pulse.keep(home) {
                 return unanswered(home, id, request.host, gone);
             }
         }
         if start.elapsed() >= request.patience {
             let within = humantime::format_duration(request.patience);
             let message = format!("No answer came from the host {} within {within}.", request.host);
-            return unanswered(home, id, request.host, CliError::new(exit::TRY_AGAIN, "no_answer", message));
+            let late = CliError::new(exit::TRY_AGAIN, "no_answer", message);
+            // The bridge may have reached no server meanwhile.
+            let late = match hosts::require_bridge(home) {
+                Ok(()) => late,
+                Err(cut_off) => late.hint(cut_off.message),
+            };
+            return unanswered(home, id, request.host, late);
         }
         std::thread::sleep(nap(start.elapsed()));
     }

@@ -7,7 +7,7 @@ use super::hosts::{no_host, problem};
 use super::problem::{Problem, json, status_of};
 use super::views::Id;
 use crate::cli::error::CliError;
-use crate::cli::hosts;
+use crate::cli::hosts::{self, BridgePulse};
 use crate::cli::remote::request::answer;
 use crate::cli::view::{self, ViewFile, read_bytes, said};
 use crate::clock::Clock;
@@ -162,16 +162,19 @@ async fn carry(app: &Arc<ServeApp>, asked: Arc<HostRequest>) -> Result<ViewFile<
         return Ok(answer);
     }
     submit(app, &asked, until).await?;
-    let mut checked = Instant::now();
+    let (mut checked, mut pulse) = (Instant::now(), BridgePulse::default());
     loop {
         let with_bridge = checked.elapsed() >= BRIDGE_EVERY;
         let found = {
-            let (app, asked) = (Arc::clone(app), Arc::clone(&asked));
-            off(move || Ok((asked.answer(&app.home)?, !with_bridge || hosts::has_bridge(&app.home)?))).await?
+            let (app, asked, mut seen) = (Arc::clone(app), Arc::clone(&asked), std::mem::take(&mut pulse));
+            let look = move || Ok((asked.answer(&app.home)?, !with_bridge || seen.has_heartbeat(&app.home)?, seen));
+            let (answer, has_heartbeat, seen) = off(look).await?;
+            pulse = seen;
+            (answer, has_heartbeat)
         };
         match found {
             (Some(answer), _) => return Ok(answer),
-            (None, false) => return Err(unanswered(&asked, "This host's bridge no longer runs, or reaches no server")),
+            (None, false) => return Err(unanswered(&asked, "This host's bridge no longer runs")),
             (None, true) if until <= Instant::now() => return Err(unanswered(&asked, "No answer came in time")),
             (None, true) => {}
         }
