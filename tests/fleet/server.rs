@@ -1,12 +1,13 @@
 //! What the server may do: be away, lose everything, go back to an earlier state.
 
-use crate::fleet::{TestFleet, check_promises, text};
+use crate::fleet::{TestFleet, check_promises, free_port, text};
 use crate::support::tally;
 use serde_json::json;
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp is everywhere");
@@ -133,4 +134,33 @@ fn a_server_that_was_put_back_to_an_earlier_state_brings_nothing_back() {
     sent.push(send(3));
     a.until_within(Duration::from_secs(150), "the last is answered too", || a.answer("t3").is_some());
     check_promises(a, b, &sent);
+}
+
+/// A ticket names all addresses of the server's machine, and most of them lead nowhere from elsewhere. The client paused
+/// up to 15 s before each of them, and the checks and the owner's commands tried one after the other.
+#[test]
+fn addresses_that_lead_nowhere_keep_no_host_from_the_server() {
+    let Some(fleet) = TestFleet::joined(&["a"]) else { return };
+    let a = fleet.host("a");
+    // Two accept and say nothing; at the others nobody listens.
+    let silent = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let silent = silent.each_ref().map(|socket| socket.local_addr().expect("bound").port());
+    let ports = silent.into_iter().chain((0..5).map(|_| free_port())).chain([fleet.server.port]);
+    let urls: Vec<String> = ports.map(|port| format!("\"tls://127.0.0.1:{port}\"")).collect();
+    fs::write(a.files("fleet.toml"), format!("[server]\nurls = [{}]\n", urls.join(", "))).expect("its settings");
+    for _ in 0..3 {
+        let checks = a.fleet(&["--json", "checks"]);
+        assert!(!checks.contains("the server was not reached"), "{checks}");
+    }
+    let start = Instant::now();
+    a.fleet(&["setup"]);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    a.start_bridge();
+    a.until("it is connected", || !a.bridge_view()["connected_since"].is_null());
+    fleet.server.kill();
+    a.until("it is noticed", || a.bridge_view()["connected_since"].is_null());
+    std::thread::sleep(Duration::from_secs(30));
+    fleet.server.start();
+    let is_back = || !a.bridge_view()["connected_since"].is_null();
+    a.until_within(Duration::from_secs(50), "it is connected again", is_back);
 }

@@ -84,7 +84,8 @@ pub(crate) fn command(session: &CliSession, command: &ServerCommand) -> Result<(
 }
 
 /// The addresses by which hosts may reach a server that listens at `listen`. At a loopback address: 127.0.0.1 and
-/// localhost. At all addresses: this machine's IPv4 addresses, its name and 127.0.0.1. Otherwise that one address.
+/// localhost. At all addresses: this machine's IPv4 addresses, except those of its containers and virtual machines, its
+/// name and 127.0.0.1. Otherwise that one address.
 fn own_addresses(listen: SocketAddr) -> Vec<String> {
     if listen.ip().is_loopback() {
         return vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
@@ -94,13 +95,21 @@ fn own_addresses(listen: SocketAddr) -> Vec<String> {
     }
     let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
     let found = nix::ifaddrs::getifaddrs().into_iter().flatten().filter_map(|interface| {
-        let address = interface.address?;
+        let address = interface.address.filter(|_| !is_virtual(&interface.interface_name))?;
         let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
         v4.filter(|ip| !ip.is_loopback()).map(|ip| ip.to_string())
     });
     let mut addresses: Vec<String> = found.chain(name).chain(["127.0.0.1".to_owned()]).collect();
     addresses.dedup();
     addresses
+}
+
+/// Whether an interface leads only to containers or virtual machines of this machine. A bridge with a plain name such
+/// as br0 may have this machine's own address.
+fn is_virtual(interface: &str) -> bool {
+    let is_of_docker = |id: &str| id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    ["docker", "podman", "cni", "veth", "virbr", "lxcbr", "lxdbr"].iter().any(|kind| interface.starts_with(kind))
+        || interface.strip_prefix("br-").is_some_and(is_of_docker)
 }
 
 fn write(folder: &Path, args: &InitArgs, addresses: &[String]) -> Result<NewFleet, CliError> {
@@ -234,4 +243,19 @@ fn unit(folder: &Path) -> String {
          [Service]\nExecStart=/usr/bin/env nats-server -c \"{conf}\"\nRestart=always\nRestartSec=2\nUMask=0077\nLimitNOFILE=65536\n\n\
          [Install]\nWantedBy=default.target\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_virtual;
+
+    #[test]
+    fn interfaces_that_only_this_machine_reaches_are_left_out() {
+        for interface in ["docker0", "br-0a1b2c3d4e5f", "vethab12cd3", "virbr0", "lxdbr0", "podman1", "cni0"] {
+            assert!(is_virtual(interface), "{interface}");
+        }
+        for interface in ["eth0", "enp3s0", "wlan0", "br0", "br-lan", "wg0", "tailscale0", "bond0"] {
+            assert!(!is_virtual(interface), "{interface}");
+        }
+    }
 }

@@ -1,13 +1,14 @@
 //! What only the person who holds the fleet's key does at the server: making its streams, letting a host's letters be
 //! kept for it, and cutting a host off.
 
-use super::connect::{connect, options, unreachable};
+use super::connect::{connect_now, options, unreachable};
 use super::streams::{consumers, letters, rosters};
 use super::{CourierError, FleetPlace, NatsCourier, PutOutcome, ServerAccess};
 use crate::core::host::{FleetName, HostName};
 use crate::fleet::jwt::{self, SERVER_MAY_KEEP};
 use crate::fleet::keys::{AccountKey, HostKeys, LoginKey, ServerKeys};
 use crate::fleet::signed::Topic;
+use async_nats::Client;
 use async_nats::jetstream::context::CreateStreamErrorKind;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -31,8 +32,7 @@ impl FleetAdmin {
         now_s: i64,
     ) -> Result<FleetAdmin, CourierError> {
         let own = Arc::new(HostKeys::generate());
-        let access = ServerAccess { jwt: jwt::owner(login, &own.user_key(), now_s), ..access.clone() };
-        let client = connect(options(&access, own), &access).await?;
+        let client = log_in(access, &own, &jwt::owner(login, &own.user_key(), now_s)).await?;
         let host = "owner".parse().expect("a name");
         let courier = NatsCourier::of(client, FleetPlace { fleet: fleet.clone(), host }, &access.domain);
         Ok(FleetAdmin { courier, fleet: fleet.clone() })
@@ -111,10 +111,16 @@ impl FleetAdmin {
     }
 }
 
+/// Connects now or not at all, with these keys and claims.
+async fn log_in(access: &ServerAccess, own: &Arc<HostKeys>, claims: &str) -> Result<Client, CourierError> {
+    let access = ServerAccess { jwt: claims.to_owned(), ..access.clone() };
+    connect_now(&access, |turn| options(&access, Arc::clone(own), turn)).await
+}
+
 /// A connection to the server's system account, which shows the claims of the fleet's account and takes new ones.
 #[derive(Debug)]
 pub struct SystemAdmin {
-    client: async_nats::Client,
+    client: Client,
 }
 
 impl SystemAdmin {
@@ -124,8 +130,7 @@ impl SystemAdmin {
     /// The server was not reached, or refuses.
     pub async fn connect(access: &ServerAccess, keys: &ServerKeys, now_s: i64) -> Result<SystemAdmin, CourierError> {
         let own = Arc::new(HostKeys::generate());
-        let access = ServerAccess { jwt: jwt::system_user(keys, &own.user_key(), now_s), ..access.clone() };
-        Ok(SystemAdmin { client: connect(options(&access, own), &access).await? })
+        Ok(SystemAdmin { client: log_in(access, &own, &jwt::system_user(keys, &own.user_key(), now_s)).await? })
     }
 
     /// The claims of the fleet's account as the server knows them; empty if it knows none.

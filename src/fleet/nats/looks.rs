@@ -1,6 +1,6 @@
 //! What the doctor reads at the server, with this host's own login. It changes nothing there.
 
-use super::connect::{connect, options};
+use super::connect::{connect_now, options};
 use super::{CourierError, FleetPlace, NatsCourier, ServerAccess};
 use crate::core::time::millis;
 use crate::fleet::keys::HostKeys;
@@ -43,10 +43,12 @@ impl NatsCourier {
         access: &ServerAccess,
         keys: Arc<HostKeys>,
     ) -> Result<NatsCourier, CourierError> {
-        let options = options(access, keys)
-            .custom_inbox_prefix(format!("_INBOX.{}", place.host))
-            .name(format!("tasuki-fleet checks {}", place.host));
-        let client = connect(options, access).await?;
+        let options = |turn| {
+            options(access, Arc::clone(&keys), turn)
+                .custom_inbox_prefix(format!("_INBOX.{}", place.host))
+                .name(format!("tasuki-fleet checks {}", place.host))
+        };
+        let client = connect_now(access, options).await?;
         Ok(NatsCourier::of(client, place, &access.domain))
     }
 

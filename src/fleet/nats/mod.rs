@@ -22,7 +22,7 @@ use super::signed::Topic;
 use crate::core::host::HostName;
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, HeaderMap};
-use connect::{connect, options, tell, unreachable};
+use connect::{LoginTurn, connect, options, tell, unreachable};
 use futures_util::StreamExt;
 use serde::Deserialize;
 use server::ANSWER_WITHIN;
@@ -92,7 +92,7 @@ impl NatsCourier {
         keys: Arc<HostKeys>,
         heard: mpsc::Sender<Heard>,
     ) -> Result<NatsCourier, CourierError> {
-        let options = options(&access, keys)
+        let options = options(&access, keys, LoginTurn::default())
             .custom_inbox_prefix(format!("_INBOX.{}", place.host))
             .name(format!("tasuki-fleet {}", place.host))
             .retry_on_initial_connect()

@@ -80,7 +80,7 @@ fn judge_lease(facts: &BridgeFacts) -> Line {
         }
         Some(_) => {
             let said = "the bridge is not connected to the server, so it does not serve as this host";
-            fail(id, said, "it connects by itself within 15 s; if it does not, see its log")
+            fail(id, said, "it connects by itself within a minute; if it does not, see its log")
         }
         None => skipped(id, "not checked (see fleet.bridge)"),
     }
