@@ -116,9 +116,7 @@ impl Membership {
         let host = HostFile::load(folder)?.ok_or_else(no_fleet)?;
         let fleet = host.fleet.clone().ok_or_else(no_fleet)?;
         let keys = load_keys(folder, settings, KEY_WITHIN)?.ok_or_else(|| missing(folder, KEY))?;
-        let jwt = folder.read("", JWT)?.ok_or_else(|| missing(folder, JWT))?;
-        let jwt = String::from_utf8(jwt).map_err(|_| missing(folder, JWT))?.trim().to_owned();
-        Ok(Membership { host, fleet, keys: Arc::new(keys), jwt })
+        Ok(Membership { host, fleet, keys: Arc::new(keys), jwt: load_claims(folder)? })
     }
 
     /// How to reach the server, by the ticket, or by the settings where they say otherwise.
@@ -135,6 +133,15 @@ impl Membership {
     pub(crate) fn place(&self) -> FleetPlace {
         FleetPlace { fleet: self.fleet.name.clone(), host: self.host.name.clone() }
     }
+}
+
+/// The host's claims, as its last ticket has brought them.
+///
+/// # Errors
+/// They can't be read.
+pub(super) fn load_claims(folder: &FleetFolder) -> Result<String, CliError> {
+    let bytes = folder.read("", JWT)?.ok_or_else(|| missing(folder, JWT))?;
+    Ok(String::from_utf8(bytes).map_err(|_| missing(folder, JWT))?.trim().to_owned())
 }
 
 /// How to reach the server, and the claims to log in with.

@@ -1,7 +1,7 @@
 //! `tasuki-fleet run`: starts the bridge, and hands it one event after the other until it is told to end.
 
 use super::folder::FleetFolder;
-use super::identity::{Membership, is_key_awaited};
+use super::identity::{Membership, is_key_awaited, load_claims};
 use super::lock::{LOCK, lock};
 use super::machine::BridgeEvent;
 use super::roster::journal_seq;
@@ -140,7 +140,8 @@ async fn serve(
     let (heard_to, mut heard) = mpsc::channel(32);
     let (done_to, mut done) = mpsc::channel(ANSWERS);
     let (serves_to, serves) = watch::channel(false);
-    let courier = NatsCourier::connect(member.place(), access, Arc::clone(&member.keys), heard_to).await;
+    let login = (Arc::clone(&member.keys), claims(&folder, &member));
+    let courier = NatsCourier::connect(member.place(), access, login, heard_to).await;
     let courier = courier.map_err(|error| CliError::config("server", format!("{error}.")))?;
     let list = members_file::load(&folder, &member.fleet.key, &member.fleet.name)?;
     let mut letters = letters(&courier, &serves);
@@ -196,6 +197,13 @@ async fn serve(
     courier.flush().await;
     tracing::info!("tasuki-fleet ends");
     Ok(())
+}
+
+/// Reads this host's claims again whenever they are asked for: a new ticket may have brought others. If they can't be
+/// read, those from the start still count.
+fn claims(folder: &FleetFolder, member: &Membership) -> impl Fn() -> String + Send + Sync + 'static {
+    let (folder, first) = (folder.clone(), member.jwt.clone());
+    move || load_claims(&folder).unwrap_or_else(|_| first.clone())
 }
 
 /// Fetches letters with requests and with results, while `serves` is true.

@@ -123,6 +123,25 @@ fn an_expelled_host_is_cut_off_at_once_and_after_a_restart_of_the_server_too() {
     assert_eq!(c.times_typed(&agent, &["as a member".to_owned(), "as nobody".to_owned()]), [2, 0]);
 }
 
+/// The bridge that ran had read its login once, and was refused for ever.
+#[test]
+fn a_host_that_is_admitted_again_is_let_in_without_a_new_start_of_its_bridge() {
+    let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.accept("a", &["view"]);
+    a.fleet(&["expel", "b"]);
+    b.until("it is refused", || b.bridge_view()["problem"].as_str().is_some_and(|it| it.contains("login")));
+    // Of the claims of one key, the server refuses those that are from the second of the expulsion or earlier.
+    std::thread::sleep(Duration::from_secs(2));
+    let line = b.fleet(&["key", "b"]);
+    let ticket = a.fleet(&["admit", line.trim()]);
+    let said = b.fleet(&["join", ticket.trim()]);
+    assert!(said.contains("bridge that runs") && !said.contains("fleet run"), "{said}");
+    b.until_serving();
+    assert!(b.bridge_view()["problem"].is_null(), "{}", b.bridge_view());
+    assert_eq!(a.ask("v1", "b", &json!({"kind": "view", "of": "agents"}))["status"], 200);
+}
+
 /// Its request lay in `out/`, was never sent, and was answered "it may have been carried out" when its time was over.
 #[test]
 fn what_was_never_sent_to_a_host_that_is_expelled_is_answered_at_once() {

@@ -6,7 +6,7 @@ use super::ground::{Ground, line_of_input};
 use crate::bridge::admission::{KeyLine, Ticket, save_ticket};
 use crate::bridge::identity::{self, CA, HostFile, JoinedFleet, save_keys};
 use crate::bridge::leaving::{answer_all_open, note_all_begun};
-use crate::bridge::lock::{BridgeLock, LOCK, lock, make_lock};
+use crate::bridge::lock::{BridgeLock, LOCK, is_running, lock, make_lock};
 use crate::bridge::owner::{FleetOwner, not_the_owner};
 use crate::bridge::owner_file::{OWNER, OwnerFile};
 use crate::bridge::runtime::wait_for;
@@ -115,14 +115,26 @@ pub(super) fn join(session: &CliSession, args: &JoinArgs) -> Result<(), CliError
         let message = "This home is a member of another fleet. Nothing was changed.";
         return Err(CliError::refused("is_member", message).hint("To leave that one: tasuki fleet leave"));
     }
+    let is_same_server = is_server_of(&ground, &host, &ticket)?;
     save_ticket(&ground.folder, &host, &ticket)?;
     make_lock(&ground.folder)?;
+    let next = match (is_running(&ground.folder), is_same_server) {
+        (false, _) => "Start the bridge: tasuki fleet run, or: tasuki fleet service install",
+        (true, true) => "The bridge that runs logs in with the new ticket by itself, within a minute.",
+        (true, false) => "The new ticket names another server than the last one: start the bridge that runs again.",
+    };
     let line = format!(
-        "{} is a member of the fleet {}. Nobody there may ask it for anything yet: tasuki fleet accept HOST RIGHT…\n\
-         Start the bridge: tasuki fleet run, or: tasuki fleet service install",
+        "{} is a member of the fleet {}. Nobody there may ask it for anything yet: tasuki fleet accept HOST RIGHT…\n{next}",
         host.name, ticket.fleet
     );
     session.report(&json!({"status": "joined", "host": host.name, "fleet": ticket.fleet}), &line)
+}
+
+/// Whether a ticket says the same of the server as this host's files, which a bridge that runs has read at its start.
+fn is_server_of(ground: &Ground, host: &HostFile, ticket: &Ticket) -> Result<bool, CliError> {
+    let ca = ground.folder.read("", CA)?;
+    let is_same = |fleet: &JoinedFleet| (&fleet.servers, &fleet.domain) == (&ticket.servers, &ticket.domain);
+    Ok(host.fleet.as_ref().is_some_and(is_same) && ca.as_deref() == ticket.ca.as_deref().map(str::as_bytes))
 }
 
 fn joined(ground: &Ground) -> Result<(HostFile, JoinedFleet), CliError> {

@@ -113,8 +113,11 @@ impl FleetAdmin {
 
 /// Connects now or not at all, with these keys and claims.
 async fn log_in(access: &ServerAccess, own: &Arc<HostKeys>, claims: &str) -> Result<Client, CourierError> {
-    let access = ServerAccess { jwt: claims.to_owned(), ..access.clone() };
-    connect_now(&access, |turn| options(&access, Arc::clone(own), turn)).await
+    let options = |turn| {
+        let claims = claims.to_owned();
+        options(access, Arc::clone(own), move || claims.clone(), turn)
+    };
+    connect_now(access, options).await
 }
 
 /// A connection to the server's system account, which shows the claims of the fleet's account and takes new ones.

@@ -3,7 +3,7 @@
 use super::server::{ANSWER_WITHIN, CourierError, Heard, ServerAccess};
 use crate::fleet::keys::HostKeys;
 use crate::fleet::members::MOST_MEMBERS;
-use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use async_nats::{Auth, Client, ConnectOptions, Event, ServerAddr};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::sync::Arc;
@@ -66,15 +66,23 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// How this host logs in.
-pub(super) fn options(access: &ServerAccess, keys: Arc<HostKeys>, turn: LoginTurn) -> ConnectOptions {
+/// How this host logs in. `claims` is asked at each login.
+pub(super) fn options(
+    access: &ServerAccess,
+    keys: Arc<HostKeys>,
+    claims: impl Fn() -> String + Send + Sync + 'static,
+    turn: LoginTurn,
+) -> ConnectOptions {
     // The turn ends with the connection, or with the attempt that has failed.
     let held = Arc::new(OnceCell::new());
-    let options = ConnectOptions::with_jwt(access.jwt.clone(), move |nonce| {
-        let (keys, turn, held) = (Arc::clone(&keys), Arc::clone(&turn), Arc::clone(&held));
+    let options = ConnectOptions::with_auth_callback(move |nonce| {
+        let mut auth = Auth::new();
+        auth.jwt = Some(claims());
+        auth.signature = Some(keys.sign(&nonce));
+        let (turn, held) = (Arc::clone(&turn), Arc::clone(&held));
         async move {
             held.get_or_init(|| turn.lock_owned()).await;
-            Ok(keys.sign(&nonce))
+            Ok(auth)
         }
     });
     let addresses = access.urls.len();

@@ -44,7 +44,8 @@ impl NatsCourier {
         keys: Arc<HostKeys>,
     ) -> Result<NatsCourier, CourierError> {
         let options = |turn| {
-            options(access, Arc::clone(&keys), turn)
+            let jwt = access.jwt.clone();
+            options(access, Arc::clone(&keys), move || jwt.clone(), turn)
                 .custom_inbox_prefix(format!("_INBOX.{}", place.host))
                 .name(format!("tasuki-fleet checks {}", place.host))
         };

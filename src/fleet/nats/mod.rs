@@ -82,17 +82,18 @@ pub struct NatsCourier {
 }
 
 impl NatsCourier {
-    /// Begins to connect, and keeps trying. Events of the connection come through the channel.
+    /// Begins to connect, and keeps trying. Events of the connection come through the channel. `claims` is asked for
+    /// this host's claims at each login: it may be admitted again while its bridge runs.
     ///
     /// # Errors
     /// An address can't be read, or the certificate can't.
     pub async fn connect(
         place: FleetPlace,
         access: ServerAccess,
-        keys: Arc<HostKeys>,
+        (keys, claims): (Arc<HostKeys>, impl Fn() -> String + Send + Sync + 'static),
         heard: mpsc::Sender<Heard>,
     ) -> Result<NatsCourier, CourierError> {
-        let options = options(&access, keys, LoginTurn::default())
+        let options = options(&access, keys, claims, LoginTurn::default())
             .custom_inbox_prefix(format!("_INBOX.{}", place.host))
             .name(format!("tasuki-fleet {}", place.host))
             .retry_on_initial_connect()

@@ -98,7 +98,9 @@ impl SimulatedHost {
         };
         let (heard_to, mut heard) = mpsc::channel(32);
         tokio::spawn(async move { while heard.recv().await.is_some() {} });
-        let courier = NatsCourier::connect(place, access, Arc::clone(&self.keys), heard_to).await.expect("it connects");
+        let jwt = access.jwt.clone();
+        let login = (Arc::clone(&self.keys), move || jwt.clone());
+        let courier = NatsCourier::connect(place, access, login, heard_to).await.expect("it connects");
         let (_serves, serves) = watch::channel(true);
         for what in [What::Req, What::Res] {
             let (courier, serves, (to, mut letters)) = (courier.clone(), serves.clone(), mpsc::channel(4));
