@@ -98,11 +98,16 @@ impl Bridge {
         }
     }
 
-    /// The server reports that a roster has changed.
+    /// The server reports that a roster has changed, but not when. A bridge that has not put a roster of its own yet,
+    /// as after a reboot, does not know the server's clock: it asks for the roster, whose answer says when it was
+    /// stored.
     pub(super) fn roster_heard(&mut self, host: &HostName, bytes: &[u8]) {
-        let stored_ms = self.server_time.server_ms(self.now.boot_ms);
-        self.see(host, bytes, stored_ms);
-        self.tell_who_is_away();
+        if let Some(stored_ms) = self.server_time.server_ms(self.now.boot_ms) {
+            self.see(host, bytes, Some(stored_ms));
+            self.tell_who_is_away();
+        } else if !self.directory.to_ask.contains(host) {
+            self.directory.to_ask.push(host.clone());
+        }
     }
 
     fn see(&mut self, host: &HostName, bytes: &[u8], stored_ms: Option<i64>) {

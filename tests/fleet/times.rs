@@ -4,7 +4,8 @@ use crate::fleet::{TestFleet, text};
 use crate::support::stage_files::read_json;
 use nix::sys::signal::Signal;
 use serde_json::json;
-use std::time::Duration;
+use std::fs;
+use std::time::{Duration, Instant};
 
 #[test]
 fn what_comes_after_its_time_is_never_carried_out_and_what_waits_is_carried_out_once() {
@@ -72,4 +73,36 @@ fn a_host_that_stands_still_is_shown_as_away_with_its_age() {
     a.until_within(Duration::from_secs(90), "it is shown as away", || !state()["away_since"].is_null());
     b.signal_bridge(Signal::SIGCONT);
     a.until("it is there again", || state()["away_since"].is_null());
+}
+
+/// As after a reboot: a bridge that waits puts nothing, and so does not know the server's clock. Each host that told
+/// something was shown as away then.
+#[test]
+fn a_bridge_that_still_waits_shows_the_others_as_live() {
+    let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.stage.agent("kai");
+    a.kill_bridge();
+    // With another lock file, it counts as a home that was moved.
+    let (lock, next) = (a.files("lock"), a.files("lock.next"));
+    fs::copy(&lock, &next).expect("copied");
+    fs::rename(&next, &lock).expect("renamed");
+    a.fleet(&["moved"]);
+    a.start_bridge();
+    let seen = || {
+        a.fleet(&["hosts"]);
+        read_json(&a.files("hosts/b.json")).unwrap_or_default()
+    };
+    let pid = a.bridge_pid();
+    a.until("it waits", || a.bridge_view()["pid"] == pid && a.bridge_view()["lease"] == "waiting");
+    a.until("b is read", || seen()["n"].as_u64() > Some(0));
+    let (start, first) = (Instant::now(), seen()["n"].clone());
+    // b puts a roster every 15 s.
+    while start.elapsed() < Duration::from_secs(33) {
+        let view = seen();
+        assert!(view["away_since"].is_null() && view["told_at"] != "", "{view}");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert_ne!(seen()["n"], first, "what b has told meanwhile is shown");
+    assert_eq!(a.bridge_view()["lease"], "waiting");
 }
