@@ -199,7 +199,7 @@ impl Bridge {
         };
         let refused = why(&out);
         let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &self.now.rfc3339());
-        if let Err(error) = out::answer(&self.folder, id, out.to.as_str(), result) {
+        if let Err(error) = out::answer_here(&self.folder, id, out.to.as_str(), result) {
             return self.pause(id, &error);
         }
         self.asking.answered(id);

@@ -1,7 +1,7 @@
 //! What happens to open requests to other hosts when this home leaves its fleet, or gets a new identity.
 
 use super::folder::FleetFolder;
-use super::out::{answer, load, save};
+use super::out::{answer_here, load, save};
 use super::refused::FleetRefused;
 use super::rejected::reject;
 use crate::cli::error::CliError;
@@ -41,7 +41,7 @@ pub(super) fn answer_all_open(folder: &FleetFolder, own: &HostName) -> Result<()
             false => FleetRefused::new(503, "not_sent", format!("{own} has left the fleet. Nothing was sent.")),
         };
         let result = refused.result(id.as_str(), Some(&out.kind), out.request.as_bytes(), &now.rfc3339());
-        answer(folder, &id, out.to.as_str(), result)?;
+        answer_here(folder, &id, out.to.as_str(), result)?;
     }
     let left = FleetRefused::new(503, "left", format!("{own} has left the fleet before it took this file."));
     folder.all_names("requests")?.iter().try_for_each(|name| reject(folder, name, &left, &now))

@@ -121,7 +121,7 @@ pub(super) fn take(
         }
         Err(refused) => {
             let result = refused.result(id.as_str(), kind.as_deref(), &request, &now.rfc3339());
-            answer(folder, &id, &to, result)?;
+            answer_here(folder, &id, &to, result)?;
             match (is_object, refused.is_passing()) {
                 (true, true) => folder.remove("requests", name)?,
                 (true, false) => reject(folder, name, &refused, now)?,
@@ -156,7 +156,7 @@ fn take_unfit(
             reject(folder, name, &FleetRefused { code, ..refused }, now)?;
             return Ok(TakenFile::Known);
         }
-        KnownId::Free => answer(folder, id, "", unread(&refused))?,
+        KnownId::Free => answer_here(folder, id, "", unread(&refused))?,
     }
     reject(folder, name, &FleetRefused { code, ..refused.clone() }, now)?;
     Ok(TakenFile::Answered(refused))
@@ -176,7 +176,7 @@ fn refuse_reuse(
     (host, result): (&str, ResultFile),
     now: &Now,
 ) -> Result<TakenFile, CliError> {
-    let file = FleetResultFile { host: host.to_owned(), result };
+    let file = FleetResultFile { host: host.to_owned(), answered_here: true, result };
     folder.write("results", &format!("{id}.reused.json"), contract::text(&file).as_bytes(), Grade::Durable)?;
     reject(folder, name, &id_reused(), now)?;
     Ok(TakenFile::Answered(id_reused()))
@@ -221,7 +221,7 @@ fn open(
         return Err(FleetRefused::new(
             429,
             "too_many",
-            "1,000 requests to other hosts wait for their answers already.",
+            "1,000 requests of this host to others wait for their answers already. Nothing was sent.",
         ));
     }
     let unwritten = |error: CliError| FleetRefused::new(503, "not_sent", format!("The request was not taken: {error}"));
@@ -304,13 +304,31 @@ pub(super) fn parts(folder: &FleetFolder, id: &FleetId, out: &OutFile) -> Result
     Ok(parts)
 }
 
-/// Writes the answer to a request and removes the request from `out/`. An answer that is there already stays.
+/// Writes the answer of another host to a request and removes the request from `out/`. An answer that is there already
+/// stays.
 ///
 /// # Errors
 /// The system's; then the request stays on its way.
 pub(super) fn answer(folder: &FleetFolder, id: &FleetId, host: &str, result: ResultFile) -> Result<(), CliError> {
-    let file = FleetResultFile { host: host.to_owned(), result: ResultFile { request_id: id.to_string(), ..result } };
-    folder.create("results", &format!("{id}.json"), contract::text(&file).as_bytes())?;
+    write_answer(folder, id, &answer_of(id, host, result))
+}
+
+/// As [`answer`], if this host itself answers its request to another one.
+///
+/// # Errors
+/// As [`answer`].
+pub(super) fn answer_here(folder: &FleetFolder, id: &FleetId, host: &str, result: ResultFile) -> Result<(), CliError> {
+    write_answer(folder, id, &FleetResultFile { answered_here: true, ..answer_of(id, host, result) })
+}
+
+/// The file of another host's answer.
+fn answer_of(id: &FleetId, host: &str, result: ResultFile) -> FleetResultFile {
+    let result = ResultFile { request_id: id.to_string(), ..result };
+    FleetResultFile { host: host.to_owned(), answered_here: false, result }
+}
+
+fn write_answer(folder: &FleetFolder, id: &FleetId, file: &FleetResultFile) -> Result<(), CliError> {
+    folder.create("results", &format!("{id}.json"), contract::text(file).as_bytes())?;
     forget(folder, id)
 }
 
@@ -341,8 +359,7 @@ pub(super) fn keep_late(folder: &FleetFolder, id: &FleetId, host: &str, result: 
     let given: Option<FleetResultFile> = contract::read(&bytes).ok().flatten();
     let was_given_up = given.is_some_and(|file| file.host == host && file.result.status == 504);
     if was_given_up {
-        let file =
-            FleetResultFile { host: host.to_owned(), result: ResultFile { request_id: id.to_string(), ..result } };
+        let file = answer_of(id, host, result);
         folder.create("results", &format!("{id}.late.json"), contract::text(&file).as_bytes())?;
     }
     Ok(())

@@ -217,6 +217,8 @@ pub struct FleetPart {
 pub struct FleetResultFile {
     /// The host that was asked.
     pub host: String,
+    /// This host itself has answered, and not the host that was asked.
+    pub answered_here: bool,
     /// The fields of a result file.
     #[serde(flatten)]
     pub result: ResultFile,

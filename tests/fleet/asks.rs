@@ -88,7 +88,10 @@ fn what_can_t_be_asked_is_answered_here() {
         ("e7", "b", json!({"kind": "handoff", "document": {"path": "/etc/passwd"}}), (400, "not_from_elsewhere")),
         ("e8", "b", json!({"kind": "agent_send", "host": "c", "text": "x"}), (400, "not_from_elsewhere")),
     ] {
-        assert_eq!(code(&a.ask(id, to, &request)), refused(expected.0, expected.1), "{id}");
+        let answer = a.ask(id, to, &request);
+        assert_eq!(code(&answer), refused(expected.0, expected.1), "{id}");
+        // The last two were asked: the host b has refused them.
+        assert_eq!(answer["answered_here"], json!(!["e7", "e8"].contains(&id)), "{answer}");
     }
     fs::write(a.files("requests/broken.json"), "{").expect("written");
     assert_eq!(code(&a.answered("broken")), refused(400, "bad_request"));

@@ -85,6 +85,11 @@ fn the_answer_of_another_host_is_told_with_its_name() {
         &["send", "kai@box", "x"],
     );
     assert_eq!(code(&output), Some(75), "{}", err(&output));
+    // A refusal by this host's own bridge says nothing of the other one.
+    let own = json!({"code": "too_many", "message": "Too many requests of this host wait.", "answered_here": true});
+    let (output, _) = ask(&fleet(), (429, own), &["send", "kai@box", "hello"]);
+    let text = err(&output);
+    assert!(text.contains("Too many requests") && !text.contains("On the host"), "{text}");
 }
 
 #[test]

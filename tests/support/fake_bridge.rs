@@ -65,10 +65,13 @@ fn take(home: &FakeHome, file: &Path, ids: &str, answer: &Answer) {
     assert!(id.starts_with(ids), "{id}");
     let (to, request) = (dropped["to"].as_str().expect("a host"), &dropped["request"]);
     fs::rename(file, home.path().join(format!("fleet/out/{id}.json"))).expect("taken");
-    let Some((status, body)) = answer(home, &dropped) else { return };
+    let Some((status, mut body)) = answer(home, &dropped) else { return };
     let ok = (200..300).contains(&status);
     let mut result = json!({"v": 1, "host": to, "request_id": id, "kind": request["kind"], "status": status, "ok": ok,
         "at": ago(0), "request_sha256": tasuki::core::text::sha256(request.to_string().as_bytes())});
+    if let Some(here) = body.as_object_mut().and_then(|body| body.remove("answered_here")) {
+        result["answered_here"] = here;
+    }
     result[if ok { "result" } else { "error" }] = body;
     write_whole(&home.path().join(format!("fleet/results/{id}.json")), &result);
     fs::remove_file(home.path().join(format!("fleet/out/{id}.json"))).expect("answered");

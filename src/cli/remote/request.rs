@@ -42,7 +42,7 @@ pub struct RemoteRequest<'a> {
 pub fn look<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
     let (id, answer) = answered(home, request)?;
     let _ = std::fs::remove_file(home.fleet().join(format!("results/{id}.json")));
-    read_answer(&answer.result).map_err(|error| from_host(error, request))
+    read_answer(&answer.result).map_err(|error| from_host(error, &answer, request))
 }
 
 /// Leaves a request for the bridge and waits for its answer. Returns the answer's `result`.
@@ -52,7 +52,7 @@ pub fn look<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<
 /// last two say whether the request was withdrawn.
 pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
     let (_, answer) = answered(home, request)?;
-    read_answer(&answer.result).map_err(|error| from_host(error, request))
+    read_answer(&answer.result).map_err(|error| from_host(error, &answer, request))
 }
 
 /// Leaves a request for the bridge and waits for its answer.
@@ -84,9 +84,9 @@ fn answered(home: &Home, request: &RemoteRequest<'_>) -> Result<(FleetId, ViewFi
 }
 
 /// A refusal with the name of what was not found, and of the host that refused. A refusal by this host's own bridge
-/// already has the host's name.
-fn from_host(error: CliError, request: &RemoteRequest<'_>) -> CliError {
-    if matches!(error.code.as_str(), "no_host" | "not_sent" | "no_answer") {
+/// stays as it is: the other host has said nothing.
+fn from_host(error: CliError, answer: &FleetResultFile, request: &RemoteRequest<'_>) -> CliError {
+    if answer.answered_here {
         return error;
     }
     let error = with_name(error, &request.fields);

@@ -126,6 +126,7 @@ impl HostRequest {
         let answer = Answer { request_id, kind, request_sha256, reply: Reply::Refused(refused) };
         let mut answer = answer.to_json(&Clock::new().now());
         answer["host"] = self.to.as_str().into();
+        answer["answered_here"] = true.into();
         Ok(answer.into())
     }
 
