@@ -257,6 +257,8 @@ impl Ui {
         let of = |what: &str| format!("{what} {}?", model.short(&handoff));
         match action {
             RowAction::HandOff => self.mode = KeyMode::Input { agent, reason: None, text: String::new() },
+            // Its pane may be another program's by now: a tmux server that was started again gives the same ids.
+            RowAction::Jump if target.agent.is_some_and(|agent| !agent.living) => self.say("This agent has ended."),
             RowAction::Jump => match target.agent.and_then(|agent| agent.pane.clone()) {
                 Some(pane) => return Some(LoopAction::Jump(pane)),
                 None => self.say("This agent has no pane."),

@@ -96,6 +96,19 @@ fn a_row_leads_to_its_agent_its_handoff_and_its_error() {
     assert_eq!(typed(&mut ui, &model, "3hg\r"), [], "there is no work");
 }
 
+/// Its view keeps its pane, and after a start of the tmux server that pane is somebody else's.
+#[test]
+fn nobody_is_led_to_the_pane_of_an_agent_that_has_ended() {
+    let mut model = model();
+    model.agents[0].living = false;
+    let model = model.arranged();
+    for keys in ["2g", "4g", "5jjg"] {
+        let mut ui = Ui::default();
+        assert_eq!(typed(&mut ui, &model, keys), [], "{keys}");
+        assert_eq!(ui.message.map(|message| message.text).as_deref(), Some("This agent has ended."), "{keys}");
+    }
+}
+
 #[test]
 fn the_document_of_a_rows_handoff_is_opened_from_a_list_and_from_its_details() {
     let (model, mut ui) = (model(), Ui::default());
