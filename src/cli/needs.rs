@@ -13,9 +13,6 @@ use crate::core::id::HandoffId;
 use crate::core::needs::{self, AgentNeeds, FailureNeed, HandoffNeeds};
 use std::collections::BTreeSet;
 
-/// The most error files that are read, the newest first.
-const MOST_FAILURES: usize = 1_000;
-
 /// What waits for a person, and how many agents, handoffs and failures there are.
 #[derive(Debug, Default)]
 pub struct Overview {
@@ -25,7 +22,7 @@ pub struct Overview {
     pub agents: usize,
     /// How many handoffs run.
     pub handoffs: usize,
-    /// How many failures nobody has dismissed, up to 1,000.
+    /// How many failures nobody has dismissed.
     pub errors: usize,
     /// The files that can't be read.
     pub unread: Unread,
@@ -38,7 +35,9 @@ pub struct Overview {
 pub fn read(home: &Home) -> Result<Overview, CliError> {
     let mut unread = Unread::default();
     let agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views(), &mut unread)?;
-    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), MOST_FAILURES, &mut unread)?;
+    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), needs::MOST_FAILURES, &mut unread)?;
+    let is_full = errors.len() >= needs::MOST_FAILURES;
+    let left_out = if is_full { view::stems(&home.errors())?.len().saturating_sub(errors.len()) } else { 0 };
     // The view of an agent names its running handoff, even if the agent has ended.
     let of_agents = agents.iter().filter_map(|agent| agent.handoff_id.as_deref());
     let of_errors = errors.iter().filter_map(|error| error.handoff_id.as_deref());
@@ -51,14 +50,15 @@ pub fn read(home: &Home) -> Result<Overview, CliError> {
     let of_handoffs: Vec<HandoffNeeds> = handoffs.iter().map(|handoff| HandoffNeeds::of(handoff)).collect();
     let of_items = open.iter().filter_map(|(_, item)| needs::item(item));
     let of_unread = unread.first().map(|(count, why)| needs::unread(count, why));
-    let others: Vec<NeedView> = of_items.chain(of_sidecar(home)?).chain(of_unread).collect();
+    let others: Vec<NeedView> =
+        of_items.chain(of_sidecar(home)?).chain(of_unread).chain(needs::left_out(left_out)).collect();
     let failures: Vec<FailureNeed> = errors.iter().map(|error| FailureNeed::of(error)).collect();
     let is_running = |handoff: &&ViewFile<HandoffView>| handoff.step.known().is_some_and(|step| !step.is_end());
     Ok(Overview {
         needs: needs::list(&judged, &of_handoffs, &others, &failures),
         agents: judged.iter().filter(|agent| agent.is_living()).count(),
         handoffs: handoffs.iter().filter(is_running).count(),
-        errors: errors.len(),
+        errors: errors.len() + left_out,
         unread,
     })
 }

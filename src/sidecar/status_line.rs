@@ -23,9 +23,6 @@ use uuid::Uuid;
 /// The pause between two changes of the line.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How many failures are read; nobody deals with more.
-const MOST_FAILURES: usize = 1_000;
-
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Wanted {
     line: String,
@@ -53,6 +50,8 @@ struct WaitingList {
     handoffs: BTreeMap<HandoffId, HandoffNeeds>,
     items: BTreeMap<ItemId, NeedView>,
     failures: BTreeMap<Uuid, FailureNeed>,
+    /// That some error files are not read, because there are too many.
+    left_out: Option<NeedView>,
     /// What this sidecar can't do at present.
     own: Option<NeedView>,
 }
@@ -76,8 +75,9 @@ impl WaitingList {
         let Ok(ids) = spool.ids(ProjectionFolder::Errors) else { return };
         let ids: BTreeSet<Uuid> = ids.into_iter().collect();
         self.failures.retain(|id, _| ids.contains(id));
+        self.left_out = needs::left_out(ids.len().saturating_sub(needs::MOST_FAILURES));
         for id in ids {
-            if self.failures.len() >= MOST_FAILURES {
+            if self.failures.len() >= needs::MOST_FAILURES {
                 return;
             }
             if self.failures.contains_key(&id) {
@@ -116,7 +116,8 @@ impl WaitingList {
 
     fn count(&self) -> usize {
         let (agents, handoffs) = (self.agents.values(), self.handoffs.values());
-        needs::list(agents, handoffs, self.items.values().chain(&self.own), self.failures.values()).len()
+        let others = self.items.values().chain(&self.own).chain(&self.left_out);
+        needs::list(agents, handoffs, others, self.failures.values()).len()
     }
 }
 

@@ -75,6 +75,27 @@ fn the_list_as_json_is_as_its_schema_says() {
     }
 }
 
+/// An error file stays until somebody dismisses it, so what waits longest comes after all newer ones.
+#[test]
+fn a_failure_is_listed_also_if_there_are_very_many_newer_ones_and_the_list_says_what_it_lacks() {
+    let home = home();
+    let oldest = std::fs::File::options().write(true).open(home.path().join(format!("spool/errors/{ERROR}.json")));
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
+    oldest.and_then(|file| file.set_modified(hour_ago)).expect("set");
+    let more = |numbers: std::ops::RangeInclusive<u32>| {
+        for number in numbers {
+            home.write(&format!("spool/errors/e-{number}.json"), &json!({"error_id": format!("e-{number}")}));
+        }
+    };
+    more(1..=1_500);
+    let output = home.run(&["status"]);
+    assert!(out(&output).starts_with("1502 things need you (2 agents, 0 running handoffs)\nin doubt    kai"));
+    more(1_501..=2_001);
+    let all = listed(&home.run(&["status", "--json"]));
+    assert_eq!((all.len(), &all[0]["what"]), (2_002, &json!("degraded")));
+    assert_eq!(all[0]["said"], "2 older errors are not read, so this list may lack something");
+}
+
 #[test]
 fn nothing_is_left_after_a_dismissal_and_no_sidecar_is_no_answer() {
     let home = home();

@@ -4,7 +4,7 @@
 
 use crate::cli::error::CliError;
 use crate::files::{FileStamp, file_stamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -47,6 +47,8 @@ pub(super) struct WatchedFolder<T> {
     marks: Vec<PathBuf>,
     kind: FolderKind<T>,
     rows: BTreeMap<String, Entry<T>>,
+    /// Files that are read at any age.
+    wanted: BTreeSet<String>,
     /// The stamps of the marks when the folder was last listed; none if they could still hide a change.
     seen: Option<Vec<Option<FileStamp>>>,
     /// Until when the folder is not listed again.
@@ -59,7 +61,17 @@ impl<T> WatchedFolder<T> {
     /// A folder before its first read.
     pub(super) fn new(path: PathBuf, more_marks: &[PathBuf], kind: FolderKind<T>) -> Self {
         let marks = std::iter::once(path.clone()).chain(more_marks.iter().cloned()).collect();
-        WatchedFolder { path, marks, kind, rows: BTreeMap::new(), seen: None, resting: None, left_out: 0 }
+        let (rows, wanted) = (BTreeMap::new(), BTreeSet::new());
+        WatchedFolder { path, marks, kind, rows, wanted, seen: None, resting: None, left_out: 0 }
+    }
+
+    /// Keeps these files too, whatever their age, from the next refresh on.
+    pub(super) fn want(&mut self, wanted: BTreeSet<String>) {
+        // While all files are read, there is nothing to look for.
+        if self.left_out > 0 && !wanted.is_subset(&self.wanted) {
+            (self.seen, self.resting) = (None, None);
+        }
+        self.wanted = wanted;
     }
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &T> {
@@ -99,16 +111,17 @@ impl<T> WatchedFolder<T> {
             names.into_iter().map(|name| (file_stamp(&self.file(&name)), name)).collect();
         let all = found.len();
         if all > self.kind.most {
-            let rows = &self.rows;
+            let (rows, wanted) = (&self.rows, &self.wanted);
             let lives = |name: &str| rows.get(name).and_then(|entry| entry.row.as_ref()).is_some_and(self.kind.lives);
+            let stays = |name: &str| lives(name) || wanted.contains(name);
             found.sort_unstable_by_key(|(file_stamp, name)| {
-                std::cmp::Reverse((lives(name), file_stamp.map(|file_stamp| file_stamp.mtime_ns)))
+                std::cmp::Reverse((stays(name), file_stamp.map(|file_stamp| file_stamp.mtime_ns)))
             });
             found.truncate(self.kind.most);
         }
         self.left_out = all - found.len();
         let names: Vec<String> = found.into_iter().map(|(_, name)| name).collect();
-        let kept: std::collections::BTreeSet<&String> = names.iter().collect();
+        let kept: BTreeSet<&String> = names.iter().collect();
         let before = self.rows.len();
         self.rows.retain(|name, _| kept.contains(name));
         let lost = self.rows.len() != before;
@@ -205,6 +218,23 @@ mod tests {
         };
         (1..=3).for_each(|number| later(&format!("b{number}.json"), number));
         assert_eq!((rows(&mut folder), folder.left_out), (vec![1, 20], 2));
+    }
+
+    #[test]
+    fn a_file_that_is_wanted_is_kept_at_any_age() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut folder = folder(dir.path(), 2);
+        for (name, age) in [("a", 9), ("b", 3), ("c", 2), ("d", 1)] {
+            put(dir.path(), &format!("{name}.json"), &format!("{{\"n\":{}}}", 10 + age));
+            let file = fs::File::options().write(true).open(dir.path().join(format!("{name}.json"))).expect("there");
+            file.set_modified(SystemTime::now() - Duration::from_secs(age * 60)).expect("set");
+        }
+        assert_eq!(rows(&mut folder), [12, 11]);
+        folder.want(BTreeSet::from(["a".to_owned()]));
+        assert_eq!(rows(&mut folder), [19, 11]);
+        folder.want(BTreeSet::new());
+        put(dir.path(), "e.json", "{\"n\":30}");
+        assert_eq!(rows(&mut folder), [11, 30]);
     }
 
     #[test]

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 const MOST_LINES: usize = 2_000;
 const MOST_AGENTS: usize = 2_000;
 const MOST_HANDOFFS: usize = 500;
-const MOST_FAILURES: usize = 200;
 const MOST_WORK: usize = 1_000;
 
 pub(super) struct Reader<'a> {
@@ -48,7 +47,7 @@ impl<'a> Reader<'a> {
         let agents = FolderKind { read: agent, lives: |agent| agent.living, names: view::stems, most: MOST_AGENTS };
         let handoffs =
             FolderKind { read: handoff, lives: HandoffRow::is_running, names: view::stems, most: MOST_HANDOFFS };
-        let failures = FolderKind { read: failure, lives: |_| false, names: view::stems, most: MOST_FAILURES };
+        let failures = FolderKind { read: failure, lives: |_| false, names: view::stems, most: needs::MOST_FAILURES };
         let open = |folder: &Path| work::read::ids_in(&folder.join("open"));
         let work = FolderKind { read: item, lives: |_| true, names: open, most: MOST_WORK };
         Reader {
@@ -76,8 +75,10 @@ impl<'a> Reader<'a> {
     pub(super) fn refresh(&mut self) -> Option<Model> {
         let (sidecar, need) = self.read_sidecar_status();
         let hosts = self.fleet.as_mut().map_or(Ok(false), FleetReader::refresh);
-        let seen =
-            [self.agents.refresh(), self.handoffs.refresh(), self.failures.refresh(), self.work.refresh(), hosts];
+        let (agents, failures) = (self.agents.refresh(), self.failures.refresh());
+        // What waits longest may be in an old handoff.
+        self.handoffs.want(self.named().into_iter().map(str::to_owned).collect());
+        let seen = [agents, failures, self.handoffs.refresh(), self.work.refresh(), hosts];
         let problem = seen.iter().find_map(|seen| seen.as_ref().err().map(|error| plain(&error.message)));
         let changed = seen.iter().any(|seen| matches!(seen, Ok(true)));
         if !changed && sidecar == self.sidecar && need == self.need && problem == self.problem {
@@ -131,7 +132,8 @@ impl<'a> Reader<'a> {
         model.handoffs = self.handoffs.rows().cloned().collect();
         model.failures = self.failures.rows().cloned().collect();
         model.work = self.work.rows().cloned().collect();
-        model.of_tasuki = self.need.iter().cloned().chain(self.lacks()).collect();
+        model.of_tasuki =
+            self.need.iter().cloned().chain(self.lacks()).chain(needs::left_out(self.failures.left_out)).collect();
         model.left_out = self.problem.iter().cloned().chain(unread).chain(left_out).collect();
         if let Some(fleet) = &self.fleet {
             fleet.add_to(&mut model);
@@ -142,12 +144,17 @@ impl<'a> Reader<'a> {
     /// The entry about files that can't be read, if some are of those from which the list of needs is made. Not every
     /// handoff is: only those that an agent or an error names.
     fn lacks(&self) -> Option<NeedView> {
-        let of_agents = self.agents.rows().filter_map(|agent| agent.handoff.as_deref());
-        let of_failures = self.failures.rows().filter_map(|failure| failure.handoff.as_deref());
-        let named: BTreeSet<&str> = of_agents.chain(of_failures).collect();
+        let named = self.named();
         let handoffs = self.handoffs.unread().filter(|(name, _)| named.contains(name));
         let all = self.agents.unread().chain(self.failures.unread()).chain(handoffs).chain(self.work.unread());
         first(all).map(|(count, why)| needs::unread(count, why))
+    }
+
+    /// The handoffs that an agent or an error names.
+    fn named(&self) -> BTreeSet<&str> {
+        let of_agents = self.agents.rows().filter_map(|agent| agent.handoff.as_deref());
+        let of_failures = self.failures.rows().filter_map(|failure| failure.handoff.as_deref());
+        of_agents.chain(of_failures).collect()
     }
 
     /// Reads the file of a row.
@@ -187,3 +194,7 @@ fn first<'a>(mut unread: impl Iterator<Item = (&'a str, &'a str)>) -> Option<(us
     let (_, why) = unread.next()?;
     Some((1 + unread.count(), why))
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

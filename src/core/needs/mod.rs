@@ -18,6 +18,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use text::{id, line, short, time};
 
+/// The most error files from which a list is made, the newest first. Each program that makes the list reads as many, so
+/// that all show the same.
+pub const MOST_FAILURES: usize = 2_000;
+
 /// A work item that was given to a person; none if it was not.
 #[must_use]
 pub fn item(seen: &WorkBrief) -> Option<NeedView> {
@@ -59,6 +63,20 @@ pub fn unread(count: usize, why: &str) -> NeedView {
         command: "tasuki doctor".to_owned(),
         ..NeedView::default()
     }
+}
+
+/// A list that lacks failures, because there are more error files than [`MOST_FAILURES`]; none if it lacks none. A
+/// handoff that has failed is listed only while its error file is known, so it may be lacking too.
+#[must_use]
+pub fn left_out(count: usize) -> Option<NeedView> {
+    let errors = if count == 1 { "1 older error is".to_owned() } else { format!("{count} older errors are") };
+    (count > 0).then(|| NeedView {
+        what: NeedKind::Degraded.into(),
+        said: format!("{errors} not read, so this list may lack something"),
+        hint: Some("Dismiss the errors that you have dealt with: tasuki errors dismiss ID".to_owned()),
+        command: format!("tasuki errors --limit {}", MOST_FAILURES + count),
+        ..NeedView::default()
+    })
 }
 
 /// Everything that waits for a person, the most urgent first, and of the same kind the oldest first. `others`: the

@@ -94,6 +94,14 @@ fn files_that_can_not_be_read_are_told_in_the_list_itself() {
 }
 
 #[test]
+fn errors_that_are_too_many_are_told_in_the_list_itself() {
+    assert_eq!(left_out(0), None);
+    let need = left_out(3).expect("an entry");
+    assert_eq!((need.what.as_str(), need.command.as_str()), ("degraded", "tasuki errors --limit 2003"));
+    assert_eq!(need.said, "3 older errors are not read, so this list may lack something");
+}
+
+#[test]
 fn a_dialog_leads_to_its_pane() {
     let needs = listed(&[agent(json!({"state": "blocked"}))], &[], &[], &[]);
     assert_eq!(only(&needs), pair("dialog", "tmux switch-client -t %3"));
