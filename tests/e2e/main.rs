@@ -53,6 +53,7 @@ mod second_user;
 mod serve;
 mod serve_bounds;
 mod serve_documents;
+mod serve_events;
 mod serve_hosts;
 mod serve_login;
 #[cfg(target_os = "linux")]

@@ -19,7 +19,7 @@ fn serve(home: &FakeHome) -> Server {
 }
 
 /// Appends lines to the journal.
-fn lines(home: &FakeHome, seqs: std::ops::RangeInclusive<u64>, pad: usize) {
+pub(crate) fn lines(home: &FakeHome, seqs: std::ops::RangeInclusive<u64>, pad: usize) {
     let journal = OpenOptions::new().create(true).append(true).open(home.path().join("spool/journal.jsonl"));
     let pad = "x".repeat(pad);
     let text: String = seqs.map(|seq| format!("{{\"seq\":{seq},\"type\":\"work\",\"pad\":\"{pad}\"}}\n")).collect();

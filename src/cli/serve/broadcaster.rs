@@ -29,6 +29,8 @@ pub(super) enum Broadcast {
     /// Events for changes without a line in the journal: of a host of the fleet, of views, or of errors.
     Change(Bytes),
     Alive,
+    /// The journal can't be read, for this reason. Listeners are cut off, so that each reconnects and learns of it.
+    Unreadable(Arc<str>),
 }
 
 #[derive(Clone)]
@@ -74,10 +76,13 @@ pub(super) async fn run(
     loop {
         changes.mark_unchanged();
         let told = tell_new((&broadcaster, &views), &home, &mut cursor).await;
-        if let (Err(error), true) = (&told, was_readable) {
-            eprint_quietly(&format!(
-                "tasuki: The journal can't be read: {error}. Trying again; clients get no events until then."
-            ));
+        if let Err(error) = &told {
+            if was_readable {
+                eprint_quietly(&format!(
+                    "tasuki: The journal can't be read: {error}. Trying again; clients get no events until then."
+                ));
+            }
+            broadcaster.tell(Broadcast::Unreadable(error.to_string().into()));
         }
         was_readable = told.is_ok();
         if alive_at <= Instant::now() {

@@ -31,6 +31,8 @@ const TOO_SLOW: &[u8] =
 const STOPPING: &[u8] = b"event: stopping\ndata: {\"message\":\"The server is stopping.\"}\n\n";
 const RESET: &[u8] =
     b"event: reset\ndata: {\"message\":\"The journal no longer has that line; the stream continues at its end.\"}\n\n";
+const GAP: &[u8] =
+    b"event: reset\ndata: {\"message\":\"The journal no longer has the next lines; the stream continues with the next line that it has.\"}\n\n";
 
 /// Answers with the events from now on, or from after `Last-Event-ID`.
 pub(super) async fn listen(State(app): State<Arc<ServeApp>>, headers: HeaderMap) -> Response<Body> {
@@ -122,6 +124,7 @@ impl Listener {
                 Ok(Broadcast::Lines(batch)) => self.pass(&batch).await?,
                 Ok(Broadcast::Change(event)) => self.send(event).await?,
                 Ok(Broadcast::Alive) => self.say(ALIVE).await?,
+                Ok(Broadcast::Unreadable(why)) => return self.unreadable(&why).await,
                 Err(RecvError::Lagged(_)) => return self.say(TOO_SLOW).await,
                 Err(RecvError::Closed) => return Err(Gone),
             }
@@ -147,17 +150,19 @@ impl Listener {
         loop {
             let (back, read) = match blocking(move || Ok((cursor.read(), cursor))).await {
                 Ok((read, back)) => (back, read),
-                Err(error) => return self.unreadable(&error).await,
+                Err(error) => return self.unreadable(&error.to_string()).await,
             };
             cursor = back;
             match read {
                 Ok(batch) => {
-                    if batch.ends().is_none() {
-                        return Ok(());
+                    let Some((first, _)) = batch.ends() else { return Ok(()) };
+                    // Files of the journal may have been deleted. Who has seen no line has lost none.
+                    if self.last > 0 && first > self.last + 1 {
+                        self.say(GAP).await?;
                     }
                     self.pass(&batch).await?;
                 }
-                Err(error) => return self.unreadable(&error).await,
+                Err(error) => return self.unreadable(&error.to_string()).await,
             }
         }
     }
@@ -167,7 +172,7 @@ impl Listener {
         match blocking(move || Cursor::after(&home, seq)).await {
             Ok(cursor) => Ok(cursor),
             Err(error) => {
-                self.unreadable(&error).await?;
+                self.unreadable(&error.to_string()).await?;
                 Err(Gone)
             }
         }
@@ -185,8 +190,8 @@ impl Listener {
     }
 
     /// Tells the listener that the journal can't be read, so that it reconnects and misses no line silently.
-    async fn unreadable(&mut self, error: &io::Error) -> Result<(), Gone> {
-        let data = serde_json::json!({"message": format!("The journal can't be read: {error}")});
+    async fn unreadable(&mut self, why: &str) -> Result<(), Gone> {
+        let data = serde_json::json!({"message": format!("The journal can't be read: {why}")});
         self.send(format!("event: unreadable\ndata: {data}\n\n").into()).await?;
         Err(Gone)
     }

@@ -1,0 +1,54 @@
+//! `tasuki serve`: what a listener is told that comes late, or whose journal has holes or can't be read.
+
+use super::serve_bounds::lines;
+use super::support::fake_sidecar::FakeHome;
+use super::support::server::{Event, Events, Server};
+use std::fs;
+
+fn serve(home: &FakeHome) -> Server {
+    Server::start(home.command(&["serve"]))
+}
+
+fn rotate(home: &FakeHome, first: u64) {
+    let spool = home.path().join("spool");
+    fs::rename(spool.join("journal.jsonl"), spool.join(format!("journal-{first}.jsonl"))).expect("rotated");
+}
+
+/// The ids of the next events; for an event without one, its name.
+fn next(events: &mut Events, number: usize) -> Vec<String> {
+    let name = |event: Event| event.id.map_or(event.name, |id| id.to_string());
+    (0..number).map(|_| events.next().map_or_else(|| "the end".to_owned(), name)).collect()
+}
+
+#[test]
+fn a_listener_is_told_of_lines_that_the_journal_has_no_more() {
+    let home = FakeHome::new();
+    lines(&home, 1..=3, 1);
+    rotate(&home, 1);
+    lines(&home, 10..=11, 1);
+    let server = serve(&home);
+    assert_eq!(next(&mut server.listen(Some(1)), 5), ["2", "3", "reset", "10", "11"]);
+    assert_eq!(next(&mut server.listen(Some(0)), 1), ["1"]);
+    assert_eq!(next(&mut server.listen(Some(9)), 2), ["10", "11"]);
+    fs::remove_file(home.path().join("spool/journal-1.jsonl")).expect("ours");
+    assert_eq!(next(&mut server.listen(Some(2)), 3), ["reset", "10", "11"]);
+    assert_eq!(next(&mut server.listen(Some(0)), 2), ["10", "11"], "it has lost no line");
+}
+
+#[test]
+fn listeners_are_cut_off_while_the_journal_can_not_be_read() {
+    let home = FakeHome::new();
+    lines(&home, 1..=1, 1);
+    let server = serve(&home);
+    let (mut from_now, mut caught_up) = (server.listen(None), server.listen(Some(0)));
+    assert_eq!(next(&mut caught_up, 1), ["1"]);
+    rotate(&home, 1);
+    let journal = home.path().join("spool/journal.jsonl");
+    fs::create_dir(&journal).expect("a folder in its place");
+    for events in [&mut from_now, &mut caught_up, &mut server.listen(Some(1)), &mut server.listen(None)] {
+        assert_eq!(next(events, 2), ["unreadable", "the end"]);
+    }
+    fs::remove_dir(&journal).expect("ours");
+    lines(&home, 2..=2, 1);
+    assert_eq!(next(&mut server.listen(Some(1)), 1), ["2"]);
+}
