@@ -20,6 +20,24 @@ fn next(events: &mut Events, number: usize) -> Vec<String> {
     (0..number).map(|_| events.next().map_or_else(|| "the end".to_owned(), name)).collect()
 }
 
+// On macOS only the folder of a change is told.
+#[cfg(not(target_os = "macos"))]
+#[test]
+fn what_changes_while_a_listener_is_caught_up_is_told_to_it_afterwards() {
+    let home = FakeHome::new();
+    // More than all buffers between us hold.
+    lines(&home, 1..=8_000, 4_000);
+    home.write("spool/errors/e-1.json", &serde_json::json!({"error_id": "e-1"}));
+    let server = serve(&home);
+    let mut from_now = server.listen(None);
+    let mut late = server.listen(Some(1));
+    fs::remove_file(home.path().join("spool/errors/e-1.json")).expect("dismissed");
+    assert_eq!(next(&mut from_now, 1), ["changed"]);
+    let seen = late.until("changed");
+    assert_eq!(seen.iter().filter_map(|event| event.id).collect::<Vec<u64>>(), (2..=8_000).collect::<Vec<u64>>());
+    assert_eq!(seen.last().expect("an event").data, serde_json::json!({"kind": "errors", "id": "e-1"}));
+}
+
 #[test]
 fn a_listener_is_told_of_lines_that_the_journal_has_no_more() {
     let home = FakeHome::new();

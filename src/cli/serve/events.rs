@@ -15,7 +15,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::broadcast::{self, error::RecvError, error::TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// The most listeners at once; the other connections are for answers.
@@ -110,8 +110,13 @@ impl Listener {
         if let Some(seq) = after {
             // Reading from the disk may take long. Lines that are written meanwhile are also read from the disk.
             self.catch_up(seq, Restart::AtEnd).await?;
-            told = told.resubscribe();
+            let changes = changes_among(&mut told);
             self.catch_up(self.last, Restart::AtFirstLine).await?;
+            // A client reads the lists as soon as it is connected, so these may have come after that.
+            let Some(changes) = changes else { return self.say(TOO_SLOW).await };
+            for event in changes {
+                self.send(event).await?;
+            }
         }
         let stop = self.app.stop.clone();
         loop {
@@ -206,6 +211,20 @@ impl Listener {
             return Ok(());
         }
         self.feed.send(text).await.map_err(|_| Gone)
+    }
+}
+
+/// Takes what was told so far, and returns the changes in it, which no line of the journal tells. `None` if some are
+/// lost.
+fn changes_among(told: &mut broadcast::Receiver<Broadcast>) -> Option<Vec<Bytes>> {
+    let mut changes = Vec::new();
+    loop {
+        match told.try_recv() {
+            Ok(Broadcast::Change(event)) => changes.push(event),
+            Ok(Broadcast::Lines(_) | Broadcast::Alive | Broadcast::Unreadable(_)) => {}
+            Err(TryRecvError::Lagged(_)) => return None,
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(changes),
+        }
     }
 }
 

@@ -31,7 +31,7 @@ struct WatchedHost {
 
 /// Watches the hosts until the server stops. Without listeners it reads nothing.
 pub(super) async fn run(broadcaster: Broadcaster, home: Home, stop: CancellationToken) {
-    let mut told: Option<Told> = None;
+    let mut told = Told::new();
     let mut looked: Option<Instant> = None;
     loop {
         if broadcaster.has_listeners() {
@@ -48,13 +48,13 @@ pub(super) async fn run(broadcaster: Broadcaster, home: Home, stop: Cancellation
             };
             // If the files can't be read, the next round tries again.
             if let Ok(Some(now)) = tokio::task::spawn_blocking(read).await {
-                let changes = told.as_ref().map_or_else(Vec::new, |told| changes(told, &now));
-                changes.into_iter().for_each(|text| broadcaster.tell_change(text));
-                told = Some(now);
+                changes(&told, &now).into_iter().for_each(|text| broadcaster.tell_change(text));
+                told = now;
             }
         } else {
-            // A client that connects later begins with GET /api/hosts, so it need not be told of earlier changes.
-            (told, looked) = (None, None);
+            // A client that connects later begins with GET /api/hosts. A host may change after that and before the
+            // first round here, so that round tells of each host.
+            (told, looked) = (Told::new(), None);
         }
         tokio::select! {
             () = stop.cancelled() => return,
