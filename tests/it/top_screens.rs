@@ -5,11 +5,12 @@ use super::support::nasty;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::style::Color;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tasuki::cli::top::draw::{Scene, TerminalStyle, draw};
+use tasuki::cli::top::draw::{Scene, TerminalStyle, detail_rows, draw};
 use tasuki::cli::top::keys::key_action;
 use tasuki::cli::top::model::{AgentRow, FailureRow, HandoffRow, HostMark, Model, SidecarStatus, WorkRow};
 use tasuki::cli::top::ui::Ui;
@@ -174,6 +175,7 @@ fn drawn(model: &Model, keys: &str, (columns, rows): (u16, u16), look: TerminalS
         "  persona     kai".to_owned(),
         format!("  folder      {}", "/deep".repeat(30)),
     ];
+    ui.measure(detail_rows(&ui.details, Rect::new(0, 0, columns, rows)));
     for key in KeyParser::default().feed(keys.as_bytes()) {
         if let Some(action) = key_action(&key, &ui.mode) {
             ui.act(&action, model);
@@ -347,6 +349,27 @@ fn any_size_is_drawn_and_a_small_one_says_so() {
         }
     }
     assert!(text(&drawn(&busy(), "", (39, 9), PLAIN)).contains("too small"));
+}
+
+/// In a split pane too: it stands nowhere else.
+#[test]
+fn a_question_a_problem_and_long_details_can_be_read_in_small_windows_too() {
+    let joined = |shown: &str| shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = joined(&text(&drawn(&held(), "a", (40, 10), PLAIN)));
+    assert!(shown.contains("Accept the document as it is, for handoff 7e6d5c4b? y/n"), "{shown}");
+    let shown = joined(&text(&drawn(&failed(), "r", (40, 10), PLAIN)));
+    assert!(shown.contains("look at the pane. Did the text arrive?"), "{shown}");
+    let with = |words: usize| {
+        let problem = Some(format!("Begins{} ends", " word".repeat(words)));
+        model(SidecarStatus { problem, ..alive() }, &[], &[], &[], &[])
+    };
+    let shown = text(&drawn(&with(60), "", (80, 18), PLAIN));
+    assert!(shown.contains("Begins word") && shown.contains("word ends\n"), "{shown}");
+    let shown = text(&drawn(&with(200), "", (80, 18), PLAIN));
+    assert!(shown.contains("Begins word") && shown.contains("…\n?") && !shown.contains("ends"), "{shown}");
+    // Of a line that is higher than the window, the end can be reached.
+    let shown = text(&drawn(&busy(), "\r\u{1b}[F", (40, 10), PLAIN));
+    assert!(shown.contains("/deep\n") && !shown.contains("folder"), "{shown}");
 }
 
 #[test]

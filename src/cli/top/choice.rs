@@ -47,7 +47,7 @@ pub enum Row {
 pub enum KeyMode {
     #[default]
     Browse,
-    /// The details of one row, from this line on.
+    /// The details of one row, from this row of the screen on.
     Details {
         row: Row,
         from: usize,

@@ -34,7 +34,7 @@ use super::output::Surroundings;
 use crate::clock::Clock;
 use crate::demo::keys::{Key, KeyParser};
 use crate::demo::terminal::size;
-use choice::{LoopAction, Row};
+use choice::{KeyMode, LoopAction, Row};
 use clap::Args;
 use draw::{Scene, TerminalStyle};
 use fleet_read::FleetReader;
@@ -240,6 +240,9 @@ impl<'a> Top<'a> {
         if row != self.detailed {
             self.ui.details = row.as_ref().map(|row| self.reader.details(row)).unwrap_or_default();
             self.detailed = row;
+        }
+        if matches!(self.ui.mode, KeyMode::Details { .. }) {
+            self.ui.measure(draw::detail_rows(&self.ui.details, area));
         }
         let scene = Scene {
             model: &self.model,

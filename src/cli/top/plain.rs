@@ -116,6 +116,18 @@ pub fn wrap(text: &str, columns: usize, most: usize) -> Vec<String> {
     rows
 }
 
+/// As [`wrap`], with `sign` at the end of the last row if the text does not fit into `most` rows.
+#[must_use]
+pub fn wrap_or_cut(text: &str, columns: usize, most: usize, sign: &str) -> Vec<String> {
+    let mut rows = wrap(text, columns, most + 1);
+    if rows.len() > most
+        && let (Some(rest), Some(last)) = (rows.pop(), rows.last_mut())
+    {
+        *last = cut(&format!("{last} {}", rest.trim_start()), columns, sign);
+    }
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +156,9 @@ mod tests {
         assert_eq!(wrap("漢字漢字漢字 x", 4, 9), ["漢字", "漢字", "漢字", "x"]);
         assert_eq!(wrap("abcdefgh", 3, 2), ["abc", "def"]);
         assert_eq!(wrap("", 10, 5), [""]);
+        assert_eq!(wrap_or_cut("abc def ghi", 5, 2, "…"), ["abc", "def …"]);
+        assert_eq!(wrap_or_cut("abcdefgh", 3, 2, "…"), ["abc", "de…"]);
+        assert_eq!(wrap_or_cut("abc def", 5, 2, "…"), ["abc", "def"]);
         for columns in 0..12 {
             let rows = wrap("漢字 a漢 bb\u{301}cdefghij  k", columns, 50);
             assert!(rows.iter().all(|row| width(row) <= columns.max(2)), "{columns}: {rows:?}");

@@ -38,6 +38,8 @@ pub struct Ui {
     pub pending: bool,
     /// The details of the selected row, or of the open one.
     pub details: Vec<String>,
+    /// How many rows of the screen the details take.
+    detail_rows: usize,
     chosen: [Option<Row>; 5],
     last_place: [usize; 5],
 }
@@ -76,6 +78,14 @@ impl Ui {
         match &self.mode {
             KeyMode::Details { row, .. } => Some(row.clone()),
             _ => self.row(model).filter(|_| has_room),
+        }
+    }
+
+    /// Learns how many rows of the screen the details take, at their present width.
+    pub fn measure(&mut self, rows: usize) {
+        self.detail_rows = rows;
+        if let KeyMode::Details { from, .. } = &mut self.mode {
+            *from = (*from).min(rows.saturating_sub(1));
         }
     }
 
@@ -161,7 +171,7 @@ impl Ui {
     fn go(&mut self, by: isize, model: &Model) {
         let moved = |from: usize, most: usize| from.saturating_add_signed(by).min(most);
         match &mut self.mode {
-            KeyMode::Details { from, .. } => *from = moved(*from, self.details.len().saturating_sub(1)),
+            KeyMode::Details { from, .. } => *from = moved(*from, self.detail_rows.saturating_sub(1)),
             KeyMode::Help { from } => *from = moved(*from, super::keys::KEYS.len()),
             _ => {
                 let rows = Ui::rows(self.tab, model);

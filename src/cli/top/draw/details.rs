@@ -10,7 +10,13 @@ use ratatui::layout::Rect;
 /// The largest number of lines into which one line is broken.
 const MOST_PARTS: usize = 20;
 
-/// The details as a separate page, from a line on.
+/// How many rows the details take as a separate page.
+#[must_use]
+pub fn detail_rows(details: &[String], area: Rect) -> usize {
+    broken(details, area).count()
+}
+
+/// The details as a separate page, from a row on.
 pub(super) fn page(scene: Scene<'_>, area: Rect, from: usize, buffer: &mut Buffer) {
     lines(buffer, inner(area), &text(&scene.ui.details, area, from));
 }
@@ -53,6 +59,9 @@ fn inner(area: Rect) -> Rect {
 }
 
 fn text(all: &[String], area: Rect, from: usize) -> Vec<String> {
-    let broken = all.iter().skip(from).flat_map(|line| wrap(line, inner(area).width.into(), MOST_PARTS));
-    broken.take(area.height.into()).collect()
+    broken(all, area).skip(from).take(area.height.into()).collect()
+}
+
+fn broken(all: &[String], area: Rect) -> impl Iterator<Item = String> {
+    all.iter().flat_map(move |line| wrap(line, inner(area).width.into(), MOST_PARTS))
 }

@@ -4,12 +4,13 @@ use super::Scene;
 use super::columns::{put, put_right};
 use crate::cli::top::choice::{KeyMode, Tab};
 use crate::cli::top::model::SidecarStatus;
-use crate::cli::top::plain::{between, clock, cut, width, wrap};
+use crate::cli::top::plain::{between, clock, cut, width, wrap_or_cut};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-const MOST_LINES: usize = 3;
+/// A message may take a third of the window. It stands nowhere else.
+const SHARE: u16 = 3;
 /// The keys that are named at the bottom, the most important first.
 const NAMED: [&str; 10] = [
     "? help",
@@ -102,11 +103,12 @@ fn tabs(scene: Scene<'_>, line: Rect, buffer: &mut Buffer) {
 /// Draws message, question and keys; returns the number of lines.
 pub(super) fn foot(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     let (text, style) = said(scene);
-    let most = if area.height < 20 { 1 } else { MOST_LINES };
+    let most = usize::from(area.height / SHARE).max(1);
     let columns = usize::from(area.width);
     let is_input = matches!(scene.ui.mode, KeyMode::Input { .. });
     // Of an input line that is too long, the end is shown.
-    let lines = if is_input { vec![tail(&text, columns)] } else { wrap(&text, columns, most) };
+    let lines =
+        if is_input { vec![tail(&text, columns)] } else { wrap_or_cut(&text, columns, most, scene.look.more()) };
     let height = u16::try_from(lines.len()).unwrap_or(1).max(1);
     let top = area.y + area.height - height - 1;
     for (line, y) in lines.iter().zip(top..) {

@@ -11,6 +11,7 @@ mod palette;
 mod scene;
 mod sections;
 
+pub use details::detail_rows;
 pub use palette::TerminalStyle;
 pub use scene::Scene;
 
