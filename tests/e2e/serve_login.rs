@@ -45,6 +45,19 @@ fn each_start_has_a_token_of_its_own() {
     assert_eq!((caught.status, caught.text("code")), (401, "no_token"));
 }
 
+/// There is one file, so it must fit each server that runs.
+#[test]
+fn two_servers_of_a_home_have_the_same_token_while_both_run() {
+    let home = FakeHome::new();
+    let mut first = serve(&home);
+    let token = first.token();
+    let second = serve(&home);
+    let get = format!("GET /api/agents {GET}Authorization: Bearer {token}\r\n\r\n");
+    assert_eq!((second.token(), first.raw(&get).status, second.raw(&get).status), (token, 200, 200));
+    first.end(Signal::SIGKILL);
+    assert_eq!(second.raw(&get).status, 200);
+}
+
 #[test]
 fn it_proves_that_it_knows_the_token_before_anybody_says_it() {
     let home = FakeHome::new();

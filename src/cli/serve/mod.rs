@@ -98,7 +98,11 @@ pub fn command(session: &CliSession, args: &ServeArgs) -> Result<(), CliError> {
     served
 }
 
-async fn serve(session: &CliSession, (address, all_hosts): (SocketAddr, bool), token: Token) -> Result<(), CliError> {
+async fn serve(
+    session: &CliSession,
+    (address, all_hosts): (SocketAddr, bool),
+    mut token: Token,
+) -> Result<(), CliError> {
     let taken = |error: std::io::Error| {
         CliError::new(exit::TRY_AGAIN, "no_port", format!("Can't listen on {address}: {error}."))
             .hint("Is another `tasuki serve` running? --listen 127.0.0.1:0 takes any free port.")
@@ -178,6 +182,7 @@ fn announcement(session: &CliSession, app: &ServeApp) -> impl FnOnce() -> Result
     let (url, out, file) =
         (format!("http://{}/", app.address), session.out.clone(), app.token.path().display().to_string());
     let is_alive = Pulse::new(&session.home).is_alive();
+    let is_shared = app.token.is_shared();
     let code = (!out.is_json() && std::io::stdout().is_terminal()).then(|| app.token.new_code());
     move || {
         if out.is_json() {
@@ -189,6 +194,9 @@ fn announcement(session: &CliSession, app: &ServeApp) -> impl FnOnce() -> Result
         out.note(&format!(
             "The token is in {file}; anyone who has the token can do everything that you can do with tasuki."
         ));
+        if is_shared {
+            out.note("Another `tasuki serve` of this home runs, and has the same token.");
+        }
         match code {
             Some(code) => out.line(&format!("{url}#code={code}")),
             None => out.line(&url),

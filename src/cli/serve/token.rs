@@ -1,5 +1,6 @@
 //! The token that every caller must know: `HOME/state/serve.token`, readable for this user alone. Each start makes a
-//! new one, so an old one is worth nothing.
+//! new one, so an old one is worth nothing. Only a server that starts beside another one of its home takes the token of
+//! that one: there is one file, and its readers can then talk to both.
 //!
 //! A browser writes every address that it opens to its history, so no address contains the token. Instead the server
 //! prints a code that works once and for a short while, and the page exchanges it for the token. Before the page sends
@@ -11,8 +12,11 @@ use crate::config::Home;
 use crate::core::text::hex;
 use crate::exit;
 use crate::files::{self, Grade};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +25,10 @@ use std::time::{Duration, Instant};
 const NAME: &str = "serve.token";
 /// The longest token file, in bytes.
 const LARGEST: u64 = 4_096;
+/// How many characters a token has.
+const TOKEN_LENGTH: usize = 64;
+/// How long a start waits for another one, which writes its token.
+const LOCK_WITHIN: Duration = Duration::from_secs(5);
 /// How long the printed code is good.
 const CODE_LIVES: Duration = Duration::from_secs(10 * 60);
 /// The block size of SHA-256, in bytes.
@@ -30,6 +38,10 @@ const BLOCK: usize = 64;
 pub(super) struct Token {
     text: String,
     path: PathBuf,
+    /// A shared lock on `state/`, which says that a server of this home lives. The system releases it when the process
+    /// ends. None if the file system has no locks.
+    _lock: Option<Flock<OwnedFd>>,
+    is_shared: bool,
     code: Mutex<Option<(String, Instant)>>,
 }
 
@@ -59,20 +71,49 @@ impl Token {
                     .hint(format!("Run: chmod 600 '{}', or delete the file, then start again.", path.display())));
             }
         }
-        Ok(Token { text: format!("{}{}", random(), random()), path, code: Mutex::new(None) })
+        let text = format!("{}{}", random(), random());
+        Ok(Token { text, path, _lock: None, is_shared: false, code: Mutex::new(None) })
     }
 
-    /// Writes the token to its file, in the place of the last start's token. It is not synced, because the token is of
-    /// no use after a power cut.
+    /// Writes the token to its file, in the place of the last start's token. If another server of this home lives, this
+    /// takes that one's token instead. The file is written only while no server has the lock, and each server reads it
+    /// once it has the lock, so all have the same token, whatever the order in which they start.
     ///
     /// # Errors
     /// The system's; the file is as it was.
-    pub(super) fn publish(&self) -> Result<(), CliError> {
-        let failed = |error: std::io::Error| CliError::file("Can't write", &self.path, &error);
-        let state = files::open_dir(self.path.parent().unwrap_or(&self.path)).map_err(failed)?;
+    pub(super) fn publish(&mut self) -> Result<(), CliError> {
+        let path = self.path.clone();
+        let failed = |error: std::io::Error| CliError::file("Can't write", &path, &error);
+        let folder = || files::open_dir(path.parent().unwrap_or(&path));
+        match Flock::lock(folder().map_err(failed)?, FlockArg::LockExclusiveNonblock) {
+            Err((_, Errno::EWOULDBLOCK)) => {}
+            // Alone, or on a file system that has no locks.
+            _alone => self.write().map_err(failed)?,
+        }
+        self._lock = shared(folder().map_err(failed)?).map_err(failed)?;
+        let found = files::read_at(folder().map_err(failed)?, OsStr::new(NAME), LARGEST).ok();
+        match found.and_then(|(bytes, _)| String::from_utf8(bytes).ok()).as_deref().map(str::trim_end) {
+            Some(found) if is_token(found) => {
+                self.is_shared = found != self.text;
+                found.clone_into(&mut self.text);
+            }
+            // Somebody has deleted the file of the server that lives.
+            _ => self.write().map_err(failed)?,
+        }
+        Ok(())
+    }
+
+    /// The token is not synced, because it is of no use after a power cut.
+    fn write(&self) -> std::io::Result<()> {
+        let state = files::open_dir(self.path.parent().unwrap_or(&self.path))?;
         let scratch = format!(".{NAME}-{}.tmp", std::process::id());
         let line = format!("{}\n", self.text);
-        files::replace_at(&state, OsStr::new(&scratch), OsStr::new(NAME), line.as_bytes(), Grade::Fast).map_err(failed)
+        files::replace_at(&state, OsStr::new(&scratch), OsStr::new(NAME), line.as_bytes(), Grade::Fast)
+    }
+
+    /// Whether this is the token of another server of this home, which was there before.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     pub(super) fn text(&self) -> &str {
@@ -120,6 +161,25 @@ impl Token {
     }
 }
 
+/// The lock of a server that lives, on its `state/`; none if the file system has no locks.
+fn shared(mut state: OwnedFd) -> std::io::Result<Option<Flock<OwnedFd>>> {
+    let until = Instant::now() + LOCK_WITHIN;
+    loop {
+        state = match Flock::lock(state, FlockArg::LockSharedNonblock) {
+            Ok(lock) => return Ok(Some(lock)),
+            // Another server is writing the token that it has made.
+            Err((state, Errno::EWOULDBLOCK)) if Instant::now() < until => state,
+            Err((_, Errno::EWOULDBLOCK)) => return Err(std::io::ErrorKind::TimedOut.into()),
+            Err(_) => return Ok(None),
+        };
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn is_token(text: &str) -> bool {
+    text.len() == TOKEN_LENGTH && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 fn random() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
@@ -161,16 +221,44 @@ mod tests {
     #[test]
     fn each_start_has_a_token_of_its_own_and_for_its_owner_alone() {
         let (_dir, home) = home();
-        let made = Token::prepare(&home).expect("made");
+        let mut made = Token::prepare(&home).expect("made");
         assert!(!made.path().exists(), "a start that fails later has changed something");
         made.publish().expect("written");
         let mode = fs::metadata(made.path()).expect("there").permissions().mode() & 0o777;
         assert_eq!((mode, made.text().len()), (0o600, 64));
         assert!(made.is(made.text().as_bytes()) && !made.is(b"") && !made.is(&made.text().as_bytes()[..63]));
-        let next = Token::prepare(&home).expect("made");
+        let old = made.text().to_owned();
+        drop(made);
+        let mut next = Token::prepare(&home).expect("made");
         next.publish().expect("written");
-        assert!(!next.is(made.text().as_bytes()));
+        assert!(!next.is(old.as_bytes()) && !next.is_shared());
         assert_eq!(fs::read_to_string(next.path()).expect("there").trim_end(), next.text());
+    }
+
+    #[test]
+    fn a_server_beside_another_one_has_the_same_token() {
+        let (_dir, home) = home();
+        let started = || {
+            let mut token = Token::prepare(&home).expect("made");
+            token.publish().expect("written");
+            token
+        };
+        let (first, second) = (started(), started());
+        assert_eq!((first.text(), first.is_shared(), second.is_shared()), (second.text(), false, true));
+        let old = first.text().to_owned();
+        drop(first);
+        assert_eq!(started().text(), old, "the second one lives");
+        fs::remove_file(second.path()).expect("removed");
+        let third = started();
+        assert_eq!(fs::read_to_string(third.path()).expect("there").trim_end(), third.text());
+        drop((second, third));
+        assert_ne!(started().text(), old, "nobody lives");
+        // Many that start at the same time.
+        let tokens = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(started)).collect();
+            all.into_iter().map(|one| one.join().expect("started")).collect::<Vec<Token>>()
+        });
+        assert!(tokens.iter().all(|token| token.text() == tokens[0].text()));
     }
 
     #[test]
