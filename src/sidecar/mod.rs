@@ -81,4 +81,5 @@ mod watches;
 mod year_tests;
 
 pub use ground::fault_of_prompts;
+pub use signals::ignores_hang_ups;
 pub use start::{SidecarOptions, run};

@@ -69,9 +69,10 @@ fn is_in_terminal() -> bool {
     std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal()
 }
 
-/// Whether our parent wants us to outlive the terminal.
+/// Whether our parent wants us to outlive the terminal, as `nohup` does.
 #[allow(unsafe_code)]
-fn ignores_hang_ups() -> bool {
+#[must_use]
+pub fn ignores_hang_ups() -> bool {
     let mut before = std::mem::MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: without a new action the call sets nothing. It only writes the present action to our memory, whole.
     let asked = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), before.as_mut_ptr()) };

@@ -3,7 +3,9 @@
 use super::serve_bounds::lines;
 use super::support::fake_sidecar::FakeHome;
 use super::support::server::{Event, Events, Server};
+use nix::sys::signal::{Signal, kill};
 use std::fs;
+use std::process::Command;
 
 fn serve(home: &FakeHome) -> Server {
     Server::start(home.command(&["serve"]))
@@ -69,4 +71,25 @@ fn listeners_are_cut_off_while_the_journal_can_not_be_read() {
     fs::remove_dir(&journal).expect("ours");
     lines(&home, 2..=2, 1);
     assert_eq!(next(&mut server.listen(Some(1)), 1), ["2"]);
+}
+
+#[test]
+fn under_nohup_it_outlives_its_terminal() {
+    let home = FakeHome::new();
+    let own = home.command(&["serve"]);
+    let mut command = Command::new("nohup");
+    command.arg(own.get_program()).args(own.get_args());
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let mut server = Server::start(command);
+    kill(server.pid(), Signal::SIGHUP).expect("it runs");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let get = "GET /api/agents HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n";
+    assert_eq!(server.raw(get).status, 200);
+    assert_eq!(server.end(Signal::SIGTERM).code(), Some(0));
+    assert_eq!(serve(&home).end(Signal::SIGHUP).code(), Some(0));
 }

@@ -45,6 +45,7 @@ use super::client::{self, Pulse, SidecarPresence};
 use super::error::CliError;
 use super::output::eprint_quietly;
 use crate::exit;
+use crate::sidecar::ignores_hang_ups;
 use crate::spool::Spool;
 use app::ServeApp;
 use broadcaster::Broadcaster;
@@ -205,8 +206,10 @@ fn announcement(session: &CliSession, app: &ServeApp) -> impl FnOnce() -> Result
 }
 
 /// Stops the server in good order on Ctrl-C, when its terminal closes, and when a service manager ends it (SIGTERM).
+/// Under `nohup` it outlives its terminal.
 fn stop_on_signals(stop: &CancellationToken) -> Result<(), CliError> {
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+    let hang_up = (!ignores_hang_ups()).then(SignalKind::hangup);
+    for kind in [SignalKind::terminate(), SignalKind::interrupt()].into_iter().chain(hang_up) {
         let mut received = signal(kind).map_err(|error| {
             CliError::new(exit::TRY_AGAIN, "no_signals", format!("Can't listen for signals: {error}."))
         })?;
