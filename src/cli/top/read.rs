@@ -9,7 +9,7 @@ use super::plain::{aligned, plain};
 use crate::cli::client::{self, Pulse, SidecarPresence};
 use crate::cli::error::CliError;
 use crate::cli::view::{ViewFile, said};
-use crate::cli::{agents, documents, errors, handoffs, names, view, work};
+use crate::cli::{agents, documents, errors, go_to, handoffs, names, view, work};
 use crate::config::Home;
 use crate::contract::{AgentView, ErrorFile, HandoffView, NeedView, WorkBrief, WorkView};
 use crate::core::needs;
@@ -138,7 +138,11 @@ impl<'a> Reader<'a> {
         if let Some(fleet) = &self.fleet {
             fleet.add_to(&mut model);
         }
-        model.arranged()
+        let mut model = model.arranged();
+        for need in &mut model.needs {
+            need.command = go_to::fit(self.home, &need.command);
+        }
+        model
     }
 
     /// The entry about files that can't be read, if some are of those from which the list of needs is made. Not every

@@ -92,7 +92,7 @@ fn waiting(scene: Scene<'_>, most: usize) -> Vec<Vec<ColumnText>> {
     };
     let entry = |need: &NeedView| {
         let what = format!("{}: {}: {}", need.what.as_str().replace('_', " "), subject(need), need.said);
-        let command = format!("  {}", shown(&home_option::fit(&need.command)));
+        let command = format!("  {}", shown(&need.command));
         [vec![ColumnText::new(shown(&what), look.bad())], vec![ColumnText::new(command, Style::new())]]
     };
     let mut rows: Vec<Vec<ColumnText>> = needs.iter().take(most).flat_map(entry).collect();
