@@ -101,11 +101,16 @@ pub(super) async fn run(
 /// Tells of views and errors that have changed without a line in the journal, until the server stops.
 pub(super) async fn run_views(broadcaster: Broadcaster, views: Arc<ChangedViews>, stop: CancellationToken) {
     let mut bell = views.bell();
+    let mut look_at = Instant::now() + ALIVE_EVERY;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             _ = bell.changed() => tokio::time::sleep(GATHER).await,
-            () = tokio::time::sleep(ALIVE_EVERY), if views.is_deaf() => views.note_all(),
+            () = tokio::time::sleep_until(look_at) => {}
+        }
+        if look_at <= Instant::now() {
+            look_at = Instant::now() + ALIVE_EVERY;
+            views.look();
         }
         bell.mark_unchanged();
         let events = views.take();

@@ -1,6 +1,7 @@
 //! Wakes tasks that wait for a new answer, a new journal line or a changed view. The system's notices are only hints,
 //! so tasks that wait for answers or lines also look from time to time. Changed views are known from notices only: if
-//! the system can't watch a folder of views, all lists are reported as changed from time to time.
+//! the system can't watch a folder of views, or the folder was replaced, all lists are reported as changed from time to
+//! time.
 
 use super::changed_views::ChangedViews;
 use crate::cli::output::eprint_quietly;

@@ -6,6 +6,7 @@ use crate::files::watcher::{FolderNotice, FolderWatcher};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,6 +30,8 @@ pub(super) struct ChangedViews {
     bell: watch::Sender<()>,
     /// The system reports no changes of at least one folder.
     is_deaf: AtomicBool,
+    /// Device and number of each folder when it was watched.
+    watched: Mutex<Vec<Option<(u64, u64)>>>,
 }
 
 /// The ids in a line of the journal. A client that gets the line reads these views again, so they need no other event.
@@ -52,7 +55,7 @@ impl ChangedViews {
             (home.errors(), "errors"),
         ];
         let (waiting, bell) = (Mutex::default(), watch::Sender::new(()));
-        ChangedViews { folders, waiting, bell, is_deaf: AtomicBool::new(false) }
+        ChangedViews { folders, waiting, bell, is_deaf: AtomicBool::new(false), watched: Mutex::default() }
     }
 
     /// Adds the folders to the watcher. If one can't be watched, the others are watched nevertheless.
@@ -62,6 +65,23 @@ impl ChangedViews {
                 self.be_deaf();
             }
         }
+        *self.watched.lock().unwrap_or_else(PoisonError::into_inner) = self.present();
+    }
+
+    fn present(&self) -> Vec<Option<(u64, u64)>> {
+        let number = |folder: &Path| std::fs::symlink_metadata(folder).ok().map(|meta| (meta.dev(), meta.ino()));
+        self.folders.iter().map(|(folder, _)| number(folder)).collect()
+    }
+
+    /// Looks from time to time whether the folders are still those that are watched: a watch stays with a folder that
+    /// was moved away or deleted. If changes may come without a notice, all lists are noted as changed.
+    pub(super) fn look(&self) {
+        if self.present() != *self.watched.lock().unwrap_or_else(PoisonError::into_inner) {
+            self.be_deaf();
+        }
+        if self.is_deaf() {
+            self.note_all();
+        }
     }
 
     /// Notes that changes may come without a notice. From now on all lists are reported as changed from time to time.
@@ -69,7 +89,7 @@ impl ChangedViews {
         self.is_deaf.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_deaf(&self) -> bool {
+    fn is_deaf(&self) -> bool {
         self.is_deaf.load(Ordering::Relaxed)
     }
 
@@ -90,6 +110,9 @@ impl ChangedViews {
         let found = self.folders.iter().find(|(folder, _)| path == folder || path.parent() == Some(folder));
         let Some((folder, kind)) = found else { return false };
         if path == folder {
+            if matches!(seen, FolderNotice::Left(_)) {
+                self.be_deaf();
+            }
             self.add(kind, None);
         } else if let Some(id) = id_of(path) {
             self.add(kind, Some(id));
@@ -201,6 +224,44 @@ mod tests {
             "id: 1\nevent: x\ndata: {\"seq\":1,\"agent_id\":\"a\",\"successor_id\":\"b\",\"handoff_id\":\"h\"}\n\n";
         changed.forget_told(line.as_bytes());
         assert_eq!(changed.take(), event("agents", "\"c\"") + &event("work", "\"w\""));
+    }
+
+    #[test]
+    fn folders_that_were_replaced_are_told_whole_from_then_on() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let home = Home::at(dir.path()).expect("a home");
+        let made = || {
+            for folder in [home.agent_views(), home.handoff_views(), home.work_views(), home.errors()] {
+                std::fs::create_dir_all(folder).expect("made");
+            }
+        };
+        let watching = || {
+            let (changed, told) = (ChangedViews::new(&home), std::sync::mpsc::channel());
+            let mut watcher = FolderWatcher::new(move |seen| drop(told.0.send(seen))).expect("a watcher");
+            changed.watch(&mut watcher);
+            (changed, watcher, told.1)
+        };
+        let all = ["agents", "errors", "handoffs", "work"].map(|kind| event(kind, "null")).concat();
+        made();
+        let (changed, _watcher, _told) = watching();
+        changed.look();
+        assert_eq!((changed.take(), changed.is_deaf()), (String::new(), false));
+        std::fs::rename(home.view(), dir.path().join("old")).expect("moved away");
+        made();
+        for _ in 0..2 {
+            changed.look();
+            assert_eq!(changed.take(), all);
+        }
+        // A folder that is deleted and made again may have the same number.
+        let (changed, _watcher, told) = watching();
+        std::fs::remove_dir_all(home.view()).expect("deleted");
+        made();
+        while !changed.is_deaf() {
+            changed.note(&told.recv_timeout(std::time::Duration::from_secs(10)).expect("a notice"));
+        }
+        changed.take();
+        changed.look();
+        assert_eq!(changed.take(), all);
     }
 
     #[test]
