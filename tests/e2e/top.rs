@@ -59,7 +59,7 @@ fn the_other_hosts_are_shown_with_their_age_and_their_rows_only_say_whom_to_ask(
     stage.keys(&pane, &["2"]);
     stage.until_shown(&pane, "HANDOFF ");
     stage.keys(&pane, &["c"]);
-    stage.until_shown(&pane, "Ask that host: tasuki cancel");
+    stage.until_shown(&pane, "cancel 44444444@box-1");
     stage.keys(&pane, &["Enter"]);
     stage.until_shown(&pane, "persona     mia");
     stage.keys(&pane, &["Escape"]);
