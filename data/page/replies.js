@@ -9,7 +9,11 @@ import { ENDS, STEPS, isHeld } from "./steps.js";
 import { handoffs, touch } from "./store.js";
 
 /** Whether its successor waits for answers. */
-const asks = (handoff) => handoff.step === "acknowledging" && handoff.ack?.status === "needs_clarification";
+const asks = (handoff) => (handoff.step === "acknowledging" && handoff.ack?.status === "needs_clarification") || waitsAfterFailure(handoff);
+
+/** Whether a step has failed although the successor waits for an answer: an answer continues the handoff. */
+const waitsAfterFailure = ({ step, error, ack }) =>
+  step === "failed" && ((error?.code === "ack_timeout" && ack?.questions?.length > 0) || (error?.code === "ack_rejected" && ack?.status === "environment_issue"));
 
 /** Whether a person must say if the last text arrived: only the pane shows it. */
 const inDoubt = (error) => error?.code === "unconfirmed" || (error?.code === "priming_failed" && error.step === "priming");

@@ -346,6 +346,19 @@ impl HandoffView {
         self.step == Step::Cancelled && self.error.is_some()
     }
 
+    /// Whether a step has failed although the successor waits for an answer: it could not set up its environment, or
+    /// nobody has answered its questions in time. `tasuki clarify` continues such a handoff.
+    #[must_use]
+    pub fn waits_after_failure(&self) -> bool {
+        let Some((error, ack)) = self.error.as_ref().zip(self.ack.as_ref()) else { return false };
+        let waits = match error.code.as_str() {
+            "ack_rejected" => ack.status == super::ack::Standing::EnvironmentIssue,
+            "ack_timeout" => !ack.questions.is_empty(),
+            _ => false,
+        };
+        self.step == Step::Failed && waits
+    }
+
     /// Whether its successor waits for answers to its questions.
     #[must_use]
     pub fn asks(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::store::{Error, NamedInErrors, Store};
 /// The store can't be read.
 pub(super) fn kept_views(state: &State, store: &Store) -> Result<NamedInErrors, Error> {
     let mut kept = store.what_errors_name()?;
-    kept.handoffs.extend(state.agents.values().filter_map(|agent| agent.recorded_in));
+    kept.handoffs.extend(state.agents.values().flat_map(|agent| [agent.recorded_in, agent.unbriefed_in]).flatten());
     kept.handoffs.extend(state.items.values().filter_map(|item| item.held_by));
     let unbriefed = state.agents.values().filter(|agent| agent.chain.generation == 0);
     for id in unbriefed.filter_map(|agent| agent.previous_agent_id) {

@@ -2,10 +2,11 @@
 //! more.
 
 use super::support::ack_world::{AckWorld, DEAD, HEIR};
-use super::support::flow_world::{FlowWorld, Turn, outgoing};
+use super::support::flow_world::{FlowWorld, Instead, Turn, outgoing};
 use serde_json::{Value, json};
+use tasuki::core::effect::Outcome;
 use tasuki::core::id::AgentId;
-use tasuki::core::pane::Refusal;
+use tasuki::core::pane::{Refusal, Typed};
 use tasuki::core::rows::agent::{Agent, AgentState};
 
 /// A world in which the agent that is handed off has claimed these items; returns the ids of the items.
@@ -118,4 +119,16 @@ fn a_successor_that_was_not_briefed_is_told_of_no_item_as_long_as_its_handoff_ca
             assert!(is_told(&world, successor), "{retried}: {:?}", world.step());
         }
     }
+}
+
+/// It may have the document, and nobody may ever say whether it has: its failure can be dismissed.
+#[test]
+fn a_successor_whose_briefing_is_in_doubt_is_told_of_items() {
+    let unknown = Instead::Outcome(Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }));
+    let mut world = developers().at("briefing", unknown).hand_off(&json!({}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("briefing", "unconfirmed")));
+    let successor = world.handoff().successor_id.expect("a successor");
+    make_item(&mut world);
+    assert!(is_told(&world, successor));
 }

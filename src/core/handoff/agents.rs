@@ -121,15 +121,16 @@ fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {
     }
 }
 
-/// The handoff has failed at this step and released its agents. A successor that it has started, and that was not
-/// briefed, remembers that. An agent that ran before has its own work, and a briefing that was typed is enough.
+/// The handoff has failed at this step and released its agents. A successor that it has started, and that can't have
+/// got the document, remembers that. An agent that ran before has its own work.
 pub(super) fn note_unbriefed(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let is_unbriefed = matches!(step, Step::Starting | Step::Priming | Step::Briefing);
     if matches!(handoff.successor, Successor::Existing { .. }) || !is_unbriefed {
         return;
     }
-    if let Some(agent) = handoff.successor_id.and_then(|id| tx.agent_mut(&id)) {
+    let successor = handoff.successor_id.and_then(|id| tx.agent_mut(&id));
+    if let Some(agent) = successor.filter(|agent| !agent.chain.holds(&id)) {
         agent.unbriefed_in = Some(id);
     }
 }

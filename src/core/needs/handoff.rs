@@ -20,6 +20,8 @@ pub struct HandoffNeeds {
     failed_at: Option<Step>,
     /// Its successor has been started for it and has not got its document, so that agent knows nothing of the work.
     is_successor_unbriefed: bool,
+    /// Its successor may have got its document: nobody knows whether the briefing arrived.
+    is_briefing_in_doubt: bool,
     /// What the failure of a step needs. As every need that a failure causes, it has the failure's id, and is listed
     /// only while nobody has dismissed the failure.
     of_step: Option<NeedView>,
@@ -38,6 +40,8 @@ impl HandoffNeeds {
             failed_at: error.and_then(|error| error.step.known()),
             is_successor_unbriefed: !matches!(seen.successor, Successor::Existing { .. })
                 && error.is_some_and(is_before_document),
+            is_briefing_in_doubt: error
+                .is_some_and(|error| error.step.known() == Some(Step::Briefing) && is_in_doubt(error)),
             of_step: failed(seen),
             others: [question(seen), held(seen), publishing(seen)].into_iter().flatten().collect(),
         }
@@ -57,8 +61,8 @@ impl HandoffNeeds {
         if is_in_another(&self.agent_id) {
             return Some("another handoff of this agent has taken over: nothing is left to do");
         }
-        let is_briefed = matches!(step, Step::Reading | Step::Acknowledging);
-        let successor = self.successor_id.as_deref().filter(|_| is_briefed);
+        let may_have_document = matches!(step, Step::Reading | Step::Acknowledging) || self.is_briefing_in_doubt;
+        let successor = self.successor_id.as_deref().filter(|_| may_have_document);
         successor
             .is_some_and(is_in_another)
             .then_some("another handoff of its successor has taken over: nothing is left to do")
@@ -193,10 +197,10 @@ fn retry(seen: &HandoffView, error: &StepError, is_doubtful: bool) -> String {
     if is_doubtful {
         return format!("{retry} --assume …");
     }
-    // The successor lives and waits for this; the hint's second command, a retry, would replace it.
-    let clarify = format!("tasuki clarify {}", short(&seen.handoff_id));
-    if error.hint.contains(&clarify) {
-        return format!("{clarify} {}", seen.ack.as_ref().map_or_else(|| "--answer …".to_owned(), answers));
+    // The successor lives and waits for this; a retry would replace it.
+    if seen.waits_after_failure() {
+        let answers = seen.ack.as_ref().map_or_else(|| "--answer …".to_owned(), answers);
+        return format!("tasuki clarify {} {answers}", short(&seen.handoff_id));
     }
     match error.hint.split_once(&retry) {
         Some((_, rest)) if rest.starts_with(" --successor new") => format!("{retry} --successor new"),

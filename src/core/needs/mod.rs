@@ -18,8 +18,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use text::{id, line, short, time};
 
-/// The most error files from which a list is made, the newest first. Each program that makes the list reads as many, so
-/// that all show the same.
+/// The most error files from which a list is made. Each program that makes the list reads as many, so that all show the
+/// same. If there are more, they read the newest; tmux's status line takes any.
 pub const MOST_FAILURES: usize = 2_000;
 
 /// A work item that was given to a person; none if it was not.

@@ -149,14 +149,6 @@ fn the_command_fits_the_failure() {
             "tasuki retry 33333333 --successor new",
         ),
         (
-            "acknowledging",
-            "ack_rejected",
-            "Fix what the successor names, then tell it: tasuki clarify 33333333 --answer TEXT; or start another \
-             successor: tasuki retry 33333333 --successor new",
-            "failed",
-            "tasuki clarify 33333333 --answer …",
-        ),
-        (
             "reading",
             "successor_failed",
             "Look: tasuki retry 33333333 briefs the successor again; tasuki retry 33333333 --successor new starts another",
@@ -183,11 +175,17 @@ fn the_command_fits_the_failure() {
         assert_eq!(only(&needs), pair(what, command), "{code}");
         assert_eq!((needs[0].error_id.as_deref(), needs[0].since.clone()), (Some(ERROR), Some(at(5))));
     }
-    let asked = json!({"ack": {"status": "timed_out", "questions": ["Which?", "Why?"]}});
-    let hint = "Answer it, and the handoff continues: tasuki clarify 33333333 --answer TEXT";
-    let view = with(failed("acknowledging", "ack_timeout", hint), asked);
-    let needs = listed(&[], &[view], &[], &[of_handoff("acknowledging")]);
-    assert_eq!(only(&needs), pair("failed", "tasuki clarify 33333333 --answer … --answer …"));
+    // The successor waits for an answer all the same; a retry would replace it.
+    for (code, status, questions, answers) in [
+        ("ack_rejected", "environment_issue", json!(["No docker"]), "--answer …"),
+        ("ack_timeout", "timed_out", json!(["Which?", "Why?"]), "--answer … --answer …"),
+    ] {
+        let hint = "Answer it: tasuki clarify 33333333 --answer TEXT; otherwise: tasuki retry 33333333 --successor new";
+        let asked = json!({"ack": {"status": status, "questions": questions}});
+        let view = with(failed("acknowledging", code, hint), asked);
+        let needs = listed(&[], &[view], &[], &[of_handoff("acknowledging")]);
+        assert_eq!(only(&needs), pair("failed", &format!("tasuki clarify 33333333 {answers}")), "{code}");
+    }
 }
 
 #[test]
@@ -225,8 +223,15 @@ fn a_failed_handoff_needs_nobody_once_another_has_taken_over() {
         }
     }
     let successor = |more: Value| agent(with(json!({"agent_id": ITEM}), more));
-    for (step, count) in [("priming", 1), ("reading", 0), ("acknowledging", 0)] {
-        let view = with(failed(step, "successor_failed", "retry"), json!({"successor_id": ITEM}));
+    let cases = [
+        ("priming", "successor_failed", 1),
+        ("briefing", "draft", 1),
+        ("briefing", "unconfirmed", 0),
+        ("reading", "successor_failed", 0),
+        ("acknowledging", "successor_failed", 0),
+    ];
+    for (step, code, count) in cases {
+        let view = with(failed(step, code, "retry"), json!({"successor_id": ITEM}));
         let agents = [agent(json!({"recorded_in": HANDOFF})), successor(json!({"recorded_in": ERROR}))];
         assert_eq!(listed(&agents, std::slice::from_ref(&view), &[], &[of_handoff(step)]).len(), count, "{step}");
         let agents = [agent(json!({"recorded_in": HANDOFF})), successor(json!({}))];

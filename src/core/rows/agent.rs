@@ -176,7 +176,7 @@ pub struct Agent {
     /// The handoff that has a record of it and was not abandoned.
     #[serde(rename = "record_of")]
     pub recorded_in: Option<HandoffId>,
-    /// The failed handoff that has started it as the successor, and whose briefing was not typed to it. tasuki tells it
+    /// The failed handoff that has started it as the successor, and whose document it can't have got. tasuki tells it
     /// of no work item until that handoff is over or has another successor.
     #[serde(default)]
     pub unbriefed_in: Option<HandoffId>,

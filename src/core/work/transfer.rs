@@ -93,7 +93,7 @@ pub(crate) fn tasks(tx: &Tx<'_>, handoff: &Handoff) -> (Vec<String>, Vec<ItemId>
 }
 
 /// What the briefing says of items that it names as the successor's, and that the successor does not have: since the
-/// record, they were completed, released or escalated.
+/// record, they were completed, withdrawn, released or escalated.
 pub(crate) fn not_carried(tx: &Tx<'_>, handoff: &Handoff) -> Vec<String> {
     let named = handoff.record.iter().flat_map(|record| &record.items);
     let owner = handoff.successor_id.map(Who::Agent);
@@ -101,7 +101,7 @@ pub(crate) fn not_carried(tx: &Tx<'_>, handoff: &Handoff) -> Vec<String> {
     let said = gone.map(|id| {
         // An item that is not in the working set is closed.
         let item = tx.item(id);
-        let status = item.map_or("done", |item| item.status.as_str());
+        let status = item.map_or("closed", |item| item.status.as_str());
         let owner = item.and_then(|item| item.claimed_by).map_or_else(String::new, |owner| format!(" by {owner}"));
         format!("Work item {id} is not yours: it is {status}{owner}")
     });
