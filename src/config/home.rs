@@ -1,7 +1,7 @@
 //! HOME: the one folder that holds all of tasuki's files, and the paths of its most important files and folders.
 
 use super::ConfigError;
-use super::load::is_something;
+use super::load::is_taken;
 use std::path::{Path, PathBuf};
 
 /// The one folder that holds all of tasuki's files.
@@ -77,7 +77,7 @@ impl Home {
     pub fn config(&self) -> PathBuf {
         let here = self.root.join("config.toml");
         match &self.config_place {
-            Some(place) if !is_something(&here) && is_something(place) => place.clone(),
+            Some(place) if !is_taken(&here) && is_taken(place) => place.clone(),
             _ => here,
         }
     }

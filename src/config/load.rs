@@ -29,7 +29,7 @@ impl Config {
         let file = match options.open(path) {
             Ok(file) => file,
             // A link that leads nowhere is not a missing file: without its settings tasuki would do something else.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_something(path) => {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_taken(path) => {
                 return Ok(Config::default());
             }
             Err(error) => return Err(read(error)),
@@ -61,7 +61,7 @@ impl Config {
 }
 
 /// Whether the name is taken, be it by a link that leads nowhere.
-pub(super) fn is_something(path: &Path) -> bool {
+pub(super) fn is_taken(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 

@@ -378,7 +378,7 @@ fn session_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         Some(SessionReason::Replaced) => {
             agent.session.replaced = true;
             agent.open_turn = None;
-            context_usage::session_ended(tx, agent_id);
+            context_usage::forget_pending(tx, agent_id);
             session_replaced(tx, agent_id, event);
         }
         Some(SessionReason::Process | SessionReason::Killed) | None => {

@@ -30,8 +30,8 @@ const SEEN_WITHIN: Duration = Duration::from_secs(20);
 const IDLE_CALM: Duration = Duration::from_secs(5);
 /// How long the idle watch waits for an idle screen; then the core starts it again.
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long the brief idle watch of an agent that was silent for long waits for an idle screen: [`IDLE_CALM`] and a
-/// little more, so that a screen that is idle now is found idle.
+/// How long a brief idle watch, such as the look at a dialog, waits for an idle screen: [`IDLE_CALM`] and a little
+/// more, so that a screen that is idle now is found idle.
 const BRIEF_IDLE_LIMIT: Duration = Duration::from_secs(8);
 /// How long a brief idle watch must see a running turn, and no dialog, before it ends: a single look may catch a screen
 /// that is only half drawn.

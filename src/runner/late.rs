@@ -101,7 +101,7 @@ pub(super) async fn within(
 pub struct Late {
     noted: Mutex<BTreeMap<String, Instant>>,
     /// The configured commands that did not take their last notice, each with the reason.
-    deaf: Mutex<BTreeMap<Vec<String>, String>>,
+    refused: Mutex<BTreeMap<Vec<String>, String>>,
 }
 
 impl Late {
@@ -111,29 +111,29 @@ impl Late {
         noted.insert(what.to_owned(), Instant::now() + SHOWN_FOR);
     }
 
-    /// Notes whether a configured command took a notice. The view names a command that
-    /// did not, until it takes another notice.
+    /// Notes whether a configured command took a notice. The view names a command that did not, until it takes another
+    /// notice.
     pub(super) fn note_notice(&self, command: &[String], failed: Option<&str>) {
-        let mut deaf = self.deaf.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         match failed {
-            Some(why) => drop(deaf.insert(command.to_vec(), why.to_owned())),
-            None => drop(deaf.remove(command)),
+            Some(why) => drop(refused.insert(command.to_vec(), why.to_owned())),
+            None => drop(refused.remove(command)),
         }
     }
 
     /// Forgets which commands failed: the configuration may name others now.
     pub fn forget_commands(&self) {
-        self.deaf.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// What the view says of a command that did not take its last notice; `None` if there is none.
     #[must_use]
-    pub fn deaf_for_view(&self) -> Option<String> {
-        let deaf = self.deaf.lock().unwrap_or_else(PoisonError::into_inner);
-        deaf.values().next().map(|why| {
+    pub fn refused_for_view(&self) -> Option<String> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.values().next().map(|why| {
             format!(
-                "the last notice was not passed on ({why}), so nobody may hear of the next one; the command runs in the \
-                 environment of the sidecar: tasuki doctor --notify-test tries it there"
+                "the last notice was not passed on ({why}), so nobody may hear of the next one; repair the command, which \
+                 runs in the environment of the sidecar, and make the sidecar read its configuration again"
             )
         })
     }
@@ -163,12 +163,12 @@ mod tests {
         let late = Late::default();
         let command = ["notify-me".to_owned()];
         late.note_notice(&command, Some("exit status: 1"));
-        assert!(late.deaf_for_view().is_some_and(|said| said.contains("exit status: 1")));
+        assert!(late.refused_for_view().is_some_and(|said| said.contains("exit status: 1")));
         late.note_notice(&command, None);
-        assert_eq!(late.deaf_for_view(), None);
+        assert_eq!(late.refused_for_view(), None);
         late.note_notice(&command, Some("exit status: 1"));
         late.forget_commands();
-        assert_eq!(late.deaf_for_view(), None);
+        assert_eq!(late.refused_for_view(), None);
     }
 
     const READING: (Duration, Duration, &str) =

@@ -107,19 +107,30 @@ impl Sidecar {
         })
     }
 
+    /// The most important thing that keeps the sidecar from its whole work, or from being heard. The view shows it.
+    fn problem(&self) -> Option<String> {
+        let tools = &self.tools;
+        let obstacle = self.obstacle().cloned();
+        // Unwritten files are not lost: the store has their content, and they are written as soon as the disk allows
+        // it.
+        obstacle
+            .or_else(|| self.projection.unwritten.clone())
+            .or_else(|| self.spool.unmoved().map(unmoved_files))
+            .or_else(limits::shortage)
+            .or_else(|| self.liveness.no_thread.clone())
+            .or_else(|| self.answers.judged.problem.clone())
+            .or_else(|| tools.tmux.problem())
+            .or_else(|| self.cut_off())
+            .or_else(|| tools.late.for_view())
+            .or_else(|| self.concerns.first().cloned())
+            .or_else(|| tools.late.refused_for_view())
+    }
+
     /// Writes the heartbeat, which says that the sidecar runs and answers, or knows why it does not. If it does not
     /// answer and knows no reason, the heartbeat is not renewed. In both cases the view has the problem.
     pub(super) fn heartbeat(&mut self, now: &Now) {
         let heartbeat = self.liveness.heartbeat(now, self.is_silent());
-        let short = limits::shortage().or_else(|| self.liveness.no_thread.clone());
-        let (late, tmux) = (self.tools.late.for_view(), self.tools.tmux.problem().or_else(|| self.cut_off()));
-        let deaf = self.tools.late.deaf_for_view();
-        // Unwritten files are not lost: the store has their content, and they are written as soon as the disk allows
-        // it.
-        let unmoved = self.spool.unmoved().map(unmoved_files);
-        let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(unmoved.as_ref()).or(short.as_ref());
-        let problem = problem.or(self.answers.judged.problem.as_ref()).or(tmux.as_ref()).or(late.as_ref());
-        let problem = problem.or(self.concerns.first()).or(deaf.as_ref());
+        let problem = self.problem();
         let held = self.intake.hold_reason.map(|reason| held_files(reason).to_owned());
         let server = self.state.server.as_ref();
         let socket = self.tools.tmux.server().map(|info| info.socket_path);
@@ -132,7 +143,7 @@ impl Sidecar {
             taken_at: Some(self.answers.taken_at.clone()),
             tmux: server.map(|server| ServerView { pid: server.pid, start_time: server.start_time, socket }),
             state: if problem.is_some() { contract::Health::Degraded } else { contract::Health::Running }.into(),
-            problem: problem.cloned().or(held),
+            problem: problem.or(held),
             watch: match self.watches.folders.mode() {
                 watch::WatchMode::Armed => Watch::Armed,
                 watch::WatchMode::Poll => Watch::Poll,

@@ -12,7 +12,7 @@ use crate::core::tx::Tx;
 use serde_json::json;
 
 /// The pause between two looks at a dialog that stays open, in milliseconds.
-const LOOK_AGAIN_MS: u64 = 60_000;
+const DIALOG_PAUSE_MS: u64 = 60_000;
 
 /// A dialog has opened outside a handoff. The operator is told only if it is still open after `notify.blocked_after`:
 /// a person in front of the agent answers it before that.
@@ -24,7 +24,7 @@ pub(crate) fn dialog_opened(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option
 /// The operator was told at once of a dialog within a handoff. tasuki looks whether it is still open, because another
 /// dialog of the same turn is news.
 pub(crate) fn dialog_told(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
-    note(tx, agent_id, LOOK_AGAIN_MS, true, message);
+    note(tx, agent_id, DIALOG_PAUSE_MS, true, message);
 }
 
 fn note(tx: &mut Tx<'_>, agent_id: &AgentId, after_ms: u64, is_told: bool, message: Option<&str>) {
@@ -64,7 +64,7 @@ pub(crate) fn is_another_dialog(agent: &Agent, message: Option<&str>) -> bool {
 /// Takes the result of the look that [`dialog_due`] has begun. The operator is told once of each dialog. As long as the
 /// agent counts as blocked, tasuki looks again later.
 pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, is_open: bool) {
-    let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
+    let again = Deadline::after(&tx.now, DIALOG_PAUSE_MS);
     let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) else { return };
     let is_news = is_open && !dialog.is_told;
     if is_news {

@@ -28,20 +28,19 @@ const FULL_AT_START: &str = "its context was that full before it was told of its
 const FULL_WITHOUT_WORK: &str = "it has only read its briefing, and its successor would be as full when it has done \
                                  the same: context.auto_at may be too low, or the document too long";
 
-/// The agent's session has ended: what is still being read or checked is about that session.
-pub(crate) fn session_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let pending = tx.agent(agent_id).map(|agent| [agent.context_watch.reading, agent.context_watch.checking]);
-    for key in pending.into_iter().flatten().flatten() {
-        tx.drop_effect(key);
-        if let Some(agent) = tx.agent_mut(agent_id) {
-            (agent.context_watch.reading, agent.context_watch.checking) = (None, None);
-        }
+/// Forgets what is still being read or checked, because it is about a session, or a part of one, that is over.
+pub(crate) fn forget_pending(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let pending = [agent.context_watch.reading, agent.context_watch.checking];
+    if let (Some(agent), true) = (tx.agent_mut(agent_id), pending.iter().any(Option::is_some)) {
+        (agent.context_watch.reading, agent.context_watch.checking) = (None, None);
     }
+    pending.into_iter().flatten().for_each(|key| tx.drop_effect(key));
 }
 
 /// The CLI has compacted the session. How full its context is now is known when its next turn ends.
 pub(crate) fn compacted(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    session_ended(tx, agent_id);
+    forget_pending(tx, agent_id);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.context = None;
     agent.context_watch.reached = false;

@@ -1,6 +1,7 @@
 //! The idle watch: watches the screen of an agent while a handoff or a text waits for the end of its turn, because an
 //! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes a brief watch
-//! of a few seconds, so that no view says `busy` for ever.
+//! of a few seconds, so that no view says `busy` for ever. An agent at a dialog is watched briefly too, because no
+//! event says that the dialog was answered.
 
 use super::{alerts, cli_limits, context_usage, priming, unlocated};
 use crate::core::effect::{Effect, EffectKey, Readiness};

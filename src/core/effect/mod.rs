@@ -183,7 +183,7 @@ pub enum Effect {
         agent_id: AgentId,
         pane: PaneRef,
         profile: String,
-        /// A brief watch: wait for a few seconds, not for a day.
+        /// A brief watch: wait for a few seconds, not for a day. It also ends when it has seen a running turn.
         #[serde(default)]
         brief: bool,
     },

@@ -35,7 +35,8 @@ impl WatchState {
 pub struct IdleWatch {
     /// Runs while something waits for the end of a turn. If it has not seen the end, it begins again after a pause.
     pub turn: WatchState,
-    /// A brief watch, which begins if the agent has sent no event for long although it is in a turn.
+    /// A brief watch, which begins if the agent has sent no event for long although it is in a turn, or some time after
+    /// a dialog was found closed.
     pub silence: WatchState,
 }
 
