@@ -49,7 +49,8 @@ export function prepareSure() {
   });
   dialog.addEventListener("keydown", (event) => {
     if (!["y", "n", "Escape"].includes(event.key)) return;
-    answer(event.key === "y");
+    // A key that is held down, or still held from the action that asks, answers nothing.
+    if (!event.repeat) answer(event.key === "y");
     event.preventDefault();
   });
 }

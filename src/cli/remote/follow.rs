@@ -4,7 +4,6 @@
 
 use super::looks::{HandoffLooks, Looked};
 use super::views;
-use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::cli::follow::{self, FlowEnd, Follower, Progress};
 use crate::cli::hosts::{self, BridgePulse};
@@ -12,6 +11,7 @@ use crate::cli::live::LiveLine;
 use crate::cli::output;
 use crate::cli::view::ViewFile;
 use crate::cli::wait::{self, LONGEST, PULSE_EVERY};
+use crate::cli::{ANSWER_SOON, CliSession};
 use crate::config::Home;
 use crate::contract::handoff::{StepError, StepView};
 use crate::contract::{HandoffView, HostHandoff};
@@ -197,7 +197,8 @@ impl RemoteHandoff {
         let whole = match std::mem::replace(&mut self.source, StepSource::Roster) {
             StepSource::Views(_, whole, _) => *whole,
             StepSource::Asked(_) | StepSource::Roster => {
-                views::handoff(session, &self.host, &self.id).unwrap_or_else(|_| json!(self.view).into())
+                let seen = views::look_at_handoff(&session.home, &self.host, &self.id, ANSWER_SOON);
+                seen.unwrap_or_else(|_| json!(self.view).into())
             }
         };
         wait::report_end(session, &whole, outcome)?;
@@ -260,7 +261,8 @@ impl RemoteHandoff {
         if host.is_none_or(|host| host.away_since.is_some()) {
             return Ok(None);
         }
-        let whole: Option<ViewFile<HandoffView>> = views::handoff(session, &self.host, &self.id).ok();
+        // A question to a host that is cut off must not outlast the wait itself.
+        let whole = views::look_at_handoff(&session.home, &self.host, &self.id, ANSWER_SOON).ok();
         Ok(whole.and_then(|whole| FlowEnd::of(&whole.step)))
     }
 

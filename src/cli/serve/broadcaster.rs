@@ -76,13 +76,13 @@ pub(super) async fn run(
     loop {
         changes.mark_unchanged();
         let told = tell_new((&broadcaster, &views), &home, &mut cursor).await;
-        if let Err(error) = &told {
-            if was_readable {
-                eprint_quietly(&format!(
-                    "tasuki: The journal can't be read: {error}. Trying again; clients get no events until then."
-                ));
-            }
-            broadcaster.tell(Broadcast::Unreadable(error.to_string().into()));
+        match &told {
+            Err(error) if was_readable => eprint_quietly(&format!(
+                "tasuki: The journal can't be read: {error}. Trying again; clients get no events until then."
+            )),
+            // A momentary failure, such as a lack of descriptors, loses nothing and ends no stream.
+            Err(error) => broadcaster.tell(Broadcast::Unreadable(error.to_string().into())),
+            Ok(()) => {}
         }
         was_readable = told.is_ok();
         if alive_at <= Instant::now() {

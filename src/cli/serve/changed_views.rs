@@ -28,7 +28,7 @@ pub(super) struct ChangedViews {
     folders: [(PathBuf, &'static str); 4],
     waiting: Mutex<BTreeMap<&'static str, Changed>>,
     bell: watch::Sender<()>,
-    /// The system reports no changes of at least one folder.
+    /// Changes may come without a notice: the system does not report those of each folder, or a folder was replaced.
     is_deaf: AtomicBool,
     /// Device and number of each folder when it was watched.
     watched: Mutex<Vec<Option<(u64, u64)>>>,

@@ -48,7 +48,11 @@ pub(super) async fn run(broadcaster: Broadcaster, home: Home, stop: Cancellation
             };
             // If the files can't be read, the next round tries again.
             if let Ok(Some(now)) = tokio::task::spawn_blocking(read).await {
-                changes(&told, &now).into_iter().for_each(|text| broadcaster.tell_change(text));
+                // Together: the queue of a listener has room for few messages, and the first round tells of all hosts.
+                let events = changes(&told, &now).concat();
+                if !events.is_empty() {
+                    broadcaster.tell_change(events);
+                }
                 told = now;
             }
         } else {

@@ -113,9 +113,9 @@ impl<T> WatchedFolder<T> {
         if all > self.kind.most {
             let (rows, wanted) = (&self.rows, &self.wanted);
             let lives = |name: &str| rows.get(name).and_then(|entry| entry.row.as_ref()).is_some_and(self.kind.lives);
-            let stays = |name: &str| lives(name) || wanted.contains(name);
             found.sort_unstable_by_key(|(file_stamp, name)| {
-                std::cmp::Reverse((stays(name), file_stamp.map(|file_stamp| file_stamp.mtime_ns)))
+                let changed = file_stamp.map(|file_stamp| file_stamp.mtime_ns);
+                std::cmp::Reverse((lives(name), wanted.contains(name), changed))
             });
             found.truncate(self.kind.most);
         }
