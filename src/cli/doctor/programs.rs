@@ -249,12 +249,12 @@ fn tried(sidecar: Option<u32>, command: &[String]) -> Check {
     match wait_for(trial) {
         Err(_) => Check::skipped(id, "the command could not be started"),
         Ok(Ok(())) => Check::ok(id, format!("the command received a test notice and succeeded {whose}")),
-        Ok(Err(error)) => Check::fail(
-            id,
-            format!("{error}, {whose}"),
-            "run the command yourself with some JSON on its standard input; if it works there, it needs a variable that \
-             the sidecar does not have",
-        ),
+        Ok(Err(error)) => {
+            let more = "; if it works there, it needs a variable that the sidecar does not have";
+            let more = its.as_ref().map_or("", |_| more);
+            let fix = format!("run the command yourself with some JSON on its standard input{more}");
+            Check::fail(id, format!("{error}, {whose}"), fix)
+        }
     }
 }
 

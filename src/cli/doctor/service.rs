@@ -1,5 +1,6 @@
 //! Checks the service: whether its file still starts this program on this home, and whether the manager runs it.
 
+use super::super::service::manager::{MAX_FILE, other_home};
 use super::super::service::{LaunchdState, ManagedService, ManagerKind, status};
 use super::check::Check;
 use super::ground::DoctorFacts;
@@ -7,14 +8,12 @@ use crate::cli::client::SidecarPresence;
 use crate::cli::view;
 use crate::core::text::shell_word;
 use crate::files;
-use crate::service::{SIDECAR, Written, plist, unit};
-use std::path::PathBuf;
+use crate::service::{SIDECAR, Written, plist};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long the manager may take to answer.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// Largest file of a service that is read, in bytes.
-const MAX: u64 = 256 * 1024;
 
 struct Facts {
     kind: ManagerKind,
@@ -49,6 +48,11 @@ impl Facts {
         properties.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str())
     }
 
+    /// The home of the service, if it is another one.
+    fn other_home(&self) -> Option<&Path> {
+        other_home(self.unit.as_ref()?, &self.home)
+    }
+
     /// systemd says that the service runs.
     fn runs(&self) -> bool {
         matches!(self.property("ActiveState"), "active" | "activating" | "reloading")
@@ -62,11 +66,11 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     };
     let file = installed.unwrap_or_else(|| own.clone());
     let target = file.canonicalize().unwrap_or_else(|_| file.clone());
-    let bytes = view::read_bytes(&target, MAX).map_err(|error| error.message);
+    let bytes = view::read_bytes(&target, MAX_FILE).map_err(|error| error.message);
     let text = bytes.map(|bytes| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
     let there = text.as_ref().ok().cloned().flatten();
     let is_systemd = managed.kind == ManagerKind::Systemd;
-    let unit = there.as_deref().and_then(if is_systemd { unit::read } else { plist::read });
+    let unit = there.as_deref().and_then(|text| managed.written(text));
     judge(&Facts {
         is_current: is_systemd || there.as_deref().is_none_or(|text| is_current_list(text, unit.as_ref(), managed)),
         unit,
@@ -119,6 +123,10 @@ fn judge(facts: &Facts) -> Vec<Check> {
         Ok(Some(_)) => {}
     }
     let mut checks = vec![written(facts)];
+    if facts.other_home().is_some() {
+        // How that service does says nothing of this home's sidecar, and this home's commands leave it alone.
+        return checks;
+    }
     checks.extend(variables(facts));
     if facts.kind == ManagerKind::Launchd {
         checks.push(launchd_state(facts));
@@ -166,13 +174,14 @@ fn written(facts: &Facts) -> Check {
     if !crate::process::is_program(&program) {
         return Check::fail(id, format!("{file} starts {}, which does not exist", program.display()), again);
     }
-    if home != Some(facts.home.as_path()) {
-        let Some(home) = home.map(|home| home.display().to_string()) else {
-            return Check::warn(id, format!("{file} uses another home: the default one"), again);
-        };
-        let uninstall = format!("tasuki service uninstall --home {}", shell_word(&home));
+    if let Some(other) = facts.other_home().map(|home| home.display().to_string()) {
+        let uninstall = format!("tasuki service uninstall --home {}", shell_word(&other));
         let fix = format!("if the service is to use this home instead: {uninstall}; then: tasuki service install");
-        return Check::warn(id, format!("{file} uses another home: {home}"), fix);
+        return Check::warn(id, format!("{file} uses another home: {other}"), fix);
+    }
+    if !home.is_some_and(|home| home == facts.home || files::lead_to_same(home, &facts.home)) {
+        let home = home.map_or_else(|| "the default one".to_owned(), |home| home.display().to_string());
+        return Check::warn(id, format!("{file} uses another home: {home}"), again);
     }
     if !facts.program.as_ref().is_some_and(|own| files::lead_to_same(own, &program)) {
         return Check::warn(

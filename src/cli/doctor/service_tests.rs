@@ -58,6 +58,13 @@ fn the_file_must_start_this_program_on_this_home() {
     assert_eq!(bad(word(0, "/no/such/tasuki")), one("service.file", CheckState::Fail));
     assert_eq!(bad(word(0, "/bin/ls")), one("service.file", CheckState::Warn));
     assert_eq!(bad(word(2, "/other")), one("service.file", CheckState::Warn));
+    // How the service of another home does is not this home's concern.
+    let of_another = |facts: &mut Facts| {
+        word(2, "/tmp")(facts);
+        set(facts, "ActiveState", "failed");
+        facts.is_alive = false;
+    };
+    assert_eq!(bad(of_another), one("service.file", CheckState::Warn));
 }
 
 #[test]

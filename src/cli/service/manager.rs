@@ -4,12 +4,13 @@ use super::args::ManagerKind;
 use super::call::{Call, CallManner, PATIENCE, ToolOutput, run, run_within};
 use crate::cli::error::CliError;
 use crate::cli::view;
-use crate::service::{ServiceProgram, plist, unit};
+use crate::files;
+use crate::service::{ServiceProgram, Written, plist, unit};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How much of a service file is read at most, in bytes.
-pub(super) const MAX_FILE: u64 = 256 * 1024;
+pub(crate) const MAX_FILE: u64 = 256 * 1024;
 
 /// A change to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,15 +90,20 @@ impl ManagedService {
         Ok(units.find(|unit| unit.is_file()))
     }
 
-    /// The home in a service file that tasuki wrote; none if there is no such file.
-    pub(super) fn home_in(self, path: &Path) -> Option<PathBuf> {
+    /// What a service file with this text makes its manager run; none if it can't be told.
+    pub(crate) fn written(self, text: &str) -> Option<Written> {
+        match self.kind {
+            ManagerKind::Systemd => unit::read(text),
+            ManagerKind::Launchd => plist::read(text),
+        }
+    }
+
+    /// The home in a service file that tasuki wrote, if it is another one than `home` and is still there. A user has
+    /// one such service.
+    pub(super) fn other_home(self, path: &Path, home: &Path) -> Option<PathBuf> {
         let text = view::read_bytes(path, MAX_FILE).ok().flatten()?;
         let text = String::from_utf8(text).ok().filter(|text| text.contains(&self.service.ours()))?;
-        let written = match self.kind {
-            ManagerKind::Systemd => unit::read(&text),
-            ManagerKind::Launchd => plist::read(&text),
-        };
-        written.and_then(|written| written.home().map(Path::to_path_buf))
+        other_home(&self.written(&text)?, home).map(Path::to_path_buf)
     }
 
     /// Where launchd writes the program's output; systemd has its journal.
@@ -175,6 +181,11 @@ impl ManagedService {
     pub(super) fn printed(self) -> Result<ToolOutput, CliError> {
         run(&Call::new(&["launchctl", "print", &self.target()]))
     }
+}
+
+/// The home of a service, if it is another one than `home` and is still there.
+pub(crate) fn other_home<'w>(written: &'w Written, home: &Path) -> Option<&'w Path> {
+    written.home().filter(|other| *other != home && other.exists() && !files::lead_to_same(other, home))
 }
 
 fn systemd(action: ServiceAction, unit: &str) -> Vec<Call> {

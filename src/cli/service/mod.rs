@@ -130,8 +130,8 @@ pub(crate) fn install(
     if dry_run {
         return show(session, &path, Some(&text), &calls);
     }
-    managed.answers()?;
     check_home(session, managed, &path)?;
+    managed.answers()?;
     let changed = file::write(&path, managed.service, &text)?;
     if managed.kind == ManagerKind::Launchd
         && let Some(folder) = plan.log.parent()
@@ -233,10 +233,7 @@ pub(crate) fn control(
 /// Refuses if the service's file, written by tasuki, is for another home that is still there. A user has one such
 /// service, and this command would end the other home's.
 fn check_home(session: &CliSession, managed: ManagedService, path: &Path) -> Result<(), CliError> {
-    let Some(other) = managed.home_in(path).filter(|home| home.exists()) else { return Ok(()) };
-    if files::lead_to_same(&other, session.home.root()) {
-        return Ok(());
-    }
+    let Some(other) = managed.other_home(path, session.home.root()) else { return Ok(()) };
     let other = other.display().to_string();
     let message = format!("The service of this user has another home: {}. Nothing was changed.", sanitise(&other));
     let uninstall = format!("{} uninstall --home {}", managed.service.command, shell_word(&other));
