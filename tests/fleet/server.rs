@@ -136,8 +136,8 @@ fn a_server_that_was_put_back_to_an_earlier_state_brings_nothing_back() {
     check_promises(a, b, &sent);
 }
 
-/// A ticket names all addresses of the server's machine, and most of them lead nowhere from elsewhere. The client paused
-/// up to 15 s before each of them, and the checks and the owner's commands tried one after the other.
+/// A ticket names all addresses of the server's machine, and most of them lead nowhere from elsewhere. The client
+/// paused up to 15 s before each of them, and the checks and the owner's commands tried one after the other.
 #[test]
 fn addresses_that_lead_nowhere_keep_no_host_from_the_server() {
     let Some(fleet) = TestFleet::joined(&["a"]) else { return };
