@@ -111,12 +111,11 @@ pub(crate) fn release_agents(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {
-    if tx.agent(agent_id).is_none_or(|agent| agent.handoff_id != Some(id) && agent.unbriefed_in != Some(id)) {
+    if tx.agent(agent_id).is_none_or(|agent| !agent.is_held_in(&id)) {
         return;
     }
     if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.handoff_id.take_if(|bound| *bound == id);
-        agent.unbriefed_in.take_if(|failed| *failed == id);
+        agent.leave(&id);
         agent.our_turn.take_if(|turn| turn.purpose.handoff() == Some(id));
     }
 }

@@ -198,11 +198,10 @@ pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     handoff.former_successors.push(former);
     handoff.successor_blocked_at = None;
     let outgoing = handoff.agent_id;
-    if tx.agent(&former).is_some_and(|agent| agent.handoff_id == Some(id) || agent.unbriefed_in == Some(id))
+    if tx.agent(&former).is_some_and(|agent| agent.is_held_in(&id))
         && let Some(agent) = tx.agent_mut(&former)
     {
-        agent.handoff_id.take_if(|bound| *bound == id);
-        agent.unbriefed_in.take_if(|failed| *failed == id);
+        agent.leave(&id);
     }
     if tx.agent(&outgoing).is_some_and(|agent| agent.successor_id == Some(former))
         && let Some(agent) = tx.agent_mut(&outgoing)

@@ -242,6 +242,19 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// Whether a handoff has it: as one of its agents, or, after it has failed, as the successor that lacks its
+    /// document.
+    #[must_use]
+    pub fn is_held_in(&self, id: &HandoffId) -> bool {
+        self.handoff_id == Some(*id) || self.unbriefed_in == Some(*id)
+    }
+
+    /// That handoff has it no longer; what another one has of it stays.
+    pub fn leave(&mut self, id: &HandoffId) {
+        self.handoff_id.take_if(|bound| bound == id);
+        self.unbriefed_in.take_if(|failed| failed == id);
+    }
+
     /// The CLI and the model that it was started with.
     #[must_use]
     pub fn choice(&self) -> ProfileChoice {
