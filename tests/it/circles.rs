@@ -269,6 +269,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
             "core::work::complete",
             "core::work::import",
             "core::work::items",
+            "core::work::judge",
             "core::work::notices",
             "core::work::people",
             "core::work::rollback",

@@ -1,6 +1,7 @@
 //! The requests about a single item: create, claim, release, escalate, comment.
 
-use super::items::{New, actor, closed, find, make, may_have, owned, plays, put, room_for, room_under, rule, stands};
+use super::items::{New, actor, closed, find, make, may_have, owned, put, room_for, room_under, rule, stands};
+use super::judge::Judge;
 use super::{notices, people, watch};
 use crate::contract::JournalLine;
 use crate::contract::reply::CommentReply;
@@ -117,7 +118,7 @@ fn claim_check(tx: &Tx<'_>, item: &Item, who: Who) -> Result<bool, Refused> {
     let fits = match who {
         Who::Human => item.escalated_at.is_some() || item.status == Status::Escalated || rule.allows_people(),
         Who::Tasuki => false,
-        Who::Agent(agent) => tx.agent(&agent).is_some_and(|agent| plays(tx, agent, rule)),
+        Who::Agent(agent) => tx.agent(&agent).is_some_and(|agent| Judge::now(tx).plays(agent, rule)),
     };
     if fits {
         return Ok(true);

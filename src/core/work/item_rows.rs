@@ -1,7 +1,7 @@
 //! Reads and changes items within a decision: a read returns the item as this decision has changed it, or else the item
 //! of the working set.
 
-use crate::core::id::{AgentId, ItemId, Slug};
+use crate::core::id::{AgentId, ItemId};
 use crate::core::rows::item::{Item, Who};
 use crate::core::rules::Rules;
 use crate::core::tx::{Tx, to_change};
@@ -42,10 +42,5 @@ impl Tx<'_> {
 
     pub(crate) fn rules(&self) -> &Rules {
         self.out.rules.as_ref().unwrap_or(&self.state.settings.rules)
-    }
-
-    /// The role that a persona's own `persona.toml` gives it.
-    pub(crate) fn role_of(&self, persona: &Slug) -> Option<&str> {
-        self.out.roles.as_ref().unwrap_or(&self.state.roles).get(persona).map(String::as_str)
     }
 }

@@ -6,7 +6,6 @@ use crate::contract::reply::WorkReply;
 use crate::contract::{JournalLine, maybe};
 use crate::core::id::ItemId;
 use crate::core::reply::{Refused, Reply};
-use crate::core::rows::agent::Agent;
 use crate::core::rows::item::{Action, Item, Note, Priority, Status, Who};
 use crate::core::rules::{HUMAN, Rule};
 use crate::core::text::{normalise, quotable};
@@ -165,12 +164,6 @@ pub(crate) fn put(tx: &mut Tx<'_>, item: Item) {
     };
     tx.out.items.insert(item.item_id, item);
     tx.journal(line);
-}
-
-/// Whether an agent plays one of the rule's roles.
-pub(crate) fn plays(tx: &Tx<'_>, agent: &Agent, rule: &Rule) -> bool {
-    let Some(slug) = &agent.persona_slug else { return false };
-    rule.is_for(&tx.rules().roles_of(slug, tx.role_of(slug)))
 }
 
 /// The title in one line.

@@ -3,6 +3,7 @@
 //! next agent is notified. An agent whose completion was undone is notified that it has the item again.
 
 use super::items::line;
+use super::judge::Judge;
 use crate::contract::LimitKind;
 use crate::core::agent::context_usage;
 use crate::core::agent::typing::{self, Text};
@@ -118,11 +119,9 @@ fn next_for<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Item> {
     if agent.notices.unanswered >= MOST_UNANSWERED {
         return None;
     }
-    let slug = agent.persona_slug.as_ref()?;
-    let rules = tx.rules();
-    let roles = rules.roles_of(slug, tx.role_of(slug));
+    let judge = Judge::now(tx);
     let new = tx.out.items.values();
-    let kinds: Vec<&str> = rules.types_for(&roles).collect();
+    let kinds: Vec<&str> = judge.rules.types_for(&judge.roles_of(agent)).collect();
     let old = kinds.iter().flat_map(|kind| {
         let mut waiting = tx.state.items.waiting(kind).filter_map(|item| tx.item(&item.item_id));
         waiting.find(|item| may_notify(item, agent))

@@ -3,6 +3,7 @@
 //! Takes new rules and roles, because they change who can process an item.
 
 use super::items::line;
+use super::judge::Judge;
 use crate::contract::NoticeCode;
 use crate::core::id::{AgentId, ItemId, Slug};
 use crate::core::notice::OperatorNotice;
@@ -16,33 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many items one notice names.
 const MOST_NAMED: usize = 10;
 
-/// The rules and roles by which tasuki judges who can process an item.
-#[derive(Clone, Copy)]
-struct Judge<'t> {
-    rules: &'t Rules,
-    roles: &'t BTreeMap<Slug, String>,
-}
-
 impl<'t> Judge<'t> {
-    /// With what is in force now.
-    fn now(tx: &'t Tx<'_>) -> Self {
-        Judge { rules: tx.rules(), roles: tx.out.roles.as_ref().unwrap_or(&tx.state.roles) }
-    }
-
-    /// With what was in force before this decision.
-    fn before(tx: &'t Tx<'_>) -> Self {
-        Judge { rules: &tx.state.settings.rules, roles: &tx.state.roles }
-    }
-
-    fn roles_of(&self, agent: &Agent) -> BTreeSet<&'t str> {
-        let Some(slug) = &agent.persona_slug else { return BTreeSet::new() };
-        self.rules.roles_of(slug, self.roles.get(slug).map(String::as_str))
-    }
-
     /// The living agents that have one of the rule's roles.
     fn workers(&self, tx: &'t Tx<'_>, rule: &Rule) -> Vec<&'t Agent> {
         let living = tx.agent_ids().into_iter().filter_map(|id| tx.agent(&id)).filter(|agent| agent.state.is_live());
-        living.filter(|agent| rule.is_for(&self.roles_of(agent))).collect()
+        living.filter(|agent| self.plays(agent, rule)).collect()
     }
 
     /// Those of the items that are ready, that a person may process, and that no living agent can.
