@@ -16,12 +16,12 @@ pub struct HandoffNeeds {
     pub handoff_id: String,
     agent_id: String,
     successor_id: Option<String>,
-    /// The step that has failed, if one has.
-    failed_at: Option<Step>,
+    /// A step has failed.
+    has_failed: bool,
     /// Its successor has been started for it and has not got its document, so that agent knows nothing of the work.
     is_successor_unbriefed: bool,
-    /// Its successor may have got its document: nobody knows whether the briefing arrived.
-    is_briefing_in_doubt: bool,
+    /// Its successor has got its document, or nobody knows whether the briefing arrived.
+    may_be_briefed: bool,
     /// What the failure of a step needs. As every need that a failure causes, it has the failure's id, and is listed
     /// only while nobody has dismissed the failure.
     of_step: Option<NeedView>,
@@ -37,11 +37,10 @@ impl HandoffNeeds {
             handoff_id: seen.handoff_id.clone(),
             agent_id: seen.agent_id.clone(),
             successor_id: seen.successor_id.clone(),
-            failed_at: error.and_then(|error| error.step.known()),
+            has_failed: error.is_some_and(|error| error.step.known().is_some()),
             is_successor_unbriefed: !matches!(seen.successor, Successor::Existing { .. })
-                && error.is_some_and(is_before_document),
-            is_briefing_in_doubt: error
-                .is_some_and(|error| error.step.known() == Some(Step::Briefing) && is_in_doubt(error)),
+                && error.and_then(may_be_briefed) == Some(false),
+            may_be_briefed: error.and_then(may_be_briefed) == Some(true),
             of_step: failed(seen),
             others: [question(seen), held(seen), publishing(seen)].into_iter().flatten().collect(),
         }
@@ -50,19 +49,20 @@ impl HandoffNeeds {
     /// The agents that [`HandoffNeeds::taken_over`] looks at: none if no step has failed.
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         let all = [Some(self.agent_id.as_str()), self.successor_id.as_deref()];
-        all.into_iter().flatten().filter(|_| self.failed_at.is_some())
+        all.into_iter().flatten().filter(|_| self.has_failed)
     }
 
     /// What has become of the work since a step failed, in one sentence: another handoff continues it, so that this one
     /// can't be retried. None if no step has failed, or if the failure still counts.
     pub fn taken_over<'a>(&self, agent_of: impl Fn(&str) -> Option<&'a AgentNeeds>) -> Option<&'static str> {
-        let step = self.failed_at?;
+        if !self.has_failed {
+            return None;
+        }
         let is_in_another = |id: &str| agent_of(id).is_some_and(|agent| agent.is_in_another(&self.handoff_id));
         if is_in_another(&self.agent_id) {
             return Some("another handoff of this agent has taken over: nothing is left to do");
         }
-        let may_have_document = matches!(step, Step::Reading | Step::Acknowledging) || self.is_briefing_in_doubt;
-        let successor = self.successor_id.as_deref().filter(|_| may_have_document);
+        let successor = self.successor_id.as_deref().filter(|_| self.may_be_briefed);
         successor
             .is_some_and(is_in_another)
             .then_some("another handoff of its successor has taken over: nothing is left to do")
@@ -164,12 +164,21 @@ pub fn is_in_doubt(error: &StepError) -> bool {
     error.step.known().is_some_and(|step| driver::is_doubtful(step, &error.code))
 }
 
-/// Whether the successor can't have got the document when this step failed.
-fn is_before_document(error: &StepError) -> bool {
-    match error.step.known() {
-        Some(Step::Starting | Step::Priming) => true,
-        Some(Step::Briefing) => !is_in_doubt(error),
-        _ => false,
+/// Whether the successor may have got the document when this step failed; none if it had no successor then.
+fn may_be_briefed(error: &StepError) -> Option<bool> {
+    match error.step.known()? {
+        Step::Starting | Step::Priming => Some(false),
+        Step::Briefing => Some(is_in_doubt(error)),
+        Step::Reading | Step::Acknowledging => Some(true),
+        Step::Waiting
+        | Step::Instructing
+        | Step::Writing
+        | Step::Checking
+        | Step::Recording
+        | Step::Ending
+        | Step::Done
+        | Step::Failed
+        | Step::Cancelled => None,
     }
 }
 
