@@ -1,7 +1,4 @@
-//! The exit codes of every command, in one place, since scripts rely on them; the exit after a panic; and the exit of a
-//! service of launchd.
-
-use std::ffi::{OsStr, OsString};
+//! The exit codes of every command, in one place, since scripts rely on them; and the exit after a panic.
 
 /// The command did what it was asked.
 pub const DONE: u8 = 0;
@@ -21,32 +18,6 @@ pub const TRY_AGAIN: u8 = 75;
 pub const NOT_ALLOWED: u8 = 77;
 /// The configuration or the state is not usable; a restart does not help.
 pub const CONFIG: u8 = 78;
-
-/// The variable by which our property list tells the program that launchd has started it.
-pub const SERVICE_VARIABLE: &str = "TASUKI_SERVICE";
-/// The codes of the sidecar after which a start would fail again. [`TRY_AGAIN`] is not among them: a disk may have room
-/// again. systemd's unit names the same codes.
-pub(crate) const SIDECAR_FINAL: [u8; 3] = [USAGE, NOT_ALLOWED, CONFIG];
-/// The same of the bridge, which ends with [`TRY_AGAIN`] only beside another bridge of its home.
-#[cfg(any(feature = "fleet", test))]
-pub(crate) const BRIDGE_FINAL: [u8; 4] = [USAGE, TRY_AGAIN, NOT_ALLOWED, CONFIG];
-
-/// The code with which a command line that has ended with `code` exits. launchd starts a service again after every code
-/// but 0, and knows no exception. So under launchd a service that has failed for a reason that no restart removes exits
-/// with 0, after `say`; what the reason is has been told before.
-///
-/// `args`: the command line, the program first. `manager`: the value of [`SERVICE_VARIABLE`]. `service`: the codes
-/// after which a start would fail again, and the command that starts the service again.
-#[must_use]
-pub fn of_service(args: &[OsString], manager: Option<&OsStr>, code: u8, service: (&[u8], &str), say: fn(&str)) -> u8 {
-    let (finals, start) = service;
-    let is_service = manager.is_some_and(|manager| manager == "launchd") && args.iter().skip(1).any(|arg| arg == "run");
-    if !is_service || !finals.contains(&code) {
-        return code;
-    }
-    say(&format!("Exit code {code} became 0, so that launchd does not try again. Remove the cause, then run: {start}"));
-    DONE
-}
 
 /// From here on a panic in any thread or task ends the whole process with [`FAULT`], after `say`. Where `is_minded`
 /// says that somebody waits for the panicking task and reports its failure, the panic is only logged. A panic's message
@@ -69,37 +40,6 @@ mod tests {
     use std::process::Command;
     use std::sync::mpsc;
     use std::time::Duration;
-
-    #[test]
-    fn launchd_is_told_of_success_only_by_a_service_that_no_restart_helps() {
-        let words = |words: &[&str]| -> Vec<OsString> { words.iter().map(OsString::from).collect() };
-        let run = words(&["tasuki", "--home", "/h", "run"]);
-        let exit = |args: &[OsString], manager: Option<&str>, code| {
-            of_service(args, manager.map(OsStr::new), code, (&SIDECAR_FINAL, "tasuki service start"), |_| {})
-        };
-        for code in [USAGE, NOT_ALLOWED, CONFIG] {
-            assert_eq!(exit(&run, Some("launchd"), code), DONE);
-            assert_eq!(exit(&run, None, code), code);
-            assert_eq!(exit(&run, Some("systemd"), code), code);
-            assert_eq!(exit(&words(&["tasuki", "status"]), Some("launchd"), code), code, "no service");
-        }
-        for code in [DONE, REFUSED, UNAVAILABLE, FAULT, TRY_AGAIN] {
-            assert_eq!(exit(&run, Some("launchd"), code), code, "a restart may help");
-        }
-    }
-
-    #[test]
-    fn systemd_s_units_name_the_same_codes() {
-        let units: [(_, &[u8]); 2] = [
-            (include_str!("../packaging/systemd/tasuki.service"), &SIDECAR_FINAL),
-            (include_str!("../packaging/systemd/tasuki-fleet.service"), &BRIDGE_FINAL),
-        ];
-        for (unit, finals) in units {
-            let codes = unit.lines().find_map(|line| line.strip_prefix("RestartPreventExitStatus="));
-            let wanted = finals.iter().map(ToString::to_string);
-            assert_eq!(codes, Some(wanted.collect::<Vec<_>>().join(" ").as_str()));
-        }
-    }
 
     /// Set in the process that is to have the fault.
     const HAS_FAULT: &str = "TASUKI_TEST_FAULT";

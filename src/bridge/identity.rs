@@ -369,7 +369,7 @@ mod tests {
             let settings = FleetSettings { key_command, ..FleetSettings::default() };
             let error = load_keys(&folder, &settings, Duration::from_millis(500)).expect_err("no key");
             assert_eq!(
-                (is_key_awaited(&error), exit::BRIDGE_FINAL.contains(&error.exit)),
+                (is_key_awaited(&error), crate::service::BRIDGE.finals.contains(&error.exit)),
                 (is_awaited, !is_awaited),
                 "{error:?}"
             );

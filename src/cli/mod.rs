@@ -67,6 +67,7 @@ pub use session::{ANSWER_LATE, ANSWER_SOON, CliSession};
 
 use crate::core::text::{plain_json, sanitise};
 use crate::exit;
+use crate::service::{SERVICE_VARIABLE, SIDECAR};
 use args::{Cli, Command};
 use clap::{CommandFactory, FromArgMatches};
 use error::CliError;
@@ -81,9 +82,8 @@ pub fn main(args: &[OsString]) -> u8 {
         hook::run(&own);
         return exit::DONE;
     }
-    let manager = std::env::var_os(exit::SERVICE_VARIABLE);
-    let service: (&[u8], _) = (&exit::SIDECAR_FINAL, "tasuki service start");
-    exit::of_service(args, manager.as_deref(), run_line(args), service, eprint_quietly)
+    let manager = std::env::var_os(SERVICE_VARIABLE);
+    SIDECAR.exit_code(args, manager.as_deref(), run_line(args), eprint_quietly)
 }
 
 /// Runs a command line that is not a hook's.

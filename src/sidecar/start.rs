@@ -28,6 +28,7 @@ use crate::core::time::Now;
 use crate::exit;
 use crate::files::{self, Grade};
 use crate::runner::Runner;
+use crate::service::SERVICE_VARIABLE;
 use crate::service::watchdog::{StartReporter, Watchdog};
 use crate::spool::{ErrorKind, Journal, Spool, SpoolWatch};
 use crate::store::{Loaded, Store};
@@ -65,7 +66,7 @@ pub fn run(options: &SidecarOptions) -> u8 {
     end_on_fault();
     let code = run_to_the_end(options);
     super::log::finish();
-    let managers = ["NOTIFY_SOCKET", exit::SERVICE_VARIABLE];
+    let managers = ["NOTIFY_SOCKET", SERVICE_VARIABLE];
     if code == exit::TRY_AGAIN && managers.iter().any(|variable| std::env::var_os(variable).is_some()) {
         // The service manager starts it again. After five failures within a minute systemd would give up, and a disk
         // may be full for longer than that.

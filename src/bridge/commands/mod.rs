@@ -19,6 +19,7 @@ use crate::cli::man::ManArgs;
 use crate::cli::output::eprint_quietly;
 use crate::cli::{complain, usage};
 use crate::exit;
+use crate::service::{BRIDGE, SERVICE_VARIABLE};
 use clap::{CommandFactory, Parser, Subcommand};
 use membership::{AdmitArgs, ExpelArgs, JoinArgs, KeyArgs, SetupArgs};
 use std::ffi::OsString;
@@ -120,9 +121,8 @@ enum FleetCommand {
 /// Runs one command line of `tasuki-fleet`, the program's name first, and returns the exit code.
 #[must_use]
 pub fn main(args: &[OsString]) -> u8 {
-    let manager = std::env::var_os(exit::SERVICE_VARIABLE);
-    let service: (&[u8], _) = (&exit::BRIDGE_FINAL, "tasuki fleet service start");
-    exit::of_service(args, manager.as_deref(), run_line(args), service, eprint_quietly)
+    let manager = std::env::var_os(SERVICE_VARIABLE);
+    BRIDGE.exit_code(args, manager.as_deref(), run_line(args), eprint_quietly)
 }
 
 fn run_line(args: &[OsString]) -> u8 {
