@@ -29,12 +29,35 @@ const WAKE_UP: Duration = Duration::from_secs(6);
 /// How often the heartbeat is checked while a command waits for an answer.
 pub(super) const PULSE_EVERY: Duration = Duration::from_millis(500);
 
+/// When a heartbeat was last seen to change. That counts even if the wall clock says otherwise, so that a jump of the
+/// clock or a sleep of the machine ends no wait.
+#[derive(Debug, Default)]
+pub(super) struct HeartbeatWatch {
+    last: Option<i64>,
+    changed: Option<Instant>,
+}
+
+impl HeartbeatWatch {
+    /// Notes a heartbeat. `age_ms`: how old it is by the wall clock, if it is fresh. A heartbeat that is fresh at the
+    /// first look counts as a change at the time when it was written.
+    pub(super) fn note(&mut self, heartbeat_ms: i64, age_ms: Option<u64>) {
+        match self.last.replace(heartbeat_ms) {
+            None => self.changed = age_ms.and_then(|age| Instant::now().checked_sub(Duration::from_millis(age))),
+            Some(last) if last != heartbeat_ms => self.changed = Some(Instant::now()),
+            Some(_) => {}
+        }
+    }
+
+    pub(super) fn has_changed_within(&self, time: Duration) -> bool {
+        self.changed.is_some_and(|changed| changed.elapsed() < time)
+    }
+}
+
 /// Watches one sidecar's heartbeat over a longer time.
 pub struct Pulse<'a> {
     home: &'a Home,
     clock: Clock,
-    last: Option<i64>,
-    changed: Option<Instant>,
+    heartbeat: HeartbeatWatch,
     /// When [`Pulse::keep`] last checked.
     kept: Option<Instant>,
 }
@@ -43,7 +66,7 @@ impl<'a> Pulse<'a> {
     /// Begins to watch the heartbeat of this home's sidecar.
     #[must_use]
     pub fn new(home: &'a Home) -> Self {
-        Pulse { home, clock: Clock::new(), last: None, changed: None, kept: None }
+        Pulse { home, clock: Clock::new(), heartbeat: HeartbeatWatch::default(), kept: None }
     }
 
     /// What the sidecar's view says at this moment. A heartbeat that changed within the last 15 s counts even if the
@@ -51,18 +74,12 @@ impl<'a> Pulse<'a> {
     pub fn check(&mut self) -> SidecarPresence {
         let seen = client::sidecar_alive(self.home.root(), &self.clock.now());
         if let SidecarPresence::Alive { heartbeat_ms, .. } | SidecarPresence::Stale { heartbeat_ms, .. } = seen {
-            if self.last.is_some_and(|last| last != heartbeat_ms) {
-                self.changed = Some(Instant::now());
-            }
-            // A heartbeat that is fresh at the first look counts as a change at the time when it was written.
-            if self.last.is_none() && matches!(seen, SidecarPresence::Alive { .. }) {
-                let age_ms = u64::try_from(self.clock.now().wall_ms.saturating_sub(heartbeat_ms)).unwrap_or(0);
-                self.changed = Instant::now().checked_sub(Duration::from_millis(age_ms));
-            }
-            self.last = Some(heartbeat_ms);
+            let age_ms = || u64::try_from(self.clock.now().wall_ms.saturating_sub(heartbeat_ms)).unwrap_or(0);
+            let fresh = matches!(seen, SidecarPresence::Alive { .. }).then(age_ms);
+            self.heartbeat.note(heartbeat_ms, fresh);
         }
         match seen {
-            SidecarPresence::Stale { pid, heartbeat_ms, .. } if self.has_heartbeat() => {
+            SidecarPresence::Stale { pid, heartbeat_ms, .. } if self.heartbeat.has_changed_within(STALE_AFTER) => {
                 SidecarPresence::Alive { pid, heartbeat_ms }
             }
             seen => seen,
@@ -85,11 +102,6 @@ impl<'a> Pulse<'a> {
         let seen = self.check();
         self.kept = Some(Instant::now());
         if matches!(seen, SidecarPresence::Alive { .. }) { Ok(()) } else { Err(no_sidecar(self.home, &seen)) }
-    }
-
-    /// Whether the heartbeat changed within the last 15 s.
-    fn has_heartbeat(&self) -> bool {
-        self.changed.is_some_and(|changed| changed.elapsed() < STALE_AFTER)
     }
 }
 

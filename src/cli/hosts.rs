@@ -1,6 +1,7 @@
 //! Reads what the bridge to other hosts has written: the rosters of the fleet's hosts, and the bridge's own file.
 //! Commands read only these files and never talk to the fleet's server.
 
+use super::client::HeartbeatWatch;
 use super::error::CliError;
 use super::unread::Unread;
 use super::view::{self, ViewFile, read_bytes, said};
@@ -104,10 +105,7 @@ pub fn require_bridge_to_send(home: &Home) -> Result<(), CliError> {
 /// Watches the bridge while a command waits for an answer. The bridge keeps what it has taken until it is answered,
 /// also while it reaches no server. So only a bridge that has ended, or hangs, ends the wait.
 #[derive(Debug, Default)]
-pub struct BridgePulse {
-    heartbeat: String,
-    changed: Option<Instant>,
-}
+pub struct BridgePulse(HeartbeatWatch);
 
 impl BridgePulse {
     /// Whether the bridge has written a heartbeat within the last 45 s. A heartbeat that was seen to change within that
@@ -119,15 +117,10 @@ impl BridgePulse {
     pub fn has_heartbeat(&mut self, home: &Home) -> Result<bool, CliError> {
         let Some(seen) = bridge(home)? else { return Ok(false) };
         let age_ms = age_ms(&seen, Clock::new().now().wall_ms).filter(|age| *age <= HOST_STALE_MS);
-        if self.heartbeat.is_empty() {
-            let written = |age: i64| Instant::now().checked_sub(Duration::from_millis(age.unsigned_abs()));
-            self.changed = age_ms.and_then(written);
-        } else if self.heartbeat != seen.heartbeat {
-            self.changed = Some(Instant::now());
+        if let Some(heartbeat_ms) = millis(&seen.heartbeat) {
+            self.0.note(heartbeat_ms, age_ms.map(i64::unsigned_abs));
         }
-        self.heartbeat.clone_from(&seen.heartbeat);
-        let within = Duration::from_millis(HOST_STALE_MS.unsigned_abs());
-        Ok(age_ms.is_some() || self.changed.is_some_and(|at| at.elapsed() <= within))
+        Ok(age_ms.is_some() || self.0.has_changed_within(Duration::from_millis(HOST_STALE_MS.unsigned_abs())))
     }
 
     /// As [`BridgePulse::has_heartbeat`], for a command that ends if it does not.
