@@ -1,6 +1,6 @@
 //! Checks the service: whether its file still starts this program on this home, and whether the manager runs it.
 
-use super::super::service::manager::{MAX_FILE, other_home};
+use super::super::service::manager::{MAX_FILE, other_home, uses};
 use super::super::service::{LaunchdState, ManagedService, ManagerKind, status};
 use super::check::Check;
 use super::ground::DoctorFacts;
@@ -170,7 +170,6 @@ fn written(facts: &Facts) -> Check {
         return Check::ok(id, format!("{file} exists"));
     };
     let program = unit.words.first().map(PathBuf::from).unwrap_or_default();
-    let home = unit.home();
     if !crate::process::is_program(&program) {
         return Check::fail(id, format!("{file} starts {}, which does not exist", program.display()), again);
     }
@@ -179,8 +178,8 @@ fn written(facts: &Facts) -> Check {
         let fix = format!("if the service is to use this home instead: {uninstall}; then: tasuki service install");
         return Check::warn(id, format!("{file} uses another home: {other}"), fix);
     }
-    if !home.is_some_and(|home| home == facts.home || files::lead_to_same(home, &facts.home)) {
-        let home = home.map_or_else(|| "the default one".to_owned(), |home| home.display().to_string());
+    if !uses(unit, &facts.home) {
+        let home = unit.home().map_or_else(|| "the default one".to_owned(), |home| home.display().to_string());
         return Check::warn(id, format!("{file} uses another home: {home}"), again);
     }
     if !facts.program.as_ref().is_some_and(|own| files::lead_to_same(own, &program)) {

@@ -183,9 +183,14 @@ impl ManagedService {
     }
 }
 
+/// Whether a service uses this home, by whichever way its file leads there.
+pub(crate) fn uses(written: &Written, home: &Path) -> bool {
+    written.home().is_some_and(|its| its == home || files::lead_to_same(its, home))
+}
+
 /// The home of a service, if it is another one than `home` and is still there.
 pub(crate) fn other_home<'w>(written: &'w Written, home: &Path) -> Option<&'w Path> {
-    written.home().filter(|other| *other != home && other.exists() && !files::lead_to_same(other, home))
+    written.home().filter(|other| other.exists() && !uses(written, home))
 }
 
 fn systemd(action: ServiceAction, unit: &str) -> Vec<Call> {
