@@ -91,17 +91,20 @@ impl Sidecar {
         Ok(())
     }
 
-    /// Writes the views that may be older than the store, and those of history that are needed. If the folder was not
-    /// written from this state file, writes all views and removes those of others. Returns whether the folder now shows
-    /// what the store knows.
+    /// Writes the views that may be older than the store, and those of history that are needed and gone. If the folder
+    /// was not written from this state file, writes all views and removes those of others. Returns whether the folder
+    /// now shows what the store knows.
     fn reproject_views(&mut self, dirty: Vec<String>, is_own: bool, now: &Now) -> bool {
         let mut views = dirty;
         let mut history = Vec::new();
         let mut shows_all = true;
         match kept_views(&self.state, &self.store) {
             Ok(kept) => {
-                views.extend(kept.agents.iter().map(|id| format!("agents/{id}")));
-                views.extend(kept.handoffs.iter().map(|id| format!("handoffs/{id}")));
+                let is_gone = |file: OutputFile| self.spool.exists(&file).is_ok_and(|is_there| !is_there);
+                let agents = kept.agents.iter().filter(|id| is_gone(OutputFile::Agent(**id)));
+                views.extend(agents.map(|id| format!("agents/{id}")));
+                let handoffs = kept.handoffs.iter().filter(|id| is_gone(OutputFile::Handoff(**id)));
+                views.extend(handoffs.map(|id| format!("handoffs/{id}")));
             }
             Err(error) => tracing::warn!(%error, "could not find out which views of the past are needed"),
         }
