@@ -5,10 +5,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::OnceLock;
 
-/// A regular expression (Rust `regex` syntax). It is checked when the profile is loaded, and compiled for use where it
-/// is first searched for: most profiles are never used, and their expressions would take megabytes.
+thread_local! {
+    /// Whether this thread is reading a profile whose expressions are known to be right. serde gives a field's
+    /// `Deserialize` nothing but the field, so its reader leaves here what it knows of the file.
+    static ARE_KNOWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Reads a profile by `read` without compiling its expressions to check them. Only for the built-in ones: a test checks
+/// them, and compiling all of them takes longer than the rest of a start of the sidecar.
+pub(super) fn with_known_patterns<T>(read: impl FnOnce() -> T) -> T {
+    ARE_KNOWN.set(true);
+    let profile = read();
+    ARE_KNOWN.set(false);
+    profile
+}
+
+/// A regular expression (Rust `regex` syntax). It is checked when a person's profile is loaded, and compiled for use
+/// where it is first searched for: most profiles are never used, and their expressions would take megabytes.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     text: String,
@@ -40,6 +56,9 @@ fn compile(text: &str) -> Result<Regex, regex::Error> {
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
+        if ARE_KNOWN.get() {
+            return Ok(Pattern { text, compiled: OnceLock::new() });
+        }
         Pattern::checked(text).map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))
     }
 }

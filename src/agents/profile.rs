@@ -1,5 +1,6 @@
 //! Loads and checks profiles: the built-in ones, and those of a home, which add to them or replace them.
 
+use super::condition::{Pattern, with_known_patterns};
 use super::format::{LaunchSection, ProfileFile};
 use super::hook_format::{HookRule, Meaning};
 use super::limit_format::LimitsSection;
@@ -60,27 +61,30 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Reads a profile's text. `path` is only for messages.
+    /// Reads a profile's text, and checks it. `path` is only for messages.
     ///
     /// # Errors
     /// [`ProfileError::Wrong`] with file, line and key.
     pub fn parse(name: &str, path: &Path, text: &str) -> Result<Self, ProfileError> {
-        let wrong = |line: usize, key: String, message: String| ProfileError::Wrong {
-            path: path.to_owned(),
-            line,
-            key: quotable_key(&key, MAX_QUOTED),
-            message: quotable(&message, MAX_QUOTED),
-        };
+        let profile = Profile::read(name, path, text)?;
+        profile.check().map_err(|(key, message)| wrong(path, line_of_key(text, key), key, &message))?;
+        Ok(profile)
+    }
+
+    /// A profile of [`BUILT_IN`], which a test checks.
+    fn built_in(name: &str, text: &str) -> Result<Self, ProfileError> {
+        with_known_patterns(|| Profile::read(name, Path::new(&format!("built-in profile {name}.toml")), text))
+    }
+
+    fn read(name: &str, path: &Path, text: &str) -> Result<Self, ProfileError> {
         let deserializer = toml::Deserializer::parse(text)
-            .map_err(|why| wrong(line_of(text, why.span()), ".".into(), why.message().to_owned()))?;
+            .map_err(|why| wrong(path, line_of(text, why.span()), ".", why.message()))?;
         let file: ProfileFile = serde_path_to_error::deserialize(deserializer).map_err(|why| {
             let key = why.path().to_string();
             let inner = why.into_inner();
-            wrong(line_of(text, inner.span()), key, inner.message().to_owned())
+            wrong(path, line_of(text, inner.span()), &key, inner.message())
         })?;
-        let profile = Profile { name: name.to_owned(), file };
-        profile.check().map_err(|(key, message)| wrong(line_of_key(text, key), key.to_owned(), message))?;
-        Ok(profile)
+        Ok(Profile { name: name.to_owned(), file })
     }
 
     /// Checks the rules that serde cannot.
@@ -110,13 +114,8 @@ impl Profile {
         if self.file.input.enter_retries > 5 {
             return Err(("input.enter_retries", "must be at most 5".into()));
         }
-        if self
-            .file
-            .hooks
-            .wrappers
-            .iter()
-            .any(|wrapper| wrapper.regex().capture_names().flatten().all(|name| name != "text"))
-        {
+        let has_text = |wrapper: &Pattern| wrapper.regex().capture_names().flatten().any(|name| name == "text");
+        if !self.file.hooks.wrappers.iter().all(has_text) {
             return Err(("hooks.wrappers", "needs a group named `text`, as in (?<text>.*)".into()));
         }
         Ok(())
@@ -172,6 +171,15 @@ impl Profile {
     }
 }
 
+fn wrong(path: &Path, line: usize, key: &str, message: &str) -> ProfileError {
+    ProfileError::Wrong {
+        path: path.to_owned(),
+        line,
+        key: quotable_key(key, MAX_QUOTED),
+        message: quotable(message, MAX_QUOTED),
+    }
+}
+
 /// All profiles of a home, by name.
 #[derive(Debug, Clone)]
 pub struct Profiles {
@@ -186,8 +194,7 @@ impl Profiles {
     pub fn load(dir: Option<&Path>) -> Result<Self, ProfileError> {
         let mut by_name = BTreeMap::new();
         for (name, text) in BUILT_IN {
-            let place = PathBuf::from(format!("built-in profile {name}.toml"));
-            by_name.insert((*name).to_owned(), Profile::parse(name, &place, text)?);
+            by_name.insert((*name).to_owned(), Profile::built_in(name, text)?);
         }
         for path in dir.map(files_in).transpose()?.unwrap_or_default() {
             let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
@@ -307,7 +314,10 @@ mod tests {
     }
 
     #[test]
-    fn every_built_in_profile_loads() {
+    fn every_built_in_profile_is_right() {
+        for (name, text) in BUILT_IN {
+            Profile::parse(name, Path::new(name), text).expect("its expressions compile, and it keeps the rules");
+        }
         let profiles = Profiles::load(None).expect("the built-in profiles are right");
         let facts = profiles.get("demo").expect("there is a demo").facts();
         assert!(facts.launchable && facts.reports_prompts && facts.starts_at_launch && facts.turn_ids);
