@@ -12,9 +12,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-#[cfg(feature = "fleet")]
-pub use program::BRIDGE;
-pub use program::{SERVICE_VARIABLE, SIDECAR, ServiceProgram};
+pub use program::{BRIDGE, SERVICE_VARIABLE, SIDECAR, ServiceProgram};
 
 /// The variables that a service needs, because its own environment is almost empty and no shell sets them: where
 /// programs and tmux's sockets are, the terminal's language, and the time zone in which CLIs write times without a

@@ -51,7 +51,6 @@ pub static SIDECAR: ServiceProgram = ServiceProgram {
 };
 
 /// `tasuki-fleet run`.
-#[cfg(any(feature = "fleet", test))]
 pub static BRIDGE: ServiceProgram = ServiceProgram {
     unit: "tasuki-fleet.service",
     label: "dev.tasuki.fleet",
