@@ -111,8 +111,7 @@ mod tests {
     }
 
     fn words(from: usize, to: usize) -> String {
-        (from..to)
-            .fold(String::new(), |text, word| format!("{text}{}word{word}", if word % 9 == 0 { "\n" } else { " " }))
+        (from..to).map(|word| format!("{}word{word}", if word % 9 == 0 { "\n" } else { " " })).collect()
     }
 
     #[test]
