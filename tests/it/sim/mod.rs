@@ -25,12 +25,10 @@ use tasuki::core::settings::{Settings, StartSuccessor};
 
 /// How many seeds a run tries: a few thousand in the gate, 100,000 in the long run; `TASUKI_SEED` replays one.
 fn seeds() -> std::ops::Range<u64> {
-    let variable = |name: &str| std::env::var(name).ok();
-    if let Some(seed) = variable("TASUKI_SEED").and_then(|seed| seed.parse().ok()) {
+    if let Some(seed) = std::env::var("TASUKI_SEED").ok().and_then(|seed| seed.parse().ok()) {
         return seed..seed + 1;
     }
-    let count = if variable("TASUKI_LONG").is_some_and(|long| long == "1") { 100_000 } else { 2_000 };
-    0..count
+    0..if tally::is_long() { 100_000 } else { 2_000 }
 }
 
 #[test]
