@@ -35,12 +35,16 @@ pub struct Pattern {
 const REGEX_LIMIT: usize = 1 << 20;
 
 impl Pattern {
-    /// Checks a pattern; `^` and `$` match the ends of the text unless the pattern switches on `(?m)`.
+    /// Checks a pattern, unless it is one of a built-in profile; `^` and `$` match the ends of the text unless the
+    /// pattern switches on `(?m)`.
     ///
     /// # Errors
     /// When the text is not a regular expression, or compiles to more than 1 MiB.
     pub fn checked(text: String) -> Result<Self, regex::Error> {
-        compile(&text).map(|_| Pattern { text, compiled: OnceLock::new() })
+        if !ARE_KNOWN.get() {
+            compile(&text)?;
+        }
+        Ok(Pattern { text, compiled: OnceLock::new() })
     }
 
     /// The expression, ready for use.
@@ -56,9 +60,6 @@ fn compile(text: &str) -> Result<Regex, regex::Error> {
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        if ARE_KNOWN.get() {
-            return Ok(Pattern { text, compiled: OnceLock::new() });
-        }
         Pattern::checked(text).map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))
     }
 }
