@@ -66,6 +66,24 @@ async fn events_that_were_there_when_a_death_was_seen_are_decided_before_it() {
     assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (0, 0));
 }
 
+/// A listing that had begun by then may have passed over what lay there.
+#[tokio::test]
+async fn a_death_that_was_seen_in_the_middle_of_a_listing_waits_for_the_next() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    for number in 0..super::intake::BATCH + 1 {
+        std::fs::write(ground.path("spool/events").join(format!("{number}.json")), EVENT).expect("an event");
+    }
+    ground.sidecar.intake.files = true;
+    ground.cycle();
+    let events_listing = ground.sidecar.intake.events_listing;
+    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Exit::Dead, events_listing });
+    ground.cycle();
+    assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (0, 1), "the listing is taken");
+    ground.cycle();
+    assert!(ground.sidecar.watches.gone.is_empty(), "and so is the next");
+}
+
 #[tokio::test]
 async fn files_in_the_trash_that_one_thread_leaves_are_deleted_by_the_next() {
     let ground = Ground::new().await;

@@ -211,7 +211,8 @@ async fn a_deadline_that_can_not_be_settled_does_not_keep_the_loop_awake() {
     ground.settle();
     let now = ground.sidecar.clock.now();
     let mut agent = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
-    // The agent has no pane to look at, so nothing settles this deadline.
+    // The agent has no pane to look at, and its process may still live, so nothing settles this deadline.
+    agent.process = Some(crate::core::pane::Process { pid: 10, start_ticks: 11 });
     agent.idle_watch.silence = WatchState::Due(Deadline::after(&now, 0));
     let mut other = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
     other.pending_exit =
@@ -220,6 +221,7 @@ async fn a_deadline_that_can_not_be_settled_does_not_keep_the_loop_awake() {
     ground.sidecar.state.agents.extend([(agent.agent_id, agent), (dead, other)]);
     ground.cycle();
     assert!(!ground.sidecar.state.agents.contains_key(&dead), "what can be judged is judged, and written");
+    assert_eq!(ground.sidecar.state.next_deadline_ms(&ground.sidecar.clock.now()), Some(0), "the other is still due");
     assert!(!ground.sidecar.sleep().is_zero(), "and the rest is left for a while");
 }
 

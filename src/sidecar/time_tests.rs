@@ -164,3 +164,20 @@ async fn a_deadline_waits_until_every_event_is_taken() {
     ground.settle();
     assert!(ground.count("spool/events") == 0 && !runs(&ground), "and then it falls");
 }
+
+/// A listing that had begun by then may have passed over what lay there.
+#[tokio::test]
+async fn a_deadline_that_falls_in_the_middle_of_a_listing_waits_for_the_next() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    drop_many_events(&ground);
+    ground.sidecar.intake.files = true;
+    ground.cycle();
+    let agent = primed_until(Deadline::after(&ground.sidecar.clock.now(), 0));
+    ground.sidecar.state.agents.insert(agent.agent_id, agent.clone());
+    let runs = |ground: &Ground| ground.sidecar.state.agents[&agent.agent_id].priming_deadline.is_some();
+    ground.cycle();
+    assert!(ground.count("spool/events") == 0 && runs(&ground), "the listing is taken");
+    ground.cycle();
+    assert!(!runs(&ground), "and so is the next");
+}
