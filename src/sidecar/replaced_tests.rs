@@ -9,6 +9,7 @@ use crate::spool::OutputFile;
 use crate::store::Batch;
 use serde_json::Value;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 const WORK: &str = r#"{"v":1,"kind":"work_create","type":"task","title":"t"}"#;
@@ -46,6 +47,15 @@ impl Ground {
         ids
     }
 
+    /// That so many requests, `r-000` and those after it, were decided in the order of their numbers.
+    fn assert_decided_in_order(&self, many: usize) {
+        let asked = |line: &Value| line["item_id"].as_str().map(str::to_owned).filter(|_| line["action"] == "created");
+        let created: Vec<_> = self.journal().iter().filter_map(asked).map(Some).collect();
+        let answered =
+            |number: usize| self.answer(&format!("r-{number:03}"))["result"]["item_id"].as_str().map(str::to_owned);
+        assert_eq!(created, (0..many).map(answered).collect::<Vec<_>>());
+    }
+
     fn has(&self, file: &OutputFile) -> bool {
         self.sidecar.spool.exists(file).expect("a look")
     }
@@ -64,11 +74,33 @@ async fn requests_are_decided_in_their_order_after_a_commit_that_failed() {
     ground.cycle();
     assert!(ground.sidecar.health.failures > 0, "the commit has failed");
     ground.with_state_again();
-    let asked = |line: &Value| line["item_id"].as_str().map(str::to_owned).filter(|_| line["action"] == "created");
-    let created: Vec<String> = ground.journal().iter().filter_map(asked).collect();
-    let answered =
-        |number: usize| ground.answer(&format!("r-{number:03}"))["result"]["item_id"].as_str().map(str::to_owned);
-    assert_eq!(created.into_iter().map(Some).collect::<Vec<_>>(), (0..many).map(answered).collect::<Vec<_>>());
+    ground.assert_decided_in_order(many);
+}
+
+/// A copy of before the commit has nothing of it, so the whole batch is decided once more.
+#[tokio::test]
+async fn requests_are_decided_in_their_order_after_a_commit_that_was_lost() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    ground.checkpoint();
+    let (state, copy) = (ground.path("state/tasuki.redb"), ground.path("state/copy"));
+    std::fs::copy(&state, &copy).expect("copied");
+    let many = super::intake::BATCH + 44;
+    for number in 0..many {
+        ground.ask(&format!("r-{number:03}.json"), WORK);
+    }
+    ground.sidecar.intake.files = true;
+    ground.without_state();
+    ground.cycle();
+    std::fs::rename(&copy, &state).expect("put in its place");
+    let until = Instant::now() + Duration::from_secs(60);
+    while ground.sidecar.health.again.is_some() {
+        assert!(Instant::now() < until, "the copy is never taken");
+        ground.store_is_due();
+        ground.cycle();
+    }
+    ground.settle();
+    ground.assert_decided_in_order(many);
 }
 
 #[tokio::test]

@@ -122,6 +122,22 @@ async fn handled_events_that_can_not_be_moved_away_are_not_read_again_and_are_to
     assert!(!problem.contains("handled"), "{problem}");
 }
 
+/// Not even between two looks at the folders of the spool, nor while files of the start are still to be taken.
+#[tokio::test]
+async fn a_lane_that_can_not_be_read_does_not_keep_the_loop_awake() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    std::fs::set_permissions(ground.path("spool/events"), mode(0o755)).expect("a mode");
+    let intake = &mut ground.sidecar.intake;
+    (intake.files, intake.drained, intake.took_events) = (true, false, false);
+    ground.cycle();
+    assert!(ground.sidecar.intake.problem.is_some() && !ground.sidecar.sleep().is_zero());
+    std::fs::set_permissions(ground.path("spool/events"), mode(0o700)).expect("a mode");
+    ground.settle_a_second_later();
+    assert!(ground.sidecar.intake.problem.is_none() && ground.sidecar.intake.drained);
+}
+
 #[tokio::test]
 async fn a_file_that_waits_for_a_look_up_does_not_keep_the_loop_awake() {
     for lane in [Lane::Events, Lane::Requests] {

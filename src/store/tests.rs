@@ -295,6 +295,25 @@ fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
     assert!(store.ledger_entry(&id).expect("a look").is_none());
 }
 
+/// Without its row, the request could be carried out a second time.
+#[test]
+fn a_ledger_row_that_can_not_be_understood_stays() {
+    let (dir, path) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
+    let id = answered(&mut store, now);
+    drop(store);
+    {
+        let database = redb::Database::open(&path).expect("a redb file");
+        let write = database.begin_write().expect("a transaction");
+        write.open_table(tables::LEDGER).expect("a table").insert(id.as_str(), b"{".as_slice()).expect("a row");
+        write.commit().expect("a commit");
+    }
+    purged(dir.path(), Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot: 8, boot_ms: 60_000 });
+    let entry = Store::open(dir.path()).expect("the store").ledger_entry(&id);
+    assert!(entry.is_err(), "it is there, and damaged");
+}
+
 #[test]
 fn ids_that_differ_by_case_alone_are_known_until_the_request_is_forgotten() {
     let (dir, path) = folder();
