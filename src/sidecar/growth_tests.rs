@@ -193,15 +193,15 @@ async fn the_views_of_handoffs_that_hold_up_something_stay_and_come_back() {
 async fn of_the_views_of_history_only_the_newest_are_kept() {
     let mut ground = Ground::new().await;
     ground.settle();
-    for number in 0..u128::try_from(MOST_VIEWS).expect("small") + 500 {
+    for number in 0..u128::try_from(MOST_VIEWS).expect("small") + 2_000 {
         let name = format!("view/handoffs/{}.json", uuid::Uuid::from_u128(number));
         std::fs::write(ground.path(&name), "{}").expect("a view");
     }
     let now = ground.sidecar.clock.now();
     ticks(&mut ground, now, BELIEVED);
     let left = ground.count("view/handoffs");
-    // Views that changed in the same tick of the kernel's clock are kept or removed together.
-    assert!((MOST_VIEWS..MOST_VIEWS + 250).contains(&left), "{left} are left");
+    // Views that changed in the same tick of the kernel's clock are kept or removed together: hundreds, in memory.
+    assert!((MOST_VIEWS..MOST_VIEWS + 1_000).contains(&left), "{left} are left");
 }
 
 #[tokio::test]
