@@ -2,6 +2,7 @@
 
 use super::tests::{Ground, NOTHING};
 use super::tidy::Tidy;
+use super::time_tests::drop_many_events;
 use super::watches::SeenGone;
 use crate::core::event::Exit;
 use crate::core::id::AgentId;
@@ -56,9 +57,7 @@ async fn events_that_were_there_when_a_death_was_seen_are_decided_before_it() {
     let mut ground = Ground::new().await;
     ground.settle();
     let events_listing = ground.sidecar.intake.events_listing;
-    for number in 0..super::intake::BATCH + 1 {
-        std::fs::write(ground.path("spool/events").join(format!("{number}.json")), EVENT).expect("an event");
-    }
+    drop_many_events(&ground);
     ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Exit::Dead, events_listing });
     ground.cycle();
     assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (1, 1), "one is left to be taken");
@@ -71,9 +70,7 @@ async fn events_that_were_there_when_a_death_was_seen_are_decided_before_it() {
 async fn a_death_that_was_seen_in_the_middle_of_a_listing_waits_for_the_next() {
     let mut ground = Ground::new().await;
     ground.settle();
-    for number in 0..super::intake::BATCH + 1 {
-        std::fs::write(ground.path("spool/events").join(format!("{number}.json")), EVENT).expect("an event");
-    }
+    drop_many_events(&ground);
     ground.sidecar.intake.files = true;
     ground.cycle();
     let events_listing = ground.sidecar.intake.events_listing;

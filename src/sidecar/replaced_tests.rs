@@ -47,6 +47,19 @@ impl Ground {
         ids
     }
 
+    /// Drops more requests than one batch takes, and fails the commit of the first batch. Returns their number.
+    fn fail_a_batch(&mut self) -> usize {
+        let many = super::intake::BATCH + 44;
+        for number in 0..many {
+            self.ask(&format!("r-{number:03}.json"), WORK);
+        }
+        self.sidecar.intake.files = true;
+        self.without_state();
+        self.cycle();
+        assert!(self.sidecar.health.failures > 0, "the commit has failed");
+        many
+    }
+
     /// That so many requests, `r-000` and those after it, were decided in the order of their numbers.
     fn assert_decided_in_order(&self, many: usize) {
         let asked = |line: &Value| line["item_id"].as_str().map(str::to_owned).filter(|_| line["action"] == "created");
@@ -65,14 +78,7 @@ impl Ground {
 async fn requests_are_decided_in_their_order_after_a_commit_that_failed() {
     let mut ground = Ground::new().await;
     ground.settle();
-    let many = super::intake::BATCH + 44;
-    for number in 0..many {
-        ground.ask(&format!("r-{number:03}.json"), WORK);
-    }
-    ground.sidecar.intake.files = true;
-    ground.without_state();
-    ground.cycle();
-    assert!(ground.sidecar.health.failures > 0, "the commit has failed");
+    let many = ground.fail_a_batch();
     ground.with_state_again();
     ground.assert_decided_in_order(many);
 }
@@ -85,13 +91,7 @@ async fn requests_are_decided_in_their_order_after_a_commit_that_was_lost() {
     ground.checkpoint();
     let (state, copy) = (ground.path("state/tasuki.redb"), ground.path("state/copy"));
     std::fs::copy(&state, &copy).expect("copied");
-    let many = super::intake::BATCH + 44;
-    for number in 0..many {
-        ground.ask(&format!("r-{number:03}.json"), WORK);
-    }
-    ground.sidecar.intake.files = true;
-    ground.without_state();
-    ground.cycle();
+    let many = ground.fail_a_batch();
     std::fs::rename(&copy, &state).expect("put in its place");
     let until = Instant::now() + Duration::from_secs(60);
     while ground.sidecar.health.again.is_some() {

@@ -132,7 +132,7 @@ async fn a_gap_of_five_seconds_gives_deadlines_a_grace_and_a_tick_does_not() {
 }
 
 /// More events than one commit takes, of an agent that nobody knows.
-fn drop_many_events(ground: &Ground) {
+pub(super) fn drop_many_events(ground: &Ground) {
     let event = r#"{"v":1,"event":"notification","agent_id":"00000000-0000-4000-8000-000000000000","message":"m"}"#;
     for number in 0..=super::intake::BATCH {
         std::fs::write(ground.path("spool/events").join(format!("e{number}.json")), event).expect("an event");

@@ -303,12 +303,9 @@ fn a_ledger_row_that_can_not_be_understood_stays() {
     let now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
     let id = answered(&mut store, now);
     drop(store);
-    {
-        let database = redb::Database::open(&path).expect("a redb file");
-        let write = database.begin_write().expect("a transaction");
+    spoil(&path, |write| {
         write.open_table(tables::LEDGER).expect("a table").insert(id.as_str(), b"{".as_slice()).expect("a row");
-        write.commit().expect("a commit");
-    }
+    });
     purged(dir.path(), Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot: 8, boot_ms: 60_000 });
     let entry = Store::open(dir.path()).expect("the store").ledger_entry(&id);
     assert!(entry.is_err(), "it is there, and damaged");

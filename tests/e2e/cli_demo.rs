@@ -2,6 +2,7 @@
 
 use super::support::processes::{bearing, words};
 use super::support::steps::STEPS;
+use super::support::tally;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -134,7 +135,7 @@ fn a_demo_that_is_interrupted_at_its_beginning_leaves_nothing_behind() {
 
 #[test]
 fn a_demo_that_is_interrupted_at_any_moment_leaves_nothing_behind() {
-    let rounds = if std::env::var_os("TASUKI_LONG").is_some() { 30 } else { 4 };
+    let rounds = if tally::is_long() { 30 } else { 4 };
     for (round, chance) in chances(rounds).into_iter().enumerate() {
         let signal = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT][round % 4];
         interrupted(signal, Moment::After(Duration::from_secs_f64(chance * 6.0)));

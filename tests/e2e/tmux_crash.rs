@@ -2,6 +2,7 @@
 //! knows.
 
 use crate::support::strace;
+use crate::support::tally;
 use crate::support::tmux::{Server, TAG, TestScreenReader, plan, wait_until};
 use std::fs;
 use std::io::Write as _;
@@ -87,7 +88,7 @@ fn typist(server: &Server) -> Child {
 
 #[tokio::test]
 async fn however_often_it_is_killed_each_text_arrives_once_and_in_order() {
-    let (count, kills): (u64, u64) = if std::env::var_os("TASUKI_LONG").is_some() { (400, 500) } else { (12, 10) };
+    let (count, kills): (u64, u64) = if tally::is_long() { (400, 500) } else { (12, 10) };
     let server = Server::start();
     let pid = server.pid();
     let composer = server.composer(&[]);

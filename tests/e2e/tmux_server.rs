@@ -2,6 +2,7 @@
 
 use crate::support::connection::{connected, control_clients, disconnected, expect};
 use crate::support::stage::Stage;
+use crate::support::tally;
 use crate::support::tmux::{Server, TAG, TestScreenReader, is_running, plan, wait_until};
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
@@ -328,7 +329,7 @@ fn asker(server: &Server) -> Child {
 fn killing_us_with_answers_on_their_way_leaves_no_client_and_a_healthy_server() {
     let server = Server::start();
     let pid = server.pid();
-    let rounds = if std::env::var_os("TASUKI_LONG").is_some() { 100 } else { 4 };
+    let rounds = if tally::is_long() { 100 } else { 4 };
     for round in 0..rounds {
         let mut child = asker(&server);
         wait_until("it is connected", || server.tmux(&["list-clients"]).contains("_tasuki"));
