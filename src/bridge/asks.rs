@@ -6,6 +6,7 @@ use super::out::{self, OutFile, TakenFile};
 use super::refused::FleetRefused;
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
 use crate::cli::error::CliError;
+use crate::contract::bridge::BridgeConcern;
 use crate::contract::{self, ResultFile};
 use crate::core::host::FleetId;
 use crate::fleet::answering::disagrees_as_result;
@@ -96,19 +97,16 @@ impl Bridge {
     fn publish(&mut self, id: FleetId, message: u64, age_ms: u64) {
         match self.sealed(&id, age_ms) {
             Ok((out, sealed)) => {
-                let host = out.to.to_string();
-                let line = AuditLine { dir: "out", host: &host, id: id.as_str(), kind: &out.kind, status: "sent" };
-                self.note(line, out.request.as_bytes());
                 self.in_flight += 1;
                 let number = format!("{}.{id}.{message:x}", self.here.host);
                 self.beside(|courier| async move {
                     let outcome = courier.publish(&out.to, What::Req, &number, sealed).await;
-                    Done::Published { id, message, outcome }
+                    Done::Published { id, message, out: Box::new(out), outcome }
                 });
             }
             Err(Some(refused)) => drop(self.answer_here(&id, |_| refused)),
             // It is tried again later.
-            Err(None) => self.asking.published(&id, message, Published::Unreachable, self.now.boot_ms),
+            Err(None) => self.asking.published(&id, message, &Published::Unreachable, self.now.boot_ms),
         }
     }
 
@@ -163,9 +161,41 @@ impl Bridge {
         Header::new(self.here.fleet.clone(), what, id, Ends { from, to: to.name.clone(), from_home, to_home }, age)
     }
 
-    pub(super) fn published(&mut self, id: &FleetId, message: u64, outcome: Published) {
+    pub(super) fn published(&mut self, id: &FleetId, message: u64, out: &OutFile, outcome: &Published) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.asking.published(id, message, outcome, self.now.boot_ms);
+        self.tell_of_letter(outcome);
+        let status = match outcome {
+            Published::Stored => "sent",
+            Published::Full => "not sent: the box is full",
+            Published::Refused(_) => "not sent: the server stores nothing",
+            Published::Unreachable => "not confirmed",
+        };
+        let line = AuditLine { dir: "out", host: out.to.as_str(), id: id.as_str(), kind: &out.kind, status };
+        self.note(line, out.request.as_bytes());
+    }
+
+    /// What came of publishing a letter also says whether the server stores letters.
+    pub(super) fn tell_of_letter(&mut self, outcome: &Published) {
+        if *outcome != Published::Unreachable {
+            self.letter_silence.end();
+        }
+        match outcome {
+            Published::Stored => self.problem(BridgeConcern::Letters, None),
+            Published::Refused(why) => {
+                let what =
+                    format!("The server has not stored this host's last letter ({why}); tasuki-fleet tries again.");
+                self.problem(BridgeConcern::Letters, Some(what));
+            }
+            Published::Unreachable => {
+                if self.view.connected_since.is_some() && self.letter_silence.continues(self.now.boot_ms) {
+                    let what = "The server lets this host log in, but does not confirm its letters. Its log may say why, such as \
+                                a full disk.";
+                    self.problem(BridgeConcern::Letters, Some(what.to_owned()));
+                }
+            }
+            Published::Full => {}
+        }
     }
 
     /// Answers a request whose time is over. Its file says whether it may have been sent, because that is noted there

@@ -23,9 +23,6 @@ const MEMBERS_SOONEST_MS: u64 = 2_000;
 /// After how long the server is asked for the stream of letters again, if there is none or the server has not answered,
 /// in milliseconds. A server that has just started may not answer yet.
 const BOX_AGAIN_MS: u64 = 2_000;
-/// How long a connected server may leave questions about the stream of letters unanswered before the operator is told,
-/// in milliseconds.
-const BOX_SILENT_MS: u64 = 15_000;
 /// How often the list of members is read again, in milliseconds: the server's report of a change may be lost.
 const MEMBERS_EVERY_MS: u64 = 60_000;
 
@@ -89,7 +86,9 @@ impl Bridge {
             Heard::Disconnected => {
                 tracing::warn!("the connection to the server is gone; tasuki-fleet tries again");
                 self.view.connected_since = None;
-                self.box_silent_ms = None;
+                for silence in [&mut self.box_silence, &mut self.letter_silence, &mut self.roster_silence] {
+                    silence.end();
+                }
             }
             Heard::LoginRefused => {
                 let what =
@@ -113,8 +112,8 @@ impl Bridge {
 
     fn settled(&mut self, done: Done) {
         match done {
-            Done::Published { id, message, outcome } => self.published(&id, message, outcome),
-            Done::Replied { rid, outcome } => self.replied(&rid, outcome),
+            Done::Published { id, message, out, outcome } => self.published(&id, message, &out, &outcome),
+            Done::Replied { rid, outcome } => self.replied(&rid, &outcome),
             Done::Looked { standing, is_clock: true } => self.clock_looked(standing),
             Done::Looked { standing, is_clock: false } => self.own_name_looked(standing),
             Done::Put { n, outcome, asked_ms } => self.roster_put(n, outcome, asked_ms),
@@ -219,7 +218,7 @@ impl Bridge {
         self.box_due_ms = created.is_err().then(|| self.now.boot_ms.saturating_add(BOX_AGAIN_MS));
         match created {
             Ok(created) => {
-                self.box_silent_ms = None;
+                self.box_silence.end();
                 self.problem(BridgeConcern::Letters, None);
                 if self.box_created.as_ref().is_some_and(|known| *known != created) {
                     tracing::warn!(
@@ -233,7 +232,7 @@ impl Bridge {
                 }
             }
             Err(CourierError::Refused(why)) => {
-                self.box_silent_ms = None;
+                self.box_silence.end();
                 let what =
                     format!("The server has no stream of letters for this fleet ({why}); run: tasuki fleet setup");
                 self.problem(BridgeConcern::Letters, Some(what));
@@ -246,8 +245,7 @@ impl Bridge {
     /// every host log in and then answers nothing.
     fn box_is_silent(&mut self, error: &CourierError) {
         tracing::debug!(error = error.to_string(), "the stream of letters can't be looked at");
-        let since_ms = *self.box_silent_ms.get_or_insert(self.now.boot_ms);
-        if self.now.boot_ms.saturating_sub(since_ms) >= BOX_SILENT_MS && self.view.connected_since.is_some() {
+        if self.view.connected_since.is_some() && self.box_silence.continues(self.now.boot_ms) {
             let what = format!(
                 "The server lets this host log in, but says nothing of the fleet's streams ({error}). Its log may say why; if \
                  it has no JetStream, start the server again."

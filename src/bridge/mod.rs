@@ -44,6 +44,7 @@ mod seen;
 mod serves;
 mod serving;
 mod settings;
+mod silence;
 mod state;
 mod sweep;
 mod told;

@@ -64,8 +64,12 @@ impl Bridge {
 
     pub(super) fn roster_put(&mut self, n: u64, outcome: PutOutcome, asked_ms: u64) {
         let now_ms = self.now.boot_ms;
+        if outcome != PutOutcome::Unreachable {
+            self.roster_silence.end();
+        }
         match outcome {
             PutOutcome::Stored(sequence) => {
+                self.problem(BridgeConcern::Storage, None);
                 self.lease.stored(n, sequence, now_ms);
                 self.put = Some((sequence, asked_ms, now_ms));
                 if self.clock_looked_ms.is_none_or(|at| now_ms.saturating_sub(at) >= CLOCK_FOR_MS) {
@@ -77,7 +81,22 @@ impl Bridge {
                 }
             }
             PutOutcome::Other => self.ask_for_own_name(false),
-            PutOutcome::Unreachable => self.lease.failed(now_ms),
+            PutOutcome::Refused(why) => {
+                let what = format!(
+                    "The server does not store what this host says of itself ({why}), so this host can't serve; tasuki-fleet \
+                     tries again."
+                );
+                self.problem(BridgeConcern::Storage, Some(what));
+                self.lease.failed(now_ms);
+            }
+            PutOutcome::Unreachable => {
+                self.lease.failed(now_ms);
+                if self.view.connected_since.is_some() && self.roster_silence.continues(now_ms) {
+                    let what = "The server lets this host log in, but does not confirm what it says of itself, so this host \
+                                can't serve. The server's log may say why, such as a full disk.";
+                    self.problem(BridgeConcern::Storage, Some(what.to_owned()));
+                }
+            }
         }
     }
 

@@ -139,7 +139,8 @@ impl<'a> FleetOwner<'a> {
         })
         .await?;
         let left = self.expel_replaced(&member, former).await?;
-        let (fleet, domain, at_s) = (&self.fleet, &self.access.domain, self.now.wall_ms / 1_000);
+        let (fleet, domain) = (&self.fleet, &self.access.domain);
+        let at_s = jwt::issued_s(self.now.wall_ms / 1_000, self.file.expelled.get(&line.user_key).copied());
         let claims = jwt::member(&self.login, &fleet.name, domain, &line.name, &line.user_key, at_s);
         let ca = self.access.ca.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
         let ticket = Ticket {
@@ -286,6 +287,7 @@ impl<'a> FleetOwner<'a> {
                     return Ok(list);
                 }
                 PutOutcome::Other => {}
+                PutOutcome::Refused(why) => return Err(self.failed(&CourierError::Refused(why))),
                 PutOutcome::Unreachable => {
                     return Err(self.failed(&CourierError::Unreachable("it did not answer in time".to_owned())));
                 }

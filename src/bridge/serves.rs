@@ -356,9 +356,10 @@ impl Bridge {
         Letter { header, parts }.seal(&self.keys, &to.box_key, self.courier.most_bytes())
     }
 
-    pub(super) fn replied(&mut self, rid: &RequestId, outcome: Published) {
+    pub(super) fn replied(&mut self, rid: &RequestId, outcome: &Published) {
         let now_ms = self.now.boot_ms;
-        if outcome == Published::Full {
+        self.tell_of_letter(outcome);
+        if *outcome == Published::Full {
             // The host that asks does not fetch its letters, and others must not wait for it. When it asks again, it
             // gets the same answer.
             if let Some(serving) = self.serving.remove(rid) {
@@ -366,7 +367,7 @@ impl Bridge {
             }
             return;
         }
-        if outcome != Published::Stored {
+        if *outcome != Published::Stored {
             let Some(serving) = self.serving.get_mut(rid) else { return };
             return serving.reply_later(now_ms);
         }

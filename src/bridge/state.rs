@@ -8,11 +8,12 @@ use super::dropped::IncompleteFiles;
 use super::folder::FleetFolder;
 use super::identity::{HostFile, Membership};
 use super::kept::KeptRequests;
-use super::out;
+use super::out::{self, OutFile};
 use super::roster::RosterSource;
 use super::seen::{SEEN, SeenFile};
 use super::serving::{Serving, WaitingLetter};
 use super::settings::FleetSettings;
+use super::silence::Silence;
 use super::told::ToldCounts;
 use crate::cli::error::CliError;
 use crate::clock::Clock;
@@ -40,7 +41,7 @@ pub(super) const PUBLISHED_AT_ONCE: usize = 16;
 #[derive(Debug)]
 pub(super) enum Done {
     /// A letter with a request was published.
-    Published { id: FleetId, message: u64, outcome: Published },
+    Published { id: FleetId, message: u64, out: Box<OutFile>, outcome: Published },
     /// An answer was published.
     Replied { rid: RequestId, outcome: Published },
     /// The roster that stands at this host's own name. `is_clock`: it was read only for the server's time in it.
@@ -99,7 +100,10 @@ pub(super) struct Bridge {
     /// When the server is asked for that again; none unless the last attempt failed.
     pub(super) box_due_ms: Option<u64>,
     /// Since when the server, though connected, does not answer what is asked about the stream of letters.
-    pub(super) box_silent_ms: Option<u64>,
+    pub(super) box_silence: Silence,
+    /// The same about letters, and about this host's rosters, which it does not confirm.
+    pub(super) letter_silence: Silence,
+    pub(super) roster_silence: Silence,
     /// When the list of members is read next.
     pub(super) members_due_ms: u64,
     /// When everything is looked at again, at the latest: milliseconds of the boot clock.
@@ -199,7 +203,9 @@ impl Bridge {
             serves,
             box_created,
             box_due_ms: None,
-            box_silent_ms: None,
+            box_silence: Silence::default(),
+            letter_silence: Silence::default(),
+            roster_silence: Silence::default(),
             view,
         };
         bridge.take_up_open_requests()?;

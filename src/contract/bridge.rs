@@ -32,6 +32,8 @@ words! {
         Members = "members",
         /// The stream of letters at the server.
         Letters = "letters",
+        /// The server does not store this host's roster, such as on a full disk.
+        Storage = "storage",
         /// `fleet.toml`.
         Settings = "settings",
         /// Requests that were on their way when the bridge was started.

@@ -78,12 +78,14 @@ pub enum AskingStep {
 }
 
 /// What came of a publishing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
     /// The server has confirmed it.
     Stored,
     /// The receiver's box is full for this host.
     Full,
+    /// The server does not store it, such as on a full disk: why, in its words.
+    Refused(String),
     /// There was no confirmation.
     Unreachable,
 }
@@ -178,7 +180,7 @@ impl Asking {
     }
 
     /// What came of the publishing of this message.
-    pub fn published(&mut self, id: &FleetId, message: u64, published: Published, now_ms: u64) {
+    pub fn published(&mut self, id: &FleetId, message: u64, published: &Published, now_ms: u64) {
         let (next, spread) = (self.number(), self.spread());
         let Some(open) = self.open.get_mut(id).filter(|open| open.message == message) else { return };
         let Way::Awaited { tries, .. } = open.way else { return };
@@ -190,7 +192,7 @@ impl Asking {
                 Way::Due { at_ms: now_ms + spread(pause), tries: 0 }
             }
             Published::Full => Way::Due { at_ms: now_ms + spread(FULL_PAUSE_MS), tries: 0 },
-            Published::Unreachable => unconfirmed(tries, now_ms, &spread),
+            Published::Refused(_) | Published::Unreachable => unconfirmed(tries, now_ms, &spread),
         };
     }
 

@@ -22,7 +22,7 @@ fn a_request_is_published_at_once_and_again_until_it_is_answered() {
     asking.take(id(1), asked(0, false), 0);
     let Some(AskingStep::Publish { message, is_first: true, age_ms: 0, .. }) = asking.poll(0, true) else { panic!() };
     assert_eq!(asking.poll(0, true), None, "its confirmation is awaited");
-    asking.published(&id(1), message, Published::Stored, 100);
+    asking.published(&id(1), message, &Published::Stored, 100);
     let at = asking.wake_at_ms().expect("it is published again");
     assert!((24_000..37_000).contains(&at), "{at}");
     let Some(AskingStep::Publish { message: next, is_first: false, .. }) = asking.poll(at, true) else { panic!() };
@@ -47,7 +47,7 @@ fn without_a_confirmation_the_same_message_comes_again_ever_later() {
     for _ in 0..12 {
         let Some(AskingStep::Publish { message, .. }) = asking.poll(now, true) else { panic!("at {now}") };
         messages.insert(message);
-        asking.published(&id(1), message, Published::Unreachable, now);
+        asking.published(&id(1), message, &Published::Unreachable, now);
         let next = asking.wake_at_ms().expect("again");
         pauses.push(next - now);
         now = next;
@@ -85,7 +85,7 @@ fn once_the_lease_is_back_an_answer_that_lies_ready_is_fetched_before_anything_i
     let mut asking = Asking::new(7);
     asking.take(id(1), asked(0, true), 0);
     let Some(AskingStep::Publish { message, .. }) = asking.poll(0, true) else { panic!() };
-    asking.published(&id(1), message, Published::Stored, 0);
+    asking.published(&id(1), message, &Published::Stored, 0);
     assert_eq!(asking.poll(2 * TTL_MS, false), None);
     assert_eq!(asking.poll(2 * TTL_MS + 1_000, true), None);
     let at_ms = 2 * TTL_MS + 1_000 + FETCHED_WITHIN_MS;
@@ -187,7 +187,7 @@ impl World {
                     if is_stored && self.seen.insert(message) {
                         self.flying.push(Flying::Request { id: id.clone(), age_ms, at_ms: self.now_ms });
                     }
-                    self.asking.published(&id, message, published, self.now_ms);
+                    self.asking.published(&id, message, &published, self.now_ms);
                 }
             }
         }

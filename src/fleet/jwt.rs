@@ -97,6 +97,13 @@ fn user(issuer: &str, key: &UserKey, name: &str, may: &Value, at_s: i64) -> Valu
     json!({"iat": at_s, "iss": issuer, "sub": key, "name": name, "nats": nats})
 }
 
+/// When claims are dated as made, in seconds since 1970. The server refuses claims that are as old as the expulsion of
+/// their key or older, so they are later than it even within the same second, or if the clock was set back meanwhile.
+#[must_use]
+pub fn issued_s(now_s: i64, expelled_s: Option<i64>) -> i64 {
+    expelled_s.map_or(now_s, |expelled_s| now_s.max(expelled_s.saturating_add(1)))
+}
+
 /// What a member may do at the server: send letters in its own name, tell of itself, and read what is sent to it.
 /// `domain`: the domain of the server's streams; empty if they have none.
 #[must_use]
@@ -198,6 +205,14 @@ mod tests {
         let plain = body_of(&member(&login, &fleet, "", &name, &host.user_key(), 1));
         let subjects = plain["nats"]["pub"]["allow"].as_array().expect("a list");
         assert!(subjects.iter().all(|subject| !subject.as_str().unwrap_or_default().contains("..")), "{subjects:?}");
+    }
+
+    #[test]
+    fn claims_are_later_than_the_expulsion_of_their_key() {
+        assert_eq!(
+            [None, Some(50), Some(99), Some(100), Some(500)].map(|at| issued_s(100, at)),
+            [100, 100, 100, 101, 501]
+        );
     }
 
     #[test]

@@ -129,12 +129,12 @@ fn a_host_that_is_admitted_again_is_let_in_without_a_new_start_of_its_bridge() {
     let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
     let (a, b) = (fleet.host("a"), fleet.host("b"));
     b.accept("a", &["view"]);
-    a.fleet(&["expel", "b"]);
-    b.until("it is refused", || b.bridge_view()["problem"].as_str().is_some_and(|it| it.contains("login")));
-    // Of the claims of one key, the server refuses those that are from the second of the expulsion or earlier.
-    std::thread::sleep(Duration::from_secs(2));
     let line = b.fleet(&["key", "b"]);
+    a.fleet(&["expel", "b"]);
+    // Of the claims of one key, the server refuses those that are from the second of the expulsion or earlier: the
+    // ticket is of the same second.
     let ticket = a.fleet(&["admit", line.trim()]);
+    b.until("it is refused", || b.bridge_view()["problem"].as_str().is_some_and(|it| it.contains("login")));
     let said = b.fleet(&["join", ticket.trim()]);
     assert!(said.contains("bridge that runs") && !said.contains("fleet run"), "{said}");
     b.until_serving();

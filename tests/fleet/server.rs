@@ -1,6 +1,7 @@
 //! What the server may do: be away, lose everything, go back to an earlier state.
 
 use crate::fleet::{TestFleet, check_promises, free_port, text};
+use crate::support::small_disk::{SmallDisk, has_mounts_of_its_own};
 use crate::support::tally;
 use serde_json::json;
 use std::fs;
@@ -77,6 +78,39 @@ fn a_server_that_has_no_room_for_the_fleet_is_told_of() {
     a.until("the operator is told", || problem().contains("stream"));
     let checks = a.fleet(&["--json", "checks"]);
     assert!(checks.contains("stream"), "doctor says nothing of it: {checks}");
+}
+
+/// A server whose disk is full still names its streams, and answers nothing to what it can't store. Only its own log said
+/// so.
+#[test]
+fn a_server_whose_disk_is_full_is_told_of() {
+    if !has_mounts_of_its_own() {
+        return;
+    }
+    let Some(fleet) = TestFleet::new(&["a", "b"]) else { return };
+    let (a, b) = (fleet.host("a"), fleet.host("b"));
+    b.accept("a", &["view"]);
+    fleet.server.kill();
+    let aside = fleet.server.folder.join("aside");
+    copy(&fleet.server.store(), &aside);
+    let disk = SmallDisk::over(&fleet.server.store(), "size=32m");
+    copy(&aside.join("."), &fleet.server.store());
+    fleet.server.start();
+    let look = json!({"kind": "view", "of": "agents"});
+    assert_eq!(a.ask("before", "b", &look)["status"], 200);
+    let problem = || a.bridge_view()["problems"][0].clone();
+    a.until_within(Duration::from_secs(90), "the operator is told", || {
+        disk.fill_blocks();
+        problem()["about"] == "storage"
+    });
+    assert!(problem()["message"].as_str().is_some_and(|it| it.contains("full disk")), "{}", problem());
+    let checks = a.fleet(&["--json", "checks"]);
+    assert!(checks.contains("full disk"), "doctor says nothing of it: {checks}");
+    fleet.server.kill();
+    disk.make_room();
+    fleet.server.start();
+    a.until_within(Duration::from_secs(90), "nothing is wrong any more", || problem().is_null());
+    assert_eq!(a.ask("after", "b", &look)["status"], 200);
 }
 
 #[test]

@@ -9,6 +9,8 @@ pub(crate) mod random;
 pub(crate) mod said;
 #[path = "../support/service_user.rs"]
 pub(crate) mod service_user;
+#[path = "../support/small_disk.rs"]
+pub(crate) mod small_disk;
 #[path = "../support/stage.rs"]
 pub(crate) mod stage;
 #[path = "../support/stage_checks.rs"]

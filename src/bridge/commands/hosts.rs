@@ -2,6 +2,7 @@
 
 use super::ground::Ground;
 use crate::bridge::audit::FILE as AUDIT;
+use crate::bridge::folder::FleetFolder;
 use crate::bridge::identity::HostFile;
 use crate::bridge::members_file;
 use crate::bridge::settings::rights_in_words;
@@ -14,6 +15,7 @@ use crate::core::text::sanitise;
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 
 /// How much of the end of the audit file is read, in bytes.
 const MOST_AUDIT: u64 = 4 << 20;
@@ -67,25 +69,10 @@ pub(super) fn list(session: &CliSession) -> Result<(), CliError> {
     session.out.toned(&["HOST", "STATE", "TOLD", "AGENTS", "VERSION", "LAST EVENT", "MAY ASK US FOR"], &rows, &tones)
 }
 
-/// Prints the last lines of `audit.jsonl`. Former audit files are not read.
+/// Prints the last lines of the audit.
 pub(super) fn audit(session: &CliSession, args: &AuditArgs) -> Result<(), CliError> {
     let ground = Ground::open(session)?;
-    let path = ground.folder.path("", AUDIT);
-    let failed = |error: &std::io::Error| CliError::file("Can't read", &path, error);
-    let mut text = String::new();
-    match crate::files::open(&path) {
-        Ok((mut file, meta)) => {
-            let from = meta.file_stamp.size.saturating_sub(MOST_AUDIT);
-            file.seek(SeekFrom::Start(from)).map_err(|error| failed(&error))?;
-            let mut bytes = Vec::new();
-            file.take(MOST_AUDIT).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-            text = String::from_utf8_lossy(&bytes).into_owned();
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(failed(&error)),
-    }
-    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let lines = &lines[lines.len().saturating_sub(args.limit)..];
+    let lines = last_lines(&ground.folder, args.limit)?;
     if session.out.is_json() {
         return lines.iter().try_for_each(|line| session.out.record(line));
     }
@@ -100,4 +87,50 @@ pub(super) fn audit(session: &CliSession, args: &AuditArgs) -> Result<(), CliErr
         return Ok(());
     }
     session.out.table(&["AT", "WAY", "HOST", "KIND", "STATUS", "ID"], &rows)
+}
+
+/// The last lines of the audit, the oldest first. Of the former files, the newest is read, and only if the present one
+/// has too few: it may have begun a moment ago.
+fn last_lines(folder: &FleetFolder, limit: usize) -> Result<Vec<Value>, CliError> {
+    let mut lines = end_of(&folder.path("", AUDIT))?;
+    if lines.len() < limit {
+        lines.splice(..0, end_of(&folder.path("", &format!("{AUDIT}.1")))?);
+    }
+    lines.drain(..lines.len().saturating_sub(limit));
+    Ok(lines)
+}
+
+/// The lines at the end of a file; none if there is no such file.
+fn end_of(path: &Path) -> Result<Vec<Value>, CliError> {
+    let failed = |error: &std::io::Error| CliError::file("Can't read", path, error);
+    let (mut file, meta) = match crate::files::open(path) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(&error)),
+    };
+    file.seek(SeekFrom::Start(meta.file_stamp.size.saturating_sub(MOST_AUDIT))).map_err(|error| failed(&error))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_AUDIT).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::folder::of_test;
+    use super::*;
+
+    #[test]
+    fn a_file_that_has_just_begun_does_not_hide_the_lines_before_it() {
+        let (_dir, _, folder) = of_test();
+        let seqs = |limit: usize| {
+            let lines = last_lines(&folder, limit).expect("read");
+            lines.iter().map(|line| line["seq"].as_u64().expect("a number")).collect::<Vec<_>>()
+        };
+        assert!(seqs(5).is_empty(), "there is no file");
+        std::fs::write(folder.path("", "audit.jsonl.1"), "{\"seq\":1}\n{\"seq\":2}\n").expect("written");
+        assert_eq!(seqs(5), [1, 2]);
+        std::fs::write(folder.path("", AUDIT), "{\"seq\":3}\n").expect("written");
+        assert_eq!((seqs(5), seqs(2), seqs(1)), (vec![1, 2, 3], vec![2, 3], vec![3]));
+    }
 }

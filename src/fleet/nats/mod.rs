@@ -46,13 +46,15 @@ pub struct StoredRoster {
 }
 
 /// What came of putting a roster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PutOutcome {
     /// It stands there now, under this number.
     Stored(u64),
     /// The present roster is another one than was expected.
     Other,
-    /// It was not sent, not confirmed, or refused for another reason.
+    /// The server does not store it, such as on a full disk: why, in its words.
+    Refused(String),
+    /// It was not sent, or not confirmed.
     Unreachable,
 }
 
@@ -70,6 +72,14 @@ struct ApiError {
     err_code: u64,
     #[serde(default)]
     description: String,
+}
+
+impl ApiError {
+    /// Whether the limit of one host's letters in a box is reached. The server gives the same number to every failure
+    /// to store something, such as a full disk.
+    fn is_full_box(&self) -> bool {
+        self.err_code == STORE_FAILED && self.description.starts_with("maximum ")
+    }
 }
 
 /// The connection of one host to its fleet's server.
@@ -143,11 +153,8 @@ impl NatsCourier {
         let subject = format!("tk.{fleet}.box.{to}.{host}.{}", what.as_str());
         match self.put_bytes(subject, headers, sealed).await {
             Some(PubAck { error: None, .. }) => Published::Stored,
-            Some(PubAck { error: Some(error), .. }) if error.err_code == STORE_FAILED => Published::Full,
-            Some(PubAck { error: Some(error), .. }) => {
-                tracing::warn!(error.err_code, error.description, "the server did not take a letter");
-                Published::Unreachable
-            }
+            Some(PubAck { error: Some(error), .. }) if error.is_full_box() => Published::Full,
+            Some(PubAck { error: Some(error), .. }) => Published::Refused(error.description),
             None => Published::Unreachable,
         }
     }
@@ -160,10 +167,7 @@ impl NatsCourier {
         match self.put_bytes(subject, headers, bytes).await {
             Some(PubAck { error: None, seq }) => PutOutcome::Stored(seq),
             Some(PubAck { error: Some(error), .. }) if WRONG_SEQUENCE.contains(&error.err_code) => PutOutcome::Other,
-            Some(PubAck { error: Some(error), .. }) => {
-                tracing::warn!(error.err_code, error.description, "the server did not take a roster");
-                PutOutcome::Unreachable
-            }
+            Some(PubAck { error: Some(error), .. }) => PutOutcome::Refused(error.description),
             None => PutOutcome::Unreachable,
         }
     }

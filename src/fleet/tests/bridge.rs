@@ -257,7 +257,7 @@ impl World {
         self.point(at)?;
         let now = self.homes[at].boot_ms(self.now_ms);
         if let (Some(published), Some(bridge)) = (published, &mut self.homes[at].bridge) {
-            bridge.asking.published(id, number, published, now);
+            bridge.asking.published(id, number, &published, now);
         }
         Ok(())
     }

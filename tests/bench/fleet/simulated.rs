@@ -119,7 +119,7 @@ impl SimulatedHost {
                     put.fetch_add(1, Ordering::Relaxed);
                     PUT_EVERY_MS
                 }
-                PutOutcome::Other | PutOutcome::Unreachable => 500,
+                PutOutcome::Other | PutOutcome::Refused(_) | PutOutcome::Unreachable => 500,
             };
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
