@@ -257,6 +257,10 @@ fn a_successor_that_was_not_briefed_is_not_handed_off() {
     assert_eq!((&refused["status"], &refused["error"]["code"]), (&json!(409), &json!("handoff_in_progress")));
     let hint = refused["error"]["hint"].to_string();
     assert!(hint.contains(&format!("tasuki retry {} --successor new", id.short())), "{refused}");
+    let to_it =
+        json!({"v": 1, "kind": "handoff", "agent_id": other(), "reason": "r", "successor": {"agent_id": successor}});
+    let refused = world.ask("h4", &to_it);
+    assert_eq!((&refused["status"], &refused["error"]["code"]), (&json!(409), &json!("successor_taken")), "{refused}");
     let retried = world.ask_of_it("handoff_retry", &json!({"successor": "new"}));
     assert_eq!((world.step(), world.started.len()), ("done", 2), "{retried}");
     assert_eq!(world.ask("h3", &handoff_of(successor))["status"], 200, "it waits for no document any more");

@@ -6,7 +6,8 @@ use crate::core::id::{AgentId, HandoffId};
 use crate::core::notice::OperatorNotice;
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
-use crate::core::rows::handoff::Step;
+use crate::core::rows::agent::Agent;
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::rows::outbox::Waiter;
 use crate::core::tx::Tx;
 use crate::core::work;
@@ -140,4 +141,25 @@ pub(crate) fn drop_placeholder(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let tag = handoff.placeholder_tag();
     tx.effect(Waiter::Nobody, Effect::DropPlaceholder { tag });
+}
+
+/// The failed handoff that has started this agent as its successor, and whose document has not reached it. A handoff of
+/// this agent, or one to it, would leave that document behind: all that it knows is its persona's skill.
+pub(super) fn unbriefed_in<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Handoff> {
+    let id = tx.agent(&agent.previous_agent_id?)?.recorded_in?;
+    let handoff = tx.handoff(&id)?;
+    let is_its =
+        handoff.successor_id == Some(agent.agent_id) && !matches!(handoff.successor, Successor::Existing { .. });
+    (is_its && handoff.step == Step::Failed && !agent.chain.holds(&id)).then_some(handoff)
+}
+
+/// The refusal of a handoff of such a successor.
+pub(super) fn is_unbriefed(handoff: &Handoff) -> Refused {
+    let short = handoff.handoff_id.short();
+    let message = format!("The agent has not got its predecessor's document: handoff {short} has failed before that");
+    let hint = format!(
+        "give the document to another successor: tasuki retry {short} --successor new (with --profile NAME for another \
+         CLI); or close that handoff first: tasuki abandon {short}"
+    );
+    Refused::new(409, "handoff_in_progress", message).hint(hint)
 }

@@ -1,6 +1,7 @@
 //! The three kinds of successor: a new agent in a new window, a new session in the outgoing agent's own process, or an
 //! agent that already runs.
 
+use super::agents;
 use super::in_place;
 use super::next::Next;
 use crate::contract::facts::EarlierDocument;
@@ -120,6 +121,10 @@ fn existing(tx: &Tx<'_>, text: &str, outgoing: &Agent, own: Option<HandoffId>) -
     if agent.handoff_id.is_some_and(|other| Some(other) != own) || agent.recorded_in.is_some() {
         let message = "The successor is already in another handoff";
         return Err(Refused::new(409, "successor_taken", message).field("successor"));
+    }
+    if let Some(other) = agents::unbriefed_in(tx, agent).filter(|other| Some(other.handoff_id) != own) {
+        let refused = agents::is_unbriefed(other);
+        return Err(Refused { code: "successor_taken".to_owned(), ..refused }.field("successor"));
     }
     if agent.shutdown.is_some() {
         return Err(Refused::new(409, "shutting_down", "The successor is being shut down").field("successor"));

@@ -9,9 +9,9 @@ use crate::core::event::RequestFacts;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::persona::{PersonaFacts, ProfileChoice};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{HandoffRequest, Successor};
+use crate::core::request::HandoffRequest;
 use crate::core::rows::ack::Ack;
-use crate::core::rows::agent::{Agent, AgentState};
+use crate::core::rows::agent::AgentState;
 use crate::core::rows::examined::Examined;
 use crate::core::rows::handoff::{Handoff, LastVerdicts, OutgoingSession, Stay, Step};
 use crate::core::tx::Tx;
@@ -94,8 +94,8 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
     if let Some(id) = agent.handoff_id.or(agent.recorded_in) {
         return Err(agents::in_progress(tx, &id));
     }
-    if let Some(handoff) = unbriefed_in(tx, agent) {
-        return Err(is_unbriefed(handoff));
+    if let Some(handoff) = agents::unbriefed_in(tx, agent) {
+        return Err(agents::is_unbriefed(handoff));
     }
     if agent.shutdown.is_some() {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
@@ -120,26 +120,6 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
         register::check_reach(tx, successor)?;
     }
     Ok(Checked { agent_id: agent.agent_id, slug, persona, successor, choice })
-}
-
-/// The failed handoff that has started this agent as its successor, and whose document has not reached it. A handoff of
-/// this agent would leave that document behind: all that it knows is its persona's skill.
-fn unbriefed_in<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Handoff> {
-    let id = tx.agent(&agent.previous_agent_id?)?.recorded_in?;
-    let handoff = tx.handoff(&id)?;
-    let is_its =
-        handoff.successor_id == Some(agent.agent_id) && !matches!(handoff.successor, Successor::Existing { .. });
-    (is_its && handoff.step == Step::Failed && !agent.chain.holds(&id)).then_some(handoff)
-}
-
-fn is_unbriefed(handoff: &Handoff) -> Refused {
-    let short = handoff.handoff_id.short();
-    let message = format!("The agent has not got its predecessor's document: handoff {short} has failed before that");
-    let hint = format!(
-        "give the document to another successor: tasuki retry {short} --successor new (with --profile NAME for another \
-         CLI); or close that handoff first: tasuki abandon {short}"
-    );
-    Refused::new(409, "handoff_in_progress", message).hint(hint)
 }
 
 /// Begins the handoff; returns its id and the document's path.
