@@ -141,3 +141,92 @@ pub fn check_own(meta: &Meta, limit: u64) -> Result<(), Unfit> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::open_dir;
+    use super::*;
+    use std::cell::{Cell, RefCell};
+    use std::fs;
+    use std::path::PathBuf;
+
+    /// What happens at the look of this number.
+    type Between = (u32, fn(&Path));
+
+    thread_local! {
+        static LOOKS: Cell<u32> = const { Cell::new(0) };
+        static BETWEEN: RefCell<Option<(Between, PathBuf)>> = const { RefCell::new(None) };
+    }
+
+    /// As [`check_readable`], and the world changes after one of the looks: the first is before the file is opened, the
+    /// second before it is read.
+    fn check_and_change(meta: &Meta, limit: u64) -> Result<(), Unfit> {
+        LOOKS.set(LOOKS.get() + 1);
+        let verdict = check_readable(meta, limit);
+        BETWEEN.with_borrow(|between| match between {
+            Some(((number, change), path)) if *number == LOOKS.get() => change(path),
+            _ => {}
+        });
+        verdict
+    }
+
+    /// Reads a file of five bytes; at most eight are read.
+    fn read_while(number: u32, change: fn(&Path)) -> Result<Vec<u8>, Unfit> {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("a");
+        fs::write(&path, "whole").expect("written");
+        fs::write(dir.path().join("secret"), "secret").expect("written");
+        LOOKS.set(0);
+        BETWEEN.set(Some(((number, change), path)));
+        let opened = open_dir(dir.path()).expect("a folder");
+        read_if(&opened, OsStr::new("a"), 8, check_and_change).map(|(bytes, _)| bytes)
+    }
+
+    fn replace(path: &Path, with: impl FnOnce(&Path)) {
+        fs::remove_file(path).expect("it is there");
+        with(path);
+    }
+
+    #[test]
+    fn what_takes_the_file_s_place_after_the_look_is_not_read() {
+        assert_eq!(read_while(9, |_| {}).expect("nothing changes"), b"whole");
+        let link = read_while(1, |path| {
+            replace(path, |path| std::os::unix::fs::symlink(path.with_file_name("secret"), path).expect("a link"));
+        });
+        assert!(matches!(link, Err(Unfit::Link)), "{link:?}");
+        let second_name = read_while(1, |path| {
+            replace(path, |path| fs::hard_link(path.with_file_name("secret"), path).expect("a second name"));
+        });
+        assert!(matches!(second_name, Err(Unfit::Linked(2))), "{second_name:?}");
+        let hole = read_while(1, |path| {
+            replace(path, |path| fs::File::create(path).and_then(|file| file.set_len(1 << 40)).expect("a hole"));
+        });
+        assert!(matches!(hole, Err(Unfit::TooLarge { size, .. }) if size == 1 << 40), "{hole:?}");
+    }
+
+    #[test]
+    fn a_pipe_that_takes_the_file_s_place_is_not_waited_for() {
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let pipe = read_while(1, |path| {
+                replace(path, |path| nix::unistd::mkfifo(path, Mode::S_IRWXU).expect("a pipe"));
+            });
+            done.send(pipe)
+        });
+        let pipe = is_done.recv_timeout(std::time::Duration::from_secs(20)).expect("nobody writes to it, ever");
+        assert!(matches!(pipe, Err(Unfit::NotRegular)), "{pipe:?}");
+    }
+
+    #[test]
+    fn a_file_that_changes_after_it_was_opened_is_not_taken() {
+        for change in [
+            |path: &Path| fs::write(path, "longer").expect("written"),
+            |path: &Path| {
+                fs::write(path, "").expect("written");
+            },
+        ] {
+            let changed = read_while(2, change);
+            assert!(matches!(changed, Err(Unfit::Changing)), "{changed:?}");
+        }
+    }
+}

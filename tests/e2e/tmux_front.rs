@@ -5,7 +5,7 @@ use crate::support::tmux::{ComposerPane, Server, TestScreenReader, is_running, p
 use crate::support::typed::{SUBMITTED, refused, typed_in_pieces, unknown};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tasuki::core::pane::{ComposerContent, Refusal, ScreenReading, Typed};
+use tasuki::core::pane::{Activity, ComposerContent, Refusal, ScreenReading, Typed};
 use tasuki::tmux::{Capture, Input, ScreenReader, Tmux, TypePlan};
 use tokio_util::sync::CancellationToken;
 
@@ -120,6 +120,28 @@ async fn an_agent_that_is_gone_is_refused_although_its_screen_invites() {
     let plan = plan(composer.pane(&stage.tmux).await, 1, "No.");
     assert_eq!(stage.quit_when(&composer, &plan, true, &|_| true).await, refused(Refusal::AgentEnded));
     assert_eq!(composer.strays(), b"");
+}
+
+/// The agent's last screen, which does not change any more, shows a turn.
+struct GoneInTurn;
+
+impl ScreenReader for GoneInTurn {
+    fn look(&self, capture: &Capture) -> ScreenReading {
+        ScreenReading { activity: Activity::Busy, ..TestScreenReader.look(capture) }
+    }
+
+    fn lives(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_is_gone_in_a_turn_is_not_waited_for() {
+    let stage = Stage::new().await;
+    let composer = stage.server.composer_in_shell(&[]);
+    let plan = plan(composer.pane(&stage.tmux).await, 1, "No.");
+    let typed = stage.tmux.type_text(&plan, &GoneInTurn, &CancellationToken::new()).await;
+    assert_eq!(typed, refused(Refusal::AgentEnded));
 }
 
 #[tokio::test]

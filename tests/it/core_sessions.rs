@@ -46,4 +46,11 @@ fn of_two_agents_in_one_session_each_gets_the_events_of_its_own_pane() {
             assert_eq!(found, Vec::from_iter(busy), "{first}: {event:?}");
         }
     }
+    // A CLI in a third pane, which is known to have had another session, has opened that of the first one.
+    let mut third = agent(3, 9);
+    third.session.id = Some("t".to_owned());
+    let mut core = Decided::new(PANE.server, demo_facts(), [agent(1, 3), third]);
+    core.decide(Event::Hook(Box::new(prompt(9, &[]))));
+    let first = core.state.agents.values().find(|agent| agent.pane.is_some_and(|pane| pane.pane == 3));
+    assert_eq!(first.map(|agent| agent.state), Some(AgentState::Idle), "it has got no prompt");
 }

@@ -65,9 +65,7 @@ pub(crate) fn is_another_dialog(agent: &Agent, message: Option<&str>) -> bool {
 /// agent counts as blocked, tasuki looks again later.
 pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, is_open: bool) {
     let again = Deadline::after(&tx.now, DIALOG_PAUSE_MS);
-    let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) else { return };
-    let is_news = is_open && !dialog.is_told;
-    if is_news {
+    if is_open {
         tell_of_dialog(tx, agent_id);
     }
     if let Some(dialog) = tx.agent_mut(agent_id).and_then(|agent| agent.alerts.dialog.as_mut()) {
@@ -76,6 +74,7 @@ pub(crate) fn dialog_looked_at(tx: &mut Tx<'_>, agent_id: &AgentId, is_open: boo
     }
 }
 
+/// Tells the operator of the open dialog, unless that was done before.
 fn tell_of_dialog(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let Some(dialog) = agent.alerts.dialog.as_mut() else { return };
