@@ -113,6 +113,7 @@ impl Sidecar {
             name: found.name.to_string_lossy().into_owned(),
             ino: found.file_stamp.ino,
             ctime_ns: found.file_stamp.ctime_ns,
+            mtime_ns: Some(found.file_stamp.mtime_ns),
             sha256: hex(sha256),
         };
         // A bad file goes to `rejected/` even if it was seen before: the sidecar may have ended before it moved the

@@ -51,11 +51,13 @@ async fn more_old_results_than_can_be_remembered_are_removed() {
     assert_eq!(ground.count("spool/results"), 0, "after 25 minutes");
 }
 
+fn event(number: usize) -> SeenEvent {
+    SeenEvent { name: format!("{number}.json"), ino: 1, ctime_ns: 1, mtime_ns: None, sha256: "00".to_owned() }
+}
+
 #[tokio::test]
 async fn more_events_than_are_remembered_are_forgotten_soon() {
     let mut ground = Ground::new().await;
-    let event =
-        |number: usize| SeenEvent { name: format!("{number}.json"), ino: 1, ctime_ns: 1, sha256: "00".to_owned() };
     let seen: Vec<SeenEvent> = (0..60_000).map(event).collect();
     let now = ground.sidecar.clock.now();
     ground.sidecar.store.commit(&Batch { decision: &Decision::default(), now, seen: &seen }).expect("a commit");
@@ -84,6 +86,11 @@ async fn a_full_rejected_folder_is_reported_as_long_as_it_is_full() {
         now = ticks(&mut ground, now, 1);
         assert!(problem(&ground).contains("rejected/ is full"), "{}", problem(&ground));
     }
+    // What lies in the lanes is not forgotten: after the next start it would be carried out.
+    let seen: Vec<SeenEvent> = (0..60_000).map(event).collect();
+    ground.sidecar.store.commit(&Batch { decision: &Decision::default(), now, seen: &seen }).expect("a commit");
+    ticks(&mut ground, now, 30);
+    assert!(ground.sidecar.store.was_seen(&event(0)).expect("a look"), "it was forgotten");
 }
 
 /// Enough ticks for a clock that jumped to be believed, and for every file to be checked.

@@ -223,3 +223,18 @@ async fn the_view_of_an_agent_stays_while_an_error_names_it() {
     clean(&mut ground);
     assert!(!ground.has(&OutputFile::Agent(agent)));
 }
+
+/// What becomes of an effect that is being carried out would be taken for the outcome of another one.
+#[tokio::test]
+async fn with_an_older_copy_of_the_state_file_no_effect_gets_the_number_of_one_that_runs() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    ground.checkpoint();
+    ground.sidecar.state.next_effect = ground.sidecar.state.next_effect.max(7_000);
+    let now = ground.sidecar.clock.now();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !ground.sidecar.reload_state(&now).expect("it can be read") {
+        assert!(Instant::now() < until, "it is never read again");
+    }
+    assert!(ground.sidecar.state.next_effect >= 7_000, "{:?}", ground.sidecar.state.next_effect);
+}

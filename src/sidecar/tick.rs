@@ -59,7 +59,7 @@ impl Sidecar {
         self.intake.hold_reason = self.spool.hold_reason();
         self.tidy.clean_spool(&mut self.spool, (&self.state, &self.store), now);
         // What lies in the lanes must not be forgotten, or the next start would handle it a second time.
-        let is_safe = self.intake.drained && self.spool.unmoved().is_none();
+        let is_safe = self.intake.drained && self.spool.unmoved().is_none() && self.intake.hold_reason.is_none();
         if is_safe
             && !self.health.is_down()
             && let Err(error) = self.tidy.clean_store(&mut self.store, now)

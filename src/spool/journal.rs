@@ -192,7 +192,11 @@ impl Journal {
                 // The file's lines must not be written again.
                 let (_, last) = last_whole_line(&mut file).map_err(|error| self.failed("read", error))?;
                 self.last = last.unwrap_or(self.last);
-                self.set_aside(spool, "journal-linked")?;
+                match first_seq(&mut file).map_err(|error| self.failed("read", error))? {
+                    // As a full journal, so that readers find its lines.
+                    Some(first) => self.rename_as_full(spool, first)?,
+                    None => self.set_aside(spool, "journal-linked")?,
+                }
                 self.open_any_file(spool)
             }
             Err(Unfit::Foreign) => {
@@ -236,6 +240,15 @@ impl Journal {
         if *size == 0 || size + more <= self.rotate_bytes {
             return Ok(());
         }
+        self.rename_as_full(spool, *first)?;
+        self.open = None;
+        let file = self.open_file(spool)?;
+        self.open = Some(Open { file, size: 0, first: None });
+        Ok(())
+    }
+
+    /// Renames the journal to the name under which readers look for lines from this one on.
+    fn rename_as_full(&self, spool: &Spool, first: u64) -> Result<(), Error> {
         let name = format!("journal-{first}.jsonl");
         let dir = spool.dir(SpoolDir::Spool);
         let rotate = || files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name));
@@ -248,11 +261,7 @@ impl Journal {
             }
             rotated => rotated,
         };
-        rotated.map_err(|error| self.failed("rotate", error))?;
-        self.open = None;
-        let file = self.open_file(spool)?;
-        self.open = Some(Open { file, size: 0, first: None });
-        Ok(())
+        rotated.map_err(|error| self.failed("rotate", error))
     }
 
     /// The `seq` of the last line of the newest rotated file, after which an empty journal continues.

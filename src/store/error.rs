@@ -13,8 +13,8 @@ pub enum Error {
     /// The file is damaged, is not a state file, or has a format of redb that is too old; or the link at its path leads
     /// nowhere.
     #[error(
-        "the state file {} can't be read: {why}. The file was left as it is. Restore a copy, or move the file away to \
-         begin with an empty state", path.display()
+        "the state file {} can't be read: {why}. The file was left as it is. Restore a copy. Or, to \
+         begin with an empty state, stop the sidecar if it runs, move the file away, and start it", path.display()
     )]
     Unreadable { path: PathBuf, why: String },
     /// The state file or the lock file belongs to another user, or its permissions do not allow this user to use it.
@@ -36,7 +36,8 @@ pub enum Error {
     /// It was moved, deleted or replaced while it was open.
     #[error(
         "the state file {} was moved, deleted or replaced while it was open; requests and events wait until it is \
-         back. Put the file back. If another copy of it is there now, tasuki checks that one and continues with it",
+         back. Put the file back. If another copy of it is there now, tasuki checks that one and continues with it. To begin \
+         with an empty state, start the sidecar again",
         path.display()
     )]
     Gone { path: PathBuf },

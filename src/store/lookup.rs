@@ -41,7 +41,7 @@ impl Store {
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn was_seen(&self, event: &SeenEvent) -> Result<bool, Error> {
         let row: Option<SeenEvent> = self.get(tables::SEEN, event.name.as_str())?;
-        Ok(row.is_some_and(|row| row == *event))
+        Ok(row.is_some_and(|row| row.is_same_file(event)))
     }
 
     /// Finds an agent in the history.

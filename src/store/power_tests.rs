@@ -243,7 +243,8 @@ fn run_commits(disk: &Disk) -> Vec<Committed> {
     };
     let now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
     for number in 1..=COMMITS {
-        let seen = [SeenEvent { name: format!("e{number}"), ino: number, ctime_ns: 1, sha256: String::new() }];
+        let seen =
+            [SeenEvent { name: format!("e{number}"), ino: number, ctime_ns: 1, mtime_ns: None, sha256: String::new() }];
         store.commit(&Batch { decision: &decide(number), now, seen: &seen }).expect("a commit");
         note(&store);
         if number % 5 == 0 {

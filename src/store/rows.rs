@@ -84,15 +84,30 @@ pub(crate) struct StoredError {
 }
 
 /// An event file that was decided. The same file must not be decided again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SeenEvent {
     /// Its name; bytes that are not UTF-8 are escaped.
     pub name: String,
     pub ino: u64,
     /// The change time of its inode, in nanoseconds since 1970.
     pub ctime_ns: i64,
+    /// The change time of its content, in nanoseconds since 1970. The row of an earlier version has none.
+    #[serde(default)]
+    pub mtime_ns: Option<i64>,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
+}
+
+impl SeenEvent {
+    /// Whether both are of one file. If somebody changes the mode or the owner of a file that was decided, or gives it
+    /// a second name, it stays the same event.
+    pub(super) fn is_same_file(&self, other: &SeenEvent) -> bool {
+        let is_same_time = match (self.mtime_ns, other.mtime_ns) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.ctime_ns == other.ctime_ns,
+        };
+        is_same_time && (&self.name, self.ino, &self.sha256) == (&other.name, other.ino, &other.sha256)
+    }
 }
 
 /// Everything that one commit writes.
@@ -121,4 +136,21 @@ pub struct Checkpoint {
 /// The key of an effect in the outbox table.
 pub(crate) fn outbox_key(key: EffectKey) -> u64 {
     key.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_file_whose_mode_was_changed_is_the_same_and_one_that_was_written_again_is_not() {
+        let one = SeenEvent { name: "a".to_owned(), ino: 1, ctime_ns: 5, mtime_ns: Some(5), sha256: "00".to_owned() };
+        assert!(one.is_same_file(&SeenEvent { ctime_ns: 9, ..one.clone() }));
+        assert!(!one.is_same_file(&SeenEvent { ctime_ns: 9, mtime_ns: Some(9), ..one.clone() }));
+        assert!(!one.is_same_file(&SeenEvent { sha256: "01".to_owned(), ..one.clone() }));
+        assert!(!one.is_same_file(&SeenEvent { ino: 2, ..one.clone() }));
+        // As an earlier version has written it.
+        let old = SeenEvent { mtime_ns: None, ..one.clone() };
+        assert!(old.is_same_file(&one) && !old.is_same_file(&SeenEvent { ctime_ns: 9, ..one.clone() }));
+    }
 }

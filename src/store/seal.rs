@@ -23,8 +23,9 @@ struct Seal {
     file: FileStamp,
 }
 
+/// The state file may lie behind a link, which stays as it is whatever becomes of the file.
 fn seal_of(path: &Path) -> Option<Seal> {
-    Some(Seal { schema: SCHEMA, file: files::file_stamp(path)? })
+    Some(Seal { schema: SCHEMA, file: files::file_stamp(&path.canonicalize().ok()?)? })
 }
 
 fn seal_path(path: &Path) -> PathBuf {
@@ -67,5 +68,23 @@ pub(super) fn put(path: &Path) {
     };
     if let Err(error) = write() {
         tracing::warn!(%error, "could not mark the state file as closed cleanly: the next start checks the whole file");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seal_of_a_file_behind_a_link_is_that_of_the_file() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (real, path) = (dir.path().join("elsewhere"), dir.path().join("tasuki.redb"));
+        std::fs::write(&real, "pages").expect("written");
+        std::os::unix::fs::symlink(&real, &path).expect("a link");
+        put(&path);
+        assert!(take(&path).expect("read"), "nothing has changed");
+        put(&path);
+        std::fs::write(&real, "other pages").expect("written");
+        assert!(!take(&path).expect("read"), "a copy was put back");
     }
 }

@@ -161,7 +161,7 @@ fn a_journal_that_a_snapshot_of_hard_links_shares_is_set_aside() {
     let (mut journal, _) = Journal::open(&home.spool, 4).expect("it is no reason not to start");
     journal.append(&home.spool, &lines(4..=5)).expect("written");
     assert_eq!(seqs(&home, "journal.jsonl"), [4, 5]);
-    assert_eq!(seqs(&home, "journal-linked-1.jsonl"), [1, 2, 3]);
+    assert_eq!(seqs(&home, "journal-1.jsonl"), [1, 2, 3]);
     assert_eq!(fs::read_to_string(home.path("snapshot")).expect("it is there").lines().count(), 3);
 }
 
