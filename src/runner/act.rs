@@ -64,7 +64,9 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         }
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
         Effect::AwaitDeath { process } => await_death(process, stop).await,
-        Effect::HoldPlaceholder { pane, tag } => placeholder::hold(tools, pane, tag).await,
+        Effect::HoldPlaceholder { pane, tag, profile, cwd } => {
+            placeholder::hold(tools, pane, tag, (profile, cwd.as_deref())).await
+        }
         Effect::DropPlaceholder { tag } => placeholder::remove(tools, tag, stop).await,
         Effect::Start(plan) => Outcome::Started(start::start(tools, plan).await),
         Effect::ReadContextUsage { profile, path, .. } => {

@@ -1,7 +1,7 @@
 //! The placeholder window. Between the end of the outgoing agent and the start of the successor, it keeps the session
 //! alive in which the successor's window is to be made.
 
-use super::Tools;
+use super::{Tools, start};
 use crate::core::effect::{Outcome, SuccessorWindow};
 use crate::core::pane::PaneRef;
 use crate::tmux::Error as TmuxError;
@@ -11,9 +11,17 @@ use tokio_util::sync::CancellationToken;
 /// Pause before the next try to remove a placeholder.
 const DROP_AGAIN: Duration = Duration::from_secs(2);
 
-/// Makes sure that the session of this pane stays, and returns where the successor's window is to be made.
-pub(super) async fn hold(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
-    let cwd = tools.tmux.facts(pane.pane).await.ok().flatten().map(|row| row.cwd).filter(|cwd| !cwd.is_empty());
+/// Makes sure that the session of this pane stays, and returns where the successor's window is to be made. `successor`:
+/// its profile and its directory. If it is certain that it can't be started, nothing is done: the outgoing agent would
+/// end, and nobody would take over.
+pub(super) async fn hold(tools: &Tools, pane: &PaneRef, tag: &str, successor: (&str, Option<&str>)) -> Outcome {
+    let row = tools.tmux.facts(pane.pane).await.ok().flatten().filter(|row| row.pane == *pane);
+    let session = row.as_ref().map(|row| row.session_name.clone()).unwrap_or_default();
+    let cwd = row.map(|row| row.cwd).filter(|cwd| !cwd.is_empty());
+    let (profile, wanted) = successor;
+    if let Some(why) = start::obstacle(tools, &session, (profile, wanted.or(cwd.as_deref()))).await {
+        return Outcome::CannotStart { why };
+    }
     match tools.tmux.hold_placeholder(pane, tag).await {
         Ok(location) => {
             let (session, session_number) = (location.session, Some(location.number));

@@ -156,6 +156,23 @@ async fn identify_new(pid: u32) -> Option<Process> {
     }
 }
 
+/// Why an agent of this profile can certainly not be started in this directory; `None` if it can, or if that is not
+/// known. `session`: the name of the tmux session whose PATH counts.
+pub(super) async fn obstacle(tools: &Tools, session: &str, (profile, cwd): (&str, Option<&str>)) -> Option<String> {
+    let program = tools.profiles.get(profile)?.file.launch.as_ref()?.argv.first()?.clone();
+    if let Some(cwd) = cwd {
+        let path = PathBuf::from(cwd);
+        let look = fault::blocking(move || std::fs::metadata(path).map(|meta| meta.is_dir()));
+        let found = tokio::time::timeout(IDENTIFY_WITHIN, look).await.ok()?.ok()?;
+        let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        if found.as_ref().map_or_else(is_gone, |is_folder| !is_folder) {
+            return Some(format!("{cwd} is not a directory"));
+        }
+    }
+    // A program that the profile names by a placeholder is tasuki itself.
+    if session.is_empty() || program.contains('{') { None } else { missing_program(tools, session, &program).await }
+}
+
 /// Why tmux would not find a program; `None` if it would, or if that is not known.
 async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<String> {
     let (candidates, why): (Vec<PathBuf>, String) = if program.contains('/') {

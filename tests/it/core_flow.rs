@@ -322,6 +322,20 @@ fn an_agent_is_not_ended_for_a_successor_that_is_dead() {
 }
 
 /// Two agents in one folder would change the same files.
+/// Its directory is gone, or its CLI is not installed: the agent was ended, and nobody could take over.
+#[test]
+fn an_agent_is_not_ended_for_a_successor_that_can_t_be_started() {
+    let why = "/work/tree is not a directory".to_owned();
+    let world = FlowWorld::new().at("hold_place", Instead::Outcome(Outcome::CannotStart { why }));
+    let mut world = world.hand_off(&json!({}));
+    assert_eq!(world.failure(), Some(("ending", "successor_failed")));
+    assert!(world.agent(&outgoing()).state.is_live() && !world.texts(&outgoing()).contains(&"exit"));
+    let error = world.handoff().error.clone().expect("an error");
+    assert!(error.message.contains("/work/tree is not a directory") && error.hint.contains("--cwd"), "{error:?}");
+    assert_eq!(world.ask_of_it("handoff_retry", &json!({}))["ok"], true);
+    assert_eq!((world.step(), world.started.len()), ("done", 1));
+}
+
 #[test]
 fn no_other_successor_starts_while_the_outgoing_process_may_run() {
     let mut world = FlowWorld::new().turn("exit", Turn::GoesOn).hand_off(&json!({}));

@@ -169,7 +169,7 @@ fn an_agent_that_waits_in_its_turn_is_ended_by_force_if_tasuki_has_started_it() 
         handoff.step = Step::Ending;
         let (key, tag) = (handoff.stay.effect.expect("its step runs something"), handoff.placeholder_tag());
         let row = world.core.state.outbox.get_mut(&key).expect("it runs");
-        row.effect = Effect::HoldPlaceholder { pane, tag };
+        row.effect = Effect::HoldPlaceholder { pane, tag, profile: String::new(), cwd: None };
         world.core.decide(Event::Settled { key, outcome: Outcome::Failed { why: "no window".to_owned() } });
         world.effect(|effect| matches!(effect, Effect::KillPane { .. })).is_some()
     };

@@ -190,11 +190,17 @@ pub enum Effect {
     AwaitDeath {
         process: Process,
     },
-    /// Keep the session alive for the successor.
+    /// Keep the session alive for the successor, if the successor can be started at all.
     #[serde(rename = "hold_place")]
     HoldPlaceholder {
         pane: PaneRef,
         tag: String,
+        /// The successor's profile. An effect of an earlier version names none, and nothing is checked.
+        #[serde(default)]
+        profile: String,
+        /// The directory in which it is to work; if there is none, that of the pane.
+        #[serde(default)]
+        cwd: Option<String>,
     },
     #[serde(rename = "drop_place")]
     DropPlaceholder {

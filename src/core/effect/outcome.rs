@@ -125,6 +125,11 @@ pub enum Outcome {
     /// Where the successor's window will be; `None` if the pane is gone.
     #[serde(rename = "place")]
     Placeholder(Option<SuccessorWindow>),
+    /// No placeholder was made, because it is certain that the successor can't be started: its directory or its program
+    /// is missing.
+    CannotStart {
+        why: String,
+    },
     Started(Started),
     /// How a wait for a screen ended.
     Readiness(Readiness),

@@ -7,7 +7,7 @@ use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::handoff::handler::{EndedAgent, HINT_NEW_SUCCESSOR, StepHandler, ended_agent};
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::{in_place, row};
+use crate::core::handoff::{in_place, row, successors};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::Refusal;
 use crate::core::request::{Assume, Successor};
@@ -15,6 +15,11 @@ use crate::core::rows::agent::{Agent, AgentState, Purpose};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
+
+const HINT_CANNOT_START: &str = "document and record are kept; remove the cause, then: tasuki retry HANDOFF, or with \
+                                 --profile NAME for another CLI. To work in another directory, start the successor \
+                                 yourself (tasuki agent create PERSONA --cwd DIR), then: tasuki retry HANDOFF \
+                                 --successor AGENT";
 
 pub(super) struct Ending;
 
@@ -39,7 +44,8 @@ impl StepHandler for Ending {
             (AgentState::Lost, _) | (_, None) => await_death(tx, id),
             // Only a successor in a new window needs the tmux session.
             (_, Some(pane)) if handoff.successor == Successor::New => {
-                row::run(tx, id, Effect::HoldPlaceholder { pane, tag });
+                let (profile, cwd) = (successors::chosen_profile(handoff, agent).to_owned(), agent.cwd.clone());
+                row::run(tx, id, Effect::HoldPlaceholder { pane, tag, profile, cwd });
                 Next::Stay
             }
             (_, Some(_)) => type_exit(tx, id),
@@ -56,6 +62,9 @@ impl StepHandler for Ending {
                 handoff.successor_window = place;
             }
             type_exit(tx, id)
+        } else if let Outcome::CannotStart { why } = outcome {
+            let message = format!("The successor can't be started, so tasuki has not ended the outgoing agent: {why}");
+            Next::fail("successor_failed", message, HINT_CANNOT_START)
         } else if let Outcome::Failed { .. } = outcome {
             type_exit(tx, id)
         } else if outcome == Outcome::Done {
