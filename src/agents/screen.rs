@@ -52,6 +52,14 @@ impl Profile {
         };
         ScreenReading { activity, composer }
     }
+
+    /// How many rows of a screen are above the composer; all of them if it shows none. Below the composer, some CLIs
+    /// show a line of the user's own that may change every second.
+    pub fn rows_above_composer(&self, screen: &str, height: u16, cursor: (u16, u16)) -> usize {
+        let rows = Rows::read(screen, height);
+        let place = rows.find_composer(&self.file.screen, cursor);
+        place.map_or(rows.text.len(), |place| place.whole.start)
+    }
 }
 
 impl Rows {

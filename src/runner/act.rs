@@ -122,9 +122,16 @@ struct ProfileScreenReader<'p> {
 /// Reads screens as [`ProfileScreenReader`] does, and keeps the last screen, because it is gone when the agent ends.
 struct LastScreenReader<'p> {
     screen_reader: ProfileScreenReader<'p>,
-    /// Whether the whole screen must stay the same, not only what the profile reads in it.
+    /// Whether all that is above the composer must stay the same, not only what the profile reads in the screen.
     whole_screen: bool,
     last: Mutex<Option<Capture>>,
+}
+
+impl ProfileScreenReader<'_> {
+    fn rows_above_composer(&self, capture: &Capture) -> usize {
+        let cursor = (capture.cursor_x, capture.cursor_y);
+        self.profile.rows_above_composer(&capture.lines.join("\n"), capture.height, cursor)
+    }
 }
 
 impl ScreenReader for LastScreenReader<'_> {
@@ -136,7 +143,8 @@ impl ScreenReader for LastScreenReader<'_> {
     fn fingerprint(&self, capture: &Capture) -> u64 {
         let mut hasher = DefaultHasher::new();
         if self.whole_screen {
-            plain_lines(capture).hash(&mut hasher);
+            let above = self.screen_reader.rows_above_composer(capture);
+            plain_lines(capture).into_iter().take(above).for_each(|line| line.hash(&mut hasher));
         }
         hasher.finish()
     }

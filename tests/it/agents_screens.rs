@@ -34,6 +34,17 @@ pub(crate) fn tail(words: &str) -> ComposerContent {
     ComposerContent::Tail(words.chars().filter(|c| !c.is_whitespace()).collect())
 }
 
+/// A clock in the user's own line below the composer is not the agent's work.
+#[test]
+fn what_is_above_the_composer_is_told_apart_from_what_is_below() {
+    let profiles = Profiles::load(None).expect("built in");
+    let profile = profiles.get("claude").expect("built in");
+    let rows = |lines: &[&str]| profile.rows_above_composer(&lines.join("\n"), 6, (2, 3));
+    let rule = "─".repeat(40);
+    assert_eq!(rows(&["● Done.", "", &rule, "❯ ", &rule, "  Opus | 12:00:01"]), 2);
+    assert_eq!(rows(&["● Done.", "", "no composer", "", "", "  Opus | 12:00:01"]), 6);
+}
+
 #[test]
 fn demo_screens() {
     for (name, activity, composer) in [
@@ -74,6 +85,8 @@ fn claude_screens() {
     for (name, activity, composer) in [
         ("ready", Activity::Ready, ComposerContent::Empty),
         ("ghost_under_cursor", Activity::Ready, ComposerContent::Empty),
+        // The user's own line below the composer begins as a running turn does.
+        ("status_line", Activity::Ready, ComposerContent::Empty),
         ("draft", Activity::Ready, text("please do not")),
         ("coloured_draft", Activity::Ready, text("a draft in colour two")),
         ("collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(40) }),
