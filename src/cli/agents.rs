@@ -113,13 +113,14 @@ pub fn list(session: &CliSession, args: &AgentsArgs) -> Result<(), CliError> {
         session.out.note("No agents. Start one with: tasuki agent create PERSONA");
         return Ok(());
     }
-    for slug in
-        agents.iter().filter(|agent| agent.handoff_suggested).filter_map(|agent| said(agent.persona_slug.as_deref()))
-    {
-        let slug = sanitise(slug);
+    let ids = names::short(agents.iter().map(|agent| agent.agent_id.as_str()));
+    for agent in agents.iter().filter(|agent| agent.handoff_suggested) {
+        let Some(slug) = said(agent.persona_slug.as_deref()).map(sanitise) else { continue };
+        // Several agents may have the persona.
+        let id = ids.get(agent.agent_id.as_str()).map_or(agent.agent_id.as_str(), String::as_str);
         let reason = crate::core::agent::context_usage::REASON;
         session.out.note(&format!(
-            "The context of {slug} is nearly full; to hand it off: tasuki handoff {slug} --reason {reason} --wait"
+            "The context of {slug} is nearly full; to hand it off: tasuki handoff {id} --reason {reason} --wait"
         ));
     }
     let asks = |agent: &AgentView| {

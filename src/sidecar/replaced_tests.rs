@@ -226,7 +226,7 @@ async fn the_view_of_an_agent_stays_while_an_error_names_it() {
 
 /// What becomes of an effect that is being carried out would be taken for the outcome of another one.
 #[tokio::test]
-async fn with_an_older_copy_of_the_state_file_no_effect_gets_the_number_of_one_that_runs() {
+async fn with_an_older_copy_of_the_state_file_no_effect_gets_the_number_of_a_running_effect() {
     let mut ground = Ground::new().await;
     ground.settle();
     ground.checkpoint();

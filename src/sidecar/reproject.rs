@@ -55,8 +55,8 @@ impl Sidecar {
         state.settings = std::mem::take(&mut self.state.settings);
         state.server = self.state.server;
         state.roles = std::mem::take(&mut self.state.roles);
-        // The file may be an older copy. Effects that are being carried out have their numbers, and what becomes of them
-        // must not be taken for the outcome of others.
+        // The file may be an older copy. Effects that are being carried out have their numbers, and what becomes of
+        // them must not be taken for the outcome of others.
         state.next_effect = state.next_effect.max(self.state.next_effect);
         state.rebase(now);
         self.state = std::mem::take(state);

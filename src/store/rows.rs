@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_file_whose_mode_was_changed_is_the_same_and_one_that_was_written_again_is_not() {
+    fn an_event_file_whose_mode_was_changed_is_the_same_and_a_new_file_is_not() {
         let one = SeenEvent { name: "a".to_owned(), ino: 1, ctime_ns: 5, mtime_ns: Some(5), sha256: "00".to_owned() };
         assert!(one.is_same_file(&SeenEvent { ctime_ns: 9, ..one.clone() }));
         assert!(!one.is_same_file(&SeenEvent { ctime_ns: 9, mtime_ns: Some(9), ..one.clone() }));

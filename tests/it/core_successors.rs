@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Outcome, Readiness, Started};
 use tasuki::core::event::{Event, Exit};
-use tasuki::core::hook::{HookEvent, HookKind};
+use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::{AgentId, ItemId};
 use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
 use tasuki::core::persona::{PersonaFacts, ProfileChoice};
@@ -239,6 +239,22 @@ fn a_successor_whose_dialog_was_answered_is_not_said_to_be_blocked_for_the_rest_
         assert_eq!((state, world.handoff().successor_blocked_at.as_ref()), (AgentState::Busy, None));
     }
     assert_eq!(world.step(), "reading");
+}
+
+/// A person's `/clear` in the successor's pane: the handoff was done, and nobody knew the document.
+#[test]
+fn a_successor_that_loses_its_session_before_it_has_read_the_document_has_failed() {
+    let mut world = FlowWorld::new().turn("briefing", Turn::GoesOn).hand_off(&json!({}));
+    let successor = world.handoff().successor_id.expect("a successor");
+    let cleared = HookEvent {
+        reason: Some(SessionReason::Replaced),
+        session_id: Some("another".to_owned()),
+        ..HookEvent::new(HookKind::SessionStart)
+    };
+    world.hear_of(successor, cleared);
+    assert_eq!(world.failure(), Some(("reading", "successor_failed")));
+    assert_eq!(world.ask_of_it("handoff_retry", &json!({"successor": "new"}))["ok"], true);
+    assert_eq!((world.step(), world.started.len()), ("done", 2));
 }
 
 fn handoff_of(agent: AgentId) -> Value {

@@ -185,7 +185,7 @@ pub(crate) fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
     let remark = if is_guessed { " (tasuki has guessed the size of its context window)" } else { "" };
     let message = format!("The context of {slug} is {percent} % full{remark}");
-    let hint = format!("to hand {slug} off: tasuki handoff {slug} --reason {REASON} --wait");
+    let hint = format!("to hand {slug} off: tasuki handoff {} --reason {REASON} --wait", agent_id.short());
     let details = json!({ "persona_slug": slug, "percent": percent });
     let notice = OperatorNotice::new(NoticeCode::ContextFull, message).hint(hint);
     tx.notify_operator(notice.agent(*agent_id).details(details));
@@ -277,8 +277,9 @@ pub(crate) fn defer_and_tell(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, 
     let message =
         format!("The context of {slug} is {percent} % full, and its handoff (context.auto_at) has not begun: {why}");
     let hint = format!(
-        "tasuki tries again after the agent's next turn; to hand {slug} off yourself: tasuki handoff {slug} \
-         --reason {REASON} --wait"
+        "tasuki tries again after the agent's next turn; to hand {slug} off yourself: tasuki handoff {} \
+         --reason {REASON} --wait",
+        agent_id.short()
     );
     let details = json!({ "persona_slug": slug, "percent": percent, "reason": why });
     let notice = OperatorNotice::new(NoticeCode::HandoffDeferred, message).hint(hint);

@@ -5,7 +5,9 @@
 use crate::core::agent::context_usage;
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
-use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent, hint_successor_ended, starts_new_agents};
+use crate::core::handoff::handler::{
+    EndedAgent, HINT_NEW_SUCCESSOR, StepHandler, ended_agent, hint_successor_ended, starts_new_agents,
+};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::hook::{HookEvent, HookKind};
@@ -63,6 +65,13 @@ impl StepHandler for Reading {
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         if let Fact::OurTurnEnded { purpose: Purpose::Briefing(_), event, .. } = fact {
             return turn_ended(tx, id, event.as_deref());
+        }
+        if let Fact::SessionReplaced { agent_id, .. } = fact
+            && tx.handoff(&id).is_some_and(|handoff| handoff.successor_id.as_ref() == Some(agent_id))
+        {
+            let why = "Another session has replaced the successor's before the document was read; it has neither skill nor \
+                       document";
+            return failed_with(tx, id, why, HINT_NEW_SUCCESSOR);
         }
         match ended_agent(tx, id, fact) {
             Some(EndedAgent { is_outgoing: false, .. }) => successor_ended(tx, id),
