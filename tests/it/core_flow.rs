@@ -1,6 +1,6 @@
 //! Whole handoffs, decided without a machine: each step's good end and its failures, and what a retry repeats.
 
-use crate::support::flow_world::{FlowWorld, Instead, Turn, other, outgoing};
+use crate::support::flow_world::{FlowWorld, Instead, Turn, examined, other, outgoing};
 use crate::support::steps::STEPS;
 use serde_json::{Value, json};
 use tasuki::contract::LimitKind;
@@ -322,6 +322,24 @@ fn an_agent_is_not_ended_for_a_successor_that_is_dead() {
 }
 
 /// Two agents in one folder would change the same files.
+/// At the end of its context an agent may leave one line on what it has repaired in place of its document.
+#[test]
+fn a_repaired_document_that_is_worse_is_not_recorded_in_place_of_the_one_before() {
+    for (faults, is_kept) in [(3, true), (1, false), (0, false)] {
+        let good = FlowWorld::new().document;
+        let found = Instead::Outcome(examined(&good, 1));
+        let mut world = FlowWorld::new().at("examine", found).turn("rework", Turn::GoesOn).hand_off(&json!({}));
+        assert_eq!((world.step(), world.texts(&outgoing()).last()), ("checking", Some(&"rework")));
+        "Fixed: I removed the wrong path.\n".clone_into(&mut world.document);
+        let mut world = world.at("examine", Instead::Outcome(examined("Fixed: I removed the wrong path.\n", faults)));
+        world.end_turn(outgoing());
+        assert_eq!((world.step(), world.document == good), ("done", is_kept), "{faults}: {:?}", world.handoff());
+        let warned = world.handoff().warnings.iter().any(|warning| warning.contains("kept the one before"));
+        assert_eq!(warned, is_kept, "{:?}", world.handoff().warnings);
+        assert_eq!(world.handoff().record.as_ref().map(|record| record.bytes), Some(world.document.len() as u64));
+    }
+}
+
 /// Its directory is gone, or its CLI is not installed: the agent was ended, and nobody could take over.
 #[test]
 fn an_agent_is_not_ended_for_a_successor_that_can_t_be_started() {

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use tasuki::contract::DocumentFault;
+use tasuki::contract::document::FaultGrade;
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{
-    AutoHandoffCheck, ComparedDocument, Composed, DocumentRead, Effect, EffectKey, EnvironmentSearch, Examination,
-    Outcome, PersonaTexts, Readiness, Started, SuccessorWindow,
+    AutoHandoffCheck, ComparedDocument, Composed, DocumentRead, DocumentSource, Effect, EffectKey, EnvironmentSearch,
+    Examination, Outcome, PersonaTexts, Readiness, Started, SuccessorWindow,
 };
 use tasuki::core::event::{Event, Exit, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
@@ -250,6 +252,11 @@ impl FlowWorld {
         };
         let submitted = matches!(outcome, Outcome::Typed(Typed::Submitted { .. }));
         let runs = matches!(outcome, Outcome::Started(Started::Running { .. }));
+        if let (Effect::ComposeDocument { source: DocumentSource::Text(text), .. }, Outcome::Composed(_)) =
+            (effect, &outcome)
+        {
+            self.document.clone_from(text);
+        }
         self.decide(Event::Settled { key, outcome });
         match effect {
             Effect::Type(plan) if submitted => {
@@ -317,21 +324,11 @@ impl FlowWorld {
 
     /// The outcome of an effect if all goes well.
     fn outcome(&self, effect: &Effect) -> Outcome {
-        let whole = |text: &str| DocumentRead::Whole {
-            text: text.to_owned(),
-            sha256: tasuki::core::text::sha256(text.as_bytes()),
-        };
         match effect {
             Effect::Type(_) => Outcome::Typed(Typed::Submitted { proven: true }),
             Effect::ComposeDocument { .. } => Outcome::Composed(Composed::Written),
             Effect::ReadDocument { .. } => Outcome::Document(whole(&self.document)),
-            Effect::Examine(_) => Outcome::Examined(Box::new(Examination {
-                document: whole(&self.document),
-                facts: Box::default(),
-                faults: Vec::new(),
-                redacted: None,
-                environment: EnvironmentSearch::Clean,
-            })),
+            Effect::Examine(_) => examined(&self.document, 0),
             Effect::CompareDocument { .. } => Outcome::Compared { document: ComparedDocument::Same, drift: Vec::new() },
             Effect::ReadPersona { .. } => {
                 Outcome::Persona(Some(PersonaTexts { skill: "# Skill\n".to_owned(), experience: None }))
@@ -361,4 +358,20 @@ impl FlowWorld {
             _ => Outcome::Done,
         }
     }
+}
+
+fn whole(text: &str) -> DocumentRead {
+    DocumentRead::Whole { text: text.to_owned(), sha256: tasuki::core::text::sha256(text.as_bytes()) }
+}
+
+/// What the examination of a document finds that has so many faults that matter.
+pub(crate) fn examined(text: &str, faults: usize) -> Outcome {
+    let fault = DocumentFault { grade: FaultGrade::Fix.into(), said: "a fault".to_owned(), ..DocumentFault::default() };
+    Outcome::Examined(Box::new(Examination {
+        document: whole(text),
+        facts: Box::default(),
+        faults: vec![fault; faults],
+        redacted: None,
+        environment: EnvironmentSearch::Clean,
+    }))
 }

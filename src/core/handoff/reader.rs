@@ -124,6 +124,27 @@ fn restore(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, problem: &str) 
     true
 }
 
+/// The repaired document has more faults that matter than the one that the agent was asked to repair, such as one line
+/// on what it has repaired: writes the former text back, and reads it. Returns false if it is not worse, or a person
+/// has asked for it or accepted it.
+pub(crate) fn restore_better(tx: &mut Tx<'_>, id: HandoffId) -> bool {
+    let Some(handoff) = tx.handoff_mut(&id) else { return false };
+    let examined = &mut handoff.examined;
+    let faults = examined.repairable();
+    let former = examined.former.take().filter(|former| !examined.accepted && faults > former.faults);
+    let Some(former) = former else { return false };
+    let before = former.faults;
+    let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
+    let (source, replaces) = (DocumentSource::Text(former.text), handoff.examined.sha256.clone());
+    handoff.stay.reading = Some(ReadReason::InFlow);
+    let warning = format!(
+        "asked to repair its document, the agent left one with {faults} faults in place of {before}; tasuki kept the one before"
+    );
+    row::warn(tx, id, &warning);
+    row::run(tx, id, Effect::ComposeDocument { persona, file_name, source, replaces });
+    true
+}
+
 fn refuse(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopped: bool) -> Next {
     if let ReadReason::Accepted(request) = reading {
         refuse_accept(tx, id, request, "document_unsafe", why);

@@ -35,6 +35,7 @@ pub(crate) fn add_record(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
         handoff.warnings.extend(warnings);
         handoff.examined.sha256 = None;
         handoff.examined.last_read_text = None;
+        handoff.examined.former = None;
         handoff.examined.note = None;
         handoff.provided = None;
         handoff.last_text = None;

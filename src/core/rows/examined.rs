@@ -42,6 +42,8 @@ pub struct Examined {
     /// and leaves it empty, this text is recorded.
     #[serde(rename = "before")]
     pub last_read_text: Option<String>,
+    /// What the agent was asked to repair because of its faults, and not by a person.
+    pub former: Option<FormerDocument>,
     /// How often the agent was asked to repair the document.
     pub reworks: u64,
     /// The operator's words for the next rework.
@@ -52,10 +54,24 @@ pub struct Examined {
     pub drift: Vec<String>,
 }
 
+/// A document that the agent was asked to repair.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerDocument {
+    pub text: String,
+    /// How many faults that matter it had.
+    pub faults: usize,
+}
+
 impl Examined {
     /// Whether a fault matters enough to ask the agent, or a person.
     #[must_use]
     pub fn needs_repairing(&self) -> bool {
-        self.faults.iter().any(|fault| fault.grade == FaultGrade::Fix)
+        self.repairable() > 0
+    }
+
+    /// How many such faults there are.
+    #[must_use]
+    pub fn repairable(&self) -> usize {
+        self.faults.iter().filter(|fault| fault.grade == FaultGrade::Fix).count()
     }
 }

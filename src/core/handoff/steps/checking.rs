@@ -19,6 +19,7 @@ use crate::core::pane::Refusal;
 use crate::core::prompts::Rework;
 use crate::core::request::{Assume, Author};
 use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
+use crate::core::rows::examined::FormerDocument;
 use crate::core::rows::handoff::{CheckPhase, Handoff, ReadReason, Step};
 use crate::core::settings::Limits;
 use crate::core::time::Deadline;
@@ -170,10 +171,14 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) -> bool {
 /// Decides what follows from the result of the examination.
 fn judge(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
-    let examined = &handoff.examined;
     if examination::needs_person(handoff) {
         return hold(tx, id, true);
     }
+    if reader::restore_better(tx, id) {
+        return Next::Stay;
+    }
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+    let examined = &handoff.examined;
     let asks = !examined.accepted
         && examined.check == DocumentCheck::Fix
         && examined.reworks == 0
@@ -254,7 +259,11 @@ fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     // The agent's time limit begins when the text is typed, not while the text is deferred.
     let deadline = Some(Deadline::after(&tx.now, tx.state.settings.limits.checking_ms));
     if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.examined.reworks += 1;
+        let examined = &mut handoff.examined;
+        examined.reworks += 1;
+        let former = examined.last_read_text.clone().filter(|_| examined.note.is_none());
+        let faults = examined.repairable();
+        examined.former = former.map(|text| FormerDocument { text, faults });
         handoff.stay.deadline = deadline;
     }
     typing::begin(tx, &agent_id, Purpose::Rework(id), text, deadline);
