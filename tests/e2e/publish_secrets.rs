@@ -101,12 +101,17 @@ fn a_value_of_the_agents_environment_stays_out_also_after_the_agent_has_ended() 
     let value = "corr3ct-Horse_77x";
     play.stage.tmux(&["set-environment", "-g", "MY_API_KEY", value]);
     let agent = play.stage.agent("second");
+    // Its successor, which lives on, does not have it.
+    play.stage.tmux(&["set-environment", "-g", "-u", "MY_API_KEY"]);
     let id = play.stage.hand_off_with(
         &agent,
         &json!({"author": "provided", "document": {"text": format!("Used {value} here.\n")}, "publish": {"issue": ISSUE}}),
     );
     play.until(&id, "held");
     play.stage.until_step(&id, "done");
+    // A sidecar that was there before keeps the environments that it has read.
+    play.stage.end_sidecar(Signal::SIGKILL);
+    play.github.start_sidecar(&play.stage);
     play.stage.granted(&json!({"kind": "publish", "handoff_id": id, "as": "redacted"}));
     play.until(&id, "published");
     let comments = play.github.comments();
