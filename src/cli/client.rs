@@ -318,9 +318,13 @@ fn unanswered(home: &Home, id: &RequestId, error: CliError) -> Result<ViewFile<R
         return Ok(answer);
     }
     let fate = if taken_back {
-        format!("The request was withdrawn. If results/{id}.json still appears, the sidecar had already picked it up.")
+        format!(
+            "The request was withdrawn. If spool/results/{id}.json still appears, the sidecar had already picked it up."
+        )
     } else {
-        format!("The sidecar picked up the request and may still carry it out; the answer will be results/{id}.json.")
+        format!(
+            "The sidecar picked up the request and may still carry it out; the answer will be spool/results/{id}.json."
+        )
     };
     Err(CliError { message: format!("{} {fate}", error.message), ..error })
 }

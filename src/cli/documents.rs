@@ -4,6 +4,7 @@ use super::error::CliError;
 use super::examined;
 use super::view::said;
 use crate::config::Home;
+use crate::contract::handoff::Step;
 use crate::contract::{Facts, HandoffView};
 use crate::core::check;
 use crate::core::id::Slug;
@@ -45,6 +46,10 @@ pub fn read(home: &Home, seen: &HandoffView) -> Result<HandoffDocument, CliError
     let shown = sanitise(&seen.file_path);
     let unread = |error: &DocumentError| match (error, recorded) {
         (DocumentError::Unread { source, .. }, _) => CliError::file("Can't read", file, source),
+        (DocumentError::Missing { .. }, Some(_)) if seen.step == Step::Done || seen.step == Step::Cancelled => {
+            CliError::refused(CHANGED, format!("{shown}, the recorded document, is not there any more."))
+                .hint("The handoff is over, so tasuki keeps no other copy. Restore the file from a backup.")
+        }
         (_, Some(_)) => CliError::refused(CHANGED, format!("{shown} is not the recorded document any more: {error}."))
             .hint(
                 "until the handoff is done or cancelled, tasuki keeps the recorded text in its state file; if the file \

@@ -139,7 +139,14 @@ impl From<config::ConfigError> for CliError {
 
 impl From<agents::ProfileError> for CliError {
     fn from(error: agents::ProfileError) -> Self {
-        CliError::config("bad_profile", format!("{}.", sanitise(&error.to_string())))
+        let message = format!("{}.", sanitise(&error.to_string()));
+        match error {
+            agents::ProfileError::Read { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                CliError::new(exit::NOT_ALLOWED, "not_allowed", message)
+                    .hint("Run the command as the user who owns the home, or name another home: --home DIR")
+            }
+            _ => CliError::config("bad_profile", message),
+        }
     }
 }
 

@@ -45,10 +45,11 @@ pub fn asked(prompt: &str) -> Option<AckInstructions> {
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut quoted, mut begun) = (String::new(), false, false);
-    for letter in line.trim().chars() {
+    let mut letters = line.trim().chars();
+    while let Some(letter) = letters.next() {
         match letter {
             '\'' => (quoted, begun) = (!quoted, true),
-            '\\' if !quoted => {}
+            '\\' if !quoted => word.extend(letters.next()),
             ' ' if !quoted => {
                 if begun || !word.is_empty() {
                     words.push(std::mem::take(&mut word));
@@ -158,7 +159,8 @@ mod tests {
     #[test]
     fn a_prompt_tells_how() {
         let asked = asked(PROMPT).expect("it is asked");
-        assert_eq!(asked.command[1..], ["x", "--home", "/h o/m"], "blanks only within single quotes");
+        assert_eq!(asked.command, ["/opt/my x", "--home", "/h o/m"]);
+        assert_eq!(words(r"'/a'\''b c' d\e"), ["/a'b c", "de"]);
         assert_eq!((asked.requests, &asked.form["agent_id"]), (PathBuf::from("/h o/m/spool/requests"), &json!("a")));
         assert!(super::asked("Run `tasuki ack` some day.").is_none());
     }

@@ -60,7 +60,7 @@ fn printed_commands_lead_to_the_home_that_was_named() {
     let root = home.path().canonicalize().expect("there");
     for (args, command) in [
         (&["status"][..], "handoff 11111111 --reason context_limit --wait"),
-        (&["agents"], "handoff kai --reason context_limit --wait"),
+        (&["agents"], "handoff 11111111 --reason context_limit --wait"),
         (&["persona", "new", "lea"], "agent create lea --profile NAME"),
         (&["handoff", "nobody"], "agents --all` lists"),
         (&["handoff", "nobody", "--json"], "agents --all` lists"),

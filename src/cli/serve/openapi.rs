@@ -239,7 +239,9 @@ fn requests() -> Value {
         (409, "The request conflicts with the current state, or the key was used for another body."),
         (413, "The body is larger than 1 MiB."),
         (422, "The answer lists everything that is invalid."),
+        (429, "There are too many of what the request would add. Nothing was done."),
         (500, "The request failed."),
+        (502, "The agent could not be started."),
         (503, "No sidecar answers, or the sidecar can't do this now. Nothing was done."),
         (504, "No answer in time. The request may still be carried out."),
     ];

@@ -85,6 +85,7 @@ fn wholeness(input: &CheckInput<'_>, document: &Document<'_>, report: &mut Fault
 fn check_claims(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultReport) {
     let mentions = mentions(document, input.cwd);
     repository::check(&mentions, input.lookups, report);
+    status::check_pushed(document, input.lookups, report);
     if let Some(repository) = &input.facts.repository {
         status::check(document, repository, &changed::changed(repository, input.document_path), report);
     }

@@ -2,11 +2,12 @@
 
 use super::branches::looks_like_a_branch;
 use super::changed::Changed;
+use super::claims::{CommitLookup, Lookups};
 use super::lines::{Document, LineKind};
 use super::places::{Place, has_phrase, is_about_elsewhere, places, sentence_ranges};
 use super::report::{FaultReport, quote};
 use super::spans::spans;
-use super::status_claims::{CLEAN, PARTS, PUSHED, PUSHED_SOMETHING, StatusClaim};
+use super::status_claims::{CLEAN, PARTS, PUSHED, PUSHED_SOMETHING, StatusClaim, says_pushed};
 use crate::contract::document::FaultCheck;
 use crate::contract::facts::RepositoryFacts;
 use std::collections::BTreeSet;
@@ -37,6 +38,33 @@ pub(super) fn check(
             }
         }
     }
+}
+
+/// Reports sentences that say of a commit that it was pushed, although no branch of a remote has it.
+pub(super) fn check_pushed(document: &Document<'_>, lookups: &Lookups, report: &mut FaultReport) {
+    let is_local = |found: &CommitLookup| matches!(found, CommitLookup::Known { on_remote: false, .. });
+    let local = lookups.commits.iter().filter(|(_, found)| is_local(found));
+    let local: Vec<&str> = local.map(|(hash, _)| hash.as_str()).collect();
+    let mut found = Vec::new();
+    for line in places(document).take(MOST_LINES) {
+        let is_said = matches!(line.kind, LineKind::Text | LineKind::Heading(_)) && !report.hides(line.number);
+        if !is_said || line.headings_below_title().any(is_about_the_past) || is_about_elsewhere(line.text, None) {
+            continue;
+        }
+        for (from, to) in sentence_ranges(line.lower) {
+            let (sentence, lower) = (&line.text[from..to], &line.lower[from..to]);
+            let Some(hash) = local.iter().find(|hash| has_word(sentence, hash)) else { continue };
+            if says_pushed(lower.trim()) {
+                found.push((line.number, quote(sentence.trim()), format!("commit {hash} is on no branch of a remote")));
+                break;
+            }
+        }
+    }
+    report.alike(FaultCheck::Repository, "commits that are on no branch of a remote", found);
+}
+
+fn has_word(sentence: &str, word: &str) -> bool {
+    sentence.split(|c: char| !c.is_ascii_alphanumeric()).any(|found| found == word)
 }
 
 /// If files are changed: the finding that says so.

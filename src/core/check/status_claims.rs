@@ -301,6 +301,12 @@ impl StatusClaim {
     }
 }
 
+/// Whether a sentence, in small letters, says of something that it was pushed.
+pub(super) fn says_pushed(sentence: &str) -> bool {
+    let words = words(sentence);
+    words.contains(&"pushed") && !sentence.ends_with('?') && !words.iter().any(|word| NOT_SO.contains(word))
+}
+
 /// The words of a sentence. After "branch", a name with slashes stays one word.
 fn words(sentence: &str) -> Vec<&str> {
     let is_between = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '|' | '[' | ']');

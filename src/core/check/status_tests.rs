@@ -1,6 +1,7 @@
 //! Sentences that say that everything is committed or pushed, and sentences that only sound like it.
 
-use super::super::testing::{World, good_with, judged, only_check};
+use super::super::claims::CommitLookup;
+use super::super::testing::{HEAD, World, good_with, judged, only_check};
 
 /// How many faults about the repository a line causes in this world.
 fn denied(line: &str, world: &World) -> usize {
@@ -187,4 +188,41 @@ fn what_the_remote_has_may_not_be_known() {
     assert_eq!(denied("Everything is pushed.", &world), 0, "it is pushed under another name");
     world.repository().head = None;
     assert_eq!(denied("Everything is pushed.", &world), 0, "there is no commit");
+}
+
+#[test]
+fn a_commit_that_is_said_to_be_pushed_is_on_a_branch_of_a_remote() {
+    let mut world = World::default();
+    let found = |world: &World, sentence: &str| {
+        only_check("repository", &judged(&good_with("Committed on branch `exponents` as 1a2b3c4.", sentence), world))
+    };
+    let says_so = [
+        "Commit 1a2b3c4 is pushed to origin.",
+        "I pushed 1a2b3c4 to `origin/exponents`.",
+        "Latest commit `1a2b3c4` pushed.",
+        "Committed & pushed as 1a2b3c4.",
+    ];
+    for sentence in says_so {
+        assert_eq!(found(&world, sentence), [] as [&str; 0], "it is there: {sentence}");
+    }
+    let hash = HEAD.to_owned();
+    let local = CommitLookup::Known { hash, on_remote: false, differs_from_head: false };
+    world.lookups.commits.insert("1a2b3c4".to_owned(), local);
+    for sentence in says_so {
+        let is = "commit 1a2b3c4 is on no branch of a remote";
+        assert!(
+            found(&world, sentence).iter().any(|fault| fault.ends_with(is)),
+            "{sentence}: {:?}",
+            found(&world, sentence)
+        );
+    }
+    for sentence in [
+        "Committed as 1a2b3c4.",
+        "1a2b3c4 is not pushed yet.",
+        "1a2b3c4 must be pushed.",
+        "Committed as 1a2b3c4. The docs were pushed last week.",
+        "Once 1a2b3c4 is pushed, open the pull request.",
+    ] {
+        assert_eq!(found(&world, sentence), [] as [&str; 0], "{sentence}");
+    }
 }

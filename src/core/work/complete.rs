@@ -233,7 +233,11 @@ fn retry_check(tx: &Tx<'_>, asked: &WorkRetryRequest) -> Result<(Item, Who, Vec<
     let faults: Vec<Fault> =
         judged.iter().filter_map(|judged| judged.child.as_ref().err()).flatten().cloned().collect();
     if !faults.is_empty() && !asked.partial {
-        return Err(refused("bad_children", &item.kind, faults));
+        let hint = format!(
+            "nothing was changed; correct the children, then: tasuki work retry-children {} --children FILE",
+            item.item_id
+        );
+        return Err(refused("bad_children", &item.kind, faults).hint(hint));
     }
     let copied = item.output.as_ref().map_or(0, size).saturating_mul(judged.len());
     if copied > MAX_COPIED {

@@ -210,7 +210,7 @@ fn may_be_under(
     let rule = tx.rules().types.get(parent.kind);
     if rule.is_some_and(|rule| !rule.creates.contains(&imported.kind)) {
         let message = format!("The rule does not let {} create {}", parent.kind, imported.kind);
-        return Err(Refused::new(422, "not_created", message).field(field(index, "type")));
+        return Err(Refused::new(422, "not_created", message).hint("nothing was imported").field(field(index, "type")));
     }
     let refused = |refused: Refused| refused.hint("nothing was imported").field(field(index, "parent_id"));
     if parent.is_withdrawn && !imported.is_withdrawn() {
