@@ -151,6 +151,6 @@ mod tests {
         assert!(!one.is_same_file(&SeenEvent { ino: 2, ..one.clone() }));
         // As an earlier version has written it.
         let old = SeenEvent { mtime_ns: None, ..one.clone() };
-        assert!(old.is_same_file(&one) && !old.is_same_file(&SeenEvent { ctime_ns: 9, ..one.clone() }));
+        assert!(old.is_same_file(&one) && !old.is_same_file(&SeenEvent { ctime_ns: 9, ..one }));
     }
 }

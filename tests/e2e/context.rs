@@ -64,14 +64,15 @@ fn the_operator_is_told_once_at_three_quarters() {
     let (listed, noted) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(listed.contains("81 %, hand off"), "{listed}");
     let home = stage.home();
-    let command = format!("tasuki --home {} handoff dev --reason context_limit --wait", home.display());
+    let short = &agent[..8];
+    let command = format!("tasuki --home {} handoff {short} --reason context_limit --wait", home.display());
     assert!(noted.contains(&command), "a shell does not know this home: {noted}");
     let line = || stage.tmux(&["show-option", "-gqv", "@tasuki_status"]).trim().to_owned();
     stage.until("the line tells of it", || line() == "1 agent · needs you: 1");
     assert_eq!(said(&stage), [("suggested".to_owned(), None)]);
     let text = std::fs::read_to_string(told).expect("the operator was told");
     assert_eq!(text.matches("\"code\":\"context_full\"").count(), 1, "{text}");
-    assert!(text.contains("tasuki handoff dev --reason context_limit --wait"), "{text}");
+    assert!(text.contains(&format!("tasuki handoff {short} --reason context_limit --wait")), "{text}");
     stage.check_once();
 }
 

@@ -252,6 +252,7 @@ fn a_successor_that_loses_its_session_before_it_has_read_the_document_has_failed
         ..HookEvent::new(HookKind::SessionStart)
     };
     world.hear_of(successor, cleared);
+    world.wait();
     assert_eq!(world.failure(), Some(("reading", "successor_failed")));
     assert_eq!(world.ask_of_it("handoff_retry", &json!({"successor": "new"}))["ok"], true);
     assert_eq!((world.step(), world.started.len()), ("done", 2));

@@ -102,6 +102,9 @@ pub struct Stay {
     /// Our turn ended while the operator's accept was being checked.
     #[serde(default)]
     pub stopped_meanwhile: bool,
+    /// Another session has replaced the successor's.
+    #[serde(default)]
+    pub session_replaced: bool,
     /// Why the document is being read, while it is.
     pub reading: Option<ReadReason>,
     /// What `checking` waits for.

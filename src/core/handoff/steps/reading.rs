@@ -67,11 +67,10 @@ impl StepHandler for Reading {
             return turn_ended(tx, id, event.as_deref());
         }
         if let Fact::SessionReplaced { agent_id, .. } = fact
-            && tx.handoff(&id).is_some_and(|handoff| handoff.successor_id.as_ref() == Some(agent_id))
+            && let Some(handoff) = tx.handoff_mut(&id)
+            && handoff.successor_id.as_ref() == Some(agent_id)
         {
-            let why = "Another session has replaced the successor's before the document was read; it has neither skill nor \
-                       document";
-            return failed_with(tx, id, why, HINT_NEW_SUCCESSOR);
+            handoff.stay.session_replaced = true;
         }
         match ended_agent(tx, id, fact) {
             Some(EndedAgent { is_outgoing: false, .. }) => successor_ended(tx, id),
@@ -85,6 +84,9 @@ impl StepHandler for Reading {
 
     /// A successor that lives has probably begun its work, so this is not a failure.
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        if let Some(failed) = session_lost(tx, id) {
+            return failed;
+        }
         let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
         if successor.is_some_and(|agent| agent.state.is_live() && agent.pending_exit.is_none()) {
             leave_reading(tx, id, Read::Unseen)
@@ -109,6 +111,9 @@ fn await_read(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) {
 /// inferred end counts as a success.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let Some(event) = event else {
+        if let Some(failed) = session_lost(tx, id) {
+            return failed;
+        }
         row::warn(tx, id, "stop_inferred");
         return leave_reading(tx, id, Read::Seen);
     };
@@ -128,6 +133,15 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next
         | HookKind::Context
         | HookKind::SessionEnd => leave_reading(tx, id, Read::Seen),
     }
+}
+
+/// The failure if another session has replaced the successor's, and no event has reported the end of the turn since: a
+/// person has begun a new session, which knows nothing of that turn.
+fn session_lost(tx: &mut Tx<'_>, id: HandoffId) -> Option<Next> {
+    let is_lost = tx.handoff(&id).is_some_and(|handoff| handoff.stay.session_replaced);
+    let why =
+        "Another session has replaced the successor's before the document was read; it has neither skill nor document";
+    is_lost.then(|| failed_with(tx, id, why, HINT_NEW_SUCCESSOR))
 }
 
 /// The successor has ended or is lost.

@@ -77,7 +77,8 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
 
 /// The turn that answers the instruction has ended, with or without success.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
-    let look = "look at the agent's pane, then: tasuki retry HANDOFF";
+    let look = "look at the agent's pane, then: tasuki retry HANDOFF. If a limit of its CLI has stopped it (tasuki agents), \
+                retry after the end of the limit";
     author_turn::after_turn(tx, id, event, ("The agent's turn", look)).unwrap_or_else(|| {
         reader::begin(tx, id, ReadReason::InFlow);
         early::begin(tx, id);
