@@ -47,8 +47,7 @@ pub(super) fn check_pushed(document: &Document<'_>, lookups: &Lookups, report: &
     let local: Vec<&str> = local.map(|(hash, _)| hash.as_str()).collect();
     let mut found = Vec::new();
     for line in places(document).take(MOST_LINES) {
-        let is_said = matches!(line.kind, LineKind::Text | LineKind::Heading(_)) && !report.hides(line.number);
-        if !is_said || line.headings_below_title().any(is_about_the_past) || is_about_elsewhere(line.text, None) {
+        if !speaks_of_now(&line, report) || is_about_elsewhere(line.text, None) {
             continue;
         }
         for (from, to) in sentence_ranges(line.lower) {
@@ -98,10 +97,9 @@ fn sentences<'a>(
     claim: &StatusClaim,
 ) -> Vec<(usize, &'a str)> {
     let may_say = |line: &Place<'_>| {
-        let is_text = matches!(line.kind, LineKind::Text | LineKind::Heading(_)) && !report.hides(line.number);
         // A table row with more cells than a name and a value can't be read as a sentence.
         let is_row = line.text.trim_start().starts_with('|') && line.text.matches('|').count() > 3;
-        is_text && !is_row && has_phrase(line.lower, &PARTS) && !line.headings_below_title().any(is_about_the_past)
+        !is_row && has_phrase(line.lower, &PARTS) && speaks_of_now(line, report)
     };
     let branch = repository.branch.as_deref();
     let lines = places(document).filter(may_say);
@@ -116,6 +114,12 @@ fn sentences<'a>(
         is_ours.then(|| (line.number, text[from..to].trim()))
     });
     found.take(MOST_SENTENCES).collect()
+}
+
+/// Whether a line is text about the present state, and may be quoted.
+fn speaks_of_now(line: &Place<'_>, report: &FaultReport) -> bool {
+    let is_text = matches!(line.kind, LineKind::Text | LineKind::Heading(_)) && !report.hides(line.number);
+    is_text && !line.headings_below_title().any(is_about_the_past)
 }
 
 /// Whether a heading is about an earlier session: its state may have changed since.
