@@ -240,17 +240,12 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
                 .hint("`tasuki handoffs` lists the handoffs.")
         });
     }
-    match pick_id("handoff", text, &view::stems(&home.handoff_views())?) {
-        Ok(id) => Ok(id),
-        Err(error) => {
-            // The persona's folder may be gone, and its handoffs still need a person.
-            let is_slug = error.code != "ambiguous" && text.parse::<Slug>().is_ok();
-            match if is_slug { last_of(home, text).ok().flatten() } else { None } {
-                Some(id) => Ok(id),
-                None => Err(unknown(home, text, with_hint(error, "`tasuki handoffs` lists the handoffs."))),
-            }
-        }
-    }
+    pick_id("handoff", text, &view::stems(&home.handoff_views())?).or_else(|error| {
+        // The persona's folder may be gone, and its handoffs still need a person.
+        let is_slug = error.code != "ambiguous" && text.parse::<Slug>().is_ok();
+        let last = Some(text).filter(|_| is_slug).and_then(|slug| last_of(home, slug).ok().flatten());
+        last.ok_or_else(|| unknown(home, text, with_hint(error, "`tasuki handoffs` lists the handoffs.")))
+    })
 }
 
 /// The persona's handoff that was requested last. Only the 2,000 handoffs whose views changed last are searched.

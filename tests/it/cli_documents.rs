@@ -35,6 +35,22 @@ fn home_with(text: &str) -> (FakeHome, PathBuf, Value) {
     (home, path, view)
 }
 
+/// Its persona's folder is gone, with the document: that is when a person must be able to name it.
+#[test]
+fn a_handoff_is_named_by_its_persona_when_the_persona_s_folder_is_gone() {
+    let (home, path, mut view) = home_with(TEXT);
+    fs::remove_dir_all(home.path().join("data/personas/kai")).expect("moved away");
+    let output = home.run(&["handoffs", "show", "kai"]);
+    assert!(code(&output) == 0 && out(&output).contains("44444444"), "{}{}", out(&output), err(&output));
+    assert_ne!(code(&home.run(&["handoffs", "show", "mia"])), 0, "nobody has that name");
+    (view["sha256"], view["step"]) = (json!(sha256(TEXT.as_bytes())), json!("done"));
+    home.write(&format!("view/handoffs/{HANDOFF}.json"), &view);
+    let output = home.run(&["handoffs", "show", "kai", "--document"]);
+    let said = err(&output);
+    assert!(said.contains("is not there any more") && said.contains("backup"), "{said}");
+    assert_eq!(said.matches(&path.display().to_string()).count(), 1, "{said}");
+}
+
 #[test]
 fn the_document_is_printed_without_what_drives_a_terminal() {
     let (home, path, mut view) = home_with(TEXT);
