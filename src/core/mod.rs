@@ -240,6 +240,7 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
             | Effect::ComposeDocument { .. }
             | Effect::Examine(_)
             | Effect::AwaitRead { .. }
+            | Effect::LookAtTurn { .. }
             | Effect::CompareDocument { .. }
             | Effect::AwaitDeath { .. }
             | Effect::HoldPlaceholder { .. }

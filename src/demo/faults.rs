@@ -38,6 +38,7 @@
 //! | `queue` | a prompt of the user's own is submitted just before another prompt, so that this one is queued |
 //! | `nested` | in each turn a second agent runs with the same environment and another session id |
 //! | `stop_twice` | each Stop comes twice |
+//! | `stop_early` | a Stop comes before the document is written, and the turn continues, as if a Stop hook of the user's own had asked for more |
 //! | `end_by_clear` | each turn begins with a `/clear`: SessionEnd, SessionStart, another session id |
 //! | `interrupt` | each turn ends without any event, and nothing is written |
 //! | `hooks_off` | no hooks at all |
@@ -69,7 +70,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-const NAMES: [&str; 61] = [
+const NAMES: [&str; 62] = [
     "work",
     "swallow_enter",
     "start_slow",
@@ -106,6 +107,7 @@ const NAMES: [&str; 61] = [
     "queue",
     "nested",
     "stop_twice",
+    "stop_early",
     "end_by_clear",
     "interrupt",
     "hooks_off",

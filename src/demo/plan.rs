@@ -36,6 +36,8 @@ pub enum Act {
     Stop {
         background: bool,
     },
+    /// Report a Stop without background tasks, although the turn continues.
+    EarlyStop,
     /// Report a failure, and end the turn.
     Fail(String),
     /// End the turn without any event.
@@ -45,6 +47,8 @@ pub enum Act {
 
 /// How long a turn takes, in milliseconds.
 const TURN_MS: u64 = 600;
+/// How long a turn continues after its first Stop until the document is written, in milliseconds.
+const CONTINUES_MS: u64 = 4_000;
 
 /// Plans the turn that answers a prompt. `memory` already holds the prompt, unless the prompt asks for a document.
 #[must_use]
@@ -155,6 +159,8 @@ fn write(path: &Path, document: &str, pause: u64, faults: &Faults) -> Vec<Act> {
         let target = path.with_extension("target");
         let real = Act::Create(target.clone(), document.as_bytes().to_vec());
         vec![real, Act::Link(path.to_owned(), target), done, stop()]
+    } else if faults.has("stop_early") {
+        vec![Act::EarlyStop, Act::Wait(CONTINUES_MS), whole, Act::Wait(pause), done, stop()]
     } else if faults.has("background") {
         vec![Act::Stop { background: true }, Act::Wait(500), whole, Act::Wait(pause), done, stop()]
     } else {

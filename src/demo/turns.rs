@@ -144,6 +144,7 @@ impl App {
                 return None;
             }
             Act::Stop { background: true } => self.report_stop(&turn, true),
+            Act::EarlyStop => self.report_stop(&turn, false),
             Act::Stop { background: false } => {
                 self.report_stop(&turn, false);
                 if self.faults.dies_at("stopped") {

@@ -36,6 +36,11 @@ const BRIEF_IDLE_LIMIT: Duration = Duration::from_secs(8);
 /// How long a brief idle watch must see a running turn, and no dialog, before it ends: a single look may catch a screen
 /// that is only half drawn.
 const AT_WORK: Duration = Duration::from_secs(2);
+/// The look at a turn whose end an event has reported: the screen is idle if it stays so for this long, and shows a
+/// running turn if it does so for this long.
+const TURN_CALM: Duration = Duration::from_secs(1);
+/// The most time for that look.
+const TURN_LOOK_LIMIT: Duration = Duration::from_secs(4);
 /// Pause between two looks at a starting agent's screen.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The most characters of a screen that are shown to a person.
@@ -62,6 +67,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::AwaitIdle { pane, profile, brief, .. } => {
             Outcome::Readiness(await_idle(tools, pane, profile, *brief, stop).await)
         }
+        Effect::LookAtTurn { pane, profile } => Outcome::Readiness(look_at_turn(tools, pane, profile, stop).await),
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
         Effect::AwaitDeath { process } => await_death(process, stop).await,
         Effect::HoldPlaceholder { pane, tag, profile, cwd } => {
@@ -253,6 +259,12 @@ async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, brief: bool, s
             return Readiness::NotReady { screen: String::new() };
         }
     }
+}
+
+/// Looks for a second whether the screen shows a turn. A draft in the composer is not taken for a turn.
+async fn look_at_turn(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
+    let plan = ReadyPlan { within: TURN_LOOK_LIMIT, calm: TURN_CALM, every: LOOK_EVERY, at_work: Some(TURN_CALM) };
+    wait_ready(tools, pane, profile, (&plan, false), stop).await
 }
 
 /// Whether the composer holds a draft, which a person may be about to submit, or something that can't be read. A text

@@ -13,6 +13,7 @@ pub(super) fn in_words(effect: &Effect) -> &'static str {
         Effect::CompareDocument { .. } => "comparing a document with the recorded one",
         Effect::ReadPersona { .. } => "reading a persona's texts",
         Effect::AwaitIdle { .. } => "waiting for an idle screen",
+        Effect::LookAtTurn { .. } => "looking whether a turn still runs",
         Effect::AwaitReady { .. } => "waiting until a started agent takes input",
         Effect::AwaitDeath { .. } => "waiting for the end of a process",
         Effect::HoldPlaceholder { .. } => "making a placeholder window",

@@ -22,7 +22,7 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
         Effect::Type(_) => Outcome::Typed(Typed::Unknown { reason: "fault".to_owned() }),
         // It is not known whether the agent has started: a handoff's retry looks for the agent first.
         Effect::Start(_) => Outcome::Started(Started::Unknown { why }),
-        Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => {
+        Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } | Effect::LookAtTurn { .. } => {
             Outcome::Readiness(Readiness::NotReady { screen: format!("({why})") })
         }
         Effect::ReadDocument { .. } => Outcome::Document(DocumentRead::Unsafe { why }),

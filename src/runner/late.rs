@@ -58,6 +58,7 @@ pub(super) fn limit(profiles: &Profiles, git: Duration, effect: &Effect) -> Dura
         | Effect::ReadPersona { .. }
         | Effect::HoldPlaceholder { .. }
         | Effect::Identify { .. }
+        | Effect::LookAtTurn { .. }
         | Effect::ReadContextUsage { .. }
         | Effect::ReadLimit { .. }
         | Effect::CheckAutoHandoff { .. }

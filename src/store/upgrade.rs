@@ -93,6 +93,7 @@ impl Former {
             | Effect::ComposeDocument { .. }
             | Effect::Examine(_)
             | Effect::AwaitRead { .. }
+            | Effect::LookAtTurn { .. }
             | Effect::CompareDocument { .. }
             | Effect::AwaitDeath { .. }
             | Effect::HoldPlaceholder { .. } => {

@@ -142,6 +142,19 @@ impl Cli {
         put(&path, &settings.to_string());
     }
 
+    /// A hook of the user's own lets a turn continue: once, with what that file says, at the next Stop after the file
+    /// is there.
+    pub(crate) fn continue_after_stop(self, home: &Path, file: &Path) {
+        let path = home.join(".claude/settings.json");
+        let text = fs::read_to_string(&path).expect("it was furnished");
+        let mut settings: Value = serde_json::from_str(&text).expect("it is JSON");
+        let file = file.display();
+        let command = format!("test -s '{file}' || exit 0; cat '{file}' >&2; rm '{file}'; exit 2");
+        let hook = json!({"hooks": [{"type": "command", "command": command}]});
+        settings["hooks"]["Stop"].as_array_mut().expect("there are hooks").push(hook);
+        put(&path, &settings.to_string());
+    }
+
     /// A folder that its user has not said to trust.
     pub(crate) fn distrust(self, home: &Path) {
         let path = home.join(".codex/config.toml");

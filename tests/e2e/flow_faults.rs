@@ -51,6 +51,7 @@ fn odd_hooks_are_no_obstacle() {
         ("twice", "hooks_twice"),
         ("queued", "hooks_twice,queue"),
         ("nested", "hooks_twice,nested"),
+        ("continued", "stop_early"),
     ]);
     let paused = &views[2];
     let steps = stage.steps_of(paused["handoff_id"].as_str().expect("an id"));

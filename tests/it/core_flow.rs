@@ -78,13 +78,13 @@ fn before_the_record() -> Vec<Failure> {
         ("a dead author", new().turn("instruction", Turn::Dies), ("writing", "agent_ended"), FROM_PRIMING),
         (
             "no document",
-            new().at("read_document", read(DocumentRead::Missing)),
+            new().at("read_document", read(DocumentRead::Missing)).at("read_document", read(DocumentRead::Missing)),
             ("writing", "document_missing"),
             FROM_EXIT,
         ),
         (
             "nothing in it",
-            new().at("read_document", read(DocumentRead::Empty)),
+            new().at("read_document", read(DocumentRead::Empty)).at("read_document", read(DocumentRead::Empty)),
             ("writing", "document_empty"),
             FROM_EXIT,
         ),

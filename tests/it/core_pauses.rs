@@ -4,7 +4,7 @@
 use crate::support::flow_world::{FlowWorld, Instead, Turn, outgoing};
 use serde_json::json;
 use tasuki::contract::document::DocumentCheck;
-use tasuki::core::effect::Outcome;
+use tasuki::core::effect::{DocumentRead, Outcome, Readiness};
 use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::pane::Typed;
 use tasuki::core::rows::agent::AgentState;
@@ -136,4 +136,46 @@ fn a_successor_in_the_same_pane_has_the_model_of_its_predecessor() {
     let world = world.hand_off(&json!({"successor": "same_pane"}));
     let successor = world.handoff().successor_id.expect("a successor");
     assert_eq!(world.agent(&successor).model.as_deref(), Some("opus"), "{:?}", world.handoff());
+}
+
+fn missing() -> Instead {
+    Instead::Outcome(Outcome::Document(DocumentRead::Missing))
+}
+
+fn seen(readiness: Readiness) -> Instead {
+    Instead::Outcome(Outcome::Readiness(readiness))
+}
+
+/// A Stop hook of the user's own has let the turn continue after the Stop that tasuki's hook has reported.
+#[test]
+fn a_turn_that_continues_after_its_stop_may_still_write_the_document() {
+    let screen = String::new();
+    for readiness in [Readiness::AtWork { screen: screen.clone() }, Readiness::Blocked { screen }] {
+        let world = FlowWorld::new().at("read_document", missing()).at("look_at_turn", seen(readiness));
+        let mut world = world.at("await_idle", Instead::Silence).hand_off(&json!({}));
+        assert_eq!((world.step(), world.agent(&outgoing()).state), ("writing", AgentState::Busy));
+        world.hear_of(outgoing(), turn(HookKind::Stop, "t1"));
+        world.pass(0);
+        assert_eq!((world.step(), world.handoff().warnings.as_slice()), ("done", [].as_slice()));
+    }
+}
+
+#[test]
+fn a_turn_that_is_over_without_a_document_fails() {
+    let world = FlowWorld::new().at("read_document", missing()).hand_off(&json!({}));
+    assert_eq!(world.step(), "done", "it was written while the screen was looked at");
+    let mut world = FlowWorld::new().turn("instruction", Turn::GoesOn).hand_off(&json!({}));
+    world.document.clear();
+    world.end_turn(outgoing());
+    assert_eq!(world.failure(), Some(("writing", "document_missing")), "{:?}", world.handoff());
+}
+
+/// The screen shows a turn whenever it is looked at, and no event ever ends it.
+#[test]
+fn a_turn_that_continues_for_ever_ends_at_the_limit_of_its_step() {
+    let at_work = seen(Readiness::AtWork { screen: String::new() });
+    let world = FlowWorld::new().at("read_document", missing()).at("look_at_turn", at_work);
+    let mut world = world.at("await_idle", Instead::Silence).hand_off(&json!({}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("writing", "stop_never_came")));
 }

@@ -1,7 +1,7 @@
 //! Whole handoffs in the pure core: everything goes well, except where a test says otherwise.
 
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tasuki::contract::DocumentFault;
 use tasuki::contract::document::FaultGrade;
 use tasuki::core::decision::Decision;
@@ -50,7 +50,7 @@ pub(crate) struct FlowWorld {
     pub(crate) core: Decided,
     pub(crate) document: String,
     /// What happens instead, by the name of an effect or of a typed text: see [`FlowWorld::moment`].
-    instead: BTreeMap<&'static str, Instead>,
+    instead: BTreeMap<&'static str, VecDeque<Instead>>,
     turns: BTreeMap<&'static str, Turn>,
     silent: Vec<EffectKey>,
     /// The agents whose screens show work.
@@ -104,9 +104,10 @@ impl FlowWorld {
         }
     }
 
-    /// At the next moment of this name, this happens instead of success, once.
+    /// At the next moment of this name, this happens instead of success, once. If it is said twice, it happens at the
+    /// next two moments.
     pub(crate) fn at(mut self, moment: &'static str, instead: Instead) -> Self {
-        self.instead.insert(moment, instead);
+        self.instead.entry(moment).or_default().push_back(instead);
         self
     }
 
@@ -245,7 +246,7 @@ impl FlowWorld {
             return self.silent.push(key);
         }
         let moment = self.moment(effect);
-        let outcome = match self.instead.remove(moment) {
+        let outcome = match self.instead.get_mut(moment).and_then(VecDeque::pop_front) {
             Some(Instead::Silence) => return self.silent.push(key),
             Some(Instead::Outcome(outcome)) => outcome,
             None => self.outcome(effect),
@@ -346,7 +347,9 @@ impl FlowWorld {
                     process: Some(Process { pid: 100 + number, start_ticks: 1 }),
                 })
             }
-            Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => Outcome::Readiness(Readiness::Ready),
+            Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } | Effect::LookAtTurn { .. } => {
+                Outcome::Readiness(Readiness::Ready)
+            }
             Effect::CheckAutoHandoff { .. } => {
                 let other = ProfileChoice { profile: "demo".to_owned(), model: Some("small".to_owned()) };
                 let persona =
@@ -361,6 +364,9 @@ impl FlowWorld {
 }
 
 fn whole(text: &str) -> DocumentRead {
+    if text.is_empty() {
+        return DocumentRead::Missing;
+    }
     DocumentRead::Whole { text: text.to_owned(), sha256: tasuki::core::text::sha256(text.as_bytes()) }
 }
 

@@ -187,6 +187,11 @@ pub enum Effect {
         #[serde(default)]
         brief: bool,
     },
+    /// Look whether a turn still runs in a pane, although an event has reported its end.
+    LookAtTurn {
+        pane: PaneRef,
+        profile: String,
+    },
     AwaitDeath {
         process: Process,
     },
@@ -311,6 +316,7 @@ impl Effect {
             | Effect::CompareDocument { .. }
             | Effect::ReadPersona { .. }
             | Effect::AwaitIdle { .. }
+            | Effect::LookAtTurn { .. }
             | Effect::AwaitReady { .. }
             | Effect::AwaitDeath { .. }
             | Effect::KillPane { .. }
@@ -339,6 +345,7 @@ impl Effect {
             Effect::CompareDocument { .. } => "compare_document",
             Effect::ReadPersona { .. } => "read_persona",
             Effect::AwaitIdle { .. } => "await_idle",
+            Effect::LookAtTurn { .. } => "look_at_turn",
             Effect::AwaitDeath { .. } => "await_death",
             Effect::HoldPlaceholder { .. } => "hold_place",
             Effect::DropPlaceholder { .. } => "drop_place",

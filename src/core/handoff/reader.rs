@@ -4,11 +4,12 @@
 use super::next::{DocumentText, Next};
 use super::{agents, authors, examination, row};
 use crate::contract::reply::HandoffReply;
-use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, EnvironmentSearch, Outcome};
+use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, EnvironmentSearch, Outcome, Readiness};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::Author;
-use crate::core::rows::handoff::{CheckPhase, ReadReason, Step};
+use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
+use crate::core::rows::handoff::{CheckPhase, Handoff, ReadReason, Step};
 use crate::core::tx::Tx;
 
 /// Begins to read the document. Cancels the step's running effect, such as an earlier reading.
@@ -46,6 +47,9 @@ pub(crate) fn settled(
             return examined(tx, id, whole);
         }
         begin(tx, id, ReadReason::InFlow);
+        Next::Stay
+    } else if let Outcome::Readiness(seen) = outcome {
+        turn_looked_at(tx, id, &seen);
         Next::Stay
     } else if let Outcome::Failed { why } = outcome {
         // Only an examination has this outcome. The handoff does not fail: the document is recorded, but no view and no
@@ -92,7 +96,7 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
         DocumentRead::Empty => "document_empty",
         DocumentRead::Unsafe { why } => return refuse(tx, id, &reading, &why, stopped),
     };
-    if restore(tx, id, &reading, problem) {
+    if restore(tx, id, &reading, problem) || (reading == ReadReason::InFlow && look_at_turn(tx, id)) {
         return Next::Stay;
     }
     match reading {
@@ -105,6 +109,40 @@ fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
             if stopped { authors::no_document(tx, id, problem) } else { as_before(tx, id) }
         }
     }
+}
+
+/// The instructed agent has left no document, but its turn may still run: a Stop hook of the user's own can let it
+/// continue, and tasuki's hook reports a Stop before that. Begins a look at the screen. Returns false if a look has
+/// shown already that the turn is over, or there is no screen to look at.
+fn look_at_turn(tx: &mut Tx<'_>, id: HandoffId) -> bool {
+    let is_to_write = |handoff: &&Handoff| {
+        handoff.step == Step::Writing && !handoff.stay.turn_seen_over && !authors::needs_no_agent(handoff.author)
+    };
+    let author = tx.handoff(&id).filter(is_to_write).and_then(|handoff| tx.agent(&handoff.agent_id));
+    let Some(agent) = author.filter(|agent| agent.is_alive()) else { return false };
+    let (Some(pane), profile) = (agent.pane, agent.profile.clone()) else { return false };
+    row::run(tx, id, Effect::LookAtTurn { pane, profile });
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.stay.reading = Some(ReadReason::InFlow);
+    }
+    true
+}
+
+/// What that look has shown. If a turn runs, or waits at a dialog, the document is read after its end. Otherwise it is
+/// read once more, because it may have been written meanwhile.
+fn turn_looked_at(tx: &mut Tx<'_>, id: HandoffId, seen: &Readiness) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    let is_running = matches!(seen, Readiness::AtWork { .. } | Readiness::Blocked { .. });
+    if !is_running {
+        handoff.stay.turn_seen_over = true;
+        return begin(tx, id, ReadReason::InFlow);
+    }
+    handoff.stay.reading = None;
+    let agent_id = handoff.agent_id;
+    if let Some(agent) = tx.agent_mut(&agent_id) {
+        agent.our_turn = Some(OurTurn::of(Purpose::Instruction(id)));
+    }
+    tx.set_state(&agent_id, AgentState::Busy);
 }
 
 /// The agent was asked to repair its document and left none: writes the text that was read last back to the file, and

@@ -102,6 +102,9 @@ pub struct Stay {
     /// Our turn ended while the operator's accept was being checked.
     #[serde(default)]
     pub stopped_meanwhile: bool,
+    /// There was no document, and the author's screen has shown that its turn is over.
+    #[serde(default)]
+    pub turn_seen_over: bool,
     /// Another session has replaced the successor's.
     #[serde(default)]
     pub session_replaced: bool,

@@ -98,6 +98,23 @@ pub(crate) fn refused_by_a_hook(cli: Cli) {
     scene.nothing_came_twice();
 }
 
+/// Claude Code tells of the end of a turn also if another hook lets the turn continue at the same time. The document
+/// that is written only then counts.
+pub(crate) fn continued_by_a_hook(cli: Cli) {
+    let more = |scene: &Scene| scene.home().join("more");
+    let scene = Scene::with(cli, "", |scene| cli.continue_after_stop(&scene.home(), &more(scene)));
+    let agent = scene.agent();
+    scene.model.on("Write a handoff document", "[[say:Done.]] [[slow:2]]", 1);
+    let handoff = scene.stage.hand_off(&agent);
+    let path = scene.stage.handoff_view(&handoff)["file_path"].as_str().expect("a path").to_owned();
+    let said = format!("Your handoff document is missing:\n`{path}`\nWrite it, with ## Next steps. [[slow:6]]\n");
+    std::fs::write(more(&scene), said).expect("a file");
+    let view = scene.stage.until_step(&handoff, "done");
+    assert!(!more(&scene).exists(), "the hook was asked: {view:#}");
+    assert!(scene.heard("Your handoff document is missing"), "{}", scene.story());
+    scene.nothing_came_twice();
+}
+
 /// In a folder that it was not told to trust Codex writes nothing, its document neither. As an answer it can give it.
 pub(crate) fn untrusted_folder(cli: Cli) {
     let scene = Scene::with(cli, "", |scene| cli.distrust(&scene.home()));

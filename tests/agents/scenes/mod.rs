@@ -50,6 +50,7 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("draft_is_left_alone", faults::draft, &cli::EVERY, 120),
     scene("dialog_at_the_trigger", faults::dialog, &[Cli::Claude, Cli::Codex], 150),
     scene("prompt_refused_by_a_hook", faults::refused_by_a_hook, &[Cli::Claude], 150),
+    scene("turn_continued_by_a_hook", faults::continued_by_a_hook, &[Cli::Claude], 150),
     scene("text_higher_than_its_pane", faults::classic_renderer, &[Cli::Claude], 150),
     scene("untrusted_folder", faults::untrusted_folder, &[Cli::Codex], 120),
     scene("model_error_in_the_middle", faults::model_error, &cli::EVERY, 180),

@@ -77,7 +77,7 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
             Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }),
         ],
         Effect::Start(_) => starts(rng),
-        Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => looks(),
+        Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } | Effect::LookAtTurn { .. } => looks(),
         Effect::ReadDocument { .. } => {
             let whole = DocumentRead::Whole { text: "# Work".to_owned(), sha256: "0".repeat(64) };
             let unsafe_one = DocumentRead::Unsafe { why: "a link".to_owned() };

@@ -45,9 +45,10 @@ impl Run {
             Effect::Type(plan) => self.tried(plan, tmux, rng, faults_on).map(Outcome::Typed),
             Effect::Start(plan) => Some(Outcome::Started(start(plan, tmux, rng, faults_on))),
             Effect::AwaitReady { pane, .. } => self.ready(pane, tmux).map(Outcome::Readiness),
-            Effect::AwaitIdle { pane, brief, .. } => {
-                let busy = brief.then(|| Readiness::AtWork { screen: "working".to_owned() });
-                idle(pane, tmux).or(busy).map(Outcome::Readiness)
+            Effect::AwaitIdle { pane, brief: false, .. } => idle(pane, tmux).map(Outcome::Readiness),
+            Effect::AwaitIdle { pane, brief: true, .. } | Effect::LookAtTurn { pane, .. } => {
+                let busy = Readiness::AtWork { screen: "working".to_owned() };
+                Some(Outcome::Readiness(idle(pane, tmux).unwrap_or(busy)))
             }
             Effect::ReadDocument { file_name, .. } => Some(Outcome::Document(disk.read_document(file_name))),
             Effect::ComposeDocument { file_name, source, replaces, .. } => {
