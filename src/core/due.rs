@@ -36,5 +36,6 @@ fn passed(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
         AgentTimer::Shutdown => exit::shutdown_deadline_passed(tx, agent_id),
         AgentTimer::Resume => cli_limits::resume(tx, agent_id),
         AgentTimer::Queued => queue::deadline_passed(tx, agent_id),
+        AgentTimer::MayWaitAgain => {}
     }
 }

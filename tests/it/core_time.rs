@@ -8,7 +8,7 @@ use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, Started};
 use tasuki::core::event::{Event, Exit};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
-use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
+use tasuki::core::pane::{PaneFacts, PaneRef, Process, Refusal, ServerId, Typed};
 use tasuki::core::reply::Reply;
 use tasuki::core::rows::agent::{
     Agent, AgentState, Asker, IdleWatch, OpenDialog, OurTurn, Owner, PendingExit, Phase, Primed, Purpose, Queued,
@@ -49,8 +49,11 @@ impl World {
     }
 
     fn glance(&self) -> Option<EffectKey> {
-        let is_brief = |effect: &Effect| matches!(effect, Effect::AwaitIdle { brief: true, .. });
-        self.core.state.outbox.iter().find(|(_, effect)| is_brief(effect)).map(|(key, _)| *key)
+        self.effect(|effect| matches!(effect, Effect::AwaitIdle { brief: true, .. }))
+    }
+
+    fn effect(&self, is_it: impl Fn(&Effect) -> bool) -> Option<EffectKey> {
+        self.core.state.outbox.iter().find(|(_, pending)| is_it(&pending.effect)).map(|(key, _)| *key)
     }
 
     fn seen(&mut self, readiness: Readiness) -> Decision {
@@ -91,14 +94,16 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
         look_again: Some(due),
         dialog_error: None,
     });
+    let queued = Queued { asker: Asker::Request(request_id.clone()), text: String::new(), deadline: due };
     agent.typing = Some(Typing {
         delivery_id: tasuki::core::id::DeliveryId::from_bits(1),
         purpose: Purpose::Send(request_id.clone()),
         expected: String::new(),
         phase: Phase::Submitted,
         deadline: due,
+        queued: Some(queued.clone()),
     });
-    agent.queue.push(Queued { asker: Asker::Request(request_id.clone()), text: String::new(), deadline: due });
+    agent.queue.push(queued);
     agent.shutdown = Some(Shutdown { request_id, effect: None, deadline: due });
     agent.priming_deadline = Some(due);
     agent.idle_watch = IdleWatch { turn: WatchState::Due(due), silence: WatchState::Due(due) };
@@ -109,11 +114,11 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
     let count = |state: &State| boots(&json!([state.agents, state.handoffs]));
     assert_eq!(
         count(&world.core.state),
-        [1; 12],
-        "ten of the agent's, two of the handoff's: a new one belongs here too"
+        [1; 13],
+        "eleven of the agent's, two of the handoff's: a new one belongs here too"
     );
     world.core.state.rebase(&Now { boot: 2, boot_ms: 70, ..world.core.now });
-    assert_eq!(count(&world.core.state), [2; 12]);
+    assert_eq!(count(&world.core.state), [2; 13]);
     // What was counted anew once is not counted anew again.
     let before = json!([world.core.state.agents, world.core.state.handoffs]);
     world.core.state.rebase(&Now { boot: 2, boot_ms: 9_000, wall_ms: 0 });
@@ -424,4 +429,30 @@ fn a_text_that_has_waited_too_long_is_refused_with_what_it_waited_for() {
         assert_eq!(refused.field.as_deref(), Some(word), "{refused:?}");
         assert!(refused.message.contains(&format!("({word}): ")), "{refused:?}");
     }
+}
+
+/// The agent's screen shows a turn that no event has reported, and nothing was typed.
+#[test]
+fn a_text_that_meets_a_turn_waits_for_its_end_within_the_time_that_it_had() {
+    let mut world = World::new();
+    (world.agent().state, world.agent().hooks_seen) = (AgentState::Idle, true);
+    let asked = world.core.ask("r3", &json!({"v": 1, "kind": "agent_send", "agent_id": AGENT, "text": "Look."}));
+    assert!(asked.answers.is_empty());
+    let meets_a_turn = |world: &mut World| {
+        let key = world.effect(|effect| matches!(effect, Effect::Type(_))).expect("it is typed");
+        let busy = Outcome::Typed(Typed::Refused { reason: Refusal::Busy });
+        world.core.decide(Event::Settled { key, outcome: busy })
+    };
+    let decision = meets_a_turn(&mut world);
+    let told = decision.journal.iter().any(|(_, line)| line["type"] == "delivery");
+    assert!(decision.answers.is_empty() && !told, "nothing is said of it: {decision:?}");
+    assert_eq!(world.agent().state, AgentState::Busy);
+    world.core.pass(4 * 60_000);
+    let watch =
+        world.effect(|effect| matches!(effect, Effect::AwaitIdle { .. })).expect("the turn's end is watched for");
+    world.core.decide(Event::Settled { key: watch, outcome: Outcome::Readiness(Readiness::Ready) });
+    meets_a_turn(&mut world);
+    let decision = world.core.pass(6 * 60_000);
+    assert_eq!(decision.answers.len(), 1, "ten minutes in all");
+    assert!(world.agent().queue.is_empty() && world.agent().typing.is_none());
 }

@@ -24,13 +24,16 @@ pub(crate) fn type_next(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let queued = agent.queue.remove(0);
-    let (first_line, purpose) = match queued.asker {
-        Asker::Request(request_id) => ("Text from the operator.", Purpose::Send(request_id)),
-        Asker::Message(id, number) => ("Message from tasuki about a handoff.", Purpose::Message(id, number)),
+    let (first_line, purpose) = match &queued.asker {
+        Asker::Request(request_id) => ("Text from the operator.", Purpose::Send(request_id.clone())),
+        Asker::Message(id, number) => ("Message from tasuki about a handoff.", Purpose::Message(*id, *number)),
         Asker::Resume(()) => ("Text from the operator.", Purpose::Resume),
     };
-    let text = typing::Text { first_line: first_line.to_owned(), body: queued.text, allow_busy: false };
+    let text = typing::Text { first_line: first_line.to_owned(), body: queued.text.clone(), allow_busy: false };
     typing::begin(tx, agent_id, purpose, text, None);
+    if let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.as_mut()) {
+        typing.queued = Some(queued);
+    }
 }
 
 /// A waiting text will not be typed: the asker gets the refusal.

@@ -8,7 +8,7 @@ use crate::core::fact::{DeliveryResult, Fact};
 use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, DeliveryId, HandoffId};
 use crate::core::pane::{PaneRef, Refusal, Typed};
-use crate::core::rows::agent::{Agent, AgentState, OurTurn, Phase, Primed, Purpose, Typing};
+use crate::core::rows::agent::{Agent, AgentState, OurTurn, Phase, Primed, Purpose, Queued, Typing};
 use crate::core::text::{self, Match};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
@@ -87,7 +87,7 @@ fn start(
     if matches!(purpose, Purpose::Priming(_)) {
         agent.primed = Primed::Begun;
     }
-    agent.typing = Some(Typing { delivery_id, purpose, expected, phase: Phase::InFlight(key), deadline });
+    agent.typing = Some(Typing { delivery_id, purpose, expected, phase: Phase::InFlight(key), deadline, queued: None });
 }
 
 /// Whether a prompt may be typed at all: there is a pane, no other text is being typed, and something will prove that
@@ -122,6 +122,11 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
     let now = tx.now;
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let Some(typing) = agent.typing.take_if(|typing| typing.phase == Phase::InFlight(key)) else { return };
+    let is_busy = typed == Typed::Refused { reason: Refusal::Busy };
+    if is_busy && waits_again(tx, agent_id, typing.queued.as_ref()) {
+        return;
+    }
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
     let result = match typed {
         Typed::Refused { reason } => DeliveryResult::Refused(reason),
         Typed::Submitted { .. } if typing.purpose.is_command() => {
@@ -152,6 +157,18 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
         }
     };
     verdict::conclude(tx, agent_id, typing.delivery_id, &typing.purpose, &result);
+}
+
+/// The screen has shown a turn that no event had reported, and nothing was typed: the text waits for the end of that
+/// turn. Returns false if it has waited long enough, or had not waited at all.
+fn waits_again(tx: &mut Tx<'_>, agent_id: &AgentId, queued: Option<&Queued>) -> bool {
+    let Some(queued) = queued.filter(|queued| !queued.deadline.is_due(&tx.now)) else { return false };
+    let Some(agent) = tx.agent_mut(agent_id) else { return false };
+    agent.queue.insert(0, queued.clone());
+    if agent.state == AgentState::Idle {
+        tx.set_state(agent_id, AgentState::Busy);
+    }
+    true
 }
 
 /// Compares a reported prompt with the text that is being typed. `turn_was_open`: the prompt has the id of a turn that

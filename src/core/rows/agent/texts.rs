@@ -1,6 +1,6 @@
 //! A text that is being typed to an agent, and the turn that answers it.
 
-use super::{Phase, Purpose};
+use super::{Phase, Purpose, Queued};
 use crate::core::id::DeliveryId;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ pub struct Typing {
     pub phase: Phase,
     /// When the verdict is given even if no further news has come.
     pub deadline: Deadline,
+    /// What it was while it waited. It waits again if the screen shows a turn that no event has reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<Queued>,
 }
 
 /// A prompt of ours that was taken, whose turn has not ended.

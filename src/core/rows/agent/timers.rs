@@ -31,6 +31,8 @@ pub(crate) enum AgentTimer {
     Resume,
     /// A text waits for it.
     Queued,
+    /// The text that is being typed to it may wait again until then. Nothing happens when this deadline passes.
+    MayWaitAgain,
 }
 
 /// The list, to be read (`as_ref, iter`) or to be changed (`as_mut, iter_mut, mut`).
@@ -41,6 +43,10 @@ macro_rules! timers {
             let dialog = start.look_again.$as().map(|due| (AgentTimer::Dialog, due));
             [Some((AgentTimer::Start, & $($mut)? start.deadline)), dialog]
         });
+        let of_typing = agent.typing.$as().map(|typing| {
+            let queued = typing.queued.$as().map(|queued| (AgentTimer::MayWaitAgain, & $($mut)? queued.deadline));
+            [Some((AgentTimer::Typing, & $($mut)? typing.deadline)), queued]
+        });
         let looks =
             [(AgentTimer::Watch, & $($mut)? agent.idle_watch.turn), (AgentTimer::Silence, & $($mut)? agent.idle_watch.silence)];
         let looks = looks.into_iter().filter_map(|(timer, look)| match look {
@@ -48,7 +54,6 @@ macro_rules! timers {
             WatchState::Off | WatchState::Running(_) => None,
         });
         let others = [
-            agent.typing.$as().map(|typing| (AgentTimer::Typing, & $($mut)? typing.deadline)),
             agent.pending_exit.$as().map(|pending_exit| (AgentTimer::PendingExit, & $($mut)? pending_exit.due)),
             agent.priming_deadline.$as().map(|due| (AgentTimer::Priming, due)),
             agent.alerts.dialog.$as().and_then(|dialog| dialog.due.$as()).map(|due| (AgentTimer::OpenDialog, due)),
@@ -57,13 +62,14 @@ macro_rules! timers {
             agent.limits.resume_at.$as().map(|due| (AgentTimer::Resume, due)),
         ];
         let queued = agent.queue.$iter().map(|queued| (AgentTimer::Queued, & $($mut)? queued.deadline));
-        of_start.into_iter().flatten().chain(others).flatten().chain(looks).chain(queued)
+        let of_texts = of_start.into_iter().chain(of_typing).flatten();
+        of_texts.chain(others).flatten().chain(looks).chain(queued)
     }};
 }
 
 impl Agent {
     fn timers(&self) -> impl Iterator<Item = (AgentTimer, &Deadline)> {
-        timers!(self, as_ref, iter).filter(|_| self.keeps_time())
+        timers!(self, as_ref, iter).filter(|(timer, _)| self.keeps_time() && *timer != AgentTimer::MayWaitAgain)
     }
 
     /// The first timer after `after`, in their order, whose deadline has passed; with `None`, the first of all.
