@@ -74,6 +74,15 @@ fn keys_are_found_as_prose_markdown_and_configuration_hold_them() {
             "-----BEGIN RSA PRIVATE KEY-----\n{secret}\n\n-----BEGIN PRIVATE KEY-----\n{secret}...\n-----END PRIVATE KEY-----"
         ),
         format!("curl -u a:{secret} https://h/\ncurl -ub:{}Z https://h/", noise(20)),
+        format!("The password is `{secret}`."),
+        format!("Log in as kai, password \"{secret}\"."),
+        format!("the Password for db-1 is '{secret}'"),
+        format!("The passphrase (`{secret}`) opens it."),
+        format!("docker login -u kai -p {secret} ghcr.io"),
+        format!("helm registry login r.io --username kai -p '{secret}'"),
+        format!("redis-cli -h cache-1 -a {secret} ping"),
+        format!("mongosh \"mongodb://h\" -u kai -p {secret}"),
+        format!("postgres://postgres:{secret}@localhost:5432/app"),
     ] {
         let text = format!("# Work\n\n{sample}\n");
         let redacted = redact(&text, &Known::default()).expect("all of it");
@@ -95,6 +104,9 @@ access_token: \"self.session.access_token\" api-key: \"XXXXXXXXXXXXXXXX\" token_
 token_expires: 2026-11-24T04:15:36Z; api_key_id = 6f1c3a52-8d1e-4c0b-9f57-0a1b2c3d4e5f; `let token = TokenKind::Ident2`
 Fix token: 5584fc9878fdd7126efcfe820cd407e24441fc59; `secrets::tests::finds_24_keys: ok`; Bearer YOUR_TOKEN_HERE_2
 secret_arn = \"arn:aws:secretsmanager:eu-1:123456789012:secret:app\"; JWT_SECRET=replace-me-2024; bearer token-validation-code
+postgres://postgres:postgres@localhost:5432/app redis://dev:dev@127.0.0.1 amqp://guest:guest@[::1]:5672
+The password `users.password_hash`, the password is `PASSWORD_2`, password `PasswordV2`; password \"${DB_PASS2}\" password 'hash_v2'
+docker run -p 8080:80 web; docker login -p $TOKEN1 -u kai; redis-cli -a \"$REDIS_PASS1\"; docker compose -p app2 up; mongosh -p
 postgres://user:password@localhost/db; `token: src/auth/v2/token_2.rs:42`; --token-file /run/secrets/t1; --password-stdin
 sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 ";
