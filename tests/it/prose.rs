@@ -51,6 +51,7 @@ const ALLOWED: &[(&str, &str)] = &[
     (r"\bthere (?:is|are|was|were|be) no\b", "the usual English for a thing that does not exist"),
     (r"\bthe ones? that\b", "the noun stands just before it"),
     (r"\b(?:is|are|was|were|be) no (?:longer|more|less|such|room|way|need)\b", "adverbs, not a noun"),
+    (r"\bguest:guest\b", "the account that every RabbitMQ has at first"),
     (r"\bgit hub\b", "the name of a service"),
     (r"\bdial (?:tcp|unix)\b", "words of gh's own errors"),
     (r#"\b(?:rename|alias) = "[^"]*"#, "a name that is stored or sent stays, whatever the code calls the thing"),

@@ -87,7 +87,34 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
-    text::sanitise(text).chars().take(300).collect()
+    text::sanitise(&in_words(text)).chars().take(300).collect()
+}
+
+/// A message of serde about a value of the wrong type, without the words of Rust.
+fn in_words(message: &str) -> String {
+    if message.contains("untagged enum Successor") {
+        return "must be \"new\", \"same_pane\" or {\"agent_id\": ID}".to_owned();
+    }
+    // serde also reads a list as an object, with the fields in their order.
+    if message.starts_with("invalid length") && message.contains("expected struct") {
+        return "must be an object, and is a list".to_owned();
+    }
+    let of_type = message.strip_prefix("invalid type: ").and_then(|types| types.split_once(", expected "));
+    let Some((is, expected)) = of_type else { return message.to_owned() };
+    let is = match is {
+        "sequence" => "a list",
+        "map" => "an object",
+        "null" => "null",
+        other => other,
+    };
+    let expected = match expected {
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "a boolean" => "true or false",
+        other if other.starts_with("struct ") => "an object",
+        other => other,
+    };
+    format!("must be {expected}, and is {is}")
 }
 
 /// The field that a message of serde names: serde puts an unknown or missing field in backticks.
@@ -98,4 +125,30 @@ fn named_field(message: &str) -> Option<String> {
 /// A field's name as a message shows it: in quotes if it is blank.
 fn seen(name: &str) -> String {
     if name.trim().is_empty() { format!("\"{name}\"") } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::request::HandoffRequest;
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_told_in_words_of_json() {
+        let said = |field: &str, value: serde_json::Value| {
+            let mut request = serde_json::json!({"agent_id": "a", "reason": "r"});
+            request[field] = value;
+            body::<HandoffRequest>(request.to_string().as_bytes()).expect_err("it is refused").message
+        };
+        for (field, value, expected) in [
+            ("agent_id", serde_json::json!([]), "agent_id: must be a string, and is a list"),
+            ("agent_id", serde_json::json!({}), "agent_id: must be a string, and is an object"),
+            ("agent_id", serde_json::json!(5), "agent_id: must be a string, and is integer `5`"),
+            ("tasks", serde_json::json!({}), "tasks: must be a list, and is an object"),
+            ("now", serde_json::json!("yes"), "now: must be true or false, and is string \"yes\""),
+            ("document", serde_json::json!([]), "document: must be an object, and is a list"),
+            ("successor", serde_json::json!([]), "successor: must be \"new\", \"same_pane\" or {\"agent_id\": ID}"),
+        ] {
+            assert_eq!(said(field, value), expected);
+        }
+    }
 }
