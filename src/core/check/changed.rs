@@ -4,10 +4,11 @@ use super::lines::Document;
 use super::made::is_tool_folder;
 use super::report::{FaultReport, short};
 use crate::contract::document::{FaultCheck, FaultGrade};
-use crate::contract::facts::RepositoryFacts;
-use std::collections::BTreeMap;
+use crate::contract::facts::{ActionFacts, ChangedFile, RepositoryFacts};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// With so many unnamed files or more, tasuki asks the agent to name them. Fewer are only a warning.
+/// With so many unnamed files or more, tasuki asks the agent to name them. Fewer are only a warning. Files that may be
+/// the user's own are not counted.
 const MANY: usize = 3;
 /// The largest number of names of folders that count as naming one file.
 const MOST_FOLDERS: usize = 50;
@@ -43,6 +44,8 @@ const BY_TOOLS: [&str; 12] = [
 pub(super) struct Changed<'a> {
     /// Relative to the root of the repository.
     pub(super) paths: Vec<&'a str>,
+    /// Those of them that git does not track.
+    untracked: BTreeSet<&'a str>,
     /// The absolute path of the root, without the slashes at its beginning and end.
     root: &'a str,
 }
@@ -61,18 +64,26 @@ pub(super) fn changed<'a>(repository: &'a RepositoryFacts, document_path: Option
         BY_TOOLS.contains(&name) || name.ends_with(".log") || name.ends_with(".pyc") || name.ends_with(".swp")
     };
     let is_built = |path: &str| path.split('/').any(|part| is_tool_folder(part, &TOOLS));
-    let counts = |file: &&crate::contract::facts::ChangedFile| {
-        let is_untracked = file.state == "??" || file.state == "!!";
-        !(is_own(&file.path) || is_by_tools(&file.path) || is_untracked && is_built(&file.path))
+    let is_untracked = |file: &ChangedFile| file.state == "??" || file.state == "!!";
+    let counts = |file: &&ChangedFile| {
+        !(is_own(&file.path) || is_by_tools(&file.path) || is_untracked(file) && is_built(&file.path))
     };
+    let files: Vec<&ChangedFile> = repository.status.iter().filter(counts).collect();
+    let untracked = files.iter().filter(|file| is_untracked(file));
     Changed {
-        paths: repository.status.iter().filter(counts).map(|file| file.path.as_str()).collect(),
+        paths: files.iter().map(|file| file.path.as_str()).collect(),
+        untracked: untracked.map(|file| file.path.as_str()).collect(),
         root: repository.root.trim_matches('/'),
     }
 }
 
-/// Reports the files that the document does not name.
-pub(super) fn check(document: &Document<'_>, changed: &Changed<'_>, report: &mut FaultReport) {
+/// Reports the files that the document does not name. `actions`: what the agent did, if it is known.
+pub(super) fn check(
+    document: &Document<'_>,
+    changed: &Changed<'_>,
+    actions: Option<&ActionFacts>,
+    report: &mut FaultReport,
+) {
     let unnamed = unnamed(document, changed);
     if unnamed.is_empty() {
         return;
@@ -87,12 +98,29 @@ pub(super) fn check(document: &Document<'_>, changed: &Changed<'_>, report: &mut
     }
     let more = unnamed.len() - names.len();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    let (grade, said) = match unnamed.len() {
-        1 => (FaultGrade::Warn, "the document does not name a changed file".to_owned()),
-        count if count < MANY => (FaultGrade::Warn, format!("the document does not name {count} changed files")),
-        count => (FaultGrade::Fix, format!("the document does not name {count} changed files")),
+    let said = match unnamed.len() {
+        1 => "the document does not name a changed file".to_owned(),
+        count => format!("the document does not name {count} changed files"),
     };
+    let is_the_users = |path: &str| changed.untracked.contains(path) && actions.is_some_and(|did| !made(did, path));
+    let is_many = unnamed.iter().filter(|path| !is_the_users(path)).count() >= MANY;
+    let grade = if is_many { FaultGrade::Fix } else { FaultGrade::Warn };
     report.add(FaultCheck::DirtyFiles, grade, None, &said, &format!("git status lists {}{more}", names.join(", ")));
+}
+
+/// Whether the agent has written a file of this path, or into a folder of this path, or has run a command that names
+/// it.
+fn made(actions: &ActionFacts, path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    let is_it = |written: &str| {
+        written.match_indices(path).any(|(at, _)| {
+            let begins = at == 0 || written.as_bytes()[at - 1] == b'/';
+            begins && matches!(written.as_bytes().get(at + path.len()), None | Some(b'/'))
+        })
+    };
+    let name = base_name(path);
+    actions.files.iter().any(|file| is_it(&file.path))
+        || actions.commands.iter().any(|command| command.command.contains(name))
 }
 
 /// The paths that the document does not name. It names a path by any of these: the whole path, the base name with or
@@ -223,4 +251,42 @@ fn base_name(path: &str) -> &str {
 
 fn is_in_a_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b'@')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{GOOD, World, judged};
+    use crate::contract::facts::{ActionFacts, CommandFacts, WrittenFile};
+
+    /// The user's own notes lay there before the agent began.
+    #[test]
+    fn untracked_files_that_the_agent_has_not_made_are_only_a_warning() {
+        let mut world = World::default();
+        world.changes("??", &["notes.txt", "todo/", "scratch.py"]);
+        let graded =
+            |world: &World| judged(GOOD, world).join("\n").chars().take("dirty_files warn".len()).collect::<String>();
+        assert_eq!(graded(&world), "dirty_files fix:", "nothing is known of what the agent did");
+        world.facts.actions = Some(ActionFacts::default());
+        assert_eq!(graded(&world), "dirty_files warn");
+        let wrote = |path: &str| WrittenFile { path: path.to_owned(), state: "exists".to_owned() };
+        let ran = |command: &str| CommandFacts { command: command.to_owned(), ..CommandFacts::default() };
+        world.facts.actions = Some(ActionFacts {
+            files: vec![
+                wrote("/work/project/todo/first.md"),
+                wrote("old-notes.txt"),
+                wrote("/work/project/scratch.py"),
+            ],
+            ..ActionFacts::default()
+        });
+        assert_eq!(graded(&world), "dirty_files warn", "two of them");
+        world.facts.actions.as_mut().expect("they are known").commands = vec![ran("cat > notes.txt <<E")];
+        assert_eq!(graded(&world), "dirty_files fix:");
+        world.facts.actions = Some(ActionFacts::default());
+        world.changes(" M", &["src/a.rs", "src/b.rs", "src/c.rs"]);
+        assert_eq!(
+            graded(&world),
+            "dirty_files fix:",
+            "tracked files count, also those that the agent has not written"
+        );
+    }
 }

@@ -71,7 +71,8 @@ fn form(input: &CheckInput<'_>, document: &Document<'_>, report: &mut FaultRepor
     }
     checkpoint::check_stale(document, input.lookups, input.facts.repository.as_ref(), report);
     if let Some(repository) = &input.facts.repository {
-        changed::check(document, &changed::changed(repository, input.document_path), report);
+        let changed = changed::changed(repository, input.document_path);
+        changed::check(document, &changed, input.facts.actions.as_ref(), report);
     }
 }
 
