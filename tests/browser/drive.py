@@ -2,16 +2,18 @@
 """Drives headless Chromium through the page of a real `tasuki serve`, over a real sidecar with demo agents in a private
 tmux server: a handoff by its button, the steps as they pass, an error as it appears, and each action by the keyboard alone.
 Then the page over a home with very many agents and handoffs, and over a fleet of three hosts. Python's standard library only; the browser is spoken to by
-chromedriver's own WebDriver protocol. With --schemathesis it also lets that try the OpenAPI document against the same
-server. Called by scripts/browser."""
+chromedriver's own WebDriver protocol. With --schemathesis it also lets that try the OpenAPI document. Called by
+scripts/browser."""
 
 import argparse
+import contextlib
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from chrome import Browser
 from crowd import Crowd, dates, measure, needs, old_errors, pictures, retried, silently
@@ -37,7 +39,7 @@ def picture_of(browser, path):
 def play(stage, browser, picture, axe):
     kai = stage.agent("kai")
     mia = stage.agent("mia")
-    url, code, token = stage.serve()
+    url, code, _ = stage.serve()
     login(browser, url)
     accessible(browser, axe, "the login")
     browser.open("about:blank")
@@ -65,9 +67,7 @@ def play(stage, browser, picture, axe):
     without_sidecar(stage, browser)
     doubt(stage, browser, browser.js("return document.querySelector('#agents [data-part=open]:not(:disabled)').closest('li').dataset.id"))
     print("browser: a handoff by its button, its steps as they passed, an error as it appeared", flush=True)
-    by_keyboard(stage, browser, url, axe)
     complaints(browser)
-    return url, token
 
 
 def complaints(browser):
@@ -121,6 +121,87 @@ def schemathesis(program, url, token, folder):
     check(done.returncode == 0, f"schemathesis found faults ({done.returncode})")
 
 
+def scenes(args, folder, browser, axe):
+    """Handoffs and work items by buttons."""
+    stage = Stage(os.path.abspath(args.tasuki), folder)
+    try:
+        play(stage, browser, args.picture, axe)
+    finally:
+        stage.close()
+
+
+def keys(args, folder, browser, axe):
+    """Each action by the keyboard alone."""
+    stage = Stage(os.path.abspath(args.tasuki), folder)
+    try:
+        stage.agent("kai")
+        url, code, _ = stage.serve()
+        browser.open(f"{url}#code={code}")
+        until("the agent is shown", lambda: browser.js("return document.querySelectorAll('#agents > li').length") == 1)
+        by_keyboard(stage, browser, url, axe)
+        complaints(browser)
+    finally:
+        stage.close()
+
+
+def api(args, folder):
+    """The OpenAPI document, over a home with agents, a handoff and a work item."""
+    stage = Stage(os.path.abspath(args.tasuki), folder)
+    try:
+        stage.run("handoff", stage.agent("kai"), "--reason", "a fresh look")
+        stage.run("work", "create", "bug", "The export forgets the time zone")
+        until("the handoff is done", lambda: any(view["step"] == "done" for view in stage.handoffs()))
+        url, _, token = stage.serve()
+        schemathesis(os.path.abspath(args.schemathesis), url, token, folder)
+    finally:
+        stage.close()
+
+
+# What is shown in a browser, each with a home and a browser of its own. Most of the time they wait, so they run at once.
+SHOWN = {"scenes": scenes, "keys": keys, "many": many, "others": others}
+
+
+def one(args):
+    """One part, in this process."""
+    with tempfile.TemporaryDirectory(prefix="tasuki-browser.") as name:
+        folder, browser = pathlib.Path(name), None
+        try:
+            if args.part == "api":
+                return api(args, folder)
+            browser = Browser(shutil.which("chromedriver"), shutil.which("chromium"), folder)
+            SHOWN[args.part](args, folder, browser, args.axe and args.axe.read_text())
+        except AssertionError as error:
+            logs = "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')}" for path in folder.glob("*.log"))
+            page = browser.text("body") if browser and browser.session else ""
+            sys.exit(f"failed: {error}\n{logs}\n--- page\n{page}")
+        finally:
+            if browser:
+                browser.close()
+
+
+def all_at_once(parts):
+    """Each part in a process of its own; what it says is printed when it has ended. Gives those that failed."""
+    with contextlib.ExitStack() as stack:
+        running, failed = {}, []
+        for part in parts:
+            said = stack.enter_context(tempfile.TemporaryFile())
+            child = subprocess.Popen([sys.executable, *sys.argv, "--part", part], stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            stack.callback(child.terminate)
+            running[part] = child, said, time.monotonic()
+        while running:
+            for part, (child, said, began) in list(running.items()):
+                if child.poll() is None:
+                    continue
+                said.seek(0)
+                print(said.read().decode(errors="replace"), end="")
+                print(f"browser: {part}: {time.monotonic() - began:.0f} s", flush=True)
+                if child.returncode:
+                    failed.append(part)
+                del running[part]
+            time.sleep(0.1)
+        return failed
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tasuki")
@@ -129,31 +210,14 @@ def main():
     parser.add_argument("--schemathesis")
     parser.add_argument("--axe", type=pathlib.Path)
     parser.add_argument("--no-browser", action="store_true")
+    parser.add_argument("--part", choices=[*SHOWN, "api"])
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="tasuki-browser.") as name:
-        folder = pathlib.Path(name)
-        stage = browser = None
-        try:
-            stage = Stage(os.path.abspath(args.tasuki), folder)
-            if args.no_browser:
-                url, _, token = stage.serve()
-            else:
-                axe = args.axe and args.axe.read_text()
-                browser = Browser(shutil.which("chromedriver"), shutil.which("chromium"), folder)
-                url, token = play(stage, browser, args.picture, axe)
-                many(args, folder, browser, axe)
-                others(args, folder, browser, axe)
-            if args.schemathesis:
-                schemathesis(os.path.abspath(args.schemathesis), url, token, folder)
-        except AssertionError as error:
-            logs = "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')}" for path in folder.glob("*.log"))
-            page = browser.text("body") if browser and browser.session else ""
-            sys.exit(f"failed: {error}\n{logs}\n--- page\n{page}")
-        finally:
-            if browser:
-                browser.close()
-            if stage:
-                stage.close()
+    if args.part:
+        return one(args)
+    # The document is tried alone: thousands of requests one after the other leave nothing to wait for.
+    parts = [["api"] if args.schemathesis else [], [] if args.no_browser else list(SHOWN)]
+    if failed := [part for at_once in parts for part in all_at_once(at_once)]:
+        sys.exit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

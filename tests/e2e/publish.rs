@@ -344,13 +344,17 @@ fn the_commands_publish_and_doctor_tell_what_is_so() {
     std::io::Write::write_all(&mut child.stdin.take().expect("an input"), b"# Work\n").expect("written");
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && said.contains("published  issue: failed (gh_auth)"), "{said}");
+    assert!(output.status.success() && said.contains("published  issue: "), "{said}");
     let id = play.stage.views("handoffs")[0]["handoff_id"].as_str().expect("an id").to_owned();
+    // The handoff waits for no upload.
+    play.until(&id, "failed");
     let run = |args: &[&str]| {
         let output = play.github.command(&play.stage, args).output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         (output.status.code(), said)
     };
+    let (code, said) = run(&["handoffs", "show", &id]);
+    assert!(code == Some(0) && said.contains("published  issue: failed (gh_auth)"), "{said}");
     let (code, said) = run(&["doctor", "delivery", "--handoff", &id]);
     assert_eq!(code, Some(1), "{said}");
     for line in [
