@@ -9,7 +9,7 @@ use tasuki::agents::profile::Profiles;
 use tasuki::config::{Config, Home, OperatorCommand};
 use tasuki::core::effect::{Effect, EffectKey, Outcome};
 use tasuki::runner::{Runner, SettledEffect, Tools};
-use tasuki::tmux::{CreationState, Error as TmuxError, SpawnOutcome, SpawnPlan};
+use tasuki::tmux::{CreationState, SpawnOutcome, SpawnPlan};
 
 const CREATION: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
 
@@ -124,7 +124,7 @@ async fn what_may_not_be_looked_at_does_not_count_as_dead() {
     let pane = pane.to_string();
     server.tmux(&["set-option", "-p", "-u", "-t", &pane, "@tasuki_born_00c0ffee"]);
     let found = tmux.find_spawned("b1").await;
-    assert!(matches!(found, Err(TmuxError::Unseen(_))), "{found:?}");
+    assert!(matches!(found, Err(tasuki::tmux::Error::Unseen(_))), "{found:?}");
     assert!(matches!(tmux.spawn(&plan).await, SpawnOutcome::Unknown(_)));
     for (option, value) in [("@tasuki_claim", "00c0ffee.1.1"), ("@tasuki_born_00c0ffee", "b2")] {
         server.tmux(&["set-option", "-p", "-t", &pane, option, value]);
