@@ -110,21 +110,13 @@ impl Cli {
     /// Settings of a user who wants to be asked about everything.
     pub(crate) fn ask_always(self, home: &Path) {
         if self == Cli::Claude {
-            let path = home.join(".claude/settings.json");
-            let text = fs::read_to_string(&path).expect("it was furnished");
-            let mut settings: Value = serde_json::from_str(&text).expect("it is JSON");
-            settings["permissions"] = json!({"defaultMode": "default"});
-            put(&path, &settings.to_string());
+            change_claude(home, |settings| settings["permissions"] = json!({"defaultMode": "default"}));
         }
     }
 
     /// The classic renderer, as an agent has it that its user has started.
     pub(crate) fn draw_as_before(self, home: &Path, profiles: &Path) {
-        let path = home.join(".claude/settings.json");
-        let text = fs::read_to_string(&path).expect("it was furnished");
-        let mut settings: Value = serde_json::from_str(&text).expect("it is JSON");
-        settings["tui"] = json!("default");
-        put(&path, &settings.to_string());
+        change_claude(home, |settings| settings["tui"] = json!("default"));
         let built_in = include_str!("../../data/profiles/claude.toml");
         let forced = "env = { CLAUDE_CODE_NO_FLICKER = \"1\" }";
         assert!(built_in.contains(forced), "the profile asks for the full-screen renderer in another way");
@@ -133,26 +125,14 @@ impl Cli {
 
     /// A hook of the user's own refuses each prompt while that file is there.
     pub(crate) fn refuse_prompts(self, home: &Path, file: &Path) {
-        let path = home.join(".claude/settings.json");
-        let text = fs::read_to_string(&path).expect("it was furnished");
-        let mut settings: Value = serde_json::from_str(&text).expect("it is JSON");
-        let command = format!("test ! -e '{}' || exit 2", file.display());
-        let hook = json!({"hooks": [{"type": "command", "command": command}]});
-        settings["hooks"]["UserPromptSubmit"].as_array_mut().expect("there are hooks").push(hook);
-        put(&path, &settings.to_string());
+        add_hook(home, "UserPromptSubmit", &format!("test ! -e '{}' || exit 2", file.display()));
     }
 
     /// A hook of the user's own lets a turn continue: once, with what that file says, at the next Stop after the file
     /// is there.
     pub(crate) fn continue_after_stop(self, home: &Path, file: &Path) {
-        let path = home.join(".claude/settings.json");
-        let text = fs::read_to_string(&path).expect("it was furnished");
-        let mut settings: Value = serde_json::from_str(&text).expect("it is JSON");
         let file = file.display();
-        let command = format!("test -s '{file}' || exit 0; cat '{file}' >&2; rm '{file}'; exit 2");
-        let hook = json!({"hooks": [{"type": "command", "command": command}]});
-        settings["hooks"]["Stop"].as_array_mut().expect("there are hooks").push(hook);
-        put(&path, &settings.to_string());
+        add_hook(home, "Stop", &format!("test -s '{file}' || exit 0; cat '{file}' >&2; rm '{file}'; exit 2"));
     }
 
     /// A folder that its user has not said to trust.
@@ -185,6 +165,21 @@ impl Cli {
 fn put(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().expect("a file in a folder")).expect("a folder");
     fs::write(path, text).expect("written");
+}
+
+/// Changes the settings of Claude Code in a furnished home.
+fn change_claude(home: &Path, change: impl FnOnce(&mut Value)) {
+    let path = home.join(".claude/settings.json");
+    let text = fs::read_to_string(&path).expect("it was furnished");
+    let mut settings: Value = serde_json::from_str(&text).expect("it is JSON");
+    change(&mut settings);
+    put(&path, &settings.to_string());
+}
+
+/// One more hook of the user's own in Claude Code.
+fn add_hook(home: &Path, event: &str, command: &str) {
+    let hook = json!({"hooks": [{"type": "command", "command": command}]});
+    change_claude(home, |settings| settings["hooks"][event].as_array_mut().expect("there are hooks").push(hook));
 }
 
 /// The command of a hook of the user's own: it notes the event's name.
