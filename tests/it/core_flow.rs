@@ -1,6 +1,6 @@
 //! Whole handoffs, decided without a machine: each step's good end and its failures, and what a retry repeats.
 
-use crate::support::flow_world::{FlowWorld, Instead, Turn, examined, other, outgoing};
+use crate::support::flow_world::{FlowWorld, Instead, Turn, examined, other, outgoing, read, seen, unknown};
 use crate::support::steps::STEPS;
 use serde_json::{Value, json};
 use tasuki::contract::LimitKind;
@@ -20,20 +20,8 @@ fn refused(reason: Refusal) -> Instead {
     Instead::Outcome(Outcome::Typed(Typed::Refused { reason }))
 }
 
-fn unknown() -> Instead {
-    Instead::Outcome(Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }))
-}
-
-fn read(document: DocumentRead) -> Instead {
-    Instead::Outcome(Outcome::Document(document))
-}
-
 fn started(started: Started) -> Instead {
     Instead::Outcome(Outcome::Started(started))
-}
-
-fn seen(readiness: Readiness) -> Instead {
-    Instead::Outcome(Outcome::Readiness(readiness))
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! Turns whose end nobody reports: a turn pauses because something that the agent has started still runs, a text was
 //! proven by the screen alone, or an operator says that a text has arrived. And what is left of an agent afterwards.
 
-use crate::support::flow_world::{FlowWorld, Instead, Turn, outgoing};
+use crate::support::flow_world::{FlowWorld, Instead, Turn, outgoing, read, seen, unknown};
 use serde_json::json;
 use tasuki::contract::document::DocumentCheck;
-use tasuki::core::effect::{DocumentRead, Outcome, Readiness};
+use tasuki::core::effect::{DocumentRead, Readiness};
 use tasuki::core::hook::{HookEvent, HookKind};
-use tasuki::core::pane::Typed;
 use tasuki::core::rows::agent::AgentState;
 use tasuki::core::settings::NewSession;
 
@@ -101,8 +100,7 @@ fn a_repair_that_is_said_to_have_been_asked_for_is_waited_for() {
     let mut world = FlowWorld::new().hand_off(&json!({"review": true}));
     let examined = &mut world.core.state.handoffs.values_mut().next().expect("a handoff").examined;
     (examined.review, examined.check, examined.reworks) = (false, DocumentCheck::Fix, 1);
-    let unknown = Instead::Outcome(Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }));
-    let mut world = world.at("rework", unknown);
+    let mut world = world.at("rework", unknown());
     world.ask_of_it("handoff_rework", &json!({"note": "Name the branch."}));
     world.wait();
     assert_eq!(world.failure(), Some(("checking", "unconfirmed")));
@@ -138,20 +136,13 @@ fn a_successor_in_the_same_pane_has_the_model_of_its_predecessor() {
     assert_eq!(world.agent(&successor).model.as_deref(), Some("opus"), "{:?}", world.handoff());
 }
 
-fn missing() -> Instead {
-    Instead::Outcome(Outcome::Document(DocumentRead::Missing))
-}
-
-fn seen(readiness: Readiness) -> Instead {
-    Instead::Outcome(Outcome::Readiness(readiness))
-}
-
 /// A Stop hook of the user's own has let the turn continue after the Stop that tasuki's hook has reported.
 #[test]
 fn a_turn_that_continues_after_its_stop_may_still_write_the_document() {
     let screen = String::new();
     for readiness in [Readiness::AtWork { screen: screen.clone() }, Readiness::Blocked { screen }] {
-        let world = FlowWorld::new().at("read_document", missing()).at("look_at_turn", seen(readiness));
+        let world =
+            FlowWorld::new().at("read_document", read(DocumentRead::Missing)).at("look_at_turn", seen(readiness));
         let mut world = world.at("await_idle", Instead::Silence).hand_off(&json!({}));
         assert_eq!((world.step(), world.agent(&outgoing()).state), ("writing", AgentState::Busy));
         world.hear_of(outgoing(), turn(HookKind::Stop, "t1"));
@@ -162,7 +153,7 @@ fn a_turn_that_continues_after_its_stop_may_still_write_the_document() {
 
 #[test]
 fn a_turn_that_is_over_without_a_document_fails() {
-    let world = FlowWorld::new().at("read_document", missing()).hand_off(&json!({}));
+    let world = FlowWorld::new().at("read_document", read(DocumentRead::Missing)).hand_off(&json!({}));
     assert_eq!(world.step(), "done", "it was written while the screen was looked at");
     let mut world = FlowWorld::new().turn("instruction", Turn::GoesOn).hand_off(&json!({}));
     world.document.clear();
@@ -174,7 +165,7 @@ fn a_turn_that_is_over_without_a_document_fails() {
 #[test]
 fn a_turn_that_continues_for_ever_ends_at_the_limit_of_its_step() {
     let at_work = seen(Readiness::AtWork { screen: String::new() });
-    let world = FlowWorld::new().at("read_document", missing()).at("look_at_turn", at_work);
+    let world = FlowWorld::new().at("read_document", read(DocumentRead::Missing)).at("look_at_turn", at_work);
     let mut world = world.at("await_idle", Instead::Silence).hand_off(&json!({}));
     world.wait();
     assert_eq!(world.failure(), Some(("writing", "stop_never_came")));

@@ -363,6 +363,21 @@ impl FlowWorld {
     }
 }
 
+/// Nobody knows whether the text was typed.
+pub(crate) fn unknown() -> Instead {
+    Instead::Outcome(Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }))
+}
+
+/// What is read of the document.
+pub(crate) fn read(document: DocumentRead) -> Instead {
+    Instead::Outcome(Outcome::Document(document))
+}
+
+/// What the screen shows.
+pub(crate) fn seen(readiness: Readiness) -> Instead {
+    Instead::Outcome(Outcome::Readiness(readiness))
+}
+
 fn whole(text: &str) -> DocumentRead {
     if text.is_empty() {
         return DocumentRead::Missing;
