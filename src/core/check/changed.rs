@@ -111,15 +111,10 @@ pub(super) fn check(
 /// Whether the agent has written a file of this path, or into a folder of this path, or has run a command that names
 /// it.
 fn made(actions: &ActionFacts, path: &str) -> bool {
-    let path = path.trim_end_matches('/');
-    let is_it = |written: &str| {
-        written.match_indices(path).any(|(at, _)| {
-            let begins = at == 0 || written.as_bytes()[at - 1] == b'/';
-            begins && matches!(written.as_bytes().get(at + path.len()), None | Some(b'/'))
-        })
-    };
+    let pattern = FilePattern { folder: path.trim_end_matches('/'), end: "" };
     let name = base_name(path);
-    actions.files.iter().any(|file| is_it(&file.path))
+    // With a slash at its end, a file counts as a folder of its own.
+    actions.files.iter().any(|file| pattern.fits(&format!("{}/", file.path)))
         || actions.commands.iter().any(|command| command.command.contains(name))
 }
 

@@ -120,7 +120,8 @@ fn look_at_turn(tx: &mut Tx<'_>, id: HandoffId) -> bool {
     };
     let author = tx.handoff(&id).filter(is_to_write).and_then(|handoff| tx.agent(&handoff.agent_id));
     let Some(agent) = author.filter(|agent| agent.is_alive()) else { return false };
-    let (Some(pane), profile) = (agent.pane, agent.profile.clone()) else { return false };
+    let Some(pane) = agent.pane else { return false };
+    let profile = agent.profile.clone();
     row::run(tx, id, Effect::LookAtTurn { pane, profile });
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.stay.reading = Some(ReadReason::InFlow);

@@ -104,7 +104,6 @@ fn in_words(message: &str) -> String {
     let is = match is {
         "sequence" => "a list",
         "map" => "an object",
-        "null" => "null",
         other => other,
     };
     let expected = match expected {
