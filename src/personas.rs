@@ -111,7 +111,6 @@ pub enum Error {
         line: usize,
         message: String,
     },
-    /// The name is taken.
     #[error("{path}: a persona with that name already exists; nothing was changed. Choose another name")]
     Taken { path: String },
     #[error("could not {action} {path}: {source}")]
@@ -155,13 +154,12 @@ pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaOnDisk, Error> {
     let Some(dir) = open(personas, slug)? else { return Ok(PersonaOnDisk::default()) };
     let skill_path = path.join("skill.md");
     let skill = files::meta_at(&dir, "skill.md").map_err(|error| Error::io("look at", &skill_path, error))?;
-    let has_skill = skill.is_some();
-    if let Some(meta) = skill {
-        files::check_own(&meta, MAX_TEXT_BYTES).map_err(|unfit| Error::unfit(&skill_path, unfit))?;
+    if let Some(meta) = &skill {
+        files::check_own(meta, MAX_TEXT_BYTES).map_err(|unfit| Error::unfit(&skill_path, unfit))?;
         guard(&skill_path)?;
     }
     let file = read_toml(&dir, &path.join("persona.toml"))?;
-    Ok(PersonaOnDisk { exists: true, has_skill, file, handoff_files: documents(&dir, &path)? })
+    Ok(PersonaOnDisk { exists: true, has_skill: skill.is_some(), file, handoff_files: handoff_files(personas, slug)? })
 }
 
 /// The stamp of a persona's own file; none if it does not exist.
@@ -370,15 +368,18 @@ fn utf8(bytes: Vec<u8>, path: &Path) -> Result<String, Error> {
         .map_err(|_| Error::Unfit { path: path.display().to_string(), why: "it is not UTF-8".to_owned() })
 }
 
-fn documents(dir: &OwnedFd, path: &Path) -> Result<Vec<String>, Error> {
+/// The names in a persona's `handoffs/`, whatever its other files are like.
+pub(crate) fn handoff_files(personas: &Path, slug: &Slug) -> Result<Vec<String>, Error> {
+    let path = personas.join(slug.as_str()).join("handoffs");
+    let Some(dir) = open(personas, slug)? else { return Ok(Vec::new()) };
     let handoffs = match files::open_dir_at(dir, "handoffs") {
         Ok(handoffs) => handoffs,
         // A link or a file there is reported when a document is to be written.
         Err(error) if error.kind() == io::ErrorKind::NotFound || files::is_not_a_dir(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io("open the folder", &path.join("handoffs"), error)),
+        Err(error) => return Err(Error::io("open the folder", &path, error)),
     };
     let listed = files::names(&handoffs, MAX_DOCUMENTS, |name| name.to_str().is_some());
-    let (names, _) = listed.map_err(|error| Error::io("list the folder", &path.join("handoffs"), error))?;
+    let names = listed.map_err(|error| Error::io("list the folder", &path, error))?.0;
     let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
     names.sort_unstable();
     Ok(names)
@@ -389,11 +390,10 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_persona_whose_folder_cant_be_synced_is_taken_back() {
-        use nix::fcntl::OFlag;
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(dir.path().join(".new-kai")).expect("a folder");
         // The names in such a folder can be changed, but it can't be synced.
-        let root = nix::fcntl::open(dir.path(), OFlag::O_PATH | OFlag::O_DIRECTORY, nix::sys::stat::Mode::empty());
+        let root = nix::fcntl::open(dir.path(), nix::fcntl::OFlag::O_PATH, nix::sys::stat::Mode::empty());
         let moved = super::move_folder(&root.expect("a folder"), ".new-kai", &"kai".parse().expect("a slug"));
         assert!(moved.is_err() && dir.path().join(".new-kai").exists() && !dir.path().join("kai").exists());
     }

@@ -43,8 +43,9 @@ const MAX_PROBE: usize = 4096;
 const MAX_ANCESTORS: usize = 8;
 
 /// The whole command. `args` are those after `hook`. `usual` is the user's default tasuki home, for a command that
-/// names none (a plugin's, which is the same on every machine). The exit code is always 0.
-pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>) -> u8 {
+/// names none (a plugin's, which is the same on every machine). `make_room` removes old events if too many wait in a
+/// home. The exit code is always 0.
+pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>, make_room: fn(&Path)) -> u8 {
     let hook_time = HookTime::take();
     let options = HookOptions::parse(args);
     // Rust's default panic hook would print, and no output of ours may reach the CLI.
@@ -53,6 +54,9 @@ pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>
         if let Some(home) = options.home(usual) {
             let input = if io::stdin().is_terminal() { Vec::new() } else { read_all(&mut io::stdin().lock()) };
             let event = event(&options, &home, &input, &hook_time, &|name| std::env::var(name).ok());
+            if event.is_some() {
+                make_room(&home);
+            }
             // Failures are ignored: the agent must not be disturbed, and the sidecar notices missing hooks.
             let _ = match (probe(&input), event) {
                 (Some(id), event) => write(&home, &probe_name(&id), &event.unwrap_or_else(|| json!({"v": 1}))),

@@ -2,7 +2,9 @@
 //! argument parser, because it must take only a few milliseconds and must never fail in a way that the CLI would act
 //! on.
 
+use crate::clock::Clock;
 use crate::config::Home;
+use crate::spool::overflow;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -51,7 +53,8 @@ pub fn words(args: &HookArgs, home: Option<&Path>) -> Vec<OsString> {
 
 /// Reports one event. The outcome is ignored: the exit code of `tasuki hook` is always 0.
 pub fn run(args: &[OsString]) {
-    let _ = crate::agents::hook::main(args.iter().cloned(), usual_home);
+    let make_room = |home: &Path| overflow::make_room(home, || Clock::new().now());
+    let _ = crate::agents::hook::main(args.iter().cloned(), usual_home, make_room);
 }
 
 /// The home of a command without `--home`.

@@ -143,7 +143,9 @@ fn is_document(name: &str) -> bool {
 fn about(home: &Home, slug: &Slug, report: &mut impl FnMut(CliError)) -> About {
     let facts = personas::facts(&home.personas(), slug).unwrap_or_else(|error| {
         report(error.into());
-        personas::PersonaOnDisk::default()
+        // Its documents can be counted all the same.
+        let handoff_files = personas::handoff_files(&home.personas(), slug).unwrap_or_default();
+        personas::PersonaOnDisk { handoff_files, ..personas::PersonaOnDisk::default() }
     });
     About {
         persona_slug: slug.to_string(),

@@ -66,6 +66,11 @@ pub fn all() -> Vec<Format> {
         format("persona", "data/personas/<slug>/persona.toml", schema_for!(PersonaFile)),
         format("rules", "data/rules.toml", crate::config::rules::schema()),
         format("doctor", "what tasuki doctor --json prints", written::<super::doctor::Report>()),
+        format(
+            "doctor_delivery",
+            "what tasuki doctor delivery --json prints",
+            written::<super::doctor::DeliveryReport>(),
+        ),
     ]);
     all
 }

@@ -30,7 +30,7 @@ use crate::files::{self, Grade};
 use crate::runner::Runner;
 use crate::service::SERVICE_VARIABLE;
 use crate::service::watchdog::{StartReporter, Watchdog};
-use crate::spool::{ErrorKind, Journal, Spool, SpoolWatch};
+use crate::spool::{ErrorKind, Journal, Spool, SpoolWatch, overflow};
 use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
 use anyhow::Context;
@@ -130,6 +130,7 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     ground::make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
     let store = open_store(&home)?;
+    say_what_was_removed(&home);
     let (folders, (clock, now)) = (SpoolWatch::new(&spool), first_clock());
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
@@ -250,6 +251,15 @@ fn warn_of_another_server(socket: &Socket) {
             pane_socket,
             "this pane belongs to a different tmux server (pane_socket) than the one that tasuki uses (socket): to use the \
              pane's server, name it with --tmux"
+        );
+    }
+}
+
+fn say_what_was_removed(home: &Home) {
+    if overflow::take_mark(home.root()) {
+        tracing::warn!(
+            "while no sidecar ran, more than {} events waited in spool/events, and hooks removed the oldest",
+            overflow::MOST_WAITING
         );
     }
 }

@@ -7,9 +7,9 @@
 //! results, views and journal lines, and `reserve` keeps room for one view on a full disk. [`wanted`] finds the views
 //! that a client waits for. [`watch`] says when to scan, [`age`] and `sweep` remove old files. [`documents`] reads and
 //! writes documents, and writes the other files that effects need. [`client`] is for the programs that submit requests
-//! and events; `twins` is about request ids that differ by case alone. [`survey`] checks the folders and changes
-//! nothing; `unread` lists the requests that are still in their lane. A notice of the watcher is only a hint to scan
-//! sooner: what counts is the listing.
+//! and events; [`overflow`] removes the oldest events if too many wait and no sidecar runs; `twins` is about request
+//! ids that differ by case alone. [`survey`] checks the folders and changes nothing; `unread` lists the requests that
+//! are still in their lane. A notice of the watcher is only a hint to scan sooner: what counts is the listing.
 
 pub mod age;
 pub mod client;
@@ -22,6 +22,7 @@ pub mod journal;
 mod json;
 mod lane;
 mod order;
+pub mod overflow;
 mod rejected;
 mod reserve;
 pub mod scan;

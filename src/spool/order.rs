@@ -31,6 +31,11 @@ fn parse(name: &OsStr) -> Option<EventName> {
     Some(EventName { boot: boot.try_into().ok()?, ns: number(ns)?.parse().ok()?, pid: number(pid)?.parse().ok()? })
 }
 
+/// Whether a name is one of [`event_name`].
+pub(super) fn is_event_name(name: &OsStr) -> bool {
+    parse(name).is_some()
+}
+
 /// A file name with the file's modification time (mtime), in nanoseconds.
 pub(super) type Listed = (OsString, i64);
 

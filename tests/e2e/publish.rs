@@ -377,6 +377,7 @@ fn the_commands_publish_and_doctor_tell_what_is_so() {
     assert_eq!(code, Some(0), "{said}");
     let checks: Value = serde_json::from_str(&said).expect("JSON");
     assert!(checks["checks"].as_array().expect("checks").iter().all(|check| check["state"] == "ok"), "{said}");
+    assert_eq!(schema::faults(&schema::of("doctor_delivery"), &checks), Vec::<String>::new(), "{said}");
     let (code, said) = run(&["doctor", "delivery", "--issue", "o/r#43"]);
     assert!(code == Some(1) && said.contains("fail     issue ") && said.contains("o/r#43 was not found"), "{said}");
     play.stage.end_sidecar(Signal::SIGTERM);

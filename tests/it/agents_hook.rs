@@ -276,3 +276,35 @@ fn nothing_is_said_at_the_loudest_level() {
         }
     }
 }
+
+/// Hooks stay installed when the service is stopped, and the agents report for months.
+#[test]
+fn events_that_no_sidecar_takes_have_a_bound() {
+    let home = Home::new();
+    let events = home.0.path().join("spool/events");
+    let name = |number: u64| format!("00000000-{number:020}-7.json");
+    let most = tasuki::spool::overflow::MOST_WAITING as u64;
+    for number in 0..most {
+        fs::write(events.join(name(number)), "{}").expect("written");
+    }
+    fs::write(events.join("a-script-of-the-user.json"), "{}").expect("written");
+    fs::create_dir(home.0.path().join("view")).expect("made");
+    let view = home.0.path().join("view/sidecar.json");
+    let beat = |heartbeat: &str| fs::write(&view, json!({"v": 1, "pid": 77, "heartbeat": heartbeat}).to_string());
+    let report = || {
+        let mut child = home.hook(&["claude"]).spawn().expect("it runs");
+        child.stdin.take().expect("piped").write_all(br#"{"hook_event_name":"Stop"}"#).expect("taken");
+        silent_success(&child.wait_with_output().expect("it ends"));
+        list(&events).len() as u64
+    };
+    // A sidecar that runs is only late.
+    beat(&chrono::Utc::now().to_rfc3339()).expect("written");
+    assert_eq!(report(), most + 2);
+    assert!(!tasuki::spool::overflow::take_mark(home.0.path()));
+    beat("2026-01-01T00:00:00Z").expect("written");
+    // The oldest thousand went, and what was above the bound; the user's file, the mark and this event are there.
+    assert_eq!(report(), most - 1_000 + 3);
+    assert!(!events.join(name(1_000)).exists() && events.join(name(1_001)).exists());
+    assert!(events.join("a-script-of-the-user.json").exists());
+    assert!(tasuki::spool::overflow::take_mark(home.0.path()), "the next sidecar can say it");
+}

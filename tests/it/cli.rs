@@ -578,3 +578,19 @@ fn the_demo_agent_says_what_it_needs_where_it_has_no_terminal() {
     assert_eq!(out.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&out.stderr).contains("tmux pane"));
 }
+
+/// A typing error in a persona's own file says nothing about its documents.
+#[test]
+fn a_persona_with_a_wrong_file_keeps_its_count_of_documents() {
+    let home = FakeHome::new();
+    let folder = home.path().join("data/personas/kai");
+    std::fs::create_dir_all(folder.join("handoffs")).expect("folders");
+    for (file, text) in [("skill.md", "Work.\n"), ("persona.toml", "profil = 1\n"), ("handoffs/handoff-a.md", "# A\n")]
+    {
+        std::fs::write(folder.join(file), text).expect("written");
+    }
+    let output = home.run(&["persona", "list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&listed[0]["persona_slug"], &listed[0]["documents"]), (&"kai".into(), &1.into()), "{listed}");
+    assert!(err(&output).contains("persona.toml, line 1"), "{}", err(&output));
+}

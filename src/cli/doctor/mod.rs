@@ -41,7 +41,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 pub use fleet::FleetChecks;
-pub use report::{Line, Report};
+pub use report::{DeliveryReport, Line, Report};
 
 /// `doctor`.
 #[derive(Debug, Args)]

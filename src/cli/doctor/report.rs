@@ -8,7 +8,7 @@ use crate::cli::output::Tone;
 use crate::core::text::sanitise;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// What `tasuki doctor --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -38,6 +38,30 @@ pub struct Line {
     pub fix: Option<String>,
     /// What `--fix` has done; null if it has done nothing.
     pub fixed: Option<String>,
+}
+
+/// What `tasuki doctor delivery --json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeliveryReport {
+    /// The format's version: 1.
+    v: u8,
+    /// The result of every check, in the order in which a delivery needs them.
+    checks: Vec<DeliveryLine>,
+}
+
+/// The result of one check of a delivery.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DeliveryLine {
+    /// Its name, which never changes: `group.check`.
+    check: String,
+    /// `ok`; `warn`, worth a look; `fail`, it does not work; `skipped`, there is nothing to check, or it follows from
+    /// another failure.
+    #[schemars(extend("enum" = ["ok", "warn", "fail", "skipped"]))]
+    state: String,
+    /// What the check has found.
+    said: String,
+    /// What to do; null if nothing is to be done.
+    fix: Option<String>,
 }
 
 /// Prints all results.
@@ -117,9 +141,14 @@ fn tone(state: CheckState) -> Tone {
 /// When the output is closed.
 pub(super) fn delivery(session: &CliSession, checks: &[Check]) -> Result<(), CliError> {
     if session.out.is_json() {
-        let one = |check: &Check| json!({"check": check.id, "state": check.state.as_str(), "said": check.said, "fix": check.fix});
-        let all: Vec<Value> = checks.iter().map(one).collect();
-        return session.out.document(&json!({"v": 1, "checks": all}));
+        let one = |check: &Check| DeliveryLine {
+            check: check.id.clone(),
+            state: check.state.as_str().to_owned(),
+            said: check.said.clone(),
+            fix: check.fix.clone(),
+        };
+        let report = DeliveryReport { v: 1, checks: checks.iter().map(one).collect() };
+        return session.out.document(&json!(report));
     }
     let wide = checks.iter().map(|check| check.what().len()).max().unwrap_or_default();
     checks.iter().try_for_each(|check| show(session, check, wide, false))
