@@ -502,6 +502,21 @@ fn a_cli_of_a_version_that_was_never_tried_is_told() {
     assert_eq!(look()["status"], "ok");
 }
 
+/// A fallback is needed in the night in which a usage limit is reached.
+#[test]
+fn the_cli_of_a_fallback_is_looked_for() {
+    let clinic = Clinic::well();
+    clinic.stage.tmux(&["set-environment", "-g", "PATH", &clinic.path()]);
+    clinic.stage.persona("mia");
+    let toml = "profile = \"demo\"\nfallbacks = [{ profile = \"codex\" }]\n";
+    fs::write(clinic.home("data/personas/mia/persona.toml"), toml).expect("written");
+    let look = || check(&clinic.look(&[]).1, "programs.codex");
+    let told = look();
+    assert!(told["status"] == "fail" && told["said"].as_str().is_some_and(|said| said.contains("codex")), "{told:#}");
+    clinic.program("codex", "exec sleep 60");
+    assert_eq!(look()["status"], "ok");
+}
+
 #[test]
 fn the_operators_command_is_run_only_when_asked() {
     let clinic = Clinic::well();

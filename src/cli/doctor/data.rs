@@ -2,6 +2,7 @@
 
 use super::check::Check;
 use super::ground::DoctorFacts;
+use super::hooks;
 use crate::agents::Profiles;
 use crate::config::rules;
 use crate::core::id::Slug;
@@ -94,8 +95,9 @@ fn fault_of_persona(folder: &Path, slug: &Slug, profiles: &[String]) -> Option<S
     if let Err(error) = personas::read_texts(folder, slug) {
         return Some(error.to_string());
     }
-    if let Some(profile) = facts.file.profile.as_ref().filter(|name| !profiles.is_empty() && !profiles.contains(name)) {
-        return Some(format!("{slug} names a profile that does not exist: {}", sanitise(profile)));
+    let is_unknown = |name: &String| !profiles.is_empty() && !profiles.contains(name);
+    if let Some(profile) = hooks::profiles_of(&facts.file).into_iter().find(is_unknown) {
+        return Some(format!("{slug} names a profile that does not exist: {}", sanitise(&profile)));
     }
     let cwd = facts.file.cwd.as_ref().filter(|cwd| cwd.starts_with('/') && !Path::new(cwd).is_dir());
     cwd.map(|cwd| format!("{slug} has a working folder that does not exist: {}", sanitise(cwd)))
@@ -138,10 +140,11 @@ mod tests {
         make("typo", "profil = \"demo\"", true);
         make("skilless", "", false);
         make("stray", "profile = \"nobody\"", true);
+        make("second", "fallbacks = [{ profile = \"codx\" }]", true);
         make("lost", "cwd = \"/no/such/folder\"", true);
         let seen = gather_personas(dir.path(), &["demo".to_owned()]);
-        assert_eq!((seen.good, seen.faults.len()), (1, 5), "{seen:?}");
-        for word in ["Bad Name", "line 1", "skilless", "nobody", "/no/such/folder"] {
+        assert_eq!((seen.good, seen.faults.len()), (1, 6), "{seen:?}");
+        for word in ["Bad Name", "line 1", "skilless", "nobody", "codx", "/no/such/folder"] {
             assert!(seen.faults.iter().any(|fault| fault.contains(word)), "{word}: {seen:?}");
         }
     }

@@ -13,7 +13,7 @@ use crate::contract::{AgentState, AgentView, Hooks};
 use crate::core::id::Slug;
 use crate::core::text::{sanitise, shell_word};
 use crate::files;
-use crate::personas;
+use crate::personas::{self, PersonaFile};
 use crate::process;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -75,11 +75,18 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     checks
 }
 
-/// The profiles of living agents and of personas.
+/// The profiles of living agents and of personas, with the personas' fallbacks.
 pub(super) fn used(personas_dir: &Path, agents: &[ViewFile<AgentView>]) -> BTreeSet<String> {
     let slugs: Vec<Slug> = personas::list(personas_dir).unwrap_or_default();
-    let of_personas = slugs.iter().filter_map(|slug| personas::facts(personas_dir, slug).ok()?.file.profile);
+    let files = slugs.iter().filter_map(|slug| Some(personas::facts(personas_dir, slug).ok()?.file));
+    let of_personas = files.flat_map(|file| profiles_of(&file));
     agents.iter().filter_map(|agent| said(agent.profile.as_str()).map(str::to_owned)).chain(of_personas).collect()
+}
+
+/// The profiles that a persona names: its own, and its fallbacks, on which its work continues.
+pub(super) fn profiles_of(file: &PersonaFile) -> Vec<String> {
+    let fallbacks = file.fallbacks.iter().map(|choice| choice.profile.clone());
+    file.profile.iter().cloned().chain(fallbacks).collect()
 }
 
 fn installed(
