@@ -129,7 +129,9 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     let program = fails(exit::CONFIG, files::own_program().context("could not find the path of the tasuki program"))?;
     ground::make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
-    let store = open_store(&home)?;
+    // A large file that was not closed properly takes a while, and so do the views of a long history if all are gone.
+    let _said = StartReporter::begin();
+    let store = Store::open(&home.state()).map_err(store_failed)?;
     say_what_was_removed(&home);
     let (folders, (clock, now)) = (SpoolWatch::new(&spool), first_clock());
     let loaded = store.load().map_err(store_failed)?;
@@ -179,13 +181,6 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     };
     sidecar.begin(&now, loaded, settings)?;
     Ok((sidecar, sources))
-}
-
-/// Opens the store. A large file that was not closed properly takes a while, so the service manager is told meanwhile
-/// that the start continues.
-fn open_store(home: &Home) -> Result<Store, StartFailure> {
-    let _said = StartReporter::begin();
-    Store::open(&home.state()).map_err(store_failed)
 }
 
 fn first_clock() -> (Clock, Now) {

@@ -319,6 +319,11 @@ impl TestHost {
             + names(&self.files("requests")).len()
     }
 
+    /// The answer is there before the request is removed, so that a death between the two loses nothing.
+    pub(crate) fn until_nothing_is_open(&self) {
+        self.until("what is answered is not open any more", || self.open() == 0);
+    }
+
     /// Polls until something is so; fails with what this host's bridge and stage know.
     pub(crate) fn until(&self, what: &str, is_so: impl FnMut() -> bool) {
         self.until_within(PATIENCE, what, is_so);
