@@ -68,10 +68,28 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
         });
     }
     let (known, unread) = known(home)?;
-    pick_agent(text, &known, |slug| how_to_start(home, slug)).map_err(|error| match error.code.as_str() {
-        "ambiguous" => error,
-        _ => unknown(home, text, unread.or_missing(error)),
-    })
+    if is_persona(home, text) && !known.iter().any(|agent| agent.slug.as_deref() == Some(text)) {
+        let none = no_agent_of(home, text);
+        let others = known.iter().filter(|agent| agent.id.starts_with(text)).count();
+        return Err(unknown(home, text, unread.or_missing(or_by_id(none, others))));
+    }
+    match pick_agent(text, &known, |slug| how_to_start(home, slug)) {
+        Err(error) if error.code == "ambiguous" => Err(error),
+        Err(error) => Err(unknown(home, text, unread.or_missing(error))),
+        // A text must not be typed, and nobody ended, by a guess: an agent whose view can't be read may be of this
+        // persona.
+        Ok(found) if unread.first().is_some() && !found.starts_with(&text.to_ascii_lowercase()) => {
+            Err(unsure(text, unread))
+        }
+        found => found,
+    }
+}
+
+fn unsure(persona: &str, unread: Unread) -> CliError {
+    let unsure = CliError::refused("ambiguous", format!("It is not known which agents have the persona {persona}"));
+    let error = unread.or_missing(unsure);
+    let hint = error.hint.clone().unwrap_or_default();
+    error.hint(format!("{hint} Or name the agent by its id: `tasuki agents` lists those that can be read."))
 }
 
 /// The error for an unknown name, with a reason if the home shows one: no sidecar runs, or there is a persona of this
@@ -86,10 +104,14 @@ fn unknown(home: &Home, text: &str, error: CliError) -> CliError {
         return CliError { message: format!("{}. {}", error.message.trim_end_matches('.'), none.message), ..none };
     }
     if error.code == "no_agent" && error.message.starts_with(NOT_FOUND) && is_persona(home, text) {
-        return CliError::refused("no_agent", format!("No agent has the persona {text}."))
-            .hint(format!("Start one: {}", how_to_start(home, text)));
+        return no_agent_of(home, text);
     }
     error
+}
+
+fn no_agent_of(home: &Home, slug: &str) -> CliError {
+    CliError::refused("no_agent", format!("No agent has the persona {slug}."))
+        .hint(format!("Start one: {}", how_to_start(home, slug)))
 }
 
 /// The command that starts an agent of a persona. If the persona names no profile, the command must.
@@ -173,8 +195,9 @@ fn own_of(named: Option<String>, known: &[NamedAgent], pane: Option<&str>) -> Op
     pane.and_then(|pane| in_pane(pane, known)).or_else(|| named.filter(|id| !lives_elsewhere(id)))
 }
 
-/// Finds an agent among the known ones. A persona with living agents wins over prefixes of ids, because a short slug
-/// such as `ed` is often also the prefix of some id. An agent that has ended can be named by its id only.
+/// Finds an agent among the known ones. A persona that agents have wins over prefixes of ids, even if all of them have
+/// ended: a short slug such as `ed` is often also the prefix of some id, and a `shutdown` that is repeated must not end
+/// somebody else. An agent that has ended can be named by its id only.
 ///
 /// # Errors
 /// `no_agent` or `ambiguous`, the latter with the candidates. `start` gives the command that starts an agent of a
@@ -186,15 +209,27 @@ pub fn pick_agent(text: &str, known: &[NamedAgent], start: impl Fn(&str) -> Stri
     // A session without a pane has only claimed the persona, so an agent with a known pane has precedence.
     let seen: Vec<&NamedAgent> = living.iter().copied().filter(|agent| agent.pane.is_some()).collect();
     let living = if seen.len() == 1 { seen } else { living };
-    let by_id = || known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted));
-    let found = if living.is_empty() { by_id().collect() } else { living };
-    if found.is_empty() && !same_slug.is_empty() {
-        return Err(all_ended(text, &same_slug, &start(text)));
+    let by_id: Vec<&NamedAgent> =
+        known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted)).collect();
+    if living.is_empty() && !same_slug.is_empty() {
+        let others = by_id.iter().filter(|agent| agent.slug.as_deref() != Some(text)).count();
+        return Err(or_by_id(all_ended(text, &same_slug, &start(text)), others));
     }
+    let found = if living.is_empty() { by_id } else { living };
     match found.as_slice() {
         [one] => Ok(one.id.clone()),
         [] => Err(not_found("agent", text).hint("`tasuki agents --all` lists all agents by id, persona and pane.")),
         several => Err(ambiguous("agents", text, several.iter().map(|agent| agent.candidate()))),
+    }
+}
+
+/// Adds how an agent is named whose id begins like the persona's name.
+fn or_by_id(error: CliError, others: usize) -> CliError {
+    match error.hint.clone() {
+        Some(hint) if others > 0 => error.hint(format!(
+            "{hint}. An id begins like this name too: to name that agent, type its whole id, or its persona"
+        )),
+        _ => error,
     }
 }
 

@@ -99,9 +99,12 @@ fn a_persona_with_a_living_agent_goes_before_ids_that_begin_alike() {
     ];
     assert_eq!(pick("ed", &all), Ok("1234-0000".to_owned()));
     assert_eq!(pick("edc", &all), Ok("edcc0000-0000".to_owned()));
-    // The persona's agent has ended, so that only the id is left.
+    // A `shutdown feed` that is repeated must not end somebody else.
     let ended = [known("feed0000-0000", None, true), known("1234-0000", Some("feed"), false)];
-    assert_eq!(pick("feed", &ended), Ok("feed0000-0000".to_owned()));
+    let error = pick("feed", &ended).expect_err("its agent has ended");
+    let hint = error.hint.unwrap_or_default();
+    assert!(error.message.contains("its agent has ended") && hint.contains("type its whole id"), "{hint}");
+    assert_eq!(pick("feed0", &ended), Ok("feed0000-0000".to_owned()));
 }
 
 #[test]

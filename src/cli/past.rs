@@ -1,5 +1,5 @@
-//! Views that were removed for their age. The store still has their contents, and the sidecar writes a view again on
-//! request.
+//! Views that were removed for their age, or that something has damaged. The store still has their contents, and the
+//! sidecar writes a view again on request.
 
 use super::client::{Pulse, SidecarPresence};
 use super::error::CliError;
@@ -44,8 +44,11 @@ pub fn agents(home: &Home, ids: &[String]) -> Result<Vec<ViewFile<AgentView>>, C
 }
 
 fn again<T>(home: &Home, id: &str, read: impl Fn() -> Result<Option<T>, CliError>) -> Result<Option<T>, CliError> {
-    if let Some(found) = read()? {
-        return Ok(Some(found));
+    match read() {
+        Ok(None) => {}
+        // A file that something has damaged is written whole.
+        Err(error) if error.code == "not_json" => {}
+        found => return found,
     }
     write_again(home, [id].into_iter());
     read()

@@ -25,6 +25,12 @@ impl Unread {
         self.first.as_ref().map(|first| (self.count, first.message.trim_end_matches('.')))
     }
 
+    /// What to do about the first, if something has damaged it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&str> {
+        self.first.as_ref().filter(|first| first.code == "not_json")?.hint.as_deref()
+    }
+
     /// `missing`, unless some files can't be read: what was looked for may be in one of them. Then the error says so.
     #[must_use]
     pub fn or_missing(self, missing: CliError) -> CliError {
@@ -35,8 +41,9 @@ impl Unread {
         };
         let (missing, why) = (missing.message.trim_end_matches('.'), first.message.trim_end_matches('.'));
         let message = format!("{missing}. But {files} can't be read, and it may be in {them}. {why}.");
-        CliError { message, ..first }
-            .hint("Make what can't be read readable again, or check the disk, then repeat the command.")
+        let usual = "Make what can't be read readable again, or check the disk, then repeat the command.";
+        let hint = first.hint.clone().filter(|_| first.code == "not_json").unwrap_or_else(|| usual.to_owned());
+        CliError { message, ..first }.hint(hint)
     }
 
     /// The warning that a list is not whole; `None` if it is.
@@ -47,6 +54,7 @@ impl Unread {
             1 => ("1 file can't be read, and was".to_owned(), "it"),
             count => (format!("{count} files can't be read, and were"), "them"),
         };
-        Some(format!("This list is not whole: {files} left out. {why}. Make {them} readable again, or check the disk."))
+        let usual = format!("Make {them} readable again, or check the disk.");
+        Some(format!("This list is not whole: {files} left out. {why}. {}", self.remedy().unwrap_or(&usual)))
     }
 }

@@ -5,14 +5,16 @@ use super::error::CliError;
 use super::unread::Unread;
 use crate::config::Home;
 use crate::contract::{self, AgentView, HandoffView, SidecarView, WorkView};
+use crate::core::text::shell_word;
 use crate::core::time::millis;
 use crate::files;
+use crate::spool::wanted::WANTED_PREFIX;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest JSON file that is read, in bytes: the largest request, every character of it escaped, and some room.
 pub const LARGEST: u64 = 8 << 20;
@@ -145,8 +147,20 @@ pub fn latest_readable<T: DeserializeOwned>(folder: &Path, most: usize) -> Resul
 
 /// The error of a file that the sidecar wrote and that is not JSON.
 pub fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
-    CliError::refused("not_json", format!("{} is not JSON: {error}.", path.display()))
-        .hint("The sidecar rewrites this file whole; if the file stays broken, restart the sidecar.")
+    CliError::refused("not_json", format!("{} is not JSON: {error}.", path.display())).hint(match marker_of(path) {
+        Some(marker) => format!(
+            "Have the sidecar write it again, within some seconds: touch {}",
+            shell_word(&marker.display().to_string())
+        ),
+        None => "The sidecar rewrites this file whole; if the file stays broken, restart the sidecar.".to_owned(),
+    })
+}
+
+/// The file that asks the sidecar for the view of an agent or a handoff.
+fn marker_of(path: &Path) -> Option<PathBuf> {
+    let (folder, id) = (path.parent()?, path.file_stem()?.to_str()?.parse::<uuid::Uuid>().ok()?);
+    let is_asked_for = folder.ends_with("view/agents") || folder.ends_with("view/handoffs");
+    is_asked_for.then(|| folder.with_file_name(format!("{WANTED_PREFIX}{id}")))
 }
 
 /// The names of a folder's JSON files, without `.json`, sorted. A folder that does not exist has none.

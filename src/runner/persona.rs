@@ -7,7 +7,8 @@ use crate::core::effect::{Outcome, PersonaTexts};
 use crate::core::id::Slug;
 use crate::core::persona::PersonaFacts;
 use crate::limits;
-use crate::personas::{self, Error};
+use crate::personas::{self, Error, PersonaOnDisk};
+use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 /// Reads a persona's folder. A persona that can't be read counts as existing and broken.
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
     let personas = home.personas();
     let handoffs_dir = personas.join(slug.as_str()).join("handoffs").display().to_string();
-    match personas::facts(&personas, slug) {
+    match personas::facts(&personas, slug).and_then(|facts| with_usable_texts(&personas, slug, facts)) {
         Ok(facts) => Ok(PersonaFacts {
             exists: facts.exists,
             has_skill: facts.has_skill,
@@ -40,6 +41,15 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
             ..PersonaFacts::default()
         }),
     }
+}
+
+/// The same facts if a successor could be primed with the persona's texts. That must be known before an agent ends.
+fn with_usable_texts(personas: &Path, slug: &Slug, facts: PersonaOnDisk) -> Result<PersonaOnDisk, Error> {
+    if facts.has_skill && personas::read_texts(personas, slug)?.0.trim().is_empty() {
+        let path = personas.join(slug.as_str()).join("skill.md").display().to_string();
+        return Err(Error::Unfit { path, why: "it is empty".to_owned() });
+    }
+    Ok(facts)
 }
 
 /// Reads the persona's skill and experience. A file that can't be read does not count as missing.
@@ -66,6 +76,28 @@ fn texts(read: Result<(String, Option<String>), Error>) -> LookResult<Result<Opt
 mod tests {
     use super::*;
     use nix::errno::Errno;
+
+    #[test]
+    fn a_persona_whose_texts_cant_be_typed_is_broken_before_anything_begins() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let home = Home::resolve(Some(dir.path())).expect("a home");
+        let folder = home.personas().join("kai");
+        std::fs::create_dir_all(&folder).expect("made");
+        let broken = |file: &str, text: &[u8]| {
+            std::fs::write(folder.join("skill.md"), "# Kai").expect("written");
+            std::fs::write(folder.join("experience.md"), "").expect("written");
+            std::fs::write(folder.join(file), text).expect("written");
+            facts(&home, &"kai".parse().expect("a slug")).expect("facts").broken
+        };
+        assert_eq!(broken("experience.md", b""), None);
+        for (file, text, why) in [
+            ("skill.md", &b"\xff\xfe skill"[..], "skill.md: it is not UTF-8"),
+            ("skill.md", b" \n", "skill.md: it is empty"),
+            ("experience.md", b"\xff\xfe", "experience.md: it is not UTF-8"),
+        ] {
+            assert!(broken(file, text).is_some_and(|said| said.contains(why)), "{file} {why}");
+        }
+    }
 
     #[test]
     fn a_skill_that_could_not_be_read_is_not_missing() {

@@ -594,3 +594,22 @@ fn a_persona_with_a_wrong_file_keeps_its_count_of_documents() {
     assert_eq!((&listed[0]["persona_slug"], &listed[0]["documents"]), (&"kai".into(), &1.into()), "{listed}");
     assert!(err(&output).contains("persona.toml, line 1"), "{}", err(&output));
 }
+
+/// The text of a script, or a `shutdown`, would reach one of two agents by a guess.
+#[test]
+fn a_persona_names_no_agent_while_the_view_of_another_cant_be_read() {
+    let home = FakeHome::new();
+    home.beat(0);
+    home.agent(KAI, Some("kai"), None, "idle");
+    home.agent(NEXT, Some("kai"), None, "idle");
+    let damaged = home.path().join(format!("view/agents/{NEXT}.json"));
+    std::fs::write(&damaged, [0; 100]).expect("written");
+    let output = home.run(&["send", "kai", "hello"]);
+    let said = err(&output);
+    assert!(code(&output) == 1 && said.contains("It is not known which agents have the persona kai"), "{said}");
+    assert!(said.contains(&format!("view/.wanted-{NEXT}")) && said.contains("name the agent by its id"), "{said}");
+    assert!(
+        !err(&home.run(&["--timeout", "1s", "send", "1111", "hello"])).contains("not known which"),
+        "its id is enough"
+    );
+}

@@ -258,6 +258,24 @@ fn a_successor_that_loses_its_session_before_it_has_read_the_document_has_failed
     assert_eq!((world.step(), world.started.len()), ("done", 2));
 }
 
+/// A full disk or a folder without rights took the one report of its session: each retry waited for another in vain.
+#[test]
+fn a_successor_whose_report_was_lost_is_taken_by_the_retry() {
+    let mut world = FlowWorld::new();
+    world.unreported = true;
+    let mut world = world.hand_off(&json!({}));
+    world.pass(600_000);
+    assert_eq!(world.failure(), Some(("starting", "successor_failed")));
+    let error = world.handoff().error.clone().expect("a failure");
+    assert!(error.message.contains("its hooks did not report its session"), "{error:?}");
+    let successor = world.handoff().successor_id.expect("a successor");
+    let (pane, process) = (world.agent(&successor).pane.expect("a pane"), world.agent(&successor).process);
+    let mut world = world.at("start", Instead::Outcome(Outcome::Started(Started::Running { pane, process })));
+    assert_eq!(world.ask_of_it("handoff_retry", &json!({}))["ok"], true);
+    assert_eq!((world.step(), world.handoff().successor_id), ("done", Some(successor)));
+    assert_eq!(world.texts(&successor), ["priming", "briefing"]);
+}
+
 fn handoff_of(agent: AgentId) -> Value {
     json!({"v": 1, "kind": "handoff", "agent_id": agent, "reason": "r"})
 }

@@ -60,6 +60,8 @@ pub(crate) struct FlowWorld {
     pub(crate) typed: Vec<(AgentId, &'static str)>,
     /// The agents that were started.
     pub(crate) started: Vec<AgentId>,
+    /// The hooks of started agents do not report their sessions.
+    pub(crate) unreported: bool,
     pub(crate) errors: Vec<Value>,
     pub(crate) answers: BTreeMap<String, Value>,
     /// Whether the outgoing agent was ever ended while a handoff had no record.
@@ -98,6 +100,7 @@ impl FlowWorld {
             asked: 0,
             typed: Vec::new(),
             started: Vec::new(),
+            unreported: false,
             errors: Vec::new(),
             answers: BTreeMap::new(),
             ended_unrecorded: false,
@@ -266,6 +269,9 @@ impl FlowWorld {
             }
             Effect::Start(plan) if runs => {
                 self.started.push(plan.agent_id);
+                if self.unreported {
+                    return;
+                }
                 let pane = self.agent(&plan.agent_id).pane.map(|pane| pane.pane);
                 self.hear(plan.agent_id, HookKind::SessionStart, pane);
             }

@@ -144,7 +144,7 @@ fn folders(facts: &Facts, survey: &Survey) -> Vec<Check> {
             let files =
                 if count == 1 { "1 view or error file".to_owned() } else { format!("{count} views or error files") };
             let fix = "make them readable again (chmod u+r), or check the disk; commands leave out what they show";
-            Check::fail("paths.unread", format!("{files} can't be read: {why}"), fix)
+            Check::fail("paths.unread", format!("{files} can't be read: {why}"), facts.unread.remedy().unwrap_or(fix))
         }
     });
     checks.push(missing(survey));

@@ -133,13 +133,14 @@ pub(crate) fn insert_row(tx: &mut Tx<'_>, agent: Agent) {
     tx.out.agents.insert(agent.agent_id, agent);
 }
 
-/// Starts a successor whose row already exists: on a retry, or because the successor is a new session in its
-/// predecessor's process, see [`start_effect`].
+/// Starts a successor whose row already exists: on a retry, or in its predecessor's process, see [`start_effect`].
 pub(crate) fn start_from_row(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, deadline: Option<Deadline>) {
     let place = tx.handoff(&handoff).and_then(|row| row.successor_window.as_ref());
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(effect) = start_effect(agent, place) else { return };
-    let registered = agent.registered_at.is_some();
+    // A session is reported once: after a lost report, the skill's receipt shows whether the agent takes texts.
+    let runs = !agent.in_place && agent.pane.is_some() && agent.process.is_some() && agent.state.is_live();
+    let registered = runs || agent.registered_at.is_some();
     let key = tx.effect_of(agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
     if let Some(agent) = tx.agent_mut(agent_id) {
@@ -159,8 +160,8 @@ fn start_effect(agent: &Agent, place: Option<&SuccessorWindow>) -> Option<Effect
     Some(Effect::Start(StartAgent { session_number: place.and_then(|place| place.session_number), ..plan }))
 }
 
-/// Takes the outcome of `Effect::Start`: waits for readiness, or reports the failure to the owner of the start. If this
-/// returns a state, the caller must end the agent in that state.
+/// Takes the outcome of `Effect::Start`: waits for readiness, or reports the failure to the owner of the start. The
+/// caller must end the agent in the state that this returns.
 #[must_use]
 pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, started: Started) -> Option<AgentState> {
     let agent = tx.agent_mut(agent_id)?;
@@ -328,15 +329,15 @@ fn started(tx: &mut Tx<'_>, agent_id: &AgentId, owner: &Owner) {
     }
 }
 
-/// The time for a start is over. A reopened session that has a pane counts as running.
+/// The time for a start is over. A reopened session with a pane counts as running.
 pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
-    let owner = agent.start.as_ref().map(|start| &start.owner);
-    match owner {
+    let why = agent.start.as_ref().map(start_dialog::overdue_in_words).unwrap_or_default();
+    match agent.start.as_ref().map(|start| &start.owner) {
         Some(Owner::Reopening { .. }) if agent.pane.is_some() => reopen::runs(tx, agent_id, AgentState::Idle),
         Some(Owner::Nobody) => failed(tx, agent_id, "did_not_exit", "It did not end in time"),
         Some(Owner::Reopening { .. } | Owner::Request(_) | Owner::Handoff(_)) | None => {
-            failed(tx, agent_id, "successor_failed", "The agent did not register and become ready in time");
+            failed(tx, agent_id, "successor_failed", why);
         }
     }
 }

@@ -65,6 +65,16 @@ pub(crate) fn pane_gone(start: &mut Start, screen: String) {
     }
 }
 
+/// Why a start is not over in time, in words.
+pub(crate) fn overdue_in_words(start: &Start) -> &'static str {
+    match start.ready && !start.registered {
+        true => {
+            "The agent waits for input, but its hooks did not report its session in time (`tasuki doctor` checks the hooks)"
+        }
+        false => "The agent did not register and become ready in time",
+    }
+}
+
 /// That an agent has ended before it was ready, in words.
 pub(crate) fn end_in_words(start: &Start) -> String {
     let place = if start.dialog_error.is_some() { " at a dialog in its pane," } else { "" };

@@ -9,7 +9,7 @@ use tasuki::core::rows::handoff::{Handoff, HandoffError, Step};
 use tasuki::core::settings::Limits;
 
 /// What failures say that come of a limit, and of nothing else.
-const FALLEN: [&str; 10] = [
+const FALLEN: [&str; 11] = [
     "The agent stayed busy until the time limit",
     "The instruction was not typed in time",
     "The agent did not end its turn in time",
@@ -18,6 +18,7 @@ const FALLEN: [&str; 10] = [
     "The agent did not begin a new session",
     "The successor was not ready in time",
     "The agent did not register and become ready in time",
+    "The agent waits for input, but its hooks did not report its session in time (`tasuki doctor` checks the hooks)",
     "The successor did not answer its priming in time",
     "The briefing was not typed in time",
 ];
