@@ -167,11 +167,11 @@ impl Prompts {
         let tasks = ["t".to_owned()];
         let instruction =
             Instruction { reason: "r", file_path: "/f.md", focus: Some("f"), tasks: &tasks, urgent: true };
-        self.render("instruction", instruction_context(&instruction))?;
+        self.render_with("instruction", instruction_context(&instruction), "file_path", "/f.md")?;
         self.render("reply", instruction_context(&instruction))?;
         let salvage = Salvage { agent_id: "a", persona: "s", reason: "r", focus: Some("f"), cwd: Some("/") };
         self.render("salvage", salvage_context(&salvage))?;
-        self.render("context", context! { document => "d", tasks => vec!["t"] })?;
+        self.render_with("context", context! { document => "/d", tasks => vec!["t"] }, "document", "/d")?;
         let briefing = Briefing {
             predecessor_id: "p",
             persona: "s",
@@ -187,9 +187,9 @@ impl Prompts {
             read_command: Some("tasuki read 5f2a"),
             resume_command: Some("demo --session s"),
         };
-        self.render("briefing", briefing_context(&briefing))?;
+        self.render_with("briefing", briefing_context(&briefing), "file_path", "/f.md")?;
         let rework = Rework { file_path: "/f.md", faults: &tasks, note: Some("n"), reply: false };
-        self.render("rework", rework_context(&rework))?;
+        self.render_with("rework", rework_context(&rework), "file_path", "/f.md")?;
         self.render("drift", context! { drift => tasks.clone() })?;
         let work = WorkNotice {
             item_id: "i",
@@ -209,8 +209,20 @@ impl Prompts {
         self.render("acknowledge", acknowledge_context(&acknowledge))?;
         self.render("how", how_context(&How { command: "c", requests_dir: "/r", form: "{}" }))?;
         self.render("published", context! { url => "https://x/" })?;
-        self.render("long", context! { file_path => "/f.md" })?;
-        Ok(())
+        self.render_with("long", context! { file_path => "/f.md" }, "file_path", "/f.md").map(drop)
+    }
+
+    /// Renders a template whose text must have that value: without it, a document would be lost.
+    fn render_with(
+        &self,
+        name: &str,
+        context: minijinja::Value,
+        variable: &str,
+        value: &str,
+    ) -> Result<String, PromptError> {
+        let text = self.render(name, context)?;
+        let why = format!("the text lacks {{{{ {variable} }}}}, without which an agent can't do its part");
+        if text.contains(value) { Ok(text) } else { Err(PromptError { name: name.to_owned(), why }) }
     }
 
     fn render(&self, name: &str, context: minijinja::Value) -> Result<String, PromptError> {

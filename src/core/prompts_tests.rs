@@ -50,3 +50,18 @@ fn values_are_not_templates() {
         Instruction { reason: "{{ 7 * 6 }}", file_path: "/f.md", focus: Some("{% raw %}"), tasks: &[], urgent: false };
     assert!(Prompts::default().instruction(&values).contains("{{ 7 * 6 }}"));
 }
+
+/// With an empty `briefing.md` the handoff was done, and the successor did not know where the document is.
+#[test]
+fn a_template_that_would_lose_the_document_is_refused_at_start() {
+    for (name, text, lacks) in [
+        ("briefing", "", "file_path"),
+        ("instruction", "Write a handoff.", "file_path"),
+        ("context", "Continue.", "document"),
+        ("rework", "Repair it.", "file_path"),
+        ("long", "It is long.", "file_path"),
+    ] {
+        let error = Prompts::new(&BTreeMap::from([(name.to_owned(), text.to_owned())])).expect_err("refused");
+        assert!(error.to_string().contains(&format!("{name}.md: the text lacks {{{{ {lacks} }}}}")), "{error}");
+    }
+}

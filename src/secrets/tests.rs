@@ -109,6 +109,9 @@ The password `users.password_hash`, the password is `PASSWORD_2`, password `Pass
 docker run -p 8080:80 web; docker login -p $TOKEN1 -u kai; redis-cli -a \"$REDIS_PASS1\"; docker compose -p app2 up; mongosh -p
 postgres://user:password@localhost/db; `token: src/auth/v2/token_2.rs:42`; --token-file /run/secrets/t1; --password-stdin
 sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+secret: kubernetes/prod/db-password-v2; secretRef: projects/123456/secrets/db-pass/versions/7, api_token: api/v1/tokens/create_token
+secret_name: my-app-prod-db-credentials-20261128 token = csrf_token_from_cookie_v2 reset tokens: token_expires_at_2026_11_28
+curl -u admin:admin http://localhost:8080
 ";
     let found = find(text, &Known::default());
     assert!(found.is_empty(), "{:?}", found.iter().map(|one| &text[one.bytes.clone()]).collect::<Vec<_>>());

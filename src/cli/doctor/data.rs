@@ -6,14 +6,17 @@ use super::hooks;
 use crate::agents::Profiles;
 use crate::config::rules;
 use crate::core::id::Slug;
+use crate::core::prompts;
 use crate::core::text::sanitise;
-use crate::{personas, sidecar};
+use crate::{files, personas, sidecar};
 use std::path::Path;
 
 /// How many names in the personas' folder are checked at most.
 const MAX_NAMES: usize = 10_000;
 /// How many faults of personas one line reports at most.
 const MAX_TOLD: usize = 3;
+const REPAIR: &str =
+    "fix that file; the sidecar does not start with it, and a running sidecar keeps the previous version";
 
 pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let home = &ground.home;
@@ -29,21 +32,42 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
         Ok(profiles) => profiles.iter().map(|profile| profile.name.clone()).collect(),
         Err(_) => Vec::new(),
     };
-    let repair = "fix that file; the sidecar does not start with it, and a running sidecar keeps the previous version";
     let told = |id: &str, fault: Option<String>, good: &str| match fault {
         None => Check::ok(id, good),
-        Some(fault) => Check::fail(id, fault, repair),
+        Some(fault) => Check::fail(id, fault, REPAIR),
     };
     vec![
         judge_personas(&gather_personas(&home.personas(), &known)),
         told("data.profiles", profiles.err().map(|error| error.to_string()), "every profile is valid"),
-        told("data.prompts", sidecar::fault_of_prompts(home), "every prompt is valid"),
+        judge_prompts(sidecar::fault_of_prompts(home), &unread_names(&home.prompts())),
         told(
             "data.rules",
             rules::load(&home.rules()).err().map(|error| error.to_string()),
             "the rules for work items are valid",
         ),
     ]
+}
+
+/// The Markdown files among the prompts that no text is made from, because they have another name.
+fn unread_names(folder: &Path) -> Vec<String> {
+    let known = prompts::names();
+    let is_known = |name: &str| name.strip_suffix(".md").is_none_or(|name| known.contains(&name));
+    let listed = files::open_dir(folder).and_then(|dir| files::names(&dir, MAX_NAMES, |_| true));
+    let names = listed.map(|(names, _)| names).unwrap_or_default();
+    let names = names.iter().filter_map(|name| name.to_str()).filter(|name| !name.starts_with('.'));
+    names.filter(|name| !is_known(name)).take(MAX_TOLD).map(sanitise).collect()
+}
+
+fn judge_prompts(fault: Option<String>, unread_names: &[String]) -> Check {
+    let id = "data.prompts";
+    match fault {
+        Some(fault) => Check::fail(id, fault, REPAIR),
+        None if !unread_names.is_empty() => {
+            let said = format!("data/prompts has files that tasuki does not read: {}", unread_names.join(", "));
+            Check::warn(id, said, format!("give each the name of a template: {}.md", prompts::names().join(".md, ")))
+        }
+        None => Check::ok(id, "every prompt is valid"),
+    }
 }
 
 /// How many personas are valid, and what is wrong with the others.
@@ -55,8 +79,8 @@ struct Personas {
 
 fn gather_personas(folder: &Path, profiles: &[String]) -> Personas {
     let mut seen = Personas::default();
-    let names = match crate::files::open_dir(folder) {
-        Ok(dir) => crate::files::names(&dir, MAX_NAMES, |_| true),
+    let names = match files::open_dir(folder) {
+        Ok(dir) => files::names(&dir, MAX_NAMES, |_| true),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return seen,
         Err(error) => Err(error),
     };
@@ -147,6 +171,18 @@ mod tests {
         for word in ["Bad Name", "line 1", "skilless", "nobody", "codx", "/no/such/folder"] {
             assert!(seen.faults.iter().any(|fault| fault.contains(word)), "{word}: {seen:?}");
         }
+    }
+
+    #[test]
+    fn a_prompt_with_a_name_that_is_not_read_is_told() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for name in ["instruction.md", "instructions.md", "notes.txt", ".hidden.md"] {
+            fs::write(dir.path().join(name), "").expect("written");
+        }
+        let check = judge_prompts(None, &unread_names(dir.path()));
+        assert!(check.state == CheckState::Warn && check.said.ends_with("not read: instructions.md"), "{}", check.said);
+        assert!(check.fix.is_some_and(|fix| fix.contains("instruction.md, reply.md")));
+        assert_eq!(judge_prompts(None, &unread_names(&dir.path().join("none"))).state, CheckState::Ok);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) struct Asked {
 }
 
 const GOAL: &str = "\
-    work,task,subtask,goal,context,overview,summary,where we are,this session,last session,project,purpose,\
+    work,task,subtask,gearbeitet,goal,context,overview,summary,where we are,this session,last session,project,purpose,\
     objective,background,aufgabe,ziel,arbeit,kontext,überblick,Überblick,zusammenfassung,objetivo,tarea,trabajo,\
     contexto,resum,objectif,tâche,travail,contexte,résumé,tarefa,trabalho,tujuan,tugas,pekerjaan,konteks,\
     ringkasan,目标,目標,任务,任務,工作,背景,概述,概要,总结,目的,作業,タスク,まとめ,목표,작업,배경,개요,요약,과제,進め,项目";

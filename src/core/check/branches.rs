@@ -14,7 +14,7 @@ const MAX_LABEL: usize = 40;
 const BRANCH: [&str; 6] = ["branch", "ブランチ", "分支", "브랜치", "ветка", "Ветка"];
 
 /// Words in a line that say that a branch is gone, does not exist yet, is elsewhere, or is only an example.
-const NOT_THERE: [&str; 50] = [
+const NOT_THERE: [&str; 54] = [
     "delete",
     "deleted",
     "deleting",
@@ -65,6 +65,10 @@ const NOT_THERE: [&str; 50] = [
     "if",
     "else",
     "closed",
+    "laptop",
+    "her",
+    "his",
+    "their",
 ];
 /// Words that stand in the place of a name, such as "none", and conditions of a program, as in "the `else` branch".
 const NO_NAMES: [&str; 37] = [
@@ -82,7 +86,19 @@ pub(super) fn may_name(place: &Place<'_>) -> bool {
 /// The names of branches in a line, each with the byte at which it, or the backtick before it, begins.
 pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<(usize, &'a str)> {
     let (text, lower) = (place.text, place.lower);
-    let is_example = has_phrase(lower, &["git checkout -b", "git switch -c", "e.g.", "pull request", "gelöscht"]);
+    /// Commands and words for branches that are made or gone.
+    const PHRASES: [&str; 9] = [
+        "git checkout -b",
+        "git switch -c",
+        "push -u",
+        "commit to branch",
+        "open a pr",
+        "open pr",
+        "e.g.",
+        "pull request",
+        "gelöscht",
+    ];
+    let is_example = has_phrase(lower, &PHRASES);
     let is_elsewhere = has_word(&without_code(lower), &NOT_THERE) || names_other_repository(lower);
     if is_example || is_elsewhere || is_about_elsewhere(text, cwd) {
         return Vec::new();
@@ -150,7 +166,7 @@ fn is_name(name: &str) -> bool {
         && !is_odd
         && !is_version
         && !is_hash
-        && !NO_NAMES.contains(&name.to_ascii_lowercase().as_str())
+        && !name.to_ascii_lowercase().split(['/', '-']).all(|part| NO_NAMES.contains(&part))
 }
 
 /// Whether a name can hardly be anything else than a branch.

@@ -143,10 +143,31 @@ fn unnamed<'p>(document: &Document<'_>, changed: &Changed<'p>) -> Vec<&'p str> {
             }
         }
     }
+    name_folders(document, paths, &mut named);
     let all = document.lines.iter().flat_map(|line| patterns(line.text, changed.root));
     let patterns: Vec<FilePattern<'_>> = all.take(MOST_PATTERNS).collect();
     let is_unnamed = |(path, named): &(&&str, bool)| !named && !patterns.iter().any(|pattern| pattern.fits(path));
     paths.iter().zip(named).filter(is_unnamed).map(|(path, _)| *path).collect()
+}
+
+/// Git shows a new folder as one path with a slash at its end. A document that names a file below it names the folder.
+fn name_folders(document: &Document<'_>, paths: &[&str], named: &mut [bool]) {
+    let folders = paths.iter().enumerate().filter(|(_, path)| path.ends_with('/'));
+    let folders: BTreeMap<&str, usize> = folders.map(|(at, path)| (path.trim_end_matches('/'), at)).collect();
+    if folders.is_empty() {
+        return;
+    }
+    let words = document.lines.iter().flat_map(|line| words(line.text)).filter(|word| word.contains('/'));
+    for word in words {
+        let slashes = || word.match_indices('/').map(|(at, _)| at).take(MOST_FOLDERS);
+        for from in std::iter::once(0).chain(slashes().map(|at| at + 1)) {
+            for to in slashes().filter(|to| from < *to && to + 1 < word.len()) {
+                if let Some(at) = folders.get(&word[from..to]) {
+                    named[*at] = true;
+                }
+            }
+        }
+    }
 }
 
 /// A pattern such as `src/commands/*.md`. Only its folder, `src/commands`, and its end, `.md`, are compared. The
@@ -252,6 +273,19 @@ fn is_in_a_word(byte: u8) -> bool {
 mod tests {
     use super::super::testing::{GOOD, World, judged};
     use crate::contract::facts::{ActionFacts, CommandFacts, WrittenFile};
+
+    #[test]
+    fn a_new_folder_is_named_by_a_file_below_it() {
+        let mut world = World::default();
+        world.changes("??", &["src/billing/", "src/invoice/", "docs/adr/", "cookies/"]);
+        let text = GOOD.replace(
+            "## Next steps",
+            "New: `src/billing/mod.rs`, `/work/project/src/invoice/a/lib.rs`, `docs/adr/0001.md`, `cookies/basic.rs`.\n\n## Next steps",
+        );
+        assert_eq!(judged(&text, &world), Vec::<String>::new());
+        let text = GOOD.replace("## Next steps", "Read src/billing.rs/x and billing/mod.rs.\n\n## Next steps");
+        assert!(judged(&text, &world).join("").contains("does not name 4 changed files"), "other files");
+    }
 
     /// The user's own notes lay there before the agent began.
     #[test]

@@ -7,13 +7,18 @@ use super::report::FaultReport;
 use crate::contract::document::FaultCheck;
 use crate::contract::facts::RepositoryFacts;
 
+/// What the instruction says behind the colons, to be replaced by the agent's own words.
+const AS_ASKED: [&str; 2] =
+    ["where your successor begins, in one line", "the last check that you ran, its result and its commit; or none"];
+
 /// Reports an urgent document without a checkpoint, or without what was verified last.
 pub(super) fn check_urgent(text: &str, report: &mut FaultReport) {
-    if front_matter_value(text, "checkpoint").or_else(|| front_matter_value(text, "starting_from")).is_none() {
+    let said = |key: &str| front_matter_value(text, key).filter(|value| !AS_ASKED.contains(&value.as_str()));
+    if said("checkpoint").or_else(|| said("starting_from")).is_none() {
         let is = "the successor must acknowledge where it begins: put `checkpoint: …` between `---` lines at the top";
         report.fix(FaultCheck::Checkpoint, None, "the document states no checkpoint", is);
     }
-    if front_matter_value(text, "verified").is_none() {
+    if said("verified").is_none() {
         let is = "put `verified: …` between `---` lines at the top: the last check, its result and its commit, or none";
         report.fix(FaultCheck::Verified, None, "the document does not state what was verified last", is);
     }

@@ -17,7 +17,7 @@ const MOST_IN_LINE: usize = 50;
 const WORDS_BEFORE: usize = 6;
 
 /// Words before a hash that say that it is a commit.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "commit",
     "commits",
     "committed",
@@ -34,6 +34,7 @@ const NAMES: [&str; 16] = [
     "rebased",
     "tip",
     "landed",
+    "pushed",
 ];
 /// Words before a hash that say that the work stands there.
 const HEADS: [&str; 3] = ["head", "committed", "tip"];
@@ -56,7 +57,7 @@ const TOPICS: [&str; 14] = [
     "squash",
 ];
 /// Words that say that a hash is another thing.
-const OTHERS: [&str; 34] = [
+const OTHERS: [&str; 43] = [
     "sha256",
     "sha512",
     "sha1sum",
@@ -91,6 +92,15 @@ const OTHERS: [&str; 34] = [
     "id",
     "ids",
     "bytes",
+    "sentry",
+    "event",
+    "events",
+    "chunk",
+    "chunks",
+    "bundle",
+    "deployment",
+    "release",
+    "artifact",
 ];
 /// Words with which the subject of a commit begins, as in `fix(store): …`.
 const SUBJECTS: [&str; 14] = [
@@ -208,7 +218,8 @@ impl LineContext<'_> {
                 // Git shortens a hash to 7 digits, and in a large repository to 9 or more. 8 digits are more often
                 // another thing, such as the beginning of a UUID.
                 let is_usual = matches!(hash.len(), 7 | 9..=11 | 40);
-                let is_likely = is_marked && (self.is_topic || is_usual) && !is_other;
+                let is_ours = !is_of_another_project(before);
+                let is_likely = is_marked && (self.is_topic || is_usual) && !is_other && is_ours;
                 is_likely || is_named(before, after) || has_subject(after)
             }
             LineKind::Fence | LineKind::Unseen | LineKind::Blank => false,
@@ -236,7 +247,20 @@ fn is_named(before: &str, after: &str) -> bool {
     let is_other = |word: &str| OTHERS.contains(&word);
     let next = after.trim_start_matches(['`', '*', ')', ' ']);
     let is_after = next.starts_with("commit") && next.len() < after.len();
+    if is_of_another_project(before) {
+        return false;
+    }
     is_after || last_words(before).take_while(|word| !is_other(word)).any(|word| NAMES.contains(&word))
+}
+
+/// Whether a commit is one of another project, as in "fixed in tokio commit …".
+fn is_of_another_project(before: &str) -> bool {
+    const OURS: [&str; 17] = [
+        "a", "the", "this", "that", "my", "our", "its", "last", "latest", "previous", "first", "next", "same",
+        "single", "one", "merge", "fix",
+    ];
+    let words: Vec<&str> = last_words(before).take(3).collect();
+    matches!(words[..], ["commit", name, "in" | "by" | "with" | "since"] if !OURS.contains(&name))
 }
 
 /// Whether the words before a hash say that the work stands there, such as "the latest commit".

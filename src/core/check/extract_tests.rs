@@ -13,6 +13,7 @@ fn found(text: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
 fn a_hash_counts_where_the_words_speak_of_commits() {
     for (text, expected) in [
         ("commit a1b2c3d", vec!["a1b2c3d"]),
+        ("Pushed a1b2c3d to origin/main.", vec!["a1b2c3d"]),
         ("Commit `a1b2c3d4e`: the parser", vec!["a1b2c3d4e"]),
         ("All committed at deadbee, tree clean", vec!["deadbee"]),
         ("HEAD is at 0123abc", vec!["0123abc"]),
@@ -86,6 +87,10 @@ fn what_only_looks_like_a_hash_does_not_count() {
         "a1b2c3 is short, and commit a1b2c3d4e5f60718293a4b5c6d7e8f9001122334455 is long",
         "A1B2C3D in capitals",
         "the name commit_a1b2c3d",
+        "Sentry event `a1b2c3d` shows it; the chunk `a1b2c3d`",
+        "Release (a1b2c3d) was built by CI",
+        "The fix is in tokio commit `a1b2c3d`.",
+        "This was introduced by linux commit a1b2c3d4e5f6.",
     ] {
         assert_eq!(found(text).0, Vec::<String>::new(), "{text}");
     }
@@ -143,6 +148,10 @@ fn what_is_not_meant_as_an_existing_branch_does_not_count() {
         "branch `feat/x` in `/other/project`",
         "branches `a` and `b`",
         "```\nbranch: main\n```",
+        "the `Err/None` branch returns early, the `else-if` branch is dead code",
+        "Commit to branch `fix/session` and open a PR",
+        "Push branch `fix/session` with `git push -u origin fix/session`",
+        "Alice works on branch `alice/cookies`, which is only on her laptop.",
     ] {
         assert_eq!(found(text).1, Vec::<String>::new(), "{text}");
     }
@@ -208,6 +217,11 @@ fn what_only_looks_like_a_path_does_not_count() {
         "A later step will write the file\n`src/a.rs`.",
         "`assets/index-BbMHCdJ9.js`, `assets/Page-D1SJlYMS.mjs`, `assets/index-CRSe8Nl6.css`",
         "`static/js/main.8f3a2b1c.js`, `static/js/2.8f3a2b1c.chunk.js`",
+        "## Next steps\n1. Put the helper into `src/a.rs`\n2. We need `src/a.rs` for that\n3. Copy main.rs to `src/a.rs`",
+        "Factor the code out into `src/a.rs`; the test for it belongs in `tests/a.rs`",
+        "Next I want to add `src/a.rs`.",
+        "`a/src/main.rs` and `b/src/main.rs`; `library/std/src/panicking.rs:597:5`",
+        "tokio's `tokio/src/runtime/mod.rs`; the endpoint `api/v1/users.json`; S3 holds `backups/db.sql`",
     ] {
         assert_eq!(found(text).2, Vec::<String>::new(), "{text}");
     }

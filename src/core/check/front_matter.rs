@@ -8,19 +8,22 @@ const MAX_VALUE: usize = 600;
 const MAX_LINES: usize = 200;
 
 /// The front matter with the lines of dashes around it, and the text after it. None if the document does not begin with
-/// a line of dashes, or if no other such line follows within [`MAX_LINES`]. A byte order mark before it is left out.
+/// a line of dashes, or if no other such line follows within [`MAX_LINES`]. A byte order mark before it is left out;
+/// empty lines before it belong to it.
 fn split(document: &str) -> Option<(&str, &str)> {
     let text = document.strip_prefix('\u{feff}').unwrap_or(document);
     let mut end = 0;
-    for (at, line) in text.split_inclusive('\n').take(MAX_LINES).enumerate() {
+    let mut has_begun = false;
+    for line in text.split_inclusive('\n').take(MAX_LINES) {
         end += line.len();
         let is_dashes = line.trim_end() == "---";
-        if at == 0 && !is_dashes {
-            return None;
-        }
-        if at > 0 && is_dashes {
+        if has_begun && is_dashes {
             return Some(text.split_at(end));
         }
+        if !has_begun && !is_dashes && !line.trim().is_empty() {
+            return None;
+        }
+        has_begun |= is_dashes;
     }
     None
 }
@@ -30,19 +33,29 @@ pub(super) fn front_matter_lines(document: &str) -> usize {
     split(document).map_or(0, |(front, _)| front.lines().count())
 }
 
-/// The value of a key in the front matter. It must be on the line of the key; other YAML is not read.
+/// The value of a key in the front matter: on the line of the key, or on the lines below it that are indented or belong
+/// to a list. Other YAML is not read.
 #[must_use]
 pub fn front_matter_value(text: &str, key: &str) -> Option<String> {
     let mut front = split(text)?.0.lines();
     let line = front.find_map(|line| value(line, key))?;
-    let scalar = normalise(&sanitise(&scalar(line.trim())));
-    let is_plain = !scalar.is_empty() && !matches!(scalar.as_str(), "|" | ">" | "|-" | ">-" | "~" | "null");
+    let on_line = scalar(line.trim());
+    let scalar = match on_line.as_str() {
+        "" | "|" | ">" | "|-" | ">-" => {
+            let below = front.take_while(|line| line.starts_with([' ', '\t']) || line.starts_with("- "));
+            below.map(|line| line.trim().trim_start_matches("- ")).collect::<Vec<_>>().join("\n")
+        }
+        _ => on_line,
+    };
+    let scalar = normalise(&sanitise(&scalar));
+    let is_plain = !scalar.is_empty() && !matches!(scalar.as_str(), "~" | "null");
     is_plain.then(|| scalar.chars().take(MAX_VALUE).collect())
 }
 
-/// What a line of the front matter says of this key. None if it has another key.
+/// What a line of the front matter says of this key, in capitals or not. None if it has another key.
 pub(super) fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
-    line.strip_prefix(key)?.trim_start().strip_prefix(':')
+    let (found, rest) = line.split_at_checked(key.len())?;
+    found.eq_ignore_ascii_case(key).then_some(rest)?.trim_start().strip_prefix(':')
 }
 
 /// A value without quotation marks and without the comment after it.

@@ -189,12 +189,13 @@ fn a_copy_of_the_instruction_is_a_fault() {
 fn an_urgent_document_states_checkpoint_and_verification() {
     let world = World { is_urgent: true, ..World::default() };
     let body = GOOD.split("---\n").nth(2).expect("a body");
-    let checks = |text: &str| -> Vec<String> {
-        judged(text, &world).iter().map(|fault| fault.split(':').next().unwrap_or_default().to_owned()).collect()
-    };
-    assert_eq!(checks(body), ["checkpoint fix", "verified fix"]);
+    let first = |fault: &String| fault.split(':').next().unwrap_or_default().to_owned();
+    let checks = |text: &str| -> Vec<String> { judged(text, &world).iter().map(first).collect() };
+    let asked = include_str!("../../../data/prompts/instruction.md").split("---\n").nth(1).expect("front matter");
+    let unfilled = format!("---\n{asked}---\n{body}");
+    assert_eq!([checks(&unfilled), checks(body)].concat(), ["checkpoint fix", "verified fix"].repeat(2));
     assert_eq!(checks(&format!("---\nstarting_from: x\n---\n{body}")), ["verified fix"]);
-    assert_eq!(checks(&format!("---\ncheckpoint: x\nverified: none\n---\n{body}")), nothing());
+    assert_eq!(checks(&format!("---\nCheckpoint: >\n  x\nverified:\n  - none\n---\n{body}")), nothing());
     assert_eq!(faults_in_default_world(body), nothing(), "only if it is urgent");
 }
 

@@ -26,7 +26,7 @@ const NOT_IN_GIT: [&str; 9] =
     ["outputs", ".git", "bin", "vendor", "generated", "site-packages", "scratch", "scratchpad", "memory"];
 
 /// Words in a line that say that a file does not exist: not any more, not yet, or not at all.
-const NOT_THERE: [&str; 86] = [
+const NOT_THERE: [&str; 93] = [
     "created",
     "creates",
     "create",
@@ -111,8 +111,15 @@ const NOT_THERE: [&str; 86] = [
     "emits",
     "upstream",
     "submodule",
+    "want",
     "wants",
     "wanted",
+    "belongs",
+    "factor",
+    "endpoint",
+    "endpoints",
+    "s3",
+    "bucket",
 ];
 /// Words that say so of everything below them: in a heading, in the first row of a table, or above a list.
 const NOT_THERE_ABOVE: [&str; 17] = [
@@ -162,7 +169,7 @@ const NOT_THERE_PHRASES: [&str; 39] = [
     "http",
 ];
 /// Words in a line about work ahead that announce a new file.
-const ANNOUNCES: [&str; 24] = [
+const ANNOUNCES: [&str; 29] = [
     "add",
     "adds",
     "adding",
@@ -187,6 +194,11 @@ const ANNOUNCES: [&str; 24] = [
     "produce",
     "save",
     "design",
+    "put",
+    "need",
+    "needs",
+    "copy",
+    "goes",
 ];
 /// Words in a heading or above a list that announce new files in the lines below.
 const ANNOUNCES_ABOVE: [&str; 16] = [
@@ -249,7 +261,10 @@ pub(super) fn in_line<'a>(place: &Place<'a>, cwd: Option<&str>) -> Vec<Path<'a>>
     }
     let text = place.text;
     let below = |code: &'a str| below(without_position(code), cwd);
-    spans(text).take(MOST_IN_LINE).filter_map(|span| Some(Path { at: span.start, path: below(span.code)? })).collect()
+    // As in "tokio's `tokio/src/lib.rs`".
+    let is_of_another = |at: usize| text[..at].trim_end().ends_with("'s");
+    let spans = spans(text).take(MOST_IN_LINE).filter(|span| !is_of_another(span.start));
+    spans.filter_map(|span| Some(Path { at: span.start, path: below(span.code)? })).collect()
 }
 
 /// Whether the text around a line's paths says that these files need not exist.
@@ -302,6 +317,10 @@ fn below<'a>(code: &'a str, cwd: Option<&str>) -> Option<&'a str> {
     } else {
         code.strip_prefix("./").unwrap_or(code)
     };
+    // The two sides of a diff, and the sources of Rust's own library, as panics name them.
+    if ["a/", "b/", "library/std/", "library/core/", "library/alloc/"].iter().any(|start| code.starts_with(start)) {
+        return None;
+    }
     let is_named = code.starts_with('/') || code.starts_with("./") || relative.contains('/');
     // Folders that begin with a dot belong to tools, which may empty them.
     let is_hidden = relative.starts_with(['.', '@']) && !relative.starts_with(".github/");

@@ -6,6 +6,7 @@ use super::claims::{CommitLookup, Lookups};
 use super::lines::{Document, LineKind};
 use super::places::{Place, has_phrase, is_about_elsewhere, places, sentence_ranges};
 use super::report::{FaultReport, quote};
+use super::sections::is_about_next_steps;
 use super::spans::spans;
 use super::status_claims::{CLEAN, PARTS, PUSHED, PUSHED_SOMETHING, StatusClaim, says_pushed};
 use crate::contract::document::FaultCheck;
@@ -119,7 +120,8 @@ fn sentences<'a>(
 /// Whether a line is text about the present state, and may be quoted.
 fn speaks_of_now(line: &Place<'_>, report: &FaultReport) -> bool {
     let is_text = matches!(line.kind, LineKind::Text | LineKind::Heading(_)) && !report.hides(line.number);
-    is_text && !line.headings_below_title().any(is_about_the_past)
+    let is_at_another_time = |heading| is_about_the_past(heading) || is_about_next_steps(heading);
+    is_text && !line.lower.contains("[ ]") && !line.headings_below_title().any(is_at_another_time)
 }
 
 /// Whether a heading is about an earlier session: its state may have changed since.

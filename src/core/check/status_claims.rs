@@ -45,7 +45,7 @@ struct Pair {
 
 const TREE: [&str; 9] =
     ["tree", "worktree", "directory", "copy", "checkout", "workspace", "status", "repo", "repository"];
-const ALL: [&str; 3] = ["all", "everything", "fully"];
+const ALL: [&str; 4] = ["all", "everything", "everything's", "fully"];
 
 /// The claim that the work tree has no changes.
 pub(super) const CLEAN: StatusClaim =
@@ -66,7 +66,7 @@ const CLEAN_PAIRS: [Pair; 11] = [
     Pair { first: &["committed"], then: &["everything", "all"] },
     Pair { first: &["no", "nothing", "zero"], then: &["uncommitted", "unstaged"] },
     Pair { first: &["nothing"], then: &["commit"] },
-    Pair { first: &["uncommitted"], then: &["none", "nothing"] },
+    Pair { first: &["uncommitted"], then: &["none", "nothing", "0"] },
     Pair { first: &["no", "zero"], then: &["local"] },
     Pair { first: &["alles"], then: &["committet", "commitet", "committed", "eingecheckt"] },
     Pair { first: &["arbeitsverzeichnis", "arbeitsbaum"], then: &["sauber"] },
@@ -76,7 +76,7 @@ const PUSHED_PAIRS: [Pair; 11] = [
     Pair { first: &["pushed"], then: &["everything", "all", "branch"] },
     Pair { first: &["branch", "head"], then: &["pushed"] },
     Pair { first: &["no", "nothing"], then: &["unpushed"] },
-    Pair { first: &["unpushed"], then: &["none", "nothing"] },
+    Pair { first: &["unpushed"], then: &["none", "nothing", "0"] },
     Pair { first: &["sync", "synced"], then: &["origin", "remote"] },
     Pair { first: &["date", "up-to-date"], then: &["origin", "remote"] },
     Pair { first: &["my", "all", "everything"], then: &["on"] },
@@ -167,7 +167,7 @@ const OF_A_STATE: [&str; 14] = [
 const KINDS: [&str; 10] =
     ["check", "checks", "requirement", "gate", "test", "tests", "validation", "guard", "policy", "enforcement"];
 /// Words anywhere in a sentence that make it a wish, a condition, a question or the opposite.
-const NOT_SO: [&str; 66] = [
+const NOT_SO: [&str; 79] = [
     "not",
     "never",
     "don't",
@@ -209,6 +209,19 @@ const NOT_SO: [&str; 66] = [
     "besides",
     "please",
     "want",
+    "wants",
+    "expects",
+    "asked",
+    "asks",
+    "keep",
+    "leave",
+    "get",
+    "goal",
+    "goals",
+    "always",
+    "rule",
+    "rules",
+    "aim",
     "tag",
     "tagged",
     "other",
@@ -277,12 +290,20 @@ const NOT_SO_PARTS: [&str; 38] = [
     "？",
 ];
 
+/// Phrases that say how one sees that a goal is reached, not that it is.
+const AIMS: [&str; 4] = ["done means", "looks like", "definition of done", "acceptance"];
+/// Other things that are committed, pushed or clean.
+const OTHER_THINGS: [&str; 10] =
+    ["database", "transaction", "transactions", "offset", "offsets", "stack", "queue", "registry", "cache", "bill"];
+
 impl StatusClaim {
     /// Whether a sentence makes this claim, and has no word that denies it.
     pub(super) fn is_in(&self, sentence: &str) -> bool {
         let words = words(sentence);
         let is_part = words.windows(3).any(|three| three[..2] == ["up", "to"] && three[2] != "date");
-        let is_denied = || is_part || sentence.ends_with('?') || words.iter().any(|word| NOT_SO.contains(word));
+        let says_otherwise = |word: &&str| NOT_SO.contains(word) || OTHER_THINGS.contains(word);
+        let is_aim = || has_phrase(sentence, &AIMS);
+        let is_denied = || is_part || sentence.ends_with('?') || words.iter().any(says_otherwise) || is_aim();
         (self.pairs.iter().any(|pair| has_pair(&words, pair)) && !is_denied()) || self.is_in_other_script(sentence)
     }
 

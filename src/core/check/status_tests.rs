@@ -87,6 +87,18 @@ fn what_only_sounds_like_a_clean_tree_is_not_denied() {
         "所有订单都已提交。",
         "コミットはすべて完了していません。",
         "모든 변경을 아직 커밋하지 않았습니다.",
+        "- [ ] everything is committed",
+        "Done means: the working tree is clean, and everything is pushed.",
+        "Definition of done: everything committed.",
+        "Goal: tree clean, all committed.",
+        "Success looks like this: everything committed.",
+        "The user asked me to keep the working tree clean.",
+        "The user said: leave no uncommitted changes behind.",
+        "Rule (from AGENTS.md): nothing uncommitted at the end of a session.",
+        "## Next steps\n1. Everything is committed: then stop.",
+        "Everything is committed at offset 12.",
+        "The transaction is fully committed to the database.",
+        "Status: clean bill of health for the parser.",
     ] {
         assert_eq!(denied(line, &dirty()), 0, "{line}");
     }
@@ -113,6 +125,8 @@ fn a_push_is_denied_if_the_remote_lacks_commits() {
         "Alles ist committet und gepusht.",
         "所有更改都已提交并推送。",
         "すべてプッシュしました。",
+        "Everything's committed and pushed.",
+        "Unpushed commits: 0",
     ] {
         assert_eq!(denied(line, &ahead()), 1, "{line}");
         assert_eq!(denied(line, &World::default()), 0, "{line}");
@@ -144,6 +158,12 @@ fn what_only_sounds_like_a_push_is_not_denied() {
         "I ran `git push` and it succeeded.",
         "所有通知都已推送。",
         "プッシュ通知をすべて実装しました。",
+        "- [ ] branch is pushed",
+        "The user wants everything pushed by Friday.",
+        "1. Get everything committed and pushed",
+        "The head is pushed onto the stack.",
+        "Everything is pushed through the queue.",
+        "The image is in the registry with all tags pushed.",
     ] {
         assert_eq!(denied(line, &ahead()), 0, "{line}");
     }
