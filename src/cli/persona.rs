@@ -10,6 +10,8 @@ use super::view::shown;
 use crate::agents::Profiles;
 use crate::config::Home;
 use crate::core::id::Slug;
+use crate::core::rules::is_name;
+use crate::core::text::sanitise;
 use crate::personas::{self, PersonaFile};
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
@@ -64,6 +66,10 @@ fn create(session: &CliSession, args: &PersonaArgs) -> Result<(), CliError> {
         if profiles.get(name).is_none() {
             return Err(hooks::unknown(name, &profiles));
         }
+    }
+    if let Some(role) = args.role.as_deref().filter(|role| !is_name(role)) {
+        let said = format!("\"{}\" is not the name of a role: a role is 1 to 64 of a-z, 0-9, _ and -.", sanitise(role));
+        return Err(CliError::usage(said));
     }
     let file = PersonaFile {
         name: args.name.clone(),

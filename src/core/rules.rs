@@ -4,7 +4,7 @@
 mod form;
 mod rule;
 
-pub use form::RulesFile;
+pub use form::{RulesFile, is_name};
 pub use rule::{FailureRule, HUMAN, Rule, Rules, RulesError, ValueType};
 
 use crate::core::id::Slug;

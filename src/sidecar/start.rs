@@ -34,6 +34,7 @@ use crate::spool::{ErrorKind, Journal, Spool, SpoolWatch, overflow};
 use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
 use anyhow::Context;
+use serde_json::json;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt as _;
@@ -85,7 +86,7 @@ fn run_to_the_end(options: &SidecarOptions) -> u8 {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return complain(&StartFailure { code: exit::TRY_AGAIN, error: error.into() }),
+        Err(error) => return complain(options.json, &StartFailure { code: exit::TRY_AGAIN, error: error.into() }),
     };
     let code = runtime.block_on(async {
         outlive_file_limits();
@@ -94,7 +95,7 @@ fn run_to_the_end(options: &SidecarOptions) -> u8 {
                 sidecar.run(sources).await;
                 exit::DONE
             }
-            Err(failed) => complain(&failed),
+            Err(failed) => complain(options.json, &failed),
         }
     });
     runtime.shutdown_timeout(THREADS_WITHIN);
@@ -110,8 +111,18 @@ fn end_on_fault() {
     });
 }
 
-fn complain(failed: &StartFailure) -> u8 {
-    super::log::say(&format!("tasuki: {}", sanitise(&failed.in_full())));
+/// Says why there is no sidecar, with `json` in the form of every command's error.
+fn complain(json: bool, failed: &StartFailure) -> u8 {
+    let message = sanitise(&failed.in_full());
+    let code = match failed.code {
+        exit::NOT_ALLOWED => "not_allowed",
+        exit::CONFIG => "config",
+        _ => "not_started",
+    };
+    super::log::say(&match json {
+        true => json!({"error": {"code": code, "message": message, "hint": null}}).to_string(),
+        false => format!("tasuki: {message}"),
+    });
     failed.code
 }
 
@@ -129,6 +140,9 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     let program = fails(exit::CONFIG, files::own_program().context("could not find the path of the tasuki program"))?;
     ground::make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
+    // Before the state file is opened: it would not be closed cleanly, and the next start would check the whole of it.
+    let (learned, rules) =
+        Learned::begin(&home).or_else(|error| fails(code_for(error.is_about_rights()), Err(error)))?;
     // A large file that was not closed properly takes a while, and so do the views of a long history if all are gone.
     let _said = StartReporter::begin();
     let store = Store::open(&home.state()).map_err(store_failed)?;
@@ -137,8 +151,6 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
-    let (learned, rules) =
-        Learned::begin(&home).or_else(|error| fails(code_for(error.is_about_rights()), Err(error)))?;
     let settings = settings(&home, &config, &profiles, (prompts, rules), &program);
     let status_line = StatusLine::new(tmux.clone(), config.tmux_status);
     let tools = tools(&home, config, profiles, (tmux, program, Arc::default()));

@@ -114,8 +114,22 @@ impl Survey {
                 let error = Error::open_dir(path, io::Error::from(nix::errno::Errno::ENOTDIR));
                 self.faults.push(SurveyFault { part, error, chmod: None });
             }
-            Ok(meta) => self.add_fault(part, path, &meta, forbidden(spool_dir), check_dir(path, &meta, spool_dir)),
+            Ok(meta) => {
+                self.add_fault(part, path, &meta, forbidden(spool_dir), check_dir(path, &meta, spool_dir));
+                self.closed_to_us(part, path, &meta);
+            }
         }
+    }
+
+    /// Reports a folder in which its owner can't make files.
+    fn closed_to_us(&mut self, part: Part, path: &Path, meta: &Meta) {
+        if !meta.is_ours() || meta.mode & 0o700 == 0o700 {
+            return;
+        }
+        let what = format!("is closed to its owner, so that tasuki can't make files in it (mode {:04o})", meta.mode);
+        let fix = format!("Run: chmod u+rwx '{}'", path.display());
+        let error = Error::NotAllowed { path: path.to_owned(), what, fix };
+        self.faults.push(SurveyFault { part, error, chmod: Some((path.to_owned(), meta.mode | 0o700)) });
     }
 
     fn add_fault(&mut self, part: Part, path: &Path, meta: &Meta, forbidden: u32, checked: Result<(), Error>) {
@@ -221,6 +235,23 @@ mod tests {
         assert_eq!(found.faults[0].chmod.as_ref().map(|(_, mode)| *mode), Some(0o700));
         assert!(found.faults[1].chmod.is_none());
         assert_eq!(found.missing, [home.canonicalize().expect("there").join("spool/results")]);
+    }
+
+    #[test]
+    fn a_folder_that_its_owner_cant_write_is_a_fault() {
+        let dir = made();
+        let home = dir.path().join("home");
+        for below in ["spool/requests", "view/agents", "state"] {
+            fs::set_permissions(home.join(below), fs::Permissions::from_mode(0o500)).expect("ours");
+        }
+        let found = look(&dir);
+        let said: Vec<(Part, u32)> =
+            found.faults.iter().map(|fault| (fault.part, fault.chmod.as_ref().expect("a mode").1)).collect();
+        assert_eq!(said, [(Part::Spool, 0o700), (Part::State, 0o700), (Part::View, 0o700)], "{found:?}");
+        assert!(found.faults[0].error.to_string().contains("is closed to its owner"), "{found:?}");
+        for below in ["spool/requests", "view/agents", "state"] {
+            fs::set_permissions(home.join(below), fs::Permissions::from_mode(0o700)).expect("ours");
+        }
     }
 
     #[test]

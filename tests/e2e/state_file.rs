@@ -36,8 +36,12 @@ fn lived() -> Stage {
 
 /// Runs the sidecar, which must end by itself.
 fn refused(stage: &Stage) -> Output {
+    refused_with(stage, &[])
+}
+
+fn refused_with(stage: &Stage, options: &[&str]) -> Output {
     let socket = stage.socket().display().to_string();
-    let mut command = stage.command(&["run", "--tmux", &socket]);
+    let mut command = stage.command(&[options, &["run", "--tmux", &socket]].concat());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let until = Instant::now() + PATIENCE;
     while child.try_wait().expect("a child of ours").is_none() {
@@ -61,6 +65,21 @@ fn check_refused(stage: &Stage, what: &str) {
     assert!(!said.contains("panicked"), "{what}: {said}");
     assert!(fs::read(state(stage)).ok() == before, "{what}: it was changed");
     tally::add(tally::FAULTS, 1);
+}
+
+/// The state file was opened first, so that the next start checked the whole of it.
+#[test]
+fn a_start_with_wrong_rules_leaves_the_state_file_closed_and_fails_in_json_if_asked() {
+    let stage = lived();
+    let rules = stage.home().join("data/rules.toml");
+    fs::write(&rules, "[types.a]\nbogus = 1\n").expect("written");
+    let before = fs::read(state(&stage)).expect("the state");
+    let out = refused_with(&stage, &["--json"]);
+    let said: serde_json::Value = serde_json::from_slice(&out.stderr).expect("JSON, and nothing else");
+    let message = said["error"]["message"].as_str().expect("a message");
+    assert!(out.status.code() == Some(78) && said["error"]["code"] == "config", "{said}");
+    assert!(message.contains("rules.toml") && message.contains("bogus"), "{message}");
+    assert!(fs::read(state(&stage)).expect("the state") == before, "it is marked as closed");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::agents::Profiles;
 use crate::config::rules;
 use crate::core::id::Slug;
 use crate::core::prompts;
+use crate::core::rules::is_name;
 use crate::core::text::sanitise;
 use crate::{files, personas, sidecar};
 use std::path::Path;
@@ -123,6 +124,10 @@ fn fault_of_persona(folder: &Path, slug: &Slug, profiles: &[String]) -> Option<S
     if let Some(profile) = hooks::profiles_of(&facts.file).into_iter().find(is_unknown) {
         return Some(format!("{slug} names a profile that does not exist: {}", sanitise(&profile)));
     }
+    if let Some(role) = facts.file.role.as_ref().filter(|role| !is_name(role)) {
+        let is = "which no rule can name: a role is 1 to 64 of a-z, 0-9, _ and -";
+        return Some(format!("{slug} has the role {}, {is}", sanitise(role)));
+    }
     let cwd = facts.file.cwd.as_ref().filter(|cwd| cwd.starts_with('/') && !Path::new(cwd).is_dir());
     cwd.map(|cwd| format!("{slug} has a working folder that does not exist: {}", sanitise(cwd)))
 }
@@ -164,11 +169,12 @@ mod tests {
         make("typo", "profil = \"demo\"", true);
         make("skilless", "", false);
         make("stray", "profile = \"nobody\"", true);
+        make("actor", "role = \"Bad Role\"", true);
         make("second", "fallbacks = [{ profile = \"codx\" }]", true);
         make("lost", "cwd = \"/no/such/folder\"", true);
         let seen = gather_personas(dir.path(), &["demo".to_owned()]);
-        assert_eq!((seen.good, seen.faults.len()), (1, 6), "{seen:?}");
-        for word in ["Bad Name", "line 1", "skilless", "nobody", "codx", "/no/such/folder"] {
+        assert_eq!((seen.good, seen.faults.len()), (1, 7), "{seen:?}");
+        for word in ["Bad Name", "line 1", "skilless", "nobody", "codx", "Bad Role", "/no/such/folder"] {
             assert!(seen.faults.iter().any(|fault| fault.contains(word)), "{word}: {seen:?}");
         }
     }

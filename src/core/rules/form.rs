@@ -156,6 +156,13 @@ fn checked<'de, D: Deserializer<'de>, T>(
     check(&text).map_err(|rule| de::Error::custom(format!("{text:?} {rule}")))
 }
 
+/// Whether a text can be the name of a type or a role.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-');
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(legal)
+}
+
 /// The name of a type or a role.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Name(String);
@@ -163,9 +170,8 @@ struct Name(String);
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         checked(deserializer, |text| {
-            let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-');
-            let ok = !text.is_empty() && text.len() <= 64 && text.bytes().all(legal);
-            ok.then(|| Name(text.to_owned()))
+            is_name(text)
+                .then(|| Name(text.to_owned()))
                 .ok_or_else(|| "is not a name: a name is 1 to 64 of a-z, 0-9, _ and -".to_owned())
         })
     }
