@@ -108,7 +108,7 @@ pub(super) struct Raw {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawLimits {
     /// For the agent's running turn to end; "10m" unless set.
     #[schemars(with = "Option<String>")]
@@ -148,7 +148,7 @@ struct RawLimits {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawAck {
     /// Of an urgent handoff; "5m" unless set.
     #[schemars(with = "Option<String>")]
@@ -162,7 +162,7 @@ struct RawAck {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawNotify {
     /// A command that tasuki runs for each notice and failure: program and arguments, no shell. It gets the notice as
     /// JSON on standard input. Or "desktop": show notices on the desktop.
@@ -174,7 +174,7 @@ struct RawNotify {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawEscalation {
     /// Who is notified when an acknowledgement is missing, and when a successor has begun: "operator", `agent:<id or
     /// slug>`, or program and arguments.
@@ -186,7 +186,7 @@ struct RawEscalation {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawPublish {
     /// Where every document is published: "owner/repo#42" or "gist"; nowhere unless set. `publish` in a persona's
     /// `persona.toml` and in a request take precedence.
@@ -212,7 +212,7 @@ struct RawPublish {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawHandoff {
     /// When the successor is started: "late" (after the end of the outgoing agent) or "early" (when the outgoing agent
     /// has written its document, so that both run for a moment); "late" unless set.
@@ -220,7 +220,7 @@ struct RawHandoff {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawDocument {
     /// What is done about faults: "off", "warn", "fix" (the agent is asked once to repair them) or "hold" (the handoff
     /// waits for a person); "fix" unless set.
@@ -234,7 +234,7 @@ struct RawDocument {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawFacts {
     /// Ask git about the repository in which the agent works; true unless set.
     git: Option<bool>,
@@ -261,7 +261,7 @@ fn suggestion_form(_: &mut SchemaGenerator) -> Schema {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawContext {
     /// Notify the operator, once in a session, at this percentage of the context window; 75 unless set, never with 0 or
     /// "off".
@@ -274,7 +274,7 @@ struct RawContext {
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 struct RawTmux {
     /// A name as for `tmux -L`, or a path if it has a slash; without it the user's default server.
     #[schemars(with = "Option<String>")]

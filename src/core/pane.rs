@@ -187,7 +187,9 @@ impl Refusal {
             Refusal::Dialog => "answer the dialog in the pane, then retry",
             Refusal::Draft => "submit or clear the text in the composer, then retry",
             Refusal::Busy => "wait until the agent's turn ends, then retry",
-            Refusal::NotReady => "look at the pane; retry when the agent waits for input",
+            Refusal::NotReady => {
+                "look at the pane, and enlarge it if it has few rows; retry when the agent waits for input"
+            }
             Refusal::InputOff => "switch input to the pane on again (select-pane -e), then retry",
             Refusal::CopyMode => "leave copy mode in the pane (q), then retry",
             Refusal::CookedMode => "look at the pane; retry when the agent waits for input there",

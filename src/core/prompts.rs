@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// A prompt template that can't be used.
 #[derive(Debug, thiserror::Error)]
-#[error("prompt template {name}.md: {why}")]
+#[error("data/prompts/{name}.md: {why}")]
 pub struct PromptError {
     pub name: String,
     pub why: String,

@@ -41,7 +41,7 @@ fn an_author_is_told_what_its_successor_is_to_do_and_must_repeat() {
 fn a_template_with_an_unknown_variable_is_refused_at_start() {
     let overrides = BTreeMap::from([("briefing".to_owned(), "{{ predecesor }}".to_owned())]);
     let error = Prompts::new(&overrides).expect_err("the variable is unknown");
-    assert!(error.to_string().starts_with("prompt template briefing.md"), "{error}");
+    assert!(error.to_string().starts_with("data/prompts/briefing.md: "), "{error}");
 }
 
 #[test]

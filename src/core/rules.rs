@@ -65,6 +65,12 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_value_in_a_list_is_named_by_its_place_alone() {
+        let said = wrong("[types.a]\nprocessed_by = [\"human\"]\nrollback_on = [\"zzz\"]\n").2;
+        assert!(said.starts_with("types.a.rollback_on[0]: \"zzz\" must be one of"), "{said}");
+    }
+
+    #[test]
     fn a_users_rules_go_over_the_built_in_ones_type_by_type() {
         let rules = Rules::with(
             "[roles]\ndeveloper = [\"kai\"]\n[types.story]\nprocessed_by = [\"developer\"]\ncreates = [\"check\"]\n\

@@ -129,6 +129,7 @@ fn a_wrong_key_or_value_names_key_and_line() {
     assert_eq!((key.as_str(), line), ("limits.writing", 3));
     assert!(message.contains("soon"), "{message}");
     assert_eq!(wrong("[limits]\nwaiting = 90\n").0, "limits.waiting");
+    assert!(wrong("limits = 5\n").2.ends_with("expected a table"), "no name of the source");
     assert_eq!(wrong("[ack]\nimmediate = \"10ms\"\n").1, 2);
     assert_eq!(wrong("[ack]\nimmediate = \"8days\"\n").0, "ack.immediate");
     assert_eq!(wrong("\n[limit]\n").1, 2);

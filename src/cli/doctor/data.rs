@@ -124,6 +124,10 @@ fn fault_of_persona(folder: &Path, slug: &Slug, profiles: &[String]) -> Option<S
     if let Some(profile) = hooks::profiles_of(&facts.file).into_iter().find(is_unknown) {
         return Some(format!("{slug} names a profile that does not exist: {}", sanitise(&profile)));
     }
+    let handoffs = folder.join(slug.as_str()).join("handoffs");
+    if handoffs.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
+        return Some(format!("{slug}/handoffs is a link or a file: tasuki writes no documents there"));
+    }
     if let Some(role) = facts.file.role.as_ref().filter(|role| !is_name(role)) {
         let is = "which no rule can name: a role is 1 to 64 of a-z, 0-9, _ and -";
         return Some(format!("{slug} has the role {}, {is}", sanitise(role)));
@@ -169,12 +173,16 @@ mod tests {
         make("typo", "profil = \"demo\"", true);
         make("skilless", "", false);
         make("stray", "profile = \"nobody\"", true);
+        make("linked", "", true);
+        std::os::unix::fs::symlink("/tmp", dir.path().join("linked/handoffs")).expect("a link");
         make("actor", "role = \"Bad Role\"", true);
         make("second", "fallbacks = [{ profile = \"codx\" }]", true);
         make("lost", "cwd = \"/no/such/folder\"", true);
         let seen = gather_personas(dir.path(), &["demo".to_owned()]);
-        assert_eq!((seen.good, seen.faults.len()), (1, 7), "{seen:?}");
-        for word in ["Bad Name", "line 1", "skilless", "nobody", "codx", "Bad Role", "/no/such/folder"] {
+        assert_eq!((seen.good, seen.faults.len()), (1, 8), "{seen:?}");
+        for word in
+            ["Bad Name", "line 1", "skilless", "nobody", "codx", "Bad Role", "linked/handoffs", "/no/such/folder"]
+        {
             assert!(seen.faults.iter().any(|fault| fault.contains(word)), "{word}: {seen:?}");
         }
     }

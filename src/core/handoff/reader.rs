@@ -193,7 +193,7 @@ fn refuse(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopp
     }
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let message = format!("tasuki can't accept the document: {why}: {}", handoff.file_path);
-    Next::fail("document_unsafe", message, "put a regular UTF-8 file in its place, then retry")
+    Next::fail("document_unsafe", message, "put a regular UTF-8 file of at most 1 MiB in its place, then retry")
 }
 
 /// An accept was refused, and the handoff continues as it was. An examination that the accept has cut off begins again.

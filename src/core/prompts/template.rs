@@ -169,7 +169,7 @@ mod tests {
         ] {
             let overrides = BTreeMap::from([("briefing".to_owned(), bomb.to_owned())]);
             let error = Prompts::new(&overrides).err().unwrap_or_else(|| panic!("it was taken: {bomb:.80}"));
-            assert!(error.to_string().starts_with("prompt template briefing.md: "), "{error}");
+            assert!(error.to_string().starts_with("data/prompts/briefing.md: "), "{error}");
         }
     }
 

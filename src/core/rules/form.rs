@@ -87,7 +87,8 @@ pub(super) fn parse(text: &str, base: Option<Rules>) -> Result<Rules, RulesError
     let syntax = |error: &toml::de::Error| error_at(text, error.span(), error.message());
     let deserializer = toml::Deserializer::parse(text).map_err(|error| syntax(&error))?;
     let file: RulesFile = serde_path_to_error::deserialize(deserializer).map_err(|error| {
-        let path = error.path().to_string();
+        // A value with its place in the text is a struct to serde.
+        let path = error.path().to_string().replace(".$__serde_spanned_private_value", "");
         let message = format!("{path}: {}", error.inner().message());
         error_at(text, error.inner().span(), &message)
     })?;
