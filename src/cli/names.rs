@@ -78,7 +78,7 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
         Err(error) => Err(unknown(home, text, unread.or_missing(error))),
         // A text must not be typed, and nobody ended, by a guess: an agent whose view can't be read may be of this
         // persona.
-        Ok(found) if unread.first().is_some() && !found.starts_with(&text.to_ascii_lowercase()) => {
+        Ok(_) if unread.first().is_some() && known.iter().any(|agent| agent.slug.as_deref() == Some(text)) => {
             Err(unsure(text, unread))
         }
         found => found,
@@ -89,7 +89,7 @@ fn unsure(persona: &str, unread: Unread) -> CliError {
     let unsure = CliError::refused("ambiguous", format!("It is not known which agents have the persona {persona}"));
     let error = unread.or_missing(unsure);
     let hint = error.hint.clone().unwrap_or_default();
-    error.hint(format!("{hint} Or name the agent by its id: `tasuki agents` lists those that can be read."))
+    error.hint(format!("Name the agent by its id: `tasuki agents` lists those that can be read. Or: {hint}"))
 }
 
 /// The error for an unknown name, with a reason if the home shows one: no sidecar runs, or there is a persona of this

@@ -116,20 +116,21 @@ impl Survey {
             }
             Ok(meta) => {
                 self.add_fault(part, path, &meta, forbidden(spool_dir), check_dir(path, &meta, spool_dir));
-                self.closed_to_us(part, path, &meta);
+                self.closed_to_us(part, path, &meta, forbidden(spool_dir));
             }
         }
     }
 
     /// Reports a folder in which its owner can't make files.
-    fn closed_to_us(&mut self, part: Part, path: &Path, meta: &Meta) {
+    fn closed_to_us(&mut self, part: Part, path: &Path, meta: &Meta, forbidden: u32) {
         if !meta.is_ours() || meta.mode & 0o700 == 0o700 {
             return;
         }
         let what = format!("is closed to its owner, so that tasuki can't make files in it (mode {:04o})", meta.mode);
         let fix = format!("Run: chmod u+rwx '{}'", path.display());
         let error = Error::NotAllowed { path: path.to_owned(), what, fix };
-        self.faults.push(SurveyFault { part, error, chmod: Some((path.to_owned(), meta.mode | 0o700)) });
+        let mode = (meta.mode | 0o700) & !forbidden;
+        self.faults.push(SurveyFault { part, error, chmod: Some((path.to_owned(), mode)) });
     }
 
     fn add_fault(&mut self, part: Part, path: &Path, meta: &Meta, forbidden: u32, checked: Result<(), Error>) {
@@ -241,14 +242,15 @@ mod tests {
     fn a_folder_that_its_owner_cant_write_is_a_fault() {
         let dir = made();
         let home = dir.path().join("home");
-        for below in ["spool/requests", "view/agents", "state"] {
-            fs::set_permissions(home.join(below), fs::Permissions::from_mode(0o500)).expect("ours");
+        for (below, mode) in [("spool/requests", 0o577), ("view/agents", 0o500), ("state", 0o500)] {
+            fs::set_permissions(home.join(below), fs::Permissions::from_mode(mode)).expect("ours");
         }
         let found = look(&dir);
         let said: Vec<(Part, u32)> =
             found.faults.iter().map(|fault| (fault.part, fault.chmod.as_ref().expect("a mode").1)).collect();
-        assert_eq!(said, [(Part::Spool, 0o700), (Part::State, 0o700), (Part::View, 0o700)], "{found:?}");
-        assert!(found.faults[0].error.to_string().contains("is closed to its owner"), "{found:?}");
+        let wanted = [(Part::Spool, 0o500), (Part::Spool, 0o700), (Part::State, 0o700), (Part::View, 0o700)];
+        assert_eq!(said, wanted, "the last mode of a folder counts: {found:?}");
+        assert!(found.faults[1].error.to_string().contains("is closed to its owner"), "{found:?}");
         for below in ["spool/requests", "view/agents", "state"] {
             fs::set_permissions(home.join(below), fs::Permissions::from_mode(0o700)).expect("ours");
         }

@@ -607,7 +607,7 @@ fn a_persona_names_no_agent_while_the_view_of_another_cant_be_read() {
     let output = home.run(&["send", "kai", "hello"]);
     let said = err(&output);
     assert!(code(&output) == 1 && said.contains("It is not known which agents have the persona kai"), "{said}");
-    assert!(said.contains(&format!("view/.wanted-{NEXT}")) && said.contains("name the agent by its id"), "{said}");
+    assert!(said.contains(&format!("view/.wanted-{NEXT}")) && said.contains("Name the agent by its id"), "{said}");
     assert!(
         !err(&home.run(&["--timeout", "1s", "send", "1111", "hello"])).contains("not known which"),
         "its id is enough"

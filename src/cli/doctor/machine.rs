@@ -103,7 +103,8 @@ fn network(_place: &Path) -> Option<&'static str> {
 
 fn judge_disk(disk: &Disk, place: &Path) -> Vec<Check> {
     let room = format!("{} MiB are free on the file system of {}", disk.free_bytes / 1024 / 1024, place.display());
-    let make = "free some space there; the sidecar then continues by itself. No request is lost, but reports of hooks may be";
+    let make =
+        "free some space there; the sidecar then continues by itself. No request is lost, but reports of hooks may be";
     let space = match disk.free_bytes {
         free if free < NO_ROOM => Check::fail("disk.space", format!("the disk is full: {room}"), make),
         free if free < LITTLE_ROOM => Check::warn("disk.space", room, "free some space soon"),

@@ -18,7 +18,10 @@ fn split(document: &str) -> Option<(&str, &str)> {
         end += line.len();
         let is_dashes = line.trim_end() == "---";
         if has_begun && is_dashes {
-            return Some(text.split_at(end));
+            // After an empty line, dashes may also be a line across the page.
+            let second = text[..end].lines().filter(|line| !line.trim().is_empty()).nth(1);
+            let is_yaml = !text.starts_with(['\r', '\n', ' ']) || second.is_some_and(|line| line.contains(':'));
+            return is_yaml.then(|| text.split_at(end));
         }
         if !has_begun && !is_dashes && !line.trim().is_empty() {
             return None;
@@ -92,6 +95,9 @@ mod tests {
             assert_eq!(without_front_matter(text).trim_end(), "Body.", "{text:?}");
             assert_eq!(lines_of_front_matter(text), 4, "{text:?}");
         }
+        let after_a_blank = format!("\n{plain}");
+        assert_eq!(front_matter_value(&after_a_blank, "checkpoint").as_deref(), Some("x"));
+        assert_eq!(without_front_matter(&after_a_blank).trim_end(), "Body.");
         assert_eq!(without_front_matter("---\ncheckpoint: x\n---"), "");
     }
 
@@ -100,7 +106,8 @@ mod tests {
         let open = "---\ncheckpoint: x\n\nBody.\n";
         let late = format!("---\ncheckpoint: x\n{}---\nBody.\n", "a: b\n".repeat(MAX_LINES));
         let later = "Body.\n---\ncheckpoint: x\n---\n";
-        for text in [open, &late, later, "", "---", "---\n"] {
+        let across = "\n---\n# Title\ncheckpoint: x\n\n---\nBody.\n";
+        for text in [open, &late, later, across, "", "---", "---\n"] {
             assert_eq!(front_matter_value(text, "checkpoint"), None, "{text:?}");
             assert_eq!(without_front_matter(text), text);
             assert_eq!(lines_of_front_matter(text), 0, "{text:?}");
