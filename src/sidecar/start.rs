@@ -146,7 +146,6 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     // A large file that was not closed properly takes a while, and so do the views of a long history if all are gone.
     let _said = StartReporter::begin();
     let store = Store::open(&home.state()).map_err(store_failed)?;
-    say_what_was_removed(&home);
     let (folders, (clock, now)) = (SpoolWatch::new(&spool), first_clock());
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
@@ -324,6 +323,7 @@ impl Sidecar {
         self.learn_roles();
         self.heartbeat(now);
         self.watchdog.ready();
+        say_what_was_removed(&self.home);
         tracing::info!(home = %self.home.root().display(), pid = std::process::id(), "tasuki runs");
         Ok(())
     }

@@ -217,11 +217,6 @@ fn what_only_looks_like_a_path_does_not_count() {
         "A later step will write the file\n`src/a.rs`.",
         "`assets/index-BbMHCdJ9.js`, `assets/Page-D1SJlYMS.mjs`, `assets/index-CRSe8Nl6.css`",
         "`static/js/main.8f3a2b1c.js`, `static/js/2.8f3a2b1c.chunk.js`",
-        "## Next steps\n1. Put the helper into `src/a.rs`\n2. We need `src/a.rs` for that\n3. Copy main.rs to `src/a.rs`",
-        "Factor the code out into `src/a.rs`; the test for it belongs in `tests/a.rs`",
-        "Next I want to add `src/a.rs`.",
-        "`a/src/main.rs` and `b/src/main.rs`; `library/std/src/panicking.rs:597:5`",
-        "tokio's `tokio/src/runtime/mod.rs`; the endpoint `api/v1/users.json`; S3 holds `backups/db.sql`",
     ] {
         assert_eq!(found(text).2, Vec::<String>::new(), "{text}");
     }
@@ -241,6 +236,19 @@ fn what_only_looks_like_a_path_does_not_count() {
     }
     assert_eq!(found("- `src/old/missing.rs`: half made").2, ["src/old/missing.rs"], "a name says nothing");
     assert_eq!(claims("`/work/project/src/a.rs`", None), Claims::default(), "the working directory is not known");
+}
+
+#[test]
+fn a_file_that_is_planned_or_of_another_project_does_not_count() {
+    for text in [
+        "## Next steps\n1. Put the helper into `src/a.rs`\n2. We need `src/a.rs` for that\n3. Copy main.rs to `src/a.rs`",
+        "Factor the code out into `src/a.rs`; the test for it belongs in `tests/a.rs`",
+        "Next I want to add `src/a.rs`.",
+        "`a/src/main.rs` and `b/src/main.rs`; `library/std/src/panicking.rs:597:5`",
+        "tokio's `tokio/src/runtime/mod.rs`; the endpoint `api/v1/users.json`; S3 holds `backups/db.sql`",
+    ] {
+        assert_eq!(found(text).2, Vec::<String>::new(), "{text}");
+    }
 }
 
 #[test]
