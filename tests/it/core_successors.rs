@@ -276,6 +276,21 @@ fn a_successor_whose_report_was_lost_is_taken_by_the_retry() {
     assert_eq!(world.texts(&successor), ["priming", "briefing"]);
 }
 
+/// It stayed as a second agent of the persona, which was ambiguous from then on, and nothing said so.
+#[test]
+fn a_successor_that_another_one_replaces_is_told_to_run_still() {
+    let mut world = FlowWorld::new();
+    world.unreported = true;
+    let mut world = world.hand_off(&json!({}));
+    world.pass(600_000);
+    let first = world.handoff().successor_id.expect("a successor");
+    world.unreported = false;
+    assert_eq!(world.ask_of_it("handoff_retry", &json!({"successor": "new"}))["ok"], true);
+    let warned = world.handoff().warnings.join("\n");
+    assert!(warned.contains(&format!("{}, which another one replaces, still runs", first.short())), "{warned}");
+    assert!(world.step() == "done" && world.agent(&first).state.is_live(), "it is left alone");
+}
+
 fn handoff_of(agent: AgentId) -> Value {
     json!({"v": 1, "kind": "handoff", "agent_id": agent, "reason": "r"})
 }

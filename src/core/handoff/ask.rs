@@ -1,7 +1,7 @@
 //! The operator's requests about a handoff: retry, cancel, accept, rework, abandon.
 
 use super::next::Next;
-use super::row::{already_ended_refusal, find};
+use super::row::{already_ended_refusal, find, warn};
 use super::{agents, authors, driver, reader, steps, successors};
 use crate::contract::reply::HandoffReply;
 use crate::core::agent::register;
@@ -291,8 +291,16 @@ fn check_chosen_profile(tx: &Tx<'_>, handoff: &Handoff) -> Result<(), Refused> {
     successors::launchable(tx, successors::chosen_profile(handoff, outgoing)).map(drop)
 }
 
-/// Takes another successor, also for later retries.
+/// Takes another successor, also for later retries. The one before is not ended, because nobody knows what it does.
 fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor, choice: Option<ProfileChoice>) {
+    let was_started = tx.handoff(&id).filter(|handoff| handoff.successor == Successor::New);
+    let before = was_started.and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
+    if let Some(short) = before.filter(|agent| agent.is_alive()).map(|agent| agent.agent_id.short()) {
+        let what = format!(
+            "the successor {short}, which another one replaces, still runs; to end it: tasuki agent shutdown {short}"
+        );
+        warn(tx, id, &what);
+    }
     successors::let_go(tx, id);
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor = successor.clone();
