@@ -21,7 +21,7 @@ const GOAL: &str = "\
     objective,background,aufgabe,ziel,arbeit,kontext,überblick,Überblick,zusammenfassung,objetivo,tarea,trabajo,\
     contexto,resum,objectif,tâche,travail,contexte,résumé,tarefa,trabalho,tujuan,tugas,pekerjaan,konteks,\
     ringkasan,目标,目標,任务,任務,工作,背景,概述,概要,总结,目的,作業,タスク,まとめ,목표,작업,배경,개요,요약,과제,進め,项目";
-const PROGRESS: &str = "\
+pub(super) const PROGRESS: &str = "\
     progress,status,state,done,completed,complete,shipped,accomplished,working,verified,where we are,\
     fortschritt,stand$,zwischenstand,arbeitsstand,erledigt,fertig,zustand,progreso,estado,avance,hecho,\
     completad,progrès,avancement,état,État,fait$,terminé,réalisé,andamento,progresso,feito,concluíd,situação,\

@@ -255,9 +255,9 @@ fn is_named(before: &str, after: &str) -> bool {
 
 /// Whether a commit is one of another project, as in "fixed in tokio commit …".
 fn is_of_another_project(before: &str) -> bool {
-    const OURS: [&str; 17] = [
-        "a", "the", "this", "that", "my", "our", "its", "last", "latest", "previous", "first", "next", "same",
-        "single", "one", "merge", "fix",
+    const OURS: [&str; 26] = [
+        "a", "the", "this", "that", "my", "our", "its", "last", "latest", "previous", "first", "second", "third",
+        "next", "new", "initial", "parent", "same", "single", "one", "local", "merge", "fix", "wip", "git", "head",
     ];
     let words: Vec<&str> = last_words(before).take(3).collect();
     matches!(words[..], ["commit", name, "in" | "by" | "with" | "since"] if !OURS.contains(&name))

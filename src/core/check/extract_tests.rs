@@ -13,6 +13,7 @@ fn found(text: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
 fn a_hash_counts_where_the_words_speak_of_commits() {
     for (text, expected) in [
         ("commit a1b2c3d", vec!["a1b2c3d"]),
+        ("It is in git commit a1b2c3d.", vec!["a1b2c3d"]),
         ("Pushed a1b2c3d to origin/main.", vec!["a1b2c3d"]),
         ("Commit `a1b2c3d4e`: the parser", vec!["a1b2c3d4e"]),
         ("All committed at deadbee, tree clean", vec!["deadbee"]),

@@ -1,5 +1,6 @@
 //! Checks sentences that say that everything is committed or pushed against the state of the repository.
 
+use super::asked::{PROGRESS, has_stem};
 use super::branches::looks_like_a_branch;
 use super::changed::Changed;
 use super::claims::{CommitLookup, Lookups};
@@ -120,7 +121,8 @@ fn sentences<'a>(
 /// Whether a line is text about the present state, and may be quoted.
 fn speaks_of_now(line: &Place<'_>, report: &FaultReport) -> bool {
     let is_text = matches!(line.kind, LineKind::Text | LineKind::Heading(_)) && !report.hides(line.number);
-    let is_at_another_time = |heading| is_about_the_past(heading) || is_about_next_steps(heading);
+    let is_ahead = |heading| is_about_next_steps(heading) && !has_stem(heading, PROGRESS);
+    let is_at_another_time = |heading| is_about_the_past(heading) || is_ahead(heading);
     is_text && !line.lower.contains("[ ]") && !line.headings_below_title().any(is_at_another_time)
 }
 

@@ -126,6 +126,7 @@ fn a_push_is_denied_if_the_remote_lacks_commits() {
         "所有更改都已提交并推送。",
         "すべてプッシュしました。",
         "Everything's committed and pushed.",
+        "### Current progress and next steps\nEverything is pushed.",
         "Unpushed commits: 0",
     ] {
         assert_eq!(denied(line, &ahead()), 1, "{line}");
