@@ -69,9 +69,9 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
     }
     let (known, unread) = known(home)?;
     if is_persona(home, text) && !known.iter().any(|agent| agent.slug.as_deref() == Some(text)) {
-        let none = no_agent_of(home, text);
+        let none = unknown(home, text, unread.or_missing(not_found("agent", text)));
         let others = known.iter().filter(|agent| agent.id.starts_with(text)).count();
-        return Err(unknown(home, text, unread.or_missing(or_by_id(none, others))));
+        return Err(or_by_id(none, others));
     }
     match pick_agent(text, &known, |slug| how_to_start(home, slug)) {
         Err(error) if error.code == "ambiguous" => Err(error),
@@ -226,7 +226,7 @@ pub fn pick_agent(text: &str, known: &[NamedAgent], start: impl Fn(&str) -> Stri
 /// Adds how an agent is named whose id begins like the persona's name.
 fn or_by_id(error: CliError, others: usize) -> CliError {
     match error.hint.clone() {
-        Some(hint) if others > 0 => error.hint(format!(
+        Some(hint) if others > 0 && error.code == "no_agent" => error.hint(format!(
             "{hint}. An id begins like this name too: to name that agent, type its whole id, or its persona"
         )),
         _ => error,

@@ -202,7 +202,7 @@ fn what_is_run_or_typed_and_others_could_change_is_refused_at_the_start() {
     let path = profile(&stage, &stage.home(), "other");
     let prompt = stage.home().join("data/prompts/briefing.md");
     fs::create_dir(prompt.parent().expect("a folder")).expect("made");
-    fs::write(&prompt, "Go on.\n").expect("written");
+    fs::write(&prompt, "Read {{ file_path }}.\n").expect("written");
     let (config, rules) = (stage.home().join("config.toml"), stage.home().join("data/rules.toml"));
     for file in [&config, &rules] {
         if !file.exists() {
