@@ -4,7 +4,7 @@ use super::asked::{PROGRESS, has_stem};
 use super::branches::looks_like_a_branch;
 use super::changed::Changed;
 use super::claims::{CommitLookup, Lookups};
-use super::lines::{Document, LineKind};
+use super::lines::{Document, LineKind, list_marker};
 use super::places::{Place, has_phrase, is_about_elsewhere, places, sentence_ranges};
 use super::report::{FaultReport, quote};
 use super::sections::is_about_next_steps;
@@ -121,7 +121,9 @@ fn sentences<'a>(
 /// Whether a line is text about the present state, and may be quoted.
 fn speaks_of_now(line: &Place<'_>, report: &FaultReport) -> bool {
     let is_text = matches!(line.kind, LineKind::Text | LineKind::Heading(_)) && !report.hides(line.number);
-    let is_ahead = |heading| is_about_next_steps(heading) && !has_stem(heading, PROGRESS);
+    // Of the next steps only the steps themselves: a sentence after them may say how things are.
+    let is_step = list_marker(line.text.trim_start()).is_some();
+    let is_ahead = |heading| is_step && is_about_next_steps(heading) && !has_stem(heading, PROGRESS);
     let is_at_another_time = |heading| is_about_the_past(heading) || is_ahead(heading);
     is_text && !line.lower.contains("[ ]") && !line.headings_below_title().any(is_at_another_time)
 }

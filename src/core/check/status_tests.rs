@@ -127,6 +127,7 @@ fn a_push_is_denied_if_the_remote_lacks_commits() {
         "すべてプッシュしました。",
         "Everything's committed and pushed.",
         "### Current progress and next steps\nEverything is pushed.",
+        "## Next steps\n1. `cargo test`\n\nAll is done and everything is pushed.",
         "Unpushed commits: 0",
     ] {
         assert_eq!(denied(line, &ahead()), 1, "{line}");
