@@ -188,8 +188,8 @@ pub fn list(personas: &Path) -> Result<Vec<Slug>, Error> {
         Err(error) => return Err(Error::io("list the folder", personas, error)),
     };
     let legal = |name: &OsStr| name.to_str().is_some_and(|name| name.parse::<Slug>().is_ok());
-    let (names, _) =
-        files::names(&dir, MAX_PERSONAS, legal).map_err(|error| Error::io("list the folder", personas, error))?;
+    let listed = files::names(&dir, MAX_PERSONAS, legal);
+    let (names, _) = listed.map_err(|error| Error::io("list the folder", personas, error))?;
     let has_skill = |slug: &Slug| {
         files::open_dir_at(&dir, slug.as_str())
             .is_ok_and(|persona| files::meta_at(&persona, "skill.md").is_ok_and(|skill| skill.is_some()))
@@ -202,16 +202,16 @@ pub fn list(personas: &Path) -> Result<Vec<Slug>, Error> {
 /// The skill, and the experience if there is one: the texts that prime a successor.
 ///
 /// # Errors
-/// There is no skill, or a file is a link, too large or not UTF-8.
+/// There is no skill, it is empty, or a file is a link, too large or not UTF-8.
 pub fn read_texts(personas: &Path, slug: &Slug) -> Result<(String, Option<String>), Error> {
     let path = personas.join(slug.as_str());
-    let dir =
-        open(personas, slug)?.ok_or_else(|| Error::Missing { path: path.join("skill.md").display().to_string() })?;
-    let skill = read_text(&dir, &path, "skill.md")?;
+    let skill_path = || path.join("skill.md").display().to_string();
+    let dir = open(personas, slug)?.ok_or_else(|| Error::Missing { path: skill_path() })?;
+    let skill = Some(read_text(&dir, &path, "skill.md")?).filter(|text| !text.trim().is_empty());
+    let skill = skill.ok_or_else(|| Error::Unfit { path: skill_path(), why: "it is empty".to_owned() })?;
     match read_text(&dir, &path, "experience.md") {
-        Ok(text) => Ok((skill, Some(text).filter(|text| !text.trim().is_empty()))),
         Err(Error::Missing { .. }) => Ok((skill, None)),
-        Err(error) => Err(error),
+        read => Ok((skill, Some(read?).filter(|text| !text.trim().is_empty()))),
     }
 }
 

@@ -45,9 +45,8 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
 
 /// The same facts if a successor could be primed with the persona's texts. That must be known before an agent ends.
 fn with_usable_texts(personas: &Path, slug: &Slug, facts: PersonaOnDisk) -> Result<PersonaOnDisk, Error> {
-    if facts.has_skill && personas::read_texts(personas, slug)?.0.trim().is_empty() {
-        let path = personas.join(slug.as_str()).join("skill.md").display().to_string();
-        return Err(Error::Unfit { path, why: "it is empty".to_owned() });
+    if facts.has_skill {
+        personas::read_texts(personas, slug)?;
     }
     Ok(facts)
 }

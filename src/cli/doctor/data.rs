@@ -173,16 +173,26 @@ mod tests {
         make("typo", "profil = \"demo\"", true);
         make("skilless", "", false);
         make("stray", "profile = \"nobody\"", true);
+        make("blank", "", true);
+        fs::write(dir.path().join("blank/skill.md"), "\n").expect("written");
         make("linked", "", true);
         std::os::unix::fs::symlink("/tmp", dir.path().join("linked/handoffs")).expect("a link");
         make("actor", "role = \"Bad Role\"", true);
         make("second", "fallbacks = [{ profile = \"codx\" }]", true);
         make("lost", "cwd = \"/no/such/folder\"", true);
         let seen = gather_personas(dir.path(), &["demo".to_owned()]);
-        assert_eq!((seen.good, seen.faults.len()), (1, 8), "{seen:?}");
-        for word in
-            ["Bad Name", "line 1", "skilless", "nobody", "codx", "Bad Role", "linked/handoffs", "/no/such/folder"]
-        {
+        assert_eq!((seen.good, seen.faults.len()), (1, 9), "{seen:?}");
+        for word in [
+            "Bad Name",
+            "line 1",
+            "skilless",
+            "nobody",
+            "codx",
+            "Bad Role",
+            "it is empty",
+            "linked/handoffs",
+            "/no/such/folder",
+        ] {
             assert!(seen.faults.iter().any(|fault| fault.contains(word)), "{word}: {seen:?}");
         }
     }
