@@ -1,17 +1,53 @@
 //! What is wrong around the sidecar until a person repairs it. The sidecar works on meanwhile, and its view names it.
 
+use crate::config::Config;
 use crate::process;
 use std::path::Path;
 
 #[derive(Debug, Default)]
 pub(super) struct Concerns {
+    at_start: StartKeys,
+    /// Which keys have changed since the start, although only a start reads them.
+    stale_keys: Option<String>,
     /// Why the configuration could not be reloaded.
     unread_config: Option<String>,
     /// The hooks of agents run a program that is gone.
     lost_program: Option<String>,
 }
 
+/// What the configuration said at the start under the keys that only a start reads.
+#[derive(Debug, Default)]
+struct StartKeys {
+    /// `tmux.socket`; none if `--tmux` or `TASUKI_TMUX` names the server, for then the key does not count.
+    socket: Option<Option<String>>,
+    /// `tmux.start`.
+    start: bool,
+}
+
 impl Concerns {
+    /// `counts`: the server's name is taken from the configuration.
+    pub(super) fn begin(config: &Config, counts: bool) -> Concerns {
+        let socket = counts.then(|| config.tmux_socket.clone());
+        Concerns { at_start: StartKeys { socket, start: config.tmux_start }, ..Concerns::default() }
+    }
+
+    /// Notes which keys of the configuration, just read again, wait for a restart.
+    pub(super) fn compare_with_start(&mut self, config: &Config) {
+        let StartKeys { socket, start } = &self.at_start;
+        let socket = socket.as_ref().is_some_and(|socket| *socket != config.tmux_socket).then_some("tmux.socket");
+        let start = (*start != config.tmux_start).then_some("tmux.start");
+        let changed: Vec<&str> = socket.into_iter().chain(start).collect();
+        self.stale_keys = (!changed.is_empty()).then(|| {
+            format!(
+                "config.toml has another value for {} than at the start of the sidecar; restart the sidecar to use it",
+                changed.join(" and for ")
+            )
+        });
+        if let Some(problem) = &self.stale_keys {
+            tracing::warn!("{problem}");
+        }
+    }
+
     /// Notes whether a reload of the configuration failed, and why.
     pub(super) fn note_reload(&mut self, failed: Option<&str>) {
         self.unread_config = failed.map(|why| format!("{why}. The next start of the sidecar would fail"));
@@ -35,7 +71,7 @@ impl Concerns {
 
     /// The most important one.
     pub(super) fn first(&self) -> Option<&String> {
-        self.lost_program.as_ref().or(self.unread_config.as_ref())
+        self.lost_program.as_ref().or(self.unread_config.as_ref()).or(self.stale_keys.as_ref())
     }
 }
 
@@ -58,6 +94,22 @@ mod tests {
         concerns.look_at_program(&program);
         assert!(concerns.first().is_some_and(|said| said.contains("could not reload")));
         concerns.note_reload(None);
+        assert_eq!(concerns.first(), None);
+    }
+
+    #[test]
+    fn a_changed_key_that_only_a_start_reads_is_told_until_it_is_as_before() {
+        let config = |text: &str| Config::parse(Path::new("config.toml"), text).expect("a configuration");
+        let (before, after) = (config(""), config("[tmux]\nsocket = \"other\"\nstart = true\n"));
+        let mut concerns = Concerns::begin(&before, true);
+        concerns.compare_with_start(&after);
+        let said = concerns.first().expect("a concern");
+        assert!(said.contains("another value for tmux.socket and for tmux.start than"), "{said}");
+        concerns.compare_with_start(&before);
+        assert_eq!(concerns.first(), None);
+        // `--tmux` names the server: what the file says does not count, after a restart neither.
+        let mut concerns = Concerns::begin(&before, false);
+        concerns.compare_with_start(&config("[tmux]\nsocket = \"other\"\n"));
         assert_eq!(concerns.first(), None);
     }
 }

@@ -76,6 +76,7 @@ impl Sidecar {
                 let program = &self.tools.program;
                 self.state.settings = settings(&self.home, &config, &profiles, (prompts, rules), program);
                 self.status_line.enabled = config.tmux_status;
+                self.concerns.compare_with_start(&config);
                 let Tools { tmux, program, late, .. } = &*self.tools;
                 let kept = (tmux.clone(), program.clone(), Arc::clone(late));
                 self.tools = tools(&self.home, config, profiles, kept);

@@ -133,8 +133,7 @@ fn code_for(is_about_rights: bool) -> u8 {
 
 pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources), StartFailure> {
     let home = options.home.clone();
-    let config = Config::load(&home.config());
-    let config = config.or_else(|error| fails(code_for(error.is_about_rights()), Err(error)))?;
+    let config = Config::load(&home.config()).or_else(|error| fails(code_for(error.is_about_rights()), Err(error)))?;
     ground::check_name(&home)?;
     let (profiles, prompts) = (ground::load_profiles(&home)?, ground::load_prompts(&home)?);
     let program = fails(exit::CONFIG, files::own_program().context("could not find the path of the tasuki program"))?;
@@ -151,6 +150,7 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
     let settings = settings(&home, &config, &profiles, (prompts, rules), &program);
+    let concerns = Concerns::begin(&config, named_elsewhere(options).is_none());
     let status_line = StatusLine::new(tmux.clone(), config.tmux_status);
     let tools = tools(&home, config, profiles, (tmux, program, Arc::default()));
     let (runner, ended) = Runner::new(Arc::clone(&tools));
@@ -169,7 +169,7 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
         left: left(&loaded, &now),
         answers: Answers::new(&now),
         checkpoints: Checkpoints::default(),
-        concerns: Concerns::default(),
+        concerns,
         status_line,
         health: StoreHealth::default(),
         liveness: Liveness::new(&now),
@@ -284,11 +284,15 @@ fn keep_socket(home: &Home, socket: &Socket) {
     }
 }
 
-/// `--tmux`, else `TASUKI_TMUX`, else the configuration, else the user's default server.
+/// What is named outside the configuration, else what the configuration names, else the user's default server.
 fn socket(options: &SidecarOptions, config: &Config) -> Socket {
-    let variable = std::env::var("TASUKI_TMUX").ok().filter(|name| !name.is_empty());
-    let named = options.tmux.clone().or(variable).or_else(|| config.tmux_socket.clone());
+    let named = named_elsewhere(options).or_else(|| config.tmux_socket.clone());
     named.map_or(Socket::Default, Socket::named)
+}
+
+/// `--tmux`, else `TASUKI_TMUX`.
+fn named_elsewhere(options: &SidecarOptions) -> Option<String> {
+    options.tmux.clone().or_else(|| std::env::var("TASUKI_TMUX").ok().filter(|name| !name.is_empty()))
 }
 
 /// One more than the highest number of a rejected file; 1 if there is none.

@@ -41,5 +41,8 @@ fn a_sidecar_without_a_terminal_reads_its_configuration_again_and_goes_on() {
     fs::write(stage.home().join("config.toml"), "[limits]\nwriting = \"1m\"\n").expect("written");
     stage.signal(Signal::SIGHUP);
     stage.until("the problem is over", || problem().is_empty());
+    fs::write(stage.home().join("config.toml"), "[tmux]\nstart = true\n").expect("written");
+    stage.signal(Signal::SIGHUP);
+    stage.until("a key that waits for a restart is named", || problem().contains("for tmux.start than at the start"));
     assert!(stage.end_sidecar(Signal::SIGTERM).success());
 }
