@@ -12,7 +12,7 @@ use crate::process::{self, ExitWatch};
 use crate::runner;
 use crate::spool::documents::{DocumentLook, open_folder};
 use crate::spool::{Spool, SpoolWatch};
-use crate::tmux::{PaneRow, Tmux};
+use crate::tmux::Tmux;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use tokio::sync::mpsc;
@@ -22,8 +22,8 @@ pub(super) struct PaneList {
     /// Agents that had a pane before tmux was asked. A pane that was made later may be missing from the list, which
     /// proves nothing.
     asked: Vec<(AgentId, PaneRef)>,
-    /// The server that answered, and its panes; `None` if none has answered.
-    listed: Option<(ServerId, Vec<PaneRow>)>,
+    /// The server that answered, and its panes whose program runs; `None` if none has answered.
+    listed: Option<(ServerId, BTreeSet<PaneRef>)>,
 }
 
 /// An agent that is gone.
@@ -68,7 +68,7 @@ impl Watches {
         self.asking = true;
         let (tmux, pane_lists) = (tmux.clone(), self.pane_lists.clone());
         tokio::spawn(async move {
-            let listed = tmux.server_and_panes().await.ok();
+            let listed = tmux.living_panes().await.ok();
             // At the end of the sidecar the receiver may be gone by then.
             let _ = pane_lists.send(PaneList { asked, listed }).await;
         });
@@ -78,8 +78,7 @@ impl Watches {
     /// an agent that lives in another, which happens if the sidecar was started again without that server's name.
     pub(super) fn panes_listed(&mut self, list: PaneList, state: &State, events_listing: u64) {
         self.asking = false;
-        let Some((server, rows)) = list.listed else { return };
-        let there: BTreeSet<PaneRef> = rows.iter().filter(|row| !row.dead).map(|row| row.pane).collect();
+        let Some((server, there)) = list.listed else { return };
         for (agent_id, pane) in list.asked {
             if there.contains(&pane) {
                 continue;

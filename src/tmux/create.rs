@@ -161,7 +161,7 @@ impl Tmux {
             let (live, reply) = self.read(&format!("display-message -p \"#{{{}}}\"", names.made(creation))).await?;
             let made = !first(&reply)?.text().trim().is_empty();
             let mut unseen = None;
-            let (server, mut panes) = self.list_noted().await?;
+            let (server, mut panes) = self.list_noted(&names.may_be_born_of(creation)).await?;
             if server != live.info.id {
                 panes.clear();
             }
@@ -170,8 +170,8 @@ impl Tmux {
             panes.sort_by_key(|noted| noted.born != creation);
             for noted in panes {
                 let pane = noted.row.pane;
-                // Another creation made the pane, or an agent in it is known already.
-                let is_known = !noted.born.is_empty() || !noted.claim.is_empty();
+                // An agent in it is known already.
+                let is_known = !noted.claim.is_empty();
                 let is_it = noted.born == creation
                     || was_started_by(pane.pid, creation).unwrap_or_else(|error| {
                         // A process that forbids a look does so for ever. It may be the program that is searched for

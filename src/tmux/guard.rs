@@ -78,6 +78,11 @@ impl Names {
         format!("@tasuki_born_{}", self.tag)
     }
 
+    /// Condition: the creation made the pane, or nothing says which creation did.
+    pub(super) fn may_be_born_of(&self, creation: &str) -> String {
+        format!("#{{?#{{{0}}},#{{==:#{{{0}}},{creation}}},1}}", self.born())
+    }
+
     /// Server option: holds the directory of a new window, because tmux expands formats in an argument and not in an
     /// option's value.
     pub(super) fn directory(&self) -> String {
@@ -97,6 +102,12 @@ impl Names {
     /// Pane option: the tag of the placeholder that the pane belongs to.
     pub(super) fn place(&self) -> String {
         format!("@tasuki_place_{}", self.tag)
+    }
+
+    /// Condition: the pane belongs to the placeholder of this tag, or its window has the placeholder's name.
+    pub(super) fn is_in_placeholder(&self, tag: &str) -> String {
+        let window = self.placeholder(tag);
+        format!("#{{||:#{{==:#{{{}}},{tag}}},#{{==:#{{window_name}},{window}}}}}", self.place())
     }
 
     /// Pane option: a handoff of any home is about to end the program there.

@@ -85,21 +85,25 @@ impl Tmux {
     /// # Errors
     /// When no server answers.
     pub async fn list_panes(&self) -> Result<Vec<PaneRow>, Error> {
-        Ok(self.server_and_panes().await?.1)
+        Ok(self.list_noted("1").await?.1.into_iter().map(|noted| noted.row).collect())
     }
 
-    /// The server that answered, and its panes as [`Tmux::list_panes`] gives them.
+    /// The server that answered, and each of its panes whose program has not ended. This asks for so little because it
+    /// is asked again and again: of all that tmux does for us, long rows about all panes cost it most.
     ///
     /// # Errors
     /// When no server answers.
-    pub async fn server_and_panes(&self) -> Result<(ServerId, Vec<PaneRow>), Error> {
-        let (server, panes) = self.list_noted().await?;
-        Ok((server, panes.into_iter().map(|noted| noted.row).collect()))
+    pub async fn living_panes(&self) -> Result<(ServerId, BTreeSet<PaneRef>), Error> {
+        let row = format!("#{{pane_id}} {} #{{pane_dead}}", Names::PROCESS);
+        let (live, reply) = self.read(&format!("list-panes -a -F \"{row}\"")).await?;
+        let (server, text) = (live.info.id, first(&reply)?.text());
+        Ok((server, text.lines().filter_map(|row| living(row, server)).collect()))
     }
 
-    pub(super) async fn list_noted(&self) -> Result<(ServerId, Vec<Noted>), Error> {
+    /// The server that answered, and the panes that fulfil a condition, as in [`Tmux::list_panes`].
+    pub(super) async fn list_noted(&self, condition: &str) -> Result<(ServerId, Vec<Noted>), Error> {
         let fields = Fields::new(&self.inner.shared.names);
-        let (live, reply) = self.read(&format!("list-panes -a -F \"{}\"", fields.format)).await?;
+        let (live, reply) = self.read(&format!("list-panes -a -f \"{condition}\" -F \"{}\"", fields.format)).await?;
         let block = first(&reply)?;
         let mut seen = BTreeSet::new();
         let rows = fields.rows(&block.text()).into_iter().filter_map(|row| fields.parse(&row, live.info.id));
@@ -149,6 +153,14 @@ impl Tmux {
             height: row.size.1,
         })
     }
+}
+
+/// Reads a row of [`Tmux::living_panes`]; `None` if the pane's program has ended, or if it has none.
+fn living(row: &str, server: ServerId) -> Option<PaneRef> {
+    let mut fields = row.split(' ');
+    let pane = fields.next()?.strip_prefix('%')?.parse().ok()?;
+    let pid = fields.next()?.parse().ok()?;
+    (pid != 0 && fields.next()? == "0").then_some(PaneRef { server, pane, pid })
 }
 
 /// Returns the row if it is about exactly this pane, else why not.

@@ -129,7 +129,8 @@ impl Tmux {
             Names::PROCESS,
             names.place()
         );
-        let (_, reply) = self.read(&format!("list-panes -a -F \"{row}\"")).await?;
+        let condition = names.is_in_placeholder(tag);
+        let (_, reply) = self.read(&format!("list-panes -a -f \"{condition}\" -F \"{row}\"")).await?;
         let text = first(&reply)?.text();
         Ok(text.lines().filter_map(|row| Placeholder::read(row, tag, &window)).collect())
     }

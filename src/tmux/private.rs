@@ -88,8 +88,8 @@ pub(super) fn move_programs_out(
     // The first pane of the session that this call has made, if any.
     let mut made: Option<String> = None;
     for _ in 0..LOOKS {
-        let reply = connection.ask(&format!("{SESSIONS} ; {}", list_contents(names)), wake)?;
-        let contents = Contents::read(rows(&reply, 1));
+        let reply = connection.ask(&list_contents(names), wake)?;
+        let contents = Contents::read(rows(&reply, 0));
         if !contents.has_programs() {
             if let Some(pane) = &made {
                 // The program has ended before it was moved.
@@ -110,6 +110,7 @@ pub(super) fn move_programs_out(
             }
             return Ok(());
         }
+        let reply = connection.ask(SESSIONS, wake)?;
         let users = latest(&Session::read_all(rows(&reply, 0))).map(|session| session.id.clone());
         let session = match users {
             Some(session) => session,
