@@ -10,6 +10,7 @@ use super::quote::{in_message, is_plain_id, quote};
 use super::supervisor::LiveClient;
 use super::{Error, Tmux};
 use crate::core::pane::PaneRef;
+use std::collections::BTreeSet;
 
 /// Whether a pane is all that its session has, and somebody is attached to that session.
 const LAST_AND_SEEN: &str = "#{&&:#{==:#{session_windows}.#{window_panes},1.1},#{!=:#{session_attached},0}}";
@@ -132,7 +133,10 @@ impl Tmux {
         let condition = names.is_in_placeholder(tag);
         let (_, reply) = self.read(&format!("list-panes -a -f \"{condition}\" -F \"{row}\"")).await?;
         let text = first(&reply)?.text();
-        Ok(text.lines().filter_map(|row| Placeholder::read(row, tag, &window)).collect())
+        // The sessions of a group share their windows, and tmux lists a pane once for each of them.
+        let mut seen = BTreeSet::new();
+        let panes = text.lines().filter_map(|row| Placeholder::read(row, tag, &window));
+        Ok(panes.filter(|pane| seen.insert(pane.id)).collect())
     }
 
     /// Replaces the placeholder's pane by a pane without a program, so that nobody can type into it by mistake.
@@ -154,7 +158,8 @@ impl Tmux {
     /// Carries out a command if a placeholder's pane is still the same and `condition` is true of it.
     async fn change_placeholder(&self, pane: &Placeholder, condition: &str, command: &str) -> Result<(), Error> {
         let live = self.live().await?;
-        let same = format!("#{{==:{},{}}}", Names::PROCESS, pane.pid);
+        // If the pane is gone, tmux expands the condition for the pane of our own session, which has no process either.
+        let same = format!("#{{==:#{{pane_id}} {},%{} {}}}", Names::PROCESS, pane.id, pane.pid);
         let guard = format!("#{{&&:{},#{{&&:{same},{condition}}}}}", self.inner.shared.names.fenced(&live.fence));
         self.change(&live, format!("if-shell -F -t %{0} \"{guard}\" {{ {command} }}", pane.id)).await?;
         Ok(())

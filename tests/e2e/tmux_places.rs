@@ -41,6 +41,25 @@ async fn a_held_place_outlives_its_last_program() {
     assert_eq!(in_work(&server), next.pid.to_string());
 }
 
+/// tmux lists a pane once for each session of a group, and a condition about a pane that is gone is expanded for our
+/// own session.
+#[tokio::test]
+async fn a_session_of_a_group_gets_no_window_when_its_place_is_dropped() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let pane = session_of(&server, &tmux, 1).await.remove(0);
+    server.tmux(&["new-session", "-d", "-t", "=work", "-s", "view"]);
+    assert!(tmux.hold_placeholder(&pane, "ab").await.expect("held").held);
+    assert!(tmux.kill_pane(&pane).await.expect("an answer"));
+    let SpawnOutcome::Started(next) =
+        tmux.spawn(&SpawnPlan { session: "work".into(), ..plan(&server, &["cat"]) }).await
+    else {
+        panic!("it starts")
+    };
+    tmux.drop_placeholder("ab").await.expect("dropped");
+    assert_eq!(in_work(&server), next.pid.to_string());
+}
+
 #[tokio::test]
 async fn a_place_with_company_needs_no_placeholder() {
     let server = Server::start();
