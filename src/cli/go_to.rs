@@ -46,7 +46,9 @@ pub(super) fn fit(home: &Home, command: &str) -> String {
 
 /// `theirs` is the socket of the sidecar's server, `around` that of the server in which this runs.
 fn command(target: &str, theirs: Option<&Path>, around: Option<&Path>, default: &Path) -> String {
-    let target = shell_word(target);
+    // tmux takes a name with `@` before it for the id of a window.
+    let exact = if target.starts_with('@') { "=" } else { "" };
+    let target = shell_word(&format!("{exact}{target}"));
     let is_inside = around.is_some_and(|around| theirs.is_none_or(|theirs| files::lead_to_same(theirs, around)));
     if is_inside {
         return format!("{SWITCH}{target}");
@@ -112,5 +114,10 @@ mod tests {
             assert_eq!(command("%3", theirs, around, default), wanted, "{theirs:?} {around:?}");
         }
         assert_eq!(command("my session", None, None, default), "tmux attach -t 'my session'");
+        assert_eq!(
+            command("@work", None, None, default),
+            "tmux attach -t '=@work'",
+            "tmux must not take it for the id of a window"
+        );
     }
 }
