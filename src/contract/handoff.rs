@@ -6,7 +6,7 @@ use super::facts::{EarlierDocument, Facts};
 use super::publishing::PublishView;
 use super::words::{Word, null_first, without_defaults, words};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 words! {
     listed
@@ -106,11 +106,22 @@ pub enum Successor {
     /// A new session in the same pane.
     SamePane,
     /// An agent that runs already.
-    #[serde(untagged)]
+    #[serde(untagged, deserialize_with = "existing")]
+    #[schemars(extend("additionalProperties" = false))]
     Existing {
         /// Which.
         agent_id: String,
     },
+}
+
+/// Reads the object that names an agent, and nothing else.
+fn existing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Named {
+        agent_id: String,
+    }
+    Named::deserialize(deserializer).map(|named| named.agent_id)
 }
 
 words! {

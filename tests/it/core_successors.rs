@@ -92,6 +92,8 @@ fn a_profile_or_a_model_that_can_t_be_started_is_refused_and_nothing_begins() {
     for wrong in ["", "-x", "--help", "a b", "a\nb", "a\u{1b}b", &"a".repeat(200)] {
         assert_eq!(refused(&json!({"model": wrong})), (400, "bad_request".to_owned(), field("model")), "{wrong:?}");
     }
+    let typo = json!({"successor": {"agent_id": id(2), "profil": "other"}});
+    assert_eq!(refused(&typo), (400, "bad_request".to_owned(), field("successor")), "no field is ignored");
     for successor in [json!("same_pane"), json!({"agent_id": id(2)})] {
         let asked = json!({"successor": successor, "profile": "other"});
         assert_eq!(refused(&asked), (400, "bad_request".to_owned(), field("profile")), "{asked}");
