@@ -240,6 +240,19 @@ fn where_it_is_set_the_work_goes_to_the_first_fallback_that_is_not_used_up() {
 }
 
 #[test]
+fn a_fallback_without_a_profile_is_passed_over() {
+    let mut world = World::new(OnUsageLimit::HandOff);
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    world.reads_fallbacks(&["no-such", "other"]);
+    let handoff: &Handoff = world.core.state.handoffs.values().next().expect("a handoff");
+    assert_eq!(handoff.choice.profile, "other");
+    let mut world = World::new(OnUsageLimit::HandOff);
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    let told_of = told(&world.reads_fallbacks(&["demo", "no-such"]));
+    assert!(told_of[0].0.contains("are used up too or have no profile (no-such)"), "{told_of:?}");
+}
+
+#[test]
 fn a_chain_does_not_return_to_what_it_has_used_up() {
     let mut world = World::new(OnUsageLimit::HandOff);
     world.reaches(LimitKind::UsageLimit, Some(2));

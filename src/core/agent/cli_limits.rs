@@ -255,7 +255,12 @@ pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHan
         return tell(tx, agent_id, &what);
     }
     match next(tx, agent_id, &fallbacks) {
-        None => tell(tx, agent_id, "; the agent is not handed off, because all fallbacks are used up too"),
+        None => {
+            let mut names = fallbacks.iter().map(|choice| choice.profile.as_str());
+            let unknown = names.find(|name| tx.state.settings.profiles.get(*name).is_none());
+            let but = unknown.map(|name| format!(" or have no profile ({name})")).unwrap_or_default();
+            tell(tx, agent_id, &format!("; the agent is not handed off, because all fallbacks are used up too{but}"));
+        }
         Some(choice) => {
             let facts = RequestFacts { persona: Some((slug, check.persona)), ..RequestFacts::default() };
             tx.learn(Fact::UsedUp { agent_id: *agent_id, choice, facts: Box::new(facts) });
@@ -286,13 +291,16 @@ pub(crate) fn is_used_up(agent: &Agent, now_ms: i64) -> bool {
     used_up(agent).is_some_and(|known| known.until_ms > now_ms)
 }
 
-/// The first fallback that is not known to be used up. This agent, an earlier agent of its chain, or any other agent
-/// may have used it up.
+/// The first fallback that has a profile and is not known to be used up. This agent, an earlier agent of its chain, or
+/// any other agent may have used it up.
 fn next(tx: &Tx<'_>, agent_id: &AgentId, fallbacks: &[ProfileChoice]) -> Option<ProfileChoice> {
     let own = tx.agent(agent_id).map(|agent| agent.limits.used_up.clone()).unwrap_or_default();
     let others = tx.state.agents.values().filter_map(used_up);
     let known: Vec<UsedUp> = own.into_iter().chain(others).filter(|known| known.until_ms > tx.now.wall_ms).collect();
-    let is_left = |choice: &&ProfileChoice| !known.iter().any(|known| known.choice == **choice);
+    let profiles = &tx.state.settings.profiles;
+    let is_left = |choice: &&ProfileChoice| {
+        profiles.get(&choice.profile).is_some() && !known.iter().any(|known| known.choice == **choice)
+    };
     fallbacks.iter().find(is_left).cloned()
 }
 
