@@ -37,6 +37,9 @@ pub struct Refused {
     pub errors: Vec<Fault>,
 }
 
+/// What to do without a tmux server. tasuki looks for one about once a second.
+const NO_SERVER_HINT: &str = "nothing was done; start tmux, or check --tmux; if a server has just started, ask again";
+
 impl Refused {
     /// A refusal with its code and message.
     #[must_use]
@@ -72,7 +75,7 @@ impl Refused {
     #[must_use]
     pub fn no_tmux(problem: Option<&str>) -> Self {
         let (message, hint) = match problem {
-            None => ("No tmux server answers".to_owned(), "nothing was done; start tmux, or check --tmux"),
+            None => ("No tmux server answers".to_owned(), NO_SERVER_HINT),
             Some(problem) => {
                 let hint = "nothing was done; remove the cause, then ask again; tasuki doctor says more";
                 (format!("tasuki can't use tmux: {problem}"), hint)

@@ -5,10 +5,11 @@ use crate::support::steps::STEPS;
 use serde_json::{Value, json};
 use tasuki::contract::LimitKind;
 use tasuki::contract::document::DocumentCheck;
-use tasuki::core::effect::{Composed, DocumentRead, EffectKey, LimitFound, Outcome, Readiness, Started};
+use tasuki::core::effect::{Composed, DocumentRead, Effect, EffectKey, LimitFound, Outcome, Readiness, Started};
 use tasuki::core::id::HandoffId;
 use tasuki::core::pane::{Refusal, Typed};
 use tasuki::core::rows::agent::{AgentState, Owner, Primed, Start};
+use tasuki::core::rows::handoff::Read;
 use tasuki::core::settings::{NewSession, OnUsageLimit};
 use tasuki::core::time::Deadline;
 
@@ -295,6 +296,53 @@ fn the_same_successor_again_is_a_plain_retry() {
     let same = json!({"successor": {"agent_id": successor}, "assume": "delivered"});
     assert_eq!((world.ask_of_it("handoff_retry", &same)["ok"].clone(), world.step()), (json!(true), "done"));
     assert_eq!(world.texts(&successor), ["priming"], "it is not briefed again");
+}
+
+#[test]
+fn a_successor_that_is_said_to_have_the_document_is_not_briefed_again() {
+    let mut world = FlowWorld::new().turn("briefing", Turn::Fails).hand_off(&json!({}));
+    world.wait();
+    assert_eq!(world.failure(), Some(("reading", "successor_failed")));
+    world.ask_of_it("handoff_retry", &json!({"assume": "delivered"}));
+    assert_eq!((world.step(), world.handoff().read), ("done", Some(Read::Unseen)), "{:?}", world.handoff());
+    assert_eq!(world.typed.iter().filter(|(_, text)| *text == "briefing").count(), 1);
+}
+
+/// Nothing is known of the agent's pane and process, so nobody ends it.
+#[test]
+fn an_agent_that_was_not_ended_is_not_said_to_have_ended() {
+    let mut world = FlowWorld::new();
+    world.change(&outgoing(), |agent| (agent.pane, agent.process) = (None, None));
+    let world = world.hand_off(&json!({"author": "provided", "document": {"text": "# Work\n"}}));
+    assert_eq!((world.step(), world.agent_lives()), ("done", true), "{:?}", world.handoff());
+    let points =
+        serde_json::to_value(tasuki::core::view::handoff(world.handoff(), &world.core.state.settings)).expect("a view");
+    let points = points["checklist"].as_array().expect("points").clone();
+    let ended = points.iter().find(|point| point["point"] == "outgoing agent ended").expect("it is there");
+    assert!(ended["at"].is_null() && ended.to_string().contains("did not end it"), "{ended}");
+}
+
+/// A handoff knows who has taken over. A request that only says so changes nothing.
+#[test]
+fn an_agent_that_is_created_does_not_take_the_place_of_a_proven_successor() {
+    let mut world = FlowWorld::new().hand_off(&json!({}));
+    let successor = world.handoff().successor_id;
+    assert!(world.step() == "done" && world.agent(&outgoing()).successor_id == successor);
+    let asked = json!({"v": 1, "kind": "agent_create", "persona_slug": "dev", "profile": "demo", "previous_agent_id": outgoing()});
+    let answer = world.ask("c1", &asked);
+    assert_eq!((&answer["ok"], world.started.len()), (&json!(true), 2), "{answer}");
+    assert_eq!(world.agent(&outgoing()).successor_id, successor);
+}
+
+/// A person who reviews a document sees its faults, whatever the request says of the checks.
+#[test]
+fn a_document_that_is_reviewed_is_checked() {
+    let world = FlowWorld::new().at("examine", Instead::Silence).hand_off(&json!({"check": "off", "review": true}));
+    let plans = world.core.state.outbox.values().filter_map(|pending| match &pending.effect {
+        Effect::Examine(plan) => Some(plan.rules.check),
+        _ => None,
+    });
+    assert_eq!(plans.collect::<Vec<_>>(), [DocumentCheck::Hold]);
 }
 
 #[test]

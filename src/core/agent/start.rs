@@ -299,7 +299,9 @@ fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if let Some(previous) = previous
         && let Some(previous) = tx.agent_mut(&previous)
     {
-        previous.successor_id = Some(*agent_id);
+        // A handoff knows who takes over; a request only says so, and changes nothing that is known.
+        let known = previous.successor_id.filter(|_| !matches!(start.owner, Owner::Handoff(_)));
+        previous.successor_id = known.or(Some(*agent_id));
     }
     if let Owner::Request(request) = &start.owner {
         let (agent_id, pane) = (Some(agent_id.to_string()), known(&pane));
@@ -380,11 +382,7 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
             let has_ended = tx.agent(agent_id).is_some_and(|agent| !agent.state.is_live());
             let hint = match has_pane {
                 _ if has_ended && start.dialog_error.is_some() => start_dialog::ENDED_HINT.to_owned(),
-                true if matches!(start.owner, Owner::Request(_)) => format!(
-                    "look at the agent's pane, which tasuki left as it is; if the agent runs there, give it its \
-                     persona's skill: tasuki send {} - < skill.md",
-                    agent_id.short()
-                ),
+                true if matches!(start.owner, Owner::Request(_)) => priming::hint_to_send_skill(tx, agent_id),
                 true => "look at the agent's pane; tasuki left the pane as it is".to_owned(),
                 false => "fix the cause, then start another agent; tasuki knows no pane of this agent".to_owned(),
             };

@@ -8,7 +8,7 @@ use crate::core::agent::register;
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::persona::ProfileChoice;
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{RetryRequest, ReworkRequest, Successor};
+use crate::core::request::{Assume, RetryRequest, ReworkRequest, Successor};
 use crate::core::rows::agent::AgentState;
 use crate::core::rows::handoff::{CheckPhase, Handoff, ReadReason, Step};
 use crate::core::tx::Tx;
@@ -239,8 +239,9 @@ fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
 fn run_retry(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(), Refused> {
     let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
     let Some(error) = handoff.error.clone() else { return Ok(()) };
-    // An assumption counts only if it is unknown whether the text arrived.
-    let assume = asked.assume.filter(|_| driver::leaves_doubt(&error));
+    // An assumption counts if it is unknown whether the text arrived, or whether the successor has read the document.
+    let knows = |assume: &Assume| error.step == Step::Reading && *assume == Assume::Delivered;
+    let assume = asked.assume.filter(|assume| driver::leaves_doubt(&error) || knows(assume));
     if let Some(successor) = other_successor(asked, handoff) {
         let chosen = choice_of_retry(tx, asked, &successor, handoff)?;
         agents::check_free(tx, id, &handoff.agent_id)?;

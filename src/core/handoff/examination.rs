@@ -36,7 +36,7 @@ fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExamineP
         sha256: sha256.or(handoff.examined.sha256.as_deref())?.to_owned(),
         author: handoff.author,
         is_urgent: handoff.ack.is_some(),
-        rules: DocumentRules { check: handoff.examined.check, ..tx.state.settings.document.clone() },
+        rules: DocumentRules { check: asked_check(handoff), ..tx.state.settings.document.clone() },
         instruction: authors::instruction(tx, handoff),
         profile: agent.map(|agent| agent.profile.clone()).unwrap_or_default(),
         cwd: agent.and_then(|agent| agent.cwd.clone()),
@@ -51,6 +51,14 @@ fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExamineP
             rules: Vec::new(),
         },
     })
+}
+
+/// What is checked. A person who reviews a document sees what the checks find, also where they are off.
+fn asked_check(handoff: &Handoff) -> DocumentCheck {
+    match handoff.examined.check {
+        DocumentCheck::Off if handoff.examined.review => DocumentCheck::Hold,
+        check => check,
+    }
 }
 
 /// Keeps what an examination of the handoff's document has found. `None` if the document has changed since it was read:

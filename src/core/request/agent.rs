@@ -64,7 +64,7 @@ fn session_name(name: Option<&str>) -> Result<(), Refused> {
     match name {
         Some(name) if !is_session_name(name) => Err(Refused::bad(
             "session",
-            "must be 1 to 128 letters, digits, spaces or - _ / + @, and must not begin with _tasuki-",
+            "must be 1 to 128 letters, digits, spaces or - _ / + @, and must not begin with a space, - or _tasuki-",
         )),
         _ => Ok(()),
     }
@@ -175,7 +175,7 @@ impl RequestBody for SendRequest {
         if text::begins_like_a_command(&self.text) {
             return Err(Refused::bad(
                 "text",
-                "must not begin with / ! # or @: the agent's CLI would take it as a command",
+                "must not begin with / ! @ or a # that begins no heading: an agent's CLI takes that as a command",
             ));
         }
         Ok(())

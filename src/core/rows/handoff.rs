@@ -121,13 +121,19 @@ pub struct OutgoingSession {
     pub profile: String,
     /// The CLI's own id of the session, if it is known.
     pub id: Option<String>,
+    /// The agent had neither a known pane nor a known process, so tasuki did not end it.
+    #[serde(default)]
+    pub may_still_run: bool,
 }
 
 impl OutgoingSession {
+    /// What is said of an agent that may still run.
+    pub const NOT_ENDED: &str = "the outgoing agent has no known pane and no known process, so tasuki did not end it";
+
     /// The session that an agent has now.
     #[must_use]
     pub fn of(agent: &Agent) -> Self {
-        OutgoingSession { profile: agent.profile.clone(), id: agent.session.id.clone() }
+        OutgoingSession { profile: agent.profile.clone(), id: agent.session.id.clone(), may_still_run: false }
     }
 }
 

@@ -4,7 +4,7 @@ use super::checkpoint;
 use crate::contract::handoff::{Author, PointView};
 use crate::core::pane::{DeliveryVerdict, Verdict};
 use crate::core::rows::ack::{Ack, Kind, Sending, Standing};
-use crate::core::rows::handoff::{Handoff, Span, Step};
+use crate::core::rows::handoff::{Handoff, OutgoingSession, Span, Step};
 
 /// A point of the checklist: its name, when it was reached, or why not.
 fn point(what: &str, at: Option<&str>, why_not: &str) -> PointView {
@@ -34,8 +34,11 @@ fn last(handoff: &Handoff, step: Step) -> Option<&Span> {
 /// The points that every handoff has.
 fn of_flow(handoff: &Handoff) -> Vec<PointView> {
     let why_not = why_not_reached(handoff).unwrap_or_default();
-    let ended =
-        last(handoff, Step::Ending).and_then(|span| span.left_at.as_deref()).filter(|_| handoff.successor_id.is_some());
+    let was_left = handoff.session.may_still_run;
+    let ended = last(handoff, Step::Ending)
+        .and_then(|span| span.left_at.as_deref())
+        .filter(|_| handoff.successor_id.is_some() && !was_left);
+    let why_not_ended = if was_left { OutgoingSession::NOT_ENDED } else { why_not };
     let ready = last(handoff, Step::Priming).map(|span| span.entered_at.as_str());
     let verdicts = &handoff.verdicts;
     let [asked, primed, briefed] = [&verdicts.instruction, &verdicts.priming, &verdicts.briefing].map(Option::as_ref);
@@ -49,7 +52,7 @@ fn of_flow(handoff: &Handoff) -> Vec<PointView> {
     vec![
         text("instruction delivered", asked, not_asked),
         point("document recorded", handoff.record.as_ref().map(|record| record.created_at.as_str()), why_not),
-        point("outgoing agent ended", ended, why_not),
+        point("outgoing agent ended", ended, why_not_ended),
         point("successor registered and ready", ready, why_not),
         text("priming delivered", primed, not_primed),
         text("briefing delivered", briefed, why_not),

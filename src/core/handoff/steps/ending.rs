@@ -12,7 +12,7 @@ use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::Refusal;
 use crate::core::request::{Assume, Successor};
 use crate::core::rows::agent::{Agent, AgentState, Purpose};
-use crate::core::rows::handoff::{Handoff, Step};
+use crate::core::rows::handoff::{Handoff, OutgoingSession, Step};
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 
@@ -137,7 +137,10 @@ fn await_death(tx: &mut Tx<'_>, id: HandoffId) -> Next {
         return Next::Stay;
     }
     if agent.is_some_and(|agent| agent.state.is_live()) {
-        row::warn(tx, id, "the outgoing agent has no known pane and no known process, so tasuki did not end it");
+        row::warn(tx, id, OutgoingSession::NOT_ENDED);
+        if let Some(handoff) = tx.handoff_mut(&id) {
+            handoff.session.may_still_run = true;
+        }
     }
     Next::Enter(Step::Starting)
 }

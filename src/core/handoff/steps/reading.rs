@@ -57,9 +57,16 @@ impl StepHandler for Reading {
         if outcome == Outcome::Done { leave_reading(tx, id, Read::Seen) } else { Next::Stay }
     }
 
-    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
-        // The turn has failed: brief the same successor again, if it lives.
-        successors::to_retry_with(tx, id).err().unwrap_or(Next::Retry(Step::Briefing))
+    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next {
+        if let Err(next) = successors::to_retry_with(tx, id) {
+            return next;
+        }
+        match assume {
+            // The operator says that the successor has what it needs.
+            Some(Assume::Delivered) => Next::AssumeDelivered(Step::Reading),
+            // The turn has failed: the same successor is briefed again.
+            Some(Assume::NotDelivered) | None => Next::Retry(Step::Briefing),
+        }
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
