@@ -5,7 +5,7 @@ use super::client::{Pulse, SidecarPresence};
 use super::error::CliError;
 use super::view::{self, ViewFile};
 use crate::config::Home;
-use crate::contract::{AgentView, HandoffView};
+use crate::contract::{AgentView, HandoffView, WorkView};
 use crate::spool::wanted::WANTED_PREFIX;
 use std::fs::OpenOptions;
 use std::io;
@@ -31,6 +31,14 @@ pub fn handoff(home: &Home, id: &str) -> Result<Option<ViewFile<HandoffView>>, C
 /// When it can't be read.
 pub fn agent(home: &Home, id: &str) -> Result<Option<ViewFile<AgentView>>, CliError> {
     again(home, id, || view::agent(home, id))
+}
+
+/// One work item's view, written again if need be.
+///
+/// # Errors
+/// When it can't be read.
+pub fn item(home: &Home, id: &str) -> Result<Option<ViewFile<WorkView>>, CliError> {
+    again(home, id, || view::item(home, id))
 }
 
 /// The views of these agents, written again if need be. The sidecar is asked for all of them at once. An agent that it

@@ -156,10 +156,10 @@ pub fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
     })
 }
 
-/// The file that asks the sidecar for the view of an agent or a handoff.
+/// The file that asks the sidecar for the view of an agent, a handoff or a work item.
 fn marker_of(path: &Path) -> Option<PathBuf> {
     let (folder, id) = (path.parent()?, path.file_stem()?.to_str()?.parse::<uuid::Uuid>().ok()?);
-    let is_asked_for = folder.ends_with("view/agents") || folder.ends_with("view/handoffs");
+    let is_asked_for = ["view/agents", "view/handoffs", "view/work"].iter().any(|views| folder.ends_with(views));
     is_asked_for.then(|| folder.with_file_name(format!("{WANTED_PREFIX}{id}")))
 }
 

@@ -11,10 +11,11 @@ use crate::core::id::ItemId;
 use crate::core::text::plain_json;
 use crate::core::time::{Now, rfc3339};
 use crate::core::view;
-use crate::spool::OutputFile;
 use crate::spool::age::KEPT_MS;
+use crate::spool::{OutputFile, ProjectionFolder};
 use crate::store::{Error, Loaded};
 use std::collections::BTreeSet;
+use uuid::Uuid;
 
 /// After a start with unfinished work, deadlines are handed to `decide` this much later, in milliseconds: a resumed
 /// delivery reads its mark first.
@@ -111,7 +112,9 @@ impl Sidecar {
             }
             Err(error) => tracing::warn!(%error, "could not find out which views of the past are needed"),
         }
-        if !is_own {
+        if is_own {
+            views.extend(self.missing_items());
+        } else {
             views.extend(self.state.agents.keys().map(|id| format!("agents/{id}")));
             views.extend(self.state.handoffs.keys().map(|id| format!("handoffs/{id}")));
             views.extend(self.state.items.values().map(|item| format!("work/{}", item.item_id)));
@@ -139,6 +142,17 @@ impl Sidecar {
         let open = self.state.items.values().filter(|item| item.is_open()).map(|item| item.item_id).collect();
         self.projection.reproject_open_items(&self.spool, &open);
         shows_all
+    }
+
+    /// The views of work items that somebody has removed. No view of an item goes by its age.
+    fn missing_items(&self) -> Vec<String> {
+        let (Ok(there), Ok(past)) = (self.spool.ids(ProjectionFolder::Work), self.store.past_items()) else {
+            // What keeps the folder or the store from being read is told by those who need them.
+            return Vec::new();
+        };
+        let there: BTreeSet<Uuid> = there.into_iter().collect();
+        let all = self.state.items.values().map(|item| item.item_id).chain(past);
+        all.filter(|id| !there.contains(&id.0)).map(|id| format!("work/{id}")).collect()
     }
 
     /// Marks the views and the errors as those of this state file. If they are not yet (`is_complete`), removes the

@@ -222,4 +222,16 @@ async fn views_come_back_after_their_folders_were_removed_or_replaced() {
         assert_shown(&ground, removed);
         ground.checkpoint();
     }
+    let item = &below[0];
+    std::fs::remove_file(ground.path(item)).expect("removed");
+    ground = ground.restarted().await;
+    assert_shown(&ground, "one file");
+    ground.checkpoint();
+    // Damaged, and asked for.
+    std::fs::write(ground.path(item), "garbage").expect("written");
+    let id = item.trim_start_matches("view/work/").trim_end_matches(".json");
+    std::fs::write(ground.path(&format!("view/.wanted-{id}")), "").expect("written");
+    ground.sidecar.timers.tick = None;
+    ground.settle();
+    assert_shown(&ground, "asked for");
 }

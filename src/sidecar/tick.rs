@@ -68,11 +68,12 @@ impl Sidecar {
         }
     }
 
-    /// Writes the views of history again that somebody has asked for, from the store.
+    /// Writes the views again that somebody has asked for, from the store.
     fn write_wanted_views(&mut self) {
         for (name, id) in self.spool.wanted_views() {
             self.reproject_view(&format!("agents/{id}"), None);
             self.reproject_view(&format!("handoffs/{id}"), None);
+            self.reproject_view(&format!("work/{id}"), None);
             self.spool.remove_wanted(&name);
         }
     }

@@ -1,5 +1,5 @@
-//! Views of history on request: a client creates the empty file `view/.wanted-<id>`; the sidecar writes the view of
-//! that agent or handoff (views of work items are never removed), and removes the file.
+//! Views on request: a client creates the empty file `view/.wanted-<id>`; the sidecar writes the view of that agent,
+//! handoff or work item from the store, and removes the file.
 
 use super::dirs::SpoolDir;
 use super::home::Spool;

@@ -141,6 +141,15 @@ impl Store {
         Ok(Loaded { state, journal, results, dirty_views, errors, written_errors })
     }
 
+    /// Ids of all work items of the history.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn past_items(&self) -> Result<Vec<ItemId>, Error> {
+        let ids = history::ids(&self.read()?, HistoryKind::Work).map_err(|error| self.failed("read", error))?;
+        Ok(ids.into_iter().map(|id| ItemId(Uuid::from_u128(id))).collect())
+    }
+
     /// Ids of all agents, handoffs and work items of the history. Needed only to write all views again.
     ///
     /// # Errors

@@ -110,7 +110,7 @@ fn with_old(query: Option<&str>) -> bool {
 pub(super) async fn item(State(app): State<Arc<ServeApp>>, id: Id) -> Response<Body> {
     one(app, id, ("no_item", "Work item not found"), |home, id| {
         let Ok(id) = id.parse::<ItemId>() else { return Ok(None) };
-        Ok(view::item(home, &id.to_string())?.as_ref().map(ViewFile::json))
+        Ok(past::item(home, &id.to_string())?.as_ref().map(ViewFile::json))
     })
     .await
 }

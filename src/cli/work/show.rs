@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{Tone, one_line};
 use crate::cli::unread::Unread;
 use crate::cli::view::{ViewFile, said, shown};
-use crate::cli::{CliSession, follow, home_option, names, view};
+use crate::cli::{CliSession, follow, home_option, names, past, view};
 use crate::contract::work::{Action, EntryView, Status, WorkPast};
 use crate::contract::{Word, WorkBrief, WorkView};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ pub(super) fn list(session: &CliSession, args: &ListArgs) -> Result<(), CliError
 fn find(session: &CliSession, name: &str) -> Result<ViewFile<WorkView>, CliError> {
     session.require_views()?;
     let id = names::item(&session.home, name)?;
-    let seen = view::item(&session.home, &id)?;
+    let seen = past::item(&session.home, &id)?;
     seen.ok_or_else(|| CliError { code: "no_item".to_owned(), ..names::not_found("work item", name) })
 }
 
