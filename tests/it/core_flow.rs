@@ -376,6 +376,33 @@ fn a_repaired_document_that_is_worse_is_not_recorded_in_place_of_the_one_before(
     }
 }
 
+/// The turn in which a person had the document repaired did not end in time, and the person takes the document.
+#[test]
+fn half_of_a_repaired_document_is_not_accepted_in_place_of_the_one_before() {
+    for is_over in [false, true] {
+        let good = FlowWorld::new().document;
+        let found = Instead::Outcome(examined(&good, 1));
+        let world = FlowWorld::new().at("examine", found).turn("rework", Turn::GoesOn);
+        let mut world = world.hand_off(&json!({"check": "hold"}));
+        world.ask_of_it("handoff_rework", &json!({"note": "Name the branch."}));
+        "# Work\n\n## Curr".clone_into(&mut world.document);
+        world.wait();
+        assert_eq!(world.failure(), Some(("checking", "stop_never_came")), "{:?}", world.handoff());
+        if is_over {
+            world.end_turn(outgoing());
+        }
+        let half = world.document.clone();
+        let mut world = world.at("examine", Instead::Outcome(examined(&half, 3)));
+        let answer = world.ask_of_it("handoff_accept", &json!({}));
+        assert_eq!(answer["result"]["status"], "accepted", "{answer}");
+        let wanted = if is_over { &half } else { &good };
+        let record = world.handoff().record.as_ref().unwrap_or_else(|| panic!("{:?}", world.handoff()));
+        assert_eq!((record.bytes, &world.document), (wanted.len() as u64, wanted), "{is_over}");
+        let warned = world.handoff().warnings.iter().any(|warning| warning.contains("was still repairing"));
+        assert_eq!(warned, !is_over, "{:?}", world.handoff().warnings);
+    }
+}
+
 /// Its directory is gone, or its CLI is not installed: the agent was ended, and nobody could take over.
 #[test]
 fn an_agent_is_not_ended_for_a_successor_that_can_t_be_started() {

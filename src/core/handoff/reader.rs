@@ -9,6 +9,7 @@ use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::Author;
 use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
+use crate::core::rows::examined::FormerDocument;
 use crate::core::rows::handoff::{CheckPhase, Handoff, ReadReason, Step};
 use crate::core::tx::Tx;
 
@@ -170,18 +171,42 @@ pub(crate) fn restore_better(tx: &mut Tx<'_>, id: HandoffId) -> bool {
     let Some(handoff) = tx.handoff_mut(&id) else { return false };
     let examined = &mut handoff.examined;
     let faults = examined.repairable();
-    let former = examined.former.take().filter(|former| !examined.accepted && faults > former.faults);
-    let Some(former) = former else { return false };
+    let is_worse = |former: &FormerDocument| !former.by_person && !examined.accepted && faults > former.faults;
+    let Some(former) = examined.former.take().filter(is_worse) else { return false };
     let before = former.faults;
+    put_back(
+        tx,
+        id,
+        former,
+        &format!("asked to repair its document, the agent left one with {faults} faults in place of {before}"),
+    );
+    true
+}
+
+/// A person has accepted the document while the agent is still in the turn in which it repairs it, and what it has
+/// written so far has more faults than what was there before: half a document is not one. Writes the former text back,
+/// and reads it. Returns false if the turn is over or the document is not worse.
+pub(crate) fn restore_finished(tx: &mut Tx<'_>, id: HandoffId) -> bool {
+    let Some(handoff) = tx.handoff(&id) else { return false };
+    let is_in_turn = tx.agent(&handoff.agent_id).is_some_and(|agent| agent.state.is_in_a_turn());
+    let faults = handoff.examined.repairable();
+    let is_worse = |former: &&FormerDocument| is_in_turn && handoff.examined.accepted && faults > former.faults;
+    let Some(former) = handoff.examined.former.as_ref().filter(is_worse).cloned() else { return false };
+    put_back(tx, id, former, "the agent was still repairing its document when it was accepted");
+    true
+}
+
+fn put_back(tx: &mut Tx<'_>, id: HandoffId, former: FormerDocument, why: &str) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
     let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
     let (source, replaces) = (DocumentSource::Text(former.text), handoff.examined.sha256.clone());
+    if handoff.examined.accepted {
+        // The text is another one, but it is the one that was accepted.
+        handoff.examined.sha256 = former.sha256;
+    }
     handoff.stay.reading = Some(ReadReason::InFlow);
-    let warning = format!(
-        "asked to repair its document, the agent left one with {faults} faults in place of {before}; tasuki kept the one before"
-    );
-    row::warn(tx, id, &warning);
+    row::warn(tx, id, &format!("{why}; tasuki kept the one before"));
     row::run(tx, id, Effect::ComposeDocument { persona, file_name, source, replaces });
-    true
 }
 
 fn refuse(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopped: bool) -> Next {

@@ -42,7 +42,7 @@ pub struct Examined {
     /// and leaves it empty, this text is recorded.
     #[serde(rename = "before")]
     pub last_read_text: Option<String>,
-    /// What the agent was asked to repair because of its faults, and not by a person.
+    /// What the agent was asked to repair last.
     pub former: Option<FormerDocument>,
     /// How often the agent was asked to repair the document.
     pub reworks: u64,
@@ -60,6 +60,12 @@ pub struct FormerDocument {
     pub text: String,
     /// How many faults that matter it had.
     pub faults: usize,
+    /// Hexadecimal.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// A person has asked for the repair.
+    #[serde(default)]
+    pub by_person: bool,
 }
 
 impl Examined {

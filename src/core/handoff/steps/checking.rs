@@ -261,9 +261,10 @@ fn type_rework(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     if let Some(handoff) = tx.handoff_mut(&id) {
         let examined = &mut handoff.examined;
         examined.reworks += 1;
-        let former = examined.last_read_text.clone().filter(|_| examined.note.is_none());
-        let faults = examined.repairable();
-        examined.former = former.map(|text| FormerDocument { text, faults });
+        let (faults, sha256) = (examined.repairable(), examined.sha256.clone());
+        let by_person = examined.note.is_some();
+        let former = examined.last_read_text.clone();
+        examined.former = former.map(|text| FormerDocument { text, faults, sha256, by_person });
         handoff.stay.deadline = deadline;
     }
     typing::begin(tx, &agent_id, Purpose::Rework(id), text, deadline);

@@ -47,10 +47,15 @@ impl StepHandler for Recording {
             row::warn(tx, id, &reader::not_checked(why));
             return Next::Enter(Step::Checking);
         }
-        // If a person must accept the document, the handoff waits for that in `checking`.
-        reader::settled(tx, id, outcome, |tx, id, whole| match tx.handoff(&id) {
-            Some(handoff) if examination::needs_person(handoff) => Next::Enter(Step::Checking),
-            Some(_) | None => Next::Record(whole),
+        reader::settled(tx, id, outcome, |tx, id, whole| {
+            if tx.handoff(&id).is_some_and(examination::needs_person) {
+                // The handoff waits for the person in `checking`.
+                Next::Enter(Step::Checking)
+            } else if reader::restore_finished(tx, id) {
+                Next::Stay
+            } else {
+                Next::Record(whole)
+            }
         })
     }
 }
