@@ -257,7 +257,7 @@ pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHan
     match next(tx, agent_id, &fallbacks) {
         None => {
             let mut names = fallbacks.iter().map(|choice| choice.profile.as_str());
-            let unknown = names.find(|name| tx.state.settings.profiles.get(*name).is_none());
+            let unknown = names.find(|name| !tx.state.settings.profiles.contains_key(*name));
             let but = unknown.map(|name| format!(" or have no profile ({name})")).unwrap_or_default();
             tell(tx, agent_id, &format!("; the agent is not handed off, because all fallbacks are used up too{but}"));
         }
@@ -299,7 +299,7 @@ fn next(tx: &Tx<'_>, agent_id: &AgentId, fallbacks: &[ProfileChoice]) -> Option<
     let known: Vec<UsedUp> = own.into_iter().chain(others).filter(|known| known.until_ms > tx.now.wall_ms).collect();
     let profiles = &tx.state.settings.profiles;
     let is_left = |choice: &&ProfileChoice| {
-        profiles.get(&choice.profile).is_some() && !known.iter().any(|known| known.choice == **choice)
+        profiles.contains_key(&choice.profile) && !known.iter().any(|known| known.choice == **choice)
     };
     fallbacks.iter().find(is_left).cloned()
 }

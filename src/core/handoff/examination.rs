@@ -8,6 +8,7 @@ use crate::contract::facts::ChainFacts;
 use crate::contract::handoff::Author;
 use crate::core::effect::{DocumentRead, Effect, EnvironmentSearch, Examination, ExaminePlan};
 use crate::core::id::HandoffId;
+use crate::core::rows::examined::Examined;
 use crate::core::rows::handoff::Handoff;
 use crate::core::settings::DocumentRules;
 use crate::core::tx::Tx;
@@ -55,10 +56,8 @@ fn plan(tx: &Tx<'_>, handoff: &Handoff, sha256: Option<&str>) -> Option<ExamineP
 
 /// What is checked. A person who reviews a document sees what the checks find, also where they are off.
 fn asked_check(handoff: &Handoff) -> DocumentCheck {
-    match handoff.examined.check {
-        DocumentCheck::Off if handoff.examined.review => DocumentCheck::Hold,
-        check => check,
-    }
+    let Examined { check, review, .. } = handoff.examined;
+    if check == DocumentCheck::Off && review { DocumentCheck::Hold } else { check }
 }
 
 /// Keeps what an examination of the handoff's document has found. `None` if the document has changed since it was read:
