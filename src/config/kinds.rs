@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for ResumeText {
         }
         if text::begins_like_a_command(&text) {
             return Err(de::Error::custom(
-                "a text must not begin with / ! @ or a # that begins no heading: an agent's CLI takes that as a command",
+                "a text must not begin with / ! # or @: an agent's CLI would take it as a command",
             ));
         }
         Ok(ResumeText(text))

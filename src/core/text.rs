@@ -199,14 +199,10 @@ pub fn compare(expected: &str, id: &DeliveryId, prompt: &str) -> Match {
     }
 }
 
-/// Whether a text begins like something on which a CLI acts itself (`/`, `!`, `#`, `@`) instead of sending it to the
-/// model. A heading of a Markdown file does not: skills begin with one, and a line of ours stands before each text.
+/// Whether a CLI would act on this text as its own command (`/`, `!`, `#`, `@`) instead of sending it to the model.
 #[must_use]
 pub fn begins_like_a_command(text: &str) -> bool {
-    let text = text.trim_start();
-    let after = text.trim_start_matches('#');
-    let is_heading = matches!(text.len() - after.len(), 1..=6) && after.starts_with([' ', '\t']);
-    !is_heading && text.starts_with(['/', '!', '#', '@'])
+    text.trim_start().starts_with(['/', '!', '#', '@'])
 }
 
 /// Makes a hint a whole sentence. Adds a capital letter, unless the hint begins with a path or a program's name. Adds a
@@ -234,16 +230,6 @@ pub fn sentence(hint: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_heading_is_not_a_command() {
-        for text in ["# Developer\n", "###### a", "\n## b"] {
-            assert!(!begins_like_a_command(text), "{text:?}");
-        }
-        for text in ["/exit", "!ls", "@file", "#remember", "#", "####### a", " #!/bin/sh"] {
-            assert!(begins_like_a_command(text), "{text:?}");
-        }
-    }
 
     fn id() -> DeliveryId {
         DeliveryId::from_bits(0x5f2a_9c81_d0e3)

@@ -10,15 +10,16 @@ use crate::core::text::shell_word;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// What to do about an agent that was started and has not got its skill.
+/// What to do about an agent that was started and has not got its skill. A skill usually begins with a heading, and no
+/// text may begin with `#`.
 pub(crate) fn hint_to_send_skill(tx: &Tx<'_>, agent_id: &AgentId) -> String {
     let slug = tx.agent(agent_id).and_then(|agent| agent.persona_slug.as_ref()).map(ToString::to_string);
     let path = format!("{}/{}/skill.md", tx.state.settings.personas_dir, slug.unwrap_or_default());
     format!(
         "look at the agent's pane, which tasuki left as it is; if the agent runs there, give it its persona's skill: \
-         tasuki send {} - < {}",
-        agent_id.short(),
-        shell_word(&path)
+         echo Your skill: | cat - {} | tasuki send {} -",
+        shell_word(&path),
+        agent_id.short()
     )
 }
 

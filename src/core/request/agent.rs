@@ -175,7 +175,7 @@ impl RequestBody for SendRequest {
         if text::begins_like_a_command(&self.text) {
             return Err(Refused::bad(
                 "text",
-                "must not begin with / ! @ or a # that begins no heading: an agent's CLI takes that as a command",
+                "must not begin with / ! # or @: the agent's CLI would take it as a command",
             ));
         }
         Ok(())
