@@ -159,8 +159,8 @@ pub fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
 /// The file that asks the sidecar for the view of an agent, a handoff or a work item.
 fn marker_of(path: &Path) -> Option<PathBuf> {
     let (folder, id) = (path.parent()?, path.file_stem()?.to_str()?.parse::<uuid::Uuid>().ok()?);
-    let is_asked_for = ["view/agents", "view/handoffs", "view/work"].iter().any(|views| folder.ends_with(views));
-    is_asked_for.then(|| folder.with_file_name(format!("{WANTED_PREFIX}{id}")))
+    // Errors have such names too, and are never written again.
+    folder.parent()?.ends_with("view").then(|| folder.with_file_name(format!("{WANTED_PREFIX}{id}")))
 }
 
 /// The names of a folder's JSON files, without `.json`, sorted. A folder that does not exist has none.

@@ -18,24 +18,26 @@ pub(super) struct Concerns {
 /// What the configuration said at the start under the keys that only a start reads.
 #[derive(Debug, Default)]
 struct StartKeys {
-    /// `tmux.socket`; none if `--tmux` or `TASUKI_TMUX` names the server, for then the key does not count.
-    socket: Option<Option<String>>,
+    /// `tmux.socket`.
+    socket: Option<String>,
+    /// Neither `--tmux` nor `TASUKI_TMUX` names the server.
+    socket_counts: bool,
     /// `tmux.start`.
     start: bool,
 }
 
 impl Concerns {
-    /// `counts`: the server's name is taken from the configuration.
-    pub(super) fn begin(config: &Config, counts: bool) -> Concerns {
-        let socket = counts.then(|| config.tmux_socket.clone());
-        Concerns { at_start: StartKeys { socket, start: config.tmux_start }, ..Concerns::default() }
+    /// `socket_counts`: the server's name is taken from the configuration.
+    pub(super) fn begin(config: &Config, socket_counts: bool) -> Concerns {
+        let at_start = StartKeys { socket: config.tmux_socket.clone(), socket_counts, start: config.tmux_start };
+        Concerns { at_start, ..Concerns::default() }
     }
 
     /// Notes which keys of the configuration, just read again, wait for a restart.
     pub(super) fn compare_with_start(&mut self, config: &Config) {
-        let StartKeys { socket, start } = &self.at_start;
-        let socket = socket.as_ref().is_some_and(|socket| *socket != config.tmux_socket).then_some("tmux.socket");
-        let start = (*start != config.tmux_start).then_some("tmux.start");
+        let before = &self.at_start;
+        let socket = (before.socket_counts && before.socket != config.tmux_socket).then_some("tmux.socket");
+        let start = (before.start != config.tmux_start).then_some("tmux.start");
         let changed: Vec<&str> = socket.into_iter().chain(start).collect();
         self.stale_keys = (!changed.is_empty()).then(|| {
             format!(

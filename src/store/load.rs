@@ -159,7 +159,6 @@ impl Store {
         let ids = |kind| history::ids(&read, kind).map_err(|error| self.failed("read", error));
         let agents = ids(HistoryKind::Agents)?.into_iter().map(|id| AgentId(Uuid::from_u128(id))).collect();
         let handoffs = ids(HistoryKind::Handoffs)?.into_iter().map(|id| HandoffId(Uuid::from_u128(id))).collect();
-        let items = ids(HistoryKind::Work)?.into_iter().map(|id| ItemId(Uuid::from_u128(id))).collect();
-        Ok(PastIds { agents, handoffs, items })
+        Ok(PastIds { agents, handoffs, items: self.past_items()? })
     }
 }

@@ -106,9 +106,8 @@ pub(crate) fn keep(handoff: &mut Handoff, examination: Examination, file_path: &
 /// be checked or reviewed, and no person has accepted it yet. A document that no agent has written is recorded next;
 /// from `recording` it enters `checking` only if a person must accept it.
 pub(crate) fn goes_to_checking(handoff: &Handoff) -> bool {
-    let examined = &handoff.examined;
-    let checks = examined.check != DocumentCheck::Off || examined.review;
-    checks && !examined.accepted && !authors::needs_no_agent(handoff.author)
+    let checks = asked_check(handoff) != DocumentCheck::Off;
+    checks && !handoff.examined.accepted && !authors::needs_no_agent(handoff.author)
 }
 
 /// Whether a person must accept the document if it could not be examined.
