@@ -1,11 +1,13 @@
 //! Reads how full an agent's context is, and the facts that decide whether an automatic handoff may begin.
 
 use super::retry_look::{self, LookResult};
-use super::{Tools, persona};
+use super::{Tools, persona, start};
 use crate::agents::transcript;
 use crate::core::effect::{AutoHandoffCheck, Measured, Outcome};
 use crate::core::id::Slug;
 use crate::core::pane::PaneRef;
+use crate::core::persona::ProfileChoice;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +50,7 @@ pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &Cancel
 }
 
 /// Finds out what the core needs to decide whether a handoff may begin automatically: how many clients show the agent's
-/// window, and what its persona's folder holds.
+/// window, what its persona's folder holds, and which of the persona's fallbacks can't be started.
 pub(super) async fn check_auto_handoff(
     tools: &Tools,
     pane: &PaneRef,
@@ -68,7 +70,26 @@ pub(super) async fn check_auto_handoff(
         Err(why) => LookResult::Unavailable(why),
     };
     match retry_look::until_answered(stop, look).await {
-        Ok(persona) => Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers, persona })),
+        Ok(persona) => {
+            let unstartable = unstartable(tools, pane, &persona.fallbacks).await;
+            Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers, persona, unstartable }))
+        }
         Err(why) => Outcome::Failed { why },
     }
+}
+
+/// Which of these fallbacks can certainly not be started in the session of this pane, each with the reason.
+async fn unstartable(tools: &Tools, pane: &PaneRef, fallbacks: &[ProfileChoice]) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    if fallbacks.is_empty() {
+        return found;
+    }
+    let row = tools.tmux.facts(pane.pane).await.ok().flatten().filter(|row| row.pane == *pane);
+    let session = row.map(|row| row.session_name).unwrap_or_default();
+    for ProfileChoice { profile, .. } in fallbacks {
+        if let Some(why) = start::obstacle(tools, &session, (profile, None)).await {
+            found.insert(profile.clone(), why);
+        }
+    }
+    found
 }

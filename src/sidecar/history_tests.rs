@@ -50,7 +50,7 @@ async fn a_successor_that_was_not_briefed_is_not_handed_off_automatically() {
     sidecar.state.settings.context.auto_at = Some(80);
     assert!(sidecar.state.handoffs.is_empty(), "it is history");
     let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-    let outcome = Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers: Some(0), persona }));
+    let outcome = Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck::new(Some(0), persona)));
     sidecar.events.push(Event::Settled { key, outcome });
     ground.cycle();
     let state = &ground.sidecar.state;

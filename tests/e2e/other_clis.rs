@@ -54,14 +54,17 @@ fn an_agent_at_its_usage_limit_is_shown_and_told_of_and_its_work_goes_to_the_fal
     fs::write(stage.home().join("config.toml"), config).expect("a configuration");
     let profiles = stage.home().join("data/profiles");
     fs::create_dir_all(&profiles).expect("a folder");
-    for name in ["second", "third"] {
-        fs::write(profiles.join(format!("{name}.toml")), include_str!("../../data/profiles/demo.toml"))
-            .expect("written");
+    let demo = include_str!("../../data/profiles/demo.toml");
+    let absent = demo.replace("\"{program}\", \"demo-agent\"", "\"no-such-cli\"");
+    assert_ne!(absent, demo);
+    for (name, profile) in [("second", demo), ("third", demo), ("absent", &absent)] {
+        fs::write(profiles.join(format!("{name}.toml")), profile).expect("written");
     }
     stage.start_sidecar();
     let agent = stage.agent("dev");
     let persona = stage.home().join("data/personas/dev/persona.toml");
-    fs::write(&persona, "fallbacks = [{ profile = \"demo\" }, { profile = \"second\" }]\n").expect("written");
+    let fallbacks = "fallbacks = [{ profile = \"demo\" }, { profile = \"absent\" }, { profile = \"second\" }]\n";
+    fs::write(&persona, fallbacks).expect("written");
     let until = now() + 7_200;
     // The agent answers one text well, so that its transcript holds a conversation; the second text finds the limit.
     stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "Remember the number 41."}));
@@ -78,7 +81,7 @@ fn an_agent_at_its_usage_limit_is_shown_and_told_of_and_its_work_goes_to_the_fal
     let id = stage.agent_view(&agent)["handoff_id"].as_str().expect("an id").to_owned();
     let view = stage.until_step(&id, "done");
     assert_eq!((&view["author"], &view["reason"]), (&json!("salvage"), &json!("usage_limit")));
-    assert_eq!(view["successor_profile"], "second", "the first fallback is what is used up");
+    assert_eq!(view["successor_profile"], "second", "the first is used up, the second is not installed");
     let lines = stage.journal();
     let limits = lines.iter().filter(|line| line["type"] == "agent.limited").count();
     assert_eq!(limits, 1, "{lines:?}");
@@ -89,7 +92,7 @@ fn an_agent_at_its_usage_limit_is_shown_and_told_of_and_its_work_goes_to_the_fal
     stage.granted(&json!({"kind": "agent_send", "agent_id": second, "text": "Continue."}));
     stage.until("its limit is shown", || !stage.agent_view(&second)["limited"].is_null());
     let is_told = |what: &str| fs::read_to_string(&told).is_ok_and(|told| told.contains(what));
-    stage.until("the limit has led to nothing", || is_told("all fallbacks are used up"));
+    stage.until("the limit has led to nothing", || is_told("absent can't be started: no-such-cli is not installed"));
     assert!(is_told("\"code\":\"agent_limited\"") && is_told("hands its work off to second"));
     assert!(stage.agent_view(&second)["handoff_id"].is_null());
     stage.check_once();

@@ -75,16 +75,18 @@ impl World {
 
     /// The persona has these fallbacks.
     fn reads_fallbacks(&mut self, fallbacks: &[&str]) -> Decision {
-        self.reads_persona(fallbacks, None)
+        self.reads_persona(fallbacks, &[], None)
     }
 
-    fn reads_persona(&mut self, fallbacks: &[&str], broken: Option<&str>) -> Decision {
+    fn reads_persona(&mut self, fallbacks: &[&str], unstartable: &[&str], broken: Option<&str>) -> Decision {
         let key = self.effect(|effect| matches!(effect, Effect::CheckAutoHandoff { .. })).expect("the persona is read");
         let fallbacks =
             fallbacks.iter().map(|name| ProfileChoice { profile: (*name).to_owned(), model: None }).collect();
         let broken = broken.map(str::to_owned);
         let persona = PersonaFacts { exists: true, has_skill: true, broken, fallbacks, ..PersonaFacts::default() };
-        let check = AutoHandoffCheck { viewers: Some(1), persona };
+        let why = |name: &&str| ((*name).to_owned(), format!("{name} is not installed"));
+        let unstartable = unstartable.iter().map(why).collect();
+        let check = AutoHandoffCheck { unstartable, ..AutoHandoffCheck::new(Some(1), persona) };
         self.core.decide(Event::Settled { key, outcome: Outcome::AutoHandoffCheck(Box::new(check)) })
     }
 
@@ -249,7 +251,25 @@ fn a_fallback_without_a_profile_is_passed_over() {
     let mut world = World::new(OnUsageLimit::HandOff);
     world.reaches(LimitKind::UsageLimit, Some(2));
     let told_of = told(&world.reads_fallbacks(&["demo", "no-such"]));
-    assert!(told_of[0].0.contains("are used up too or have no profile (no-such)"), "{told_of:?}");
+    assert!(
+        told_of[0].0.contains("no fallback can take over: demo is used up too; there is no profile no-such"),
+        "{told_of:?}"
+    );
+}
+
+#[test]
+fn a_fallback_that_cant_be_started_is_passed_over_and_named() {
+    let mut world = World::new(OnUsageLimit::HandOff);
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    world.reads_persona(&["other", "third"], &["other"], None);
+    let handoff: &Handoff = world.core.state.handoffs.values().next().expect("a handoff");
+    assert_eq!(handoff.choice.profile, "third");
+    let mut world = World::new(OnUsageLimit::HandOff);
+    world.core.state.settings.profiles.get_mut("third").expect("its profile").launchable = false;
+    world.reaches(LimitKind::UsageLimit, Some(2));
+    let told_of = told(&world.reads_persona(&["other", "third"], &["other"], None));
+    let why = "other can't be started: other is not installed; profile third has no launch line";
+    assert!(told_of.len() == 1 && told_of[0].0.contains(why), "{told_of:?}");
 }
 
 #[test]
@@ -269,7 +289,7 @@ fn a_chain_does_not_return_to_what_it_has_used_up() {
     let decision = world.reads_fallbacks(&["other", "demo"]);
     assert!(world.core.state.handoffs.is_empty());
     let told_of = told(&decision);
-    assert!(told_of.len() == 1 && told_of[0].0.contains("all fallbacks are used up too"), "{told_of:?}");
+    assert!(told_of.len() == 1 && told_of[0].0.contains("other is used up too; demo is used up too"), "{told_of:?}");
     // As soon as the first limit has ended, its CLI is a fallback again.
     world.core.now.wall_ms += 3 * HOUR_MS;
     world.reaches(LimitKind::UsageLimit, Some(4));
@@ -290,7 +310,7 @@ fn without_fallbacks_the_operator_is_told_why_nothing_happens() {
 fn a_persona_that_can_not_be_read_is_not_handed_off_and_is_not_said_to_name_no_fallbacks() {
     let mut world = World::new(OnUsageLimit::HandOff);
     world.reaches(LimitKind::UsageLimit, Some(2));
-    let decision = world.reads_persona(&[], Some("persona.toml, line 2: unknown field"));
+    let decision = world.reads_persona(&[], &[], Some("persona.toml, line 2: unknown field"));
     let text = &told(&decision)[0].0;
     assert!(text.contains("persona.toml, line 2: unknown field") && !text.contains("no fallbacks"), "{text}");
     assert!(world.core.state.handoffs.is_empty());

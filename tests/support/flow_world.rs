@@ -360,7 +360,7 @@ impl FlowWorld {
                 let other = ProfileChoice { profile: "demo".to_owned(), model: Some("small".to_owned()) };
                 let persona =
                     PersonaFacts { exists: true, has_skill: true, fallbacks: vec![other], ..PersonaFacts::default() };
-                Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers: Some(0), persona }))
+                Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck::new(Some(0), persona)))
             }
             Effect::ReadContextUsage { .. } => Outcome::ContextUsage(None),
             Effect::ReadLimit { .. } => Outcome::Limit(None),

@@ -232,7 +232,7 @@ fn check(tx: &mut Tx<'_>, agent_id: &AgentId) {
 }
 
 /// Takes the outcome of the `Effect::CheckAutoHandoff` that [`check`] began; none if the effect failed. The first
-/// fallback that is not used up takes over.
+/// fallback that can be started and is not used up takes over.
 pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHandoffCheck>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.limits.checking = None;
@@ -249,19 +249,16 @@ pub(crate) fn checked(tx: &mut Tx<'_>, agent_id: &AgentId, check: Option<AutoHan
     if let Some(why) = &check.persona.broken {
         return tell(tx, agent_id, &format!("; the agent is not handed off, because its persona can't be used: {why}"));
     }
-    let fallbacks = check.persona.fallbacks.clone();
-    if fallbacks.is_empty() {
+    if check.persona.fallbacks.is_empty() {
         let what = format!("; the agent is not handed off, because persona.toml of {slug} names no fallbacks");
         return tell(tx, agent_id, &what);
     }
-    match next(tx, agent_id, &fallbacks) {
-        None => {
-            let mut names = fallbacks.iter().map(|choice| choice.profile.as_str());
-            let unknown = names.find(|name| !tx.state.settings.profiles.contains_key(*name));
-            let but = unknown.map(|name| format!(" or have no profile ({name})")).unwrap_or_default();
-            tell(tx, agent_id, &format!("; the agent is not handed off, because all fallbacks are used up too{but}"));
+    match next(tx, agent_id, &check) {
+        Err(why) => {
+            let why = why.join("; ");
+            tell(tx, agent_id, &format!("; the agent is not handed off, because no fallback can take over: {why}"));
         }
-        Some(choice) => {
+        Ok(choice) => {
             let facts = RequestFacts { persona: Some((slug, check.persona)), ..RequestFacts::default() };
             tx.learn(Fact::UsedUp { agent_id: *agent_id, choice, facts: Box::new(facts) });
         }
@@ -291,17 +288,41 @@ pub(crate) fn is_used_up(agent: &Agent, now_ms: i64) -> bool {
     used_up(agent).is_some_and(|known| known.until_ms > now_ms)
 }
 
-/// The first fallback that has a profile and is not known to be used up. This agent, an earlier agent of its chain, or
-/// any other agent may have used it up.
-fn next(tx: &Tx<'_>, agent_id: &AgentId, fallbacks: &[ProfileChoice]) -> Option<ProfileChoice> {
+/// The first fallback that can take over; or why each of them can't. This agent, an earlier agent of its chain, or any
+/// other agent may have used it up.
+fn next(tx: &Tx<'_>, agent_id: &AgentId, check: &AutoHandoffCheck) -> Result<ProfileChoice, Vec<String>> {
     let own = tx.agent(agent_id).map(|agent| agent.limits.used_up.clone()).unwrap_or_default();
     let others = tx.state.agents.values().filter_map(used_up);
     let known: Vec<UsedUp> = own.into_iter().chain(others).filter(|known| known.until_ms > tx.now.wall_ms).collect();
-    let profiles = &tx.state.settings.profiles;
-    let is_left = |choice: &&ProfileChoice| {
-        profiles.contains_key(&choice.profile) && !known.iter().any(|known| known.choice == **choice)
+    let mut why_not = Vec::new();
+    for choice in &check.persona.fallbacks {
+        match why_not_next(tx, choice, &known, check) {
+            None => return Ok(choice.clone()),
+            Some(why) => why_not.push(why),
+        }
+    }
+    Err(why_not)
+}
+
+/// Why this fallback can't take over; `None` if nothing is known that prevents it. `known`: what is used up.
+fn why_not_next(tx: &Tx<'_>, choice: &ProfileChoice, known: &[UsedUp], check: &AutoHandoffCheck) -> Option<String> {
+    let ProfileChoice { profile, model } = choice;
+    let Some(facts) = tx.state.settings.profiles.get(profile) else {
+        return Some(format!("there is no profile {profile}"));
     };
-    fallbacks.iter().find(is_left).cloned()
+    if !facts.launchable {
+        return Some(format!("profile {profile} has no launch line"));
+    }
+    if model.is_some() && !facts.takes_model {
+        return Some(format!("profile {profile} has no option for a model"));
+    }
+    if known.iter().any(|known| known.choice == *choice) {
+        return Some(match model {
+            Some(model) => format!("{profile} with the model {model} is used up too"),
+            None => format!("{profile} is used up too"),
+        });
+    }
+    check.unstartable.get(profile).map(|why| format!("{profile} can't be started: {why}"))
 }
 
 /// The handoff to another CLI has begun.

@@ -56,7 +56,7 @@ fn what_is_read_of_one_session_is_not_taken_for_the_next_one() {
             world.settle_reading(91_000);
             let key = world.agent().context_watch.checking.expect("the preconditions are checked");
             let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-            late = (key, Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers: Some(0), persona })));
+            late = (key, Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck::new(Some(0), persona))));
         }
         world.hook(HookKind::SessionEnd, |event| event.reason = Some(SessionReason::Replaced));
         if has_begun {

@@ -102,7 +102,7 @@ impl World {
         let persona = PersonaFacts { exists: true, has_skill: true, broken, ..PersonaFacts::default() };
         self.decide(Event::Settled {
             key,
-            outcome: Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers, persona })),
+            outcome: Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck::new(viewers, persona))),
         })
     }
 

@@ -6,6 +6,7 @@ use crate::core::hook::ContextUsage;
 use crate::core::pane::{PaneFacts, PaneRef, Process, Typed};
 use crate::core::persona::PersonaFacts;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The result of reading the document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,6 +186,16 @@ pub struct AutoHandoffCheck {
     pub viewers: Option<u64>,
     /// What the agent's persona folder says.
     pub persona: PersonaFacts,
+    /// The profiles among the persona's fallbacks that can certainly not be started, each with the reason.
+    #[serde(default)]
+    pub unstartable: BTreeMap<String, String>,
+}
+
+impl AutoHandoffCheck {
+    /// The preconditions as far as they don't depend on other CLIs: each fallback may be startable.
+    pub fn new(viewers: Option<u64>, persona: PersonaFacts) -> AutoHandoffCheck {
+        AutoHandoffCheck { viewers, persona, unstartable: BTreeMap::new() }
+    }
 }
 
 /// The texts in a persona's folder that prime an agent.

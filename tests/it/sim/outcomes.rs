@@ -131,7 +131,7 @@ pub(super) fn limit(rng: &mut Rng) -> LimitFound {
 
 fn auto_handoff(rng: &mut Rng) -> Outcome {
     let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-    Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers: Some(rng.below(2)), persona }))
+    Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck::new(Some(rng.below(2)), persona)))
 }
 
 /// The document as it was, with or without a fault; another one; none.

@@ -72,10 +72,9 @@ impl Run {
             Effect::AwaitRead { .. } => rng.chance(2).then_some(Outcome::Done),
             Effect::AwaitPrompt { agent_id, delivery_id, .. } => stands_there(agent_id, delivery_id.as_str(), tmux),
             Effect::ReadLimit { .. } => Some(Outcome::Limit(rng.chance(30).then(|| super::outcomes::limit(rng)))),
-            Effect::CheckAutoHandoff { persona, .. } => Some(Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck {
-                viewers: rng.chance(90).then_some(u64::from(rng.chance(30))),
-                persona: disk.persona_facts(persona),
-            }))),
+            Effect::CheckAutoHandoff { persona, .. } => Some(Outcome::AutoHandoffCheck(Box::new(
+                AutoHandoffCheck::new(rng.chance(90).then_some(u64::from(rng.chance(30))), disk.persona_facts(persona)),
+            ))),
             Effect::Identify { pane, server_pid } => Some(Outcome::Pane(identify(*pane, *server_pid, tmux))),
             Effect::KillPane { pane, .. } => {
                 if let Some(agent) = tmux.at(pane) {

@@ -16,7 +16,7 @@ fn settle(world: &mut World, agent: AgentId, used: u64, viewers: u64) -> Decisio
     let Some(key) = world.state.agents[&agent].context_watch.checking else { return read };
     assert!(typed(&read).is_empty(), "it is still to be checked whether a handoff begins");
     let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-    let check = AutoHandoffCheck { viewers: Some(viewers), persona };
+    let check = AutoHandoffCheck::new(Some(viewers), persona);
     world.decide(Event::Settled { key, outcome: Outcome::AutoHandoffCheck(Box::new(check)) }, None)
 }
 
