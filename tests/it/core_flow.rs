@@ -469,9 +469,10 @@ fn a_handoff_that_lets_a_starting_agent_go_leaves_its_start_to_who_asked_for_it(
     assert!(world.agent(&other()).start.is_some(), "{:?}", world.agent(&other()));
 }
 
-/// Of an agent in a handoff the operator is only told: the handoff itself decides, and it can be retried.
+/// Of an agent in a handoff the operator is only told: the handoff itself decides, and it can be retried. A second one
+/// would not have the focus of the first.
 #[test]
-fn a_limit_that_fails_a_handoff_begins_no_second_one() {
+fn a_limit_that_fails_a_handoff_begins_no_second_one_that_would_leave_something_out() {
     let found = LimitFound {
         kind: LimitKind::UsageLimit,
         until_ms: None,

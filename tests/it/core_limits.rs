@@ -2,7 +2,8 @@
 
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
-use serde_json::Value;
+use crate::support::flow_world::{FlowWorld, Instead, Turn, outgoing};
+use serde_json::{Value, json};
 use tasuki::contract::LimitKind;
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{AutoHandoffCheck, Effect, EffectKey, LimitFound, Notice, Outcome};
@@ -404,4 +405,56 @@ fn a_fallback_without_a_model_is_not_started_with_the_model_that_is_used_up() {
     world.reads_fallbacks(&["demo"]);
     let handoff = world.core.state.handoffs.values().next().expect("a handoff");
     assert_eq!(handoff.choice, ProfileChoice { profile: "demo".to_owned(), model: None });
+}
+
+/// A world in which the agent's CLI is used up as soon as somebody looks.
+fn used_up_world(policy: OnUsageLimit) -> FlowWorld {
+    let mut world = FlowWorld::new();
+    world.core.state.settings.on_usage_limit = policy;
+    let until_ms = Some(world.core.now.wall_ms + 2 * HOUR_MS);
+    let found = LimitFound { kind: LimitKind::UsageLimit, until_ms, said: "used up".to_owned(), on_screen: false };
+    world.at("read_limit", Instead::Outcome(Outcome::Limit(Some(found))))
+}
+
+/// The failed handoff, and the one that has followed from it.
+fn both(world: &FlowWorld) -> (Option<Handoff>, Option<Handoff>) {
+    let of = |reason: &str| world.core.state.handoffs.values().find(|handoff| handoff.reason == reason).cloned();
+    (of("r"), of("usage_limit"))
+}
+
+#[test]
+fn a_handoff_that_a_limit_has_failed_before_anything_was_written_is_followed_by_one_to_a_fallback() {
+    let world = used_up_world(OnUsageLimit::HandOff).turn("instruction", Turn::Fails).hand_off(&json!({}));
+    let (failed, next) = both(&world);
+    let failed_at = failed.and_then(|handoff| handoff.error).map(|error| (error.step, error.code));
+    assert_eq!(failed_at, Some((Step::Writing, "agent_failed".to_owned())));
+    let next = next.expect("the work goes to the fallback");
+    assert_eq!((next.step, next.choice.model.as_deref()), (Step::Done, Some("small")), "{next:?}");
+    assert_eq!(world.started.len(), 1);
+}
+
+#[test]
+fn an_agent_that_waits_for_the_end_of_its_limit_in_the_turn_of_its_handoff_is_handed_off_when_that_has_failed() {
+    let mut world = used_up_world(OnUsageLimit::HandOff).turn("instruction", Turn::GoesOn).hand_off(&json!({}));
+    world.hear_of(outgoing(), HookEvent::new(HookKind::Notification));
+    world.pass(1);
+    assert!(both(&world).1.is_none(), "the first handoff still runs");
+    world.wait();
+    let (failed, next) = both(&world);
+    assert_eq!(failed.and_then(|handoff| handoff.error).map(|error| error.code), Some("stop_never_came".to_owned()));
+    let next = next.expect("the work goes to the fallback");
+    assert!(next.record.is_some(), "{next:?}");
+}
+
+#[test]
+fn a_handoff_that_a_limit_has_failed_is_left_to_a_person_if_something_was_written_or_the_agent_is_to_wait() {
+    let mut world = used_up_world(OnUsageLimit::HandOff).turn("instruction", Turn::GoesOn).hand_off(&json!({}));
+    world.see_document(900);
+    world.hear_of(outgoing(), HookEvent::new(HookKind::StopFailure));
+    world.pass(1);
+    let (failed, next) = both(&world);
+    assert_eq!((failed.map(|handoff| handoff.step), next), (Some(Step::Failed), None));
+    let world = used_up_world(OnUsageLimit::Wait).turn("instruction", Turn::Fails).hand_off(&json!({}));
+    assert_eq!(both(&world).1, None);
+    assert!(world.agent(&outgoing()).limits.resume_at.is_none(), "the failed instruction would be continued");
 }

@@ -11,7 +11,9 @@ use crate::core::id::{AgentId, HandoffId};
 use crate::core::notice::OperatorNotice;
 use crate::core::pane::Refusal;
 use crate::core::persona::ProfileChoice;
+use crate::core::request::Successor;
 use crate::core::rows::agent::{Agent, AgentState, Asker, Limited, LookCause, Queued, UsedUp};
+use crate::core::rows::handoff::Step;
 use crate::core::settings::OnUsageLimit;
 use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
@@ -151,18 +153,56 @@ pub(crate) fn found(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: 
 
 /// Acts on a new limit. If the agent has no persona, nothing follows: tasuki leaves it alone. The operator is only told
 /// if the agent is in a handoff, because the handoff itself decides what follows. The same holds if only the screen
-/// shows the limit, because an agent's work may print the same words.
+/// shows the limit, because an agent's work may print the same words. If the limit has failed the handoff, the
+/// agent may still be handed off to another CLI: see [`can_be_replaced`].
 fn act(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let Some(limited) = agent.limits.limited.clone() else { return };
-    let is_free = agent.handoff_id.is_none() && agent.recorded_in.is_none() && !agent.limits.in_handoff;
     let policy = tx.state.settings.on_usage_limit;
-    let follows = limited.kind == LimitKind::UsageLimit && is_free && !limited.on_screen;
+    let in_handoff = agent.limits.in_handoff;
+    let follows = may_follow(agent) && (!in_handoff || (policy == OnUsageLimit::HandOff && can_be_replaced(tx, agent)));
     let policy = if follows { policy } else { OnUsageLimit::Tell };
     match policy {
         OnUsageLimit::Tell => tell(tx, agent_id, ""),
         OnUsageLimit::Wait => wait(tx, agent_id, &limited),
         OnUsageLimit::HandOff => check(tx, agent_id),
+    }
+}
+
+/// Whether a usage limit stops the agent while no handoff holds it. A limit that only the screen shows does not count.
+fn may_follow(agent: &Agent) -> bool {
+    let is_proved = |limited: &Limited| limited.kind == LimitKind::UsageLimit && !limited.on_screen;
+    let is_free = agent.handoff_id.is_none() && agent.recorded_in.is_none();
+    is_free && agent.limits.limited.as_ref().is_some_and(is_proved)
+}
+
+/// Whether another handoff of the agent can take the place of its last one: that one has failed before the agent wrote
+/// anything of its document, and its request asked for nothing that the other one would leave out.
+fn can_be_replaced(tx: &Tx<'_>, agent: &Agent) -> bool {
+    let id = agent.agent_id;
+    let of_agent = tx.state.handoffs.keys().chain(tx.out.handoffs.keys()).filter_map(|key| tx.handoff(key));
+    let last = of_agent
+        .filter(|handoff| handoff.agent_id == id || handoff.successor_id == Some(id))
+        .max_by(|one, other| one.created_at.cmp(&other.created_at));
+    last.is_some_and(|handoff| {
+        let failed_at = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed).map(|error| error.step);
+        let is_before_document = matches!(failed_at, Some(Step::Instructing | Step::Writing));
+        let asks_for_more = handoff.focus.is_some()
+            || !handoff.tasks.is_empty()
+            || handoff.ack.is_some()
+            || handoff.successor != Successor::New
+            || handoff.choice != agent.choice();
+        handoff.agent_id == id && is_before_document && handoff.document.is_none() && !asks_for_more
+    })
+}
+
+/// A handoff of the agent has failed. If a usage limit has stopped the agent in it, the agent's work may go to another
+/// CLI. (If the limit is found later, [`act`] sees to it.)
+pub(crate) fn handoff_failed(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
+    let hands_off = tx.state.settings.on_usage_limit == OnUsageLimit::HandOff;
+    if hands_off && may_follow(agent) && is_used_up(agent, tx.now.wall_ms) && can_be_replaced(tx, agent) {
+        check(tx, agent_id);
     }
 }
 

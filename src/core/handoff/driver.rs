@@ -8,7 +8,7 @@ use super::next::{Entry, Next, StepFailure};
 use super::steps;
 use super::{agents, early, record};
 use crate::contract::{JournalLine, LineType, maybe};
-use crate::core::agent::typing;
+use crate::core::agent::{cli_limits, typing};
 use crate::core::effect::{EffectKey, Outcome};
 use crate::core::fact::Fact;
 use crate::core::id::HandoffId;
@@ -247,4 +247,5 @@ fn fail_step(tx: &mut Tx<'_>, id: HandoffId, failure: StepFailure) {
         agents::drop_placeholder(tx, id);
     }
     tx.journal(line);
+    cli_limits::handoff_failed(tx, &agent_id);
 }
