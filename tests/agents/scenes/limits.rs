@@ -129,7 +129,7 @@ pub(crate) fn fallback(first: Cli) {
     scene.until_idle(&successor);
     scene.model.on("Go on with the lexer.", &format!("[[limit:{LASTS}]]"), u32::MAX);
     scene.says(&successor, "Go on with the lexer.");
-    scene.until("the operator is told that nothing is left", || is_told("all fallbacks are used up"));
+    scene.until("the operator is told that nothing is left", || is_told("no fallback can take over"));
     let view = scene.stage.agent_view(&successor);
     assert_eq!((&view["limited"]["kind"], &view["handoff_id"]), (&json!("usage_limit"), &Value::Null), "{view:#}");
     assert!(view["ended_at"].is_null(), "{view:#}");
