@@ -169,6 +169,24 @@ impl Three {
     }
 }
 
+/// What the servers say at the end of a test that fails.
+impl Drop for Three {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        for node in &self.nodes {
+            let log = fs::read_to_string(node.folder.join("log")).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            let last = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
+            eprintln!("--- the server at port {}\n{last}", node.port);
+        }
+    }
+}
+
+/// So many of the last lines of a server's log are shown.
+const LOG_LINES: usize = 120;
+
 /// 15 s on a machine with nothing else to do.
 const GOES_ON: Duration = Duration::from_secs(45);
 
