@@ -287,8 +287,10 @@ fn wait_for_answer(
     let start = Instant::now();
     let mut pulse = Pulse::new(home);
     loop {
-        if let Some(answer) = answer(home, id)? {
-            return Ok(answer);
+        match answer(home, id) {
+            Ok(Some(answer)) => return Ok(answer),
+            Ok(None) => {}
+            Err(unread) => return unanswered(home, id, unread),
         }
         if let Err(gone) = pulse.keep(PULSE_EVERY) {
             return unanswered(home, id, gone);
@@ -314,7 +316,7 @@ pub(super) fn nap(waited: Duration) -> Duration {
 /// Withdraws an unanswered request if it is still in the spool, and says whether that succeeded.
 fn unanswered(home: &Home, id: &RequestId, error: CliError) -> Result<ViewFile<ResultFile>, CliError> {
     let taken_back = std::fs::remove_file(home.requests().join(format!("{id}.json"))).is_ok();
-    if let Some(answer) = answer(home, id)? {
+    if let Ok(Some(answer)) = answer(home, id) {
         return Ok(answer);
     }
     let fate = if taken_back {

@@ -32,6 +32,19 @@ fn a_request_that_was_taken_but_not_answered_is_said_to_be_on_its_way() {
     assert!(err(&output).contains("may still carry it out"), "{}", err(&output));
 }
 
+/// Where the answer can't be read, nobody may believe that nothing was done, and send the text again.
+#[test]
+fn an_answer_that_cant_be_read_leaves_no_doubt_about_the_request() {
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "idle");
+    home.beat(0);
+    std::fs::remove_dir(home.path().join("spool/results")).expect("removed");
+    std::fs::write(home.path().join("spool/results"), "").expect("a file");
+    let said = err(&home.run(&["send", "kai", "hello"]));
+    assert!(said.contains("could not read") && said.contains("The request was withdrawn"), "{said}");
+    assert!(home.files("spool/requests").is_empty());
+}
+
 #[test]
 fn a_heartbeat_that_stops_ends_the_wait() {
     let home = FakeHome::new();

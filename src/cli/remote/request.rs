@@ -112,8 +112,10 @@ fn wait_for_answer(
     let start = Instant::now();
     let (mut checked, mut pulse) = (start, BridgePulse::default());
     loop {
-        if let Some(answer) = answer(home, id)? {
-            return Ok(answer);
+        match answer(home, id) {
+            Ok(Some(answer)) => return Ok(answer),
+            Ok(None) => {}
+            Err(unread) => return unanswered(home, id, request.host, unread),
         }
         if checked.elapsed() >= PULSE_EVERY {
             checked = Instant::now();
@@ -144,7 +146,7 @@ fn unanswered(
     error: CliError,
 ) -> Result<ViewFile<FleetResultFile>, CliError> {
     let taken_back = std::fs::remove_file(home.fleet().join(format!("requests/{id}.json"))).is_ok();
-    if let Some(answer) = answer(home, id)? {
+    if let Ok(Some(answer)) = answer(home, id) {
         return Ok(answer);
     }
     let answer = format!("fleet/results/{id}.json");
