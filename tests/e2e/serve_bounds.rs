@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,6 +28,25 @@ pub(crate) fn lines(home: &FakeHome, seqs: std::ops::RangeInclusive<u64>, pad: u
 
 fn code(answer: &Answer) -> (u16, &str) {
     (answer.status, answer.text("code"))
+}
+
+/// Such as `nc -N`: the client has said all, and reads.
+#[test]
+fn a_client_that_closes_its_sending_side_gets_its_answer() {
+    let home = FakeHome::new();
+    let server = serve(&home);
+    for _ in 0..20 {
+        let mut socket = server.connect();
+        let (address, token) = (server.address, server.token());
+        let request = format!(
+            "GET /api/agents HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        socket.write_all(request.as_bytes()).expect("sent");
+        socket.shutdown(Shutdown::Write).expect("closed");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+    }
 }
 
 #[test]

@@ -57,7 +57,8 @@ async fn connection(stream: TcpStream, router: Router, stop: CancellationToken, 
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(WriteTimeout::new(stream, READ_WITHIN));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(MOST_HEAD);
+    // A client that has sent its request may close its sending side, and still waits for the answer.
+    http.half_close(true).timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(MOST_HEAD);
     let (router, asker) = (TowerToHyperService::new(router), Arc::clone(&place));
     let service = service_fn(move |mut request: Request<Incoming>| {
         // The guard admits the connection when it sees the token.
