@@ -110,7 +110,7 @@ pub fn ack(session: &CliSession, args: &AckArgs) -> Result<(), CliError> {
         None => flags(args),
     };
     if !fields.contains_key("agent_id") {
-        fields.insert("agent_id".to_owned(), names::own_id(&session.home)?.into());
+        fields.insert("agent_id".to_owned(), own_id(session)?.into());
     }
     if let Some(name) = &args.handoff {
         fields.insert("handoff_id".to_owned(), names::handoff(&session.home, name)?.into());
@@ -131,6 +131,17 @@ pub fn ack(session: &CliSession, args: &AckArgs) -> Result<(), CliError> {
     let late = if answer.late == Some(true) { " (late)" } else { "" };
     let id = sanitise(&shown(answer.handoff_id.as_str()));
     session.report(&answer.json(), &format!("handoff {id} {what}{late}"))
+}
+
+/// The successor, in whose pane this runs. No option names it.
+fn own_id(session: &CliSession) -> Result<String, CliError> {
+    names::own_id(&session.home).map_err(|error| match error.code.as_str() {
+        "usage" => error.hint(
+            "Only the successor itself acknowledges: let it run this command in its pane. To continue the handoff without it: \
+             tasuki ack-override HANDOFF --reason TEXT",
+        ),
+        _ => error,
+    })
 }
 
 fn flags(args: &AckArgs) -> Map<String, Value> {
@@ -216,14 +227,15 @@ fn pairs(session: &CliSession, handoff: &Named, answers: &[String]) -> Result<Va
         None => view::handoff(&session.home, &handoff.id)?,
         Some(host) => Some(remote::views::handoff(session, host, &handoff.id)?),
     };
+    let open = seen.as_ref().map(|seen| seen.open_questions().to_vec()).unwrap_or_default();
     let ack = seen.and_then(|seen| seen.ack.clone()).unwrap_or_default();
-    let mut questions = ack.questions;
+    let mut questions = open;
     if ack.status == Standing::EnvironmentIssue && questions.is_empty() {
         // The successor has asked nothing, but has said what it lacks: the answer is to that text.
         questions.extend(ack.understanding);
     }
     if questions.is_empty() {
-        return Err(CliError::refused("no_questions", "The successor has not asked any questions. Nothing was sent.")
+        return Err(CliError::refused("no_questions", "The successor has no open questions. Nothing was sent.")
             .hint(format!("See: tasuki handoffs show {handoff}")));
     }
     if questions.len() != answers.len() {

@@ -268,9 +268,11 @@ fn acknowledgement(seen: &HandoffView, ack: &AckView) -> Vec<String> {
     {
         said(text.as_deref()).into_iter().for_each(|text| say(name, text));
     }
-    ack.questions.iter().for_each(|question| say("question", question));
-    if seen.asks() || seen.waits_after_failure() {
-        let answers = vec!["--answer …"; ack.questions.len().max(1)].join(" ");
+    let open = seen.open_questions();
+    let asked = if ack.questions.is_empty() { open } else { &ack.questions };
+    asked.iter().for_each(|question| say("question", question));
+    if seen.asks() || seen.waits_after_failure() || !open.is_empty() {
+        let answers = vec!["--answer …"; open.len().max(1)].join(" ");
         let id: String = shown(seen.handoff_id.as_str()).chars().take(8).collect();
         say("answer with", &home_option::fit(&format!("tasuki clarify {id} {answers}")));
     }

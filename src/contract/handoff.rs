@@ -376,4 +376,15 @@ impl HandoffView {
         let waits = |ack: &AckView| ack.status == super::ack::Standing::NeedsClarification;
         self.step == Step::Acknowledging && self.ack.as_ref().is_some_and(waits)
     }
+
+    /// The successor's questions that a person can answer now: those that it waits for, or those that the last answers
+    /// have left open. None if it waits for an answer without a question.
+    #[must_use]
+    pub fn open_questions(&self) -> &[String] {
+        match &self.ack {
+            Some(ack) if self.asks() || self.waits_after_failure() => &ack.questions,
+            Some(ack) if self.step == Step::Acknowledging => &ack.unanswered,
+            Some(_) | None => &[],
+        }
+    }
 }

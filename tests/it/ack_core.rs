@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 use tasuki::contract::facts::EarlierDocument;
 use tasuki::core::effect::Outcome;
 use tasuki::core::hook::HookKind;
+use tasuki::core::needs::{self, HandoffNeeds};
 use tasuki::core::pane::Refusal;
 use tasuki::core::rows::agent::AgentState;
 use tasuki::core::settings::Target;
+use tasuki::core::view;
 
 fn reminders(world: &AckWorld) -> Vec<(u64, String)> {
     let view = world.view();
@@ -350,6 +352,37 @@ fn answers_are_typed_and_t_begins_anew() {
     assert_eq!(reminders(&world), sent(&[1]));
     let again = world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": world.id, "clarifications": answers}));
     assert_eq!(again["error"]["code"], "no_questions", "{again}");
+    world.ack(&json!({}));
+    assert_eq!(world.step(), "done");
+}
+
+/// An answer to one of two questions, or to one that was never asked, leaves the others open: a person can answer them
+/// later, and is told that they wait.
+#[test]
+fn what_the_answers_have_left_open_can_be_answered_later_and_is_not_forgotten() {
+    let mut world = AckWorld::briefed("immediate");
+    world.ack(&json!({"status": "needs_clarification", "questions": ["Which branch?", "Why?"]}));
+    let ask = |world: &mut AckWorld, question: &str, answer: &str| {
+        let clarifications = json!([{"question": question, "answer": answer}]);
+        let id = world.id;
+        world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": id, "clarifications": clarifications}))
+    };
+    let needs = |world: &AckWorld| {
+        let seen = view::handoff(world.handoff(), &world.state.settings);
+        let needs = needs::list(&[], &[HandoffNeeds::of(&seen)], &[], &[]);
+        needs.into_iter().map(|need| (need.said, need.command)).collect::<Vec<_>>()
+    };
+    assert_eq!(ask(&mut world, "What is your name?", "Kai")["ok"], true);
+    assert_eq!(world.view()["ack"]["unanswered"], json!(["Which branch?", "Why?"]));
+    assert_eq!(ask(&mut world, "Which branch?", "main")["ok"], true);
+    assert_eq!(world.view()["ack"]["unanswered"], json!(["Why?"]));
+    let command = format!("tasuki clarify {} --answer …", world.id.short());
+    assert_eq!(needs(&world), [("No answer was given to: Why?".to_owned(), command)]);
+    let again = ask(&mut world, "Which branch?", "main");
+    assert_eq!(again["error"]["code"], "no_questions", "the successor has that answer: {again}");
+    assert_eq!(ask(&mut world, "Why?", "So.")["ok"], true);
+    assert_eq!(world.view()["ack"]["unanswered"], json!([]));
+    assert_eq!((needs(&world), world.texts("Answer: main").len(), world.texts("Answer: So.").len()), (vec![], 1, 1));
     world.ack(&json!({}));
     assert_eq!(world.step(), "done");
 }

@@ -325,6 +325,7 @@ fn a_turn_that_fails_within_a_handoff_is_the_handoff_s_business() {
 #[test]
 fn a_death_leaves_an_error_file_unless_the_cli_has_said_that_it_ends() {
     let mut world = World::new();
+    world.agent().transcript_path = Some("/t.jsonl".to_owned());
     world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
     let decision = world.core.pass(2_000);
     assert_eq!((codes(&decision), decision.errors.len()), (vec![json!("agent_died")], 1));
@@ -332,6 +333,11 @@ fn a_death_leaves_an_error_file_unless_the_cli_has_said_that_it_ends() {
     let said = "Agent 6f1c3a52 (dev) has died: its process is dead, and nobody asked it to end";
     assert_eq!(error.message, said);
     assert!(error.hint.contains("tasuki handoff 6f1c3a52 --author salvage"), "{}", error.hint);
+    // Without a transcript, the author `salvage` would be refused.
+    let mut world = World::new();
+    world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
+    let hint = &world.core.pass(2_000).errors[0].hint;
+    assert!(hint.contains("tasuki handoff 6f1c3a52 --author provided --document FILE"), "{hint}");
     // The event file of the last hook may be read after the death of the process.
     let mut world = World::new();
     world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });

@@ -526,3 +526,15 @@ fn an_agent_that_has_ended_begins_no_new_session() {
     let answer = world.ask_of_it("handoff_retry", &json!({"successor": "same_pane"}));
     assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(400), &json!("same_pane_unavailable")));
 }
+
+#[test]
+fn an_agent_that_ends_before_it_is_asked_for_a_document_is_not_said_to_have_written_one() {
+    let mut world = FlowWorld::new().at("await_idle", Instead::Silence);
+    world.change(&outgoing(), |agent| agent.state = AgentState::Busy);
+    let mut world = world.hand_off(&json!({}));
+    assert_eq!(world.step(), "waiting");
+    world.die(outgoing());
+    assert_eq!(world.failure(), Some(("waiting", "agent_ended")));
+    let hint = world.handoff().error.as_ref().map(|error| error.hint.clone()).unwrap_or_default();
+    assert!(hint.starts_with("Hand the agent off without its help") && !hint.contains("document"), "{hint}");
+}

@@ -87,7 +87,7 @@ fn what_does_not_exist_is_refused_where_it_is_typed() {
     let view = json!({"handoff_id": OLD, "persona_slug": "kai", "step": "done", "created_at": "-", "steps": []});
     home.write(&format!("view/handoffs/{OLD}.json"), &view);
     let (code, text) = said(&home, &["clarify", "1111", "--answer", "main"]);
-    assert!(code == Some(1) && text.contains("has not asked any questions"), "{text}");
+    assert!(code == Some(1) && text.contains("has no open questions"), "{text}");
 }
 
 #[test]

@@ -137,8 +137,8 @@ fn name<'a>(id: impl Into<Option<&'a str>>) -> Option<String> {
 
 /// The successor's questions without an answer.
 fn questions(seen: &HandoffView) -> Vec<String> {
-    let asked = seen.ack.as_ref().filter(|_| seen.asks()).map(|ack| ack.questions.as_slice());
-    asked.unwrap_or_default().iter().take(20).map(|question| plain(question)).collect()
+    let open = if seen.waits_after_failure() { &[] } else { seen.open_questions() };
+    open.iter().take(20).map(|question| plain(question)).collect()
 }
 
 impl AgentRow {

@@ -200,8 +200,10 @@ fn is_news(agent: &Agent) -> bool {
 fn death(tx: &Tx<'_>, agent_id: &AgentId, what: &str) -> Option<Failure> {
     let agent = tx.agent(agent_id).filter(|agent| is_news(agent))?;
     let message = format!("Agent {} has died: {what}, and nobody asked it to end", alerts::named(agent));
+    // Without a transcript tasuki can't write the document.
+    let author = if agent.transcript_path.is_some() { "salvage" } else { "provided --document FILE" };
     let hint = format!(
-        "to hand its work off: tasuki handoff {} --author salvage; or start another agent, which knows nothing of it",
+        "to hand its work off: tasuki handoff {} --author {author}; or start another agent, which knows nothing of it",
         agent_id.short()
     );
     Some(Failure::of_agent(agent_id, NoticeCode::AgentDied.as_str(), &message, &hint))
@@ -224,12 +226,26 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     end_typing(tx, agent_id);
     start::agent_ended(tx, agent_id);
     for queued in queue {
-        queue::not_typed(tx, agent_id, queued, Refused::new(400, "not_active", "Agent is not active"));
+        let refused = Refused::new(400, "not_active", "Agent is not active");
+        let refused = after_handoff(tx, agent_id).into_iter().fold(refused, Refused::hint);
+        queue::not_typed(tx, agent_id, queued, refused);
     }
     if let Some(request) = take_shutdown(tx, agent_id) {
         answer_ended(tx, agent_id, &request);
     }
     tx.learn(Fact::Ended { agent_id: *agent_id });
+}
+
+/// The hint for a text that waited for an agent that has ended in its own handoff.
+fn after_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> Option<String> {
+    let agent = tx.agent(agent_id)?;
+    let handoff = tx.handoff(&agent.recorded_in.or(agent.handoff_id)?)?;
+    let slug = agent.persona_slug.as_ref().filter(|_| handoff.agent_id == *agent_id)?;
+    let id = handoff.handoff_id.short();
+    Some(format!(
+        "nothing was typed: the agent was handed off first (handoff {id}); as soon as its successor has the document, send the \
+         text to it: tasuki send {slug} TEXT"
+    ))
 }
 
 /// Ends the delivery to an agent that has ended. The askers of four kinds of texts get a verdict, because they learn of

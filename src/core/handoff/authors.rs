@@ -8,7 +8,7 @@ use crate::core::prompts::{Instruction, Salvage};
 use crate::core::reply::Refused;
 use crate::core::request::{Author, HandoffRequest};
 use crate::core::rows::agent::Agent;
-use crate::core::rows::handoff::Handoff;
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::ProfileFacts;
 use crate::core::tx::Tx;
 
@@ -146,9 +146,14 @@ pub(crate) fn no_document(tx: &Tx<'_>, id: HandoffId, code: &str) -> Next {
     Next::fail(code, message, hint)
 }
 
-/// The failure if the agent has ended before its document was recorded.
+/// The failure if the agent has ended before its document was recorded, or before it was asked for one.
 pub(crate) fn author_ended(tx: &Tx<'_>, id: HandoffId) -> Next {
-    let hint = format!("if the agent wrote the document, a retry accepts it; otherwise {}", to_salvage(tx, id));
+    let salvage = to_salvage(tx, id);
+    // While the handoff waits for the agent, nobody has asked the agent for a document yet.
+    if tx.handoff(&id).is_some_and(|handoff| handoff.step == Step::Waiting) {
+        return Next::fail("agent_ended", "The agent has ended before it was asked for its document", &salvage);
+    }
+    let hint = format!("if the agent wrote the document, a retry accepts it; otherwise {salvage}");
     Next::fail("agent_ended", "The agent has ended before its document was recorded", &hint)
 }
 

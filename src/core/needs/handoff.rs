@@ -5,7 +5,7 @@ use super::agent::AgentNeeds;
 use super::text::{id, line, short, slug, some_line, time};
 use crate::contract::handoff::Successor;
 use crate::contract::publishing::PublishErrorView;
-use crate::contract::{AckView, HandoffView, NeedKind, NeedView, PublishState, Step, StepError};
+use crate::contract::{HandoffView, NeedKind, NeedView, PublishState, Step, StepError};
 use crate::core::handoff::driver;
 use std::borrow::Cow;
 
@@ -125,22 +125,24 @@ fn about(seen: &HandoffView, what: NeedKind) -> NeedView {
 }
 
 fn question(seen: &HandoffView) -> Option<NeedView> {
-    let ack = seen.ack.as_ref().filter(|_| seen.asks())?;
-    let said = match ack.questions.is_empty() {
+    let open = seen.open_questions();
+    let ack = seen.ack.as_ref().filter(|_| seen.asks() || (!open.is_empty() && !seen.waits_after_failure()))?;
+    let said = match open.is_empty() {
         true => "The successor waits for an answer".to_owned(),
-        false => format!("The successor asks: {}", line(&ack.questions.join(" / "))),
+        false if seen.asks() => format!("The successor asks: {}", line(&open.join(" / "))),
+        false => format!("No answer was given to: {}", line(&open.join(" / "))),
     };
     Some(NeedView {
         since: time(ack.at.as_deref()),
         said: line(&said),
-        command: format!("tasuki clarify {} {}", short(&seen.handoff_id), answers(ack)),
+        command: format!("tasuki clarify {} {}", short(&seen.handoff_id), answers(open)),
         ..about(seen, NeedKind::Question)
     })
 }
 
 /// One answer for each question. A successor that has asked nothing, but waits, gets one.
-fn answers(ack: &AckView) -> String {
-    vec!["--answer …"; ack.questions.len().clamp(1, 20)].join(" ")
+fn answers(questions: &[String]) -> String {
+    vec!["--answer …"; questions.len().clamp(1, 20)].join(" ")
 }
 
 fn held(seen: &HandoffView) -> Option<NeedView> {
@@ -208,8 +210,7 @@ fn retry(seen: &HandoffView, error: &StepError, is_doubtful: bool) -> String {
     }
     // The successor lives and waits for this; a retry would replace it.
     if seen.waits_after_failure() {
-        let answers = seen.ack.as_ref().map_or_else(|| "--answer …".to_owned(), answers);
-        return format!("tasuki clarify {} {answers}", short(&seen.handoff_id));
+        return format!("tasuki clarify {} {}", short(&seen.handoff_id), answers(seen.open_questions()));
     }
     match error.hint.split_once(&retry) {
         Some((_, rest)) if rest.starts_with(" --successor new") => format!("{retry} --successor new"),

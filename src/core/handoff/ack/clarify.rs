@@ -9,7 +9,7 @@ use crate::core::handoff::{document, examination, publish, record, row, successo
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Clarification, ClarifyRequest};
-use crate::core::rows::ack::{Clarifying, FormerDocument, Kind, Standing};
+use crate::core::rows::ack::{Ack, Clarifying, FormerDocument, Kind, Standing};
 use crate::core::rows::handoff::{DocumentSeen, Handoff, Step};
 use crate::core::text::{normalise, sha256};
 use crate::core::tx::Tx;
@@ -41,8 +41,9 @@ fn granted(id: HandoffId, file_path: Option<String>) -> Reply {
     Reply::ok(&HandoffReply { file_path: Some(file_path), ..HandoffReply::new(&id, "clarified") })
 }
 
-/// Checks that the successor waits for an answer: it has questions, or the step has failed although it waits for an
-/// answer. Returns the handoff's id and the updated document, if there is one.
+/// Checks that the successor waits for an answer: it has questions, or the last answers have left some of them open, or
+/// the step has failed although it waits for an answer. Returns the handoff's id and the updated document, if there is
+/// one.
 pub(super) fn check(
     tx: &Tx<'_>,
     asked: &ClarifyRequest,
@@ -54,9 +55,15 @@ pub(super) fn check(
         return Err(row::already_ended_refusal(handoff));
     }
     let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging || is_late);
-    let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification || is_late);
-    let Some(ack) = asks else {
-        let message = "The successor has no open questions";
+    let asks = |ack: &&Ack| {
+        ack.standing == Standing::NeedsClarification || is_late || is_for_open_question(ack, &asked.clarifications)
+    };
+    let Some(ack) = ack.filter(asks) else {
+        let has_open = ack.is_some_and(|ack| ack.received.is_none() && !ack.unanswered.is_empty());
+        let message = match has_open {
+            true => "None of the answers is for a question that is still open",
+            false => "The successor has no open questions",
+        };
         let hint = format!("see: tasuki handoffs show {}", handoff.handoff_id.short());
         return Err(Refused::new(409, "no_questions", message).hint(hint));
     };
@@ -79,6 +86,16 @@ pub(super) fn check(
         Some(Err(why)) => Err(Refused::bad("document", why)),
         None => Err(Refused::bad("document", "can't be read")),
     }
+}
+
+/// Whether one of these answers is for a question that the last answers have left open. An answer that the successor
+/// has got already is none: it would be typed twice.
+fn is_for_open_question(ack: &Ack, clarifications: &[Clarification]) -> bool {
+    ack.received.is_none() && ack.unanswered.iter().any(|question| is_answered(question, clarifications))
+}
+
+fn is_answered(question: &str, clarifications: &[Clarification]) -> bool {
+    clarifications.iter().any(|given| normalise(&given.question) == normalise(question))
 }
 
 /// Whether the step has failed, and its successor waits for an answer all the same: it could not set up its
@@ -237,11 +254,11 @@ fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, whole: DocumentText)
 fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: &[Clarification], is_updated: bool) {
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.clarifying = None;
-    let questions = ack.received.as_ref().map(|received| received.questions.clone()).unwrap_or_default();
+    if let Some(received) = &ack.received {
+        ack.unanswered.clone_from(&received.questions);
+    }
+    ack.unanswered.retain(|question| !is_answered(question, clarifications));
     ack.supersede(None);
-    let is_open =
-        |question: &String| !clarifications.iter().any(|given| normalise(&given.question) == normalise(question));
-    ack.unanswered = questions.into_iter().filter(is_open).collect();
     ack.answers.extend(clarifications.iter().cloned());
     let from = ack.answers.len().saturating_sub(MOST_ANSWERS);
     ack.answers.drain(..from);
