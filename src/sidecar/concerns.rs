@@ -52,7 +52,11 @@ impl Concerns {
 
     /// Notes whether a reload of the configuration failed, and why.
     pub(super) fn note_reload(&mut self, failed: Option<&str>) {
-        self.unread_config = failed.map(|why| format!("{why}. The next start of the sidecar would fail"));
+        self.unread_config = failed.map(|why| format!(
+            "{why}. As long as the file says so, the next start of the sidecar fails. When you have corrected it, have \
+             the sidecar read it again: kill -HUP {}",
+            std::process::id()
+        ));
     }
 
     /// Looks whether tasuki's own program is still where the sidecar found it at its start. The hooks of all agents

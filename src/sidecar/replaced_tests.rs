@@ -69,6 +69,13 @@ impl Ground {
         assert_eq!(created, (0..many).map(answered).collect::<Vec<_>>());
     }
 
+    /// How many errors tell the operator that the state file was replaced.
+    fn replacements_told(&self) -> usize {
+        let files = std::fs::read_dir(self.path("spool/errors")).expect("a folder");
+        let texts = files.map(|file| std::fs::read_to_string(file.expect("a file").path()).unwrap_or_default());
+        texts.filter(|text| text.contains("\"state_replaced\"") && text.contains("tasuki agent register")).count()
+    }
+
     fn has(&self, file: &OutputFile) -> bool {
         self.sidecar.spool.exists(file).expect("a look")
     }
@@ -107,6 +114,7 @@ async fn requests_are_decided_in_their_order_after_a_commit_that_was_lost() {
 async fn with_a_new_state_file_failures_stay_and_views_of_what_nobody_knows_go() {
     let mut ground = Ground::new().await;
     ground.settle();
+    ground.drop_again("requests", "r-1.json", WORK);
     let (agent, error) = ground.failed_agent();
     let (view, file) = (OutputFile::Agent(agent), OutputFile::Error(error));
     assert!(ground.has(&view) && ground.has(&file));
@@ -118,6 +126,7 @@ async fn with_a_new_state_file_failures_stay_and_views_of_what_nobody_knows_go()
         ground.checkpoint();
         assert!(ground.has(&file), "{start} start has removed a failure that nobody has dismissed");
         assert!(!ground.has(&view), "{start} start shows an agent that it does not know");
+        assert_eq!(ground.replacements_told(), 1, "after {start} start");
     }
     let dismiss = format!(r#"{{"v":1,"kind":"error_dismiss","error_id":"{error}"}}"#);
     ground.drop_again("requests", "d-1.json", &dismiss);
@@ -199,6 +208,7 @@ async fn with_an_older_copy_of_the_state_file_failures_stay_and_the_journal_cont
     let seqs: Vec<u64> = ground.journal().iter().filter_map(|line| line["seq"].as_u64()).collect();
     assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
     assert!(seqs.len() as u64 > last, "what happened since has no line");
+    assert_eq!(ground.replacements_told(), 1);
 }
 
 #[tokio::test]

@@ -77,6 +77,7 @@ impl Sidecar {
     /// The store can't forget dismissed errors, or can't take errors that it does not know.
     pub(super) fn reproject_all(&mut self, loaded: Loaded, now: &Now) -> Result<(), Error> {
         let is_own = self.files_are_of_this_state(self.state.next_seq);
+        self.tell_of_replacement(now)?;
         // Journal lines with numbers that the file has already would be skipped.
         self.state.next_seq = self.state.next_seq.max(self.projection.last_seq() + 1);
         let adopted_all = is_own || self.adopt_errors()?;

@@ -6,10 +6,14 @@ use super::parts::Sidecar;
 use crate::contract::{self, ErrorFile};
 use crate::core::decision::ErrorRow;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId};
+use crate::core::time::Now;
 use crate::spool::{self, OutputFile, ProjectionFolder};
 use crate::store::{Error, PastIds};
 use std::collections::BTreeSet;
 use uuid::Uuid;
+
+/// The code of the error that says so.
+const STATE_REPLACED: &str = "state_replaced";
 
 impl Sidecar {
     /// Whether the views, errors and journal of this home were written from this state file, as it is now or as it was
@@ -18,6 +22,38 @@ impl Sidecar {
     pub(super) fn files_are_of_this_state(&self, next_seq: u64) -> bool {
         let tag = self.store.home_tag().unwrap_or_default();
         self.spool.holds(&OutputFile::ViewsTag, tag.as_bytes()) && self.projection.last_seq() < next_seq
+    }
+
+    /// Leaves an error for the operator if the journal was written from a later state than the present one: the state
+    /// file was lost, or somebody has put back an older copy. An agent that has started since may still run, and tasuki
+    /// does not know of it: a second one would do the same work.
+    ///
+    /// # Errors
+    /// The store can't be written.
+    pub(super) fn tell_of_replacement(&mut self, now: &Now) -> Result<(), Error> {
+        let (written, known) = (self.projection.last_seq(), self.state.next_seq.saturating_sub(1));
+        if written <= known {
+            return Ok(());
+        }
+        let row = ErrorRow {
+            error_id: ErrorId(Uuid::new_v4()),
+            at: now.rfc3339(),
+            code: STATE_REPLACED.to_owned(),
+            message: format!(
+                "The state file is new, or an older copy: it ends at line {known} of the journal, and the journal has \
+                 {written}. tasuki does not know what has happened since"
+            ),
+            hint: "Before you start or hand off an agent, look in tmux for agents that still run. Tell tasuki of each that \
+                   `tasuki agents` does not show: tasuki agent register PANE --persona NAME."
+                .to_owned(),
+            handoff_id: None,
+            agent_id: None,
+            step: None,
+        };
+        tracing::error!("{}", row.message);
+        self.store.adopt_errors(std::slice::from_ref(&row))?;
+        self.projection.error_rows(&self.spool, vec![row]);
+        Ok(())
     }
 
     /// Takes the errors that lie in `errors/` into the store, if it does not know them. Returns whether it has taken

@@ -37,7 +37,7 @@ fn a_sidecar_without_a_terminal_reads_its_configuration_again_and_goes_on() {
         view["problem"].as_str().unwrap_or_default().to_owned()
     };
     stage.until("what waits for a person names it", || problem().contains("limits.writting"));
-    assert!(problem().contains("The next start of the sidecar would fail"), "{}", problem());
+    assert!(problem().contains("have the sidecar read it again: kill -HUP"), "{}", problem());
     fs::write(stage.home().join("config.toml"), "[limits]\nwriting = \"1m\"\n").expect("written");
     stage.signal(Signal::SIGHUP);
     stage.until("the problem is over", || problem().is_empty());

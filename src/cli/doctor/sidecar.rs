@@ -9,6 +9,7 @@ use crate::contract::{SidecarView, Watch};
 use crate::core::text::shell_word;
 use crate::core::time::millis;
 use crate::process;
+use crate::spool::client;
 
 /// A sidecar that has run for less than this has only just started: its first heartbeat may come before it is connected
 /// to tmux, and the second comes 5 s later. In milliseconds.
@@ -21,6 +22,8 @@ const TAKES_WITHIN_MS: i64 = 15_000;
 struct Facts {
     home: String,
     presence: SidecarPresence,
+    /// Why this user may not learn whether a sidecar runs.
+    denied: Option<String>,
     /// How long ago its last heartbeat was, in milliseconds.
     age_ms: i64,
     /// How long it has been running, in milliseconds.
@@ -44,6 +47,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
         up_ms: started.map_or(i64::MAX, |at| Clock::new().now().wall_ms.saturating_sub(at)),
         home: ground.home.root().display().to_string(),
         presence: ground.presence,
+        denied: client::denied(ground.home.root()).map(|denied| denied.to_string()),
         age_ms,
         is_there: ground.process.is_some(),
         is_stopped: ground.process.is_some_and(process::is_stopped),
@@ -77,9 +81,10 @@ fn alive(facts: &Facts) -> Check {
     );
     let seconds = facts.age_ms.saturating_abs() / 1_000;
     match facts.presence {
-        SidecarPresence::None => {
-            Check::fail(id, "no sidecar is running; commands that need one end with exit code 69", start)
-        }
+        SidecarPresence::None => match &facts.denied {
+            Some(why) => Check::fail(id, why.clone(), "nobody can say whether a sidecar runs before that is put right"),
+            None => Check::fail(id, "no sidecar is running; commands that need one end with exit code 69", start),
+        },
         SidecarPresence::Alive { pid, .. } | SidecarPresence::Stale { pid, .. } if !facts.is_there => {
             let said = format!(
                 "the sidecar has died: process {pid} is not a sidecar, the last heartbeat was {seconds} s ago; \
@@ -130,6 +135,10 @@ fn version(facts: &Facts) -> Check {
 fn state(facts: &Facts) -> Check {
     let id = "sidecar.state";
     match said(facts.view.problem.as_deref()) {
+        // What is to be done is in the words of such a problem itself.
+        Some(problem) if ["kill -HUP", "restart the sidecar"].iter().any(|done| problem.contains(done)) => {
+            Check::fail(id, problem, "do what it says")
+        }
         Some(problem) => Check::fail(id, problem, "fix that; the sidecar continues by itself within some seconds"),
         None => Check::ok(id, "the sidecar reports no problem"),
     }
@@ -195,6 +204,7 @@ mod tests {
         Facts {
             home: "/h".to_owned(),
             presence: SidecarPresence::Alive { pid: 7, heartbeat_ms: 1 },
+            denied: None,
             age_ms: 2_000,
             up_ms: 60_000,
             is_there: true,
@@ -223,6 +233,25 @@ mod tests {
         let dead = Facts { home: "/home/ada/my fleet".to_owned(), presence: SidecarPresence::None, ..facts() };
         let fix = judge(&dead).remove(0).fix.expect("a fix");
         assert!(fix.contains("tasuki run --home '/home/ada/my fleet'; or"), "{fix}");
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_not_said_to_be_absent() {
+        let denied = Some("/h/view can't be opened: Permission denied".to_owned());
+        let check = judge(&Facts { presence: SidecarPresence::None, denied, ..facts() }).remove(0);
+        assert!(check.said.contains("can't be opened") && !check.said.contains("no sidecar"), "{}", check.said);
+    }
+
+    #[test]
+    fn a_problem_that_says_what_to_do_is_not_said_to_pass_by_itself() {
+        let fix = |problem: &str| {
+            let mut facts = facts();
+            facts.view.problem = Some(problem.to_owned());
+            let check = judge(&facts).into_iter().find(|check| check.id == "sidecar.state").expect("it is checked");
+            check.fix.expect("a fix")
+        };
+        assert_eq!(fix("limits.writing: no. Have the sidecar read it again: kill -HUP 7"), "do what it says");
+        assert!(fix("no room").contains("by itself"));
     }
 
     #[test]
