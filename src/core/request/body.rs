@@ -91,7 +91,7 @@ fn plain(error: &serde_json::Error) -> String {
 }
 
 /// A message of serde about a value of the wrong type, without the words of Rust.
-fn in_words(message: &str) -> String {
+pub(crate) fn in_words(message: &str) -> String {
     if message.contains("untagged enum Successor") {
         return "must be \"new\", \"same_pane\" or {\"agent_id\": ID}".to_owned();
     }

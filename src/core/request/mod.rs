@@ -3,7 +3,7 @@
 
 pub mod ack;
 pub mod agent;
-mod body;
+pub(crate) mod body;
 pub mod handoff;
 mod integers;
 mod kinds;

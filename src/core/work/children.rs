@@ -2,6 +2,7 @@
 //! ones.
 
 use crate::core::reply::Fault;
+use crate::core::request::body::in_words;
 use crate::core::request::work::{ChildRequest, MAX_DESCRIPTION, MAX_METADATA, MAX_TITLE, size};
 use crate::core::rules::Rule;
 use serde_json::Value;
@@ -30,7 +31,7 @@ pub(crate) fn judge(rule: &Rule, asked: &[(usize, Value)]) -> Vec<CheckedChild> 
 
 fn one(rule: &Rule, asked: &Value) -> Result<ChildRequest, Vec<(String, String)>> {
     let child = serde_path_to_error::deserialize::<_, ChildRequest>(asked)
-        .map_err(|error| vec![(pointer_to(error.path()), error.inner().to_string())])?;
+        .map_err(|error| vec![(pointer_to(error.path()), in_words(&error.inner().to_string()))])?;
     let mut faults = Vec::new();
     let mut wrong = |pointer: &str, message: String| faults.push((pointer.to_owned(), message));
     if !rule.creates.contains(&child.kind) {

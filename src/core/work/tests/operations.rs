@@ -193,6 +193,10 @@ fn every_fault_of_output_and_children_is_listed_with_its_place() {
     );
     assert_eq!((refused.status, refused.code.as_str()), (422, "bad_output"));
     assert!(refused.message.contains("/output/requirements: requirements is missing"), "{}", refused.message);
+    let children = json!({"output": {}, "children": [5]});
+    let refused = world.complete(spec, pm, &children).expect_err("bad");
+    let said: Vec<&str> = refused.errors.iter().map(|fault| fault.message.as_str()).collect();
+    assert!(said.contains(&"must be an object, and is integer `5`"), "{said:?}");
 }
 
 #[test]
