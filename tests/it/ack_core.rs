@@ -356,6 +356,22 @@ fn answers_are_typed_and_t_begins_anew() {
     assert_eq!(world.step(), "done");
 }
 
+#[test]
+fn what_late_answers_have_left_open_stays_open() {
+    let mut world = AckWorld::briefed("immediate");
+    world.ack(&json!({"status": "needs_clarification", "questions": ["Which branch?", "Why?"]}));
+    world.pass(10 * MINUTE);
+    assert_eq!(world.step(), "failed");
+    let answers = json!([{"question": "Which branch?", "answer": "main"}]);
+    let answer = world.ask(&json!({"v": 1, "kind": "clarify", "handoff_id": world.id, "clarifications": answers}));
+    assert_eq!(answer["ok"], true, "{answer}");
+    assert_eq!((world.step(), &world.view()["ack"]["unanswered"]), ("acknowledging", &json!(["Why?"])));
+    // Asked again after the next time limit, the same successor still lacks that answer.
+    world.pass(10 * MINUTE);
+    world.ask(&json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id}));
+    assert_eq!((world.step(), &world.view()["ack"]["unanswered"]), ("acknowledging", &json!(["Why?"])));
+}
+
 /// An answer to one of two questions, or to one that was never asked, leaves the others open: a person can answer them
 /// later, and is told that they wait.
 #[test]

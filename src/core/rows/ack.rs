@@ -159,6 +159,14 @@ impl Ack {
         self.former.drain(..from);
     }
 
+    /// The present ACK becomes a former one. What it asks stays open.
+    pub(crate) fn set_aside(&mut self) {
+        if let Some(received) = &self.received {
+            self.unanswered.clone_from(&received.questions);
+        }
+        self.supersede(None);
+    }
+
     /// How many reminders of this round may have been read.
     pub(crate) fn reminders_sent(&self) -> usize {
         let began = self.messages.iter().rposition(|message| {

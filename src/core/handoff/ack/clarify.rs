@@ -254,11 +254,8 @@ fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, whole: DocumentText)
 fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: &[Clarification], is_updated: bool) {
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.clarifying = None;
-    if let Some(received) = &ack.received {
-        ack.unanswered.clone_from(&received.questions);
-    }
+    ack.set_aside();
     ack.unanswered.retain(|question| !is_answered(question, clarifications));
-    ack.supersede(None);
     ack.answers.extend(clarifications.iter().cloned());
     let from = ack.answers.len().saturating_sub(MOST_ANSWERS);
     ack.answers.drain(..from);

@@ -22,12 +22,16 @@ pub(crate) fn begin_step(tx: &mut Tx<'_>, id: HandoffId) {
     ack.sent_at = Some(timestamp);
     ack.form_typed = false;
     ack.overridden = None;
-    ack.supersede(None);
+    ack.set_aside();
     start_timer(tx, id, Standing::Pending);
 }
 
-/// The briefing, which contained the notice, has arrived: sends the notice to the orchestrator too.
+/// The briefing, which contained the notice, has arrived: sends the notice to the orchestrator too. The successor has
+/// asked nothing yet.
 pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId) {
+    if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
+        ack.unanswered.clear();
+    }
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
     let notice = content::handoff_notice(tx, handoff, ack);
