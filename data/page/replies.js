@@ -9,10 +9,10 @@ import { ENDS, STEPS, isHeld } from "./steps.js";
 import { handoffs, touch } from "./store.js";
 
 /** Whether its successor waits for answers, or some of its questions have got none. */
-const asks = (handoff) => (handoff.step === "acknowledging" && (handoff.ack?.status === "needs_clarification" || areSomeLeft(handoff))) || waitsAfterFailure(handoff);
+const asks = (handoff) => (handoff.step === "acknowledging" && handoff.ack?.status === "needs_clarification") || areSomeLeft(handoff) || waitsAfterFailure(handoff);
 
 /** Whether the last answers have left questions open. */
-const areSomeLeft = ({ ack }) => ack?.status !== "needs_clarification" && ack?.unanswered?.length > 0;
+const areSomeLeft = ({ step, ack }) => step === "acknowledging" && ack?.status !== "needs_clarification" && ack?.unanswered?.length > 0;
 
 /** Whether a step has failed although the successor waits for an answer: an answer continues the handoff. */
 const waitsAfterFailure = ({ step, error, ack }) =>
@@ -115,7 +115,7 @@ export function updateReplies(card, handoff) {
   const { ack } = handoff;
   const isAsking = asks(handoff);
   // A successor that asks for clarification without a question names its problem in `understanding`.
-  const open = isAsking && areSomeLeft(handoff) && handoff.step === "acknowledging" ? ack.unanswered : ack?.questions;
+  const open = areSomeLeft(handoff) ? ack.unanswered : ack?.questions;
   const asked = isAsking ? (open.length ? open : [ack.understanding || "What is not clear?"]) : [];
   const make = ({ question }) => {
     const input = el("input", { name: "answer", required: true, maxlength: 4000, autocomplete: "off", "data-question": question, ...shortcut("q") });

@@ -159,6 +159,11 @@ impl Ack {
         self.former.drain(..from);
     }
 
+    /// The successor's questions that the last answers have left open; none once it has sent another ACK.
+    pub(crate) fn left_open(&self) -> &[String] {
+        if self.received.is_none() { &self.unanswered } else { &[] }
+    }
+
     /// The present ACK becomes a former one. What it asks stays open.
     pub(crate) fn set_aside(&mut self) {
         if let Some(received) = &self.received {

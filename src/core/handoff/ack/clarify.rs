@@ -56,11 +56,12 @@ pub(super) fn check(
     }
     let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging || is_late);
     let asks = |ack: &&Ack| {
-        ack.standing == Standing::NeedsClarification || is_late || is_for_open_question(ack, &asked.clarifications)
+        // An answer that the successor has got already would be typed twice.
+        let is_for_one_left = || ack.left_open().iter().any(|question| is_answered(question, &asked.clarifications));
+        ack.standing == Standing::NeedsClarification || is_late || is_for_one_left()
     };
     let Some(ack) = ack.filter(asks) else {
-        let has_open = ack.is_some_and(|ack| ack.received.is_none() && !ack.unanswered.is_empty());
-        let message = match has_open {
+        let message = match ack.is_some_and(|ack| !ack.left_open().is_empty()) {
             true => "None of the answers is for a question that is still open",
             false => "The successor has no open questions",
         };
@@ -86,12 +87,6 @@ pub(super) fn check(
         Some(Err(why)) => Err(Refused::bad("document", why)),
         None => Err(Refused::bad("document", "can't be read")),
     }
-}
-
-/// Whether one of these answers is for a question that the last answers have left open. An answer that the successor
-/// has got already is none: it would be typed twice.
-fn is_for_open_question(ack: &Ack, clarifications: &[Clarification]) -> bool {
-    ack.received.is_none() && ack.unanswered.iter().any(|question| is_answered(question, clarifications))
 }
 
 fn is_answered(question: &str, clarifications: &[Clarification]) -> bool {
