@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -84,7 +84,23 @@ fn a_home_of_every_earlier_version_is_gone_on_with() {
     }
 }
 
+/// Asks for every handoff, and for the agents of the one that is done, as a person would. The homes become older than the
+/// 7 days for which the program shows the past unasked.
+fn ask_for_all(stage: &Stage, handoffs: &BTreeMap<String, Value>) {
+    let successor = of_persona(handoffs, "finished")["successor_id"].as_str().expect("an id");
+    let mut questions: Vec<[&str; 3]> = handoffs.keys().map(|id| ["handoffs", "show", id]).collect();
+    questions.push(["lineage", successor, "--json"]);
+    let ask = |args: &[&str; 3]| {
+        let mut command = stage.command(args);
+        command.stdout(Stdio::null()).spawn().expect("it starts")
+    };
+    for mut child in questions.iter().map(ask).collect::<Vec<_>>() {
+        assert!(child.wait().expect("it ends").success(), "{}", stage.story());
+    }
+}
+
 fn rows_are_read(stage: &Stage, agents: &BTreeMap<String, Value>, handoffs: &BTreeMap<String, Value>) {
+    ask_for_all(stage, handoffs);
     stage.until("every view is there", || {
         stage.views("agents").len() == agents.len() && stage.views("handoffs").len() == handoffs.len()
     });
