@@ -4,6 +4,7 @@
 use super::audit::AuditLine;
 use super::out::{self, OutFile, TakenFile};
 use super::refused::FleetRefused;
+use super::silence::ServerMatter;
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
 use crate::cli::error::CliError;
 use crate::contract::bridge::BridgeConcern;
@@ -178,7 +179,7 @@ impl Bridge {
     /// What came of publishing a letter also says whether the server stores letters.
     pub(super) fn tell_of_letter(&mut self, outcome: &Published) {
         if *outcome != Published::Unreachable {
-            self.letter_silence.end();
+            self.silence.answered(ServerMatter::Letters);
         }
         match outcome {
             Published::Stored => self.problem(BridgeConcern::Letters, None),
@@ -188,7 +189,7 @@ impl Bridge {
                 self.problem(BridgeConcern::Letters, Some(what));
             }
             Published::Unreachable => {
-                if self.view.connected_since.is_some() && self.letter_silence.continues(self.now.boot_ms) {
+                if self.is_silent_about(ServerMatter::Letters) {
                     let what = "The server lets this host log in, but does not confirm its letters. Its log may say why, such as \
                                 a full disk.";
                     self.problem(BridgeConcern::Letters, Some(what.to_owned()));

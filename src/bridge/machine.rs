@@ -2,6 +2,7 @@
 //! own, whose outcome arrives as a [`Done`].
 
 use super::settings::FleetSettings;
+use super::silence::ServerMatter;
 use super::state::{Bridge, Done, PUBLISHED_AT_ONCE};
 use super::sweep;
 use super::told::ToldCounts;
@@ -86,9 +87,7 @@ impl Bridge {
             Heard::Disconnected => {
                 tracing::warn!("the connection to the server is gone; tasuki-fleet tries again");
                 self.view.connected_since = None;
-                for silence in [&mut self.box_silence, &mut self.letter_silence, &mut self.roster_silence] {
-                    silence.end();
-                }
+                self.silence.cut_off();
             }
             Heard::LoginRefused => {
                 let what =
@@ -218,7 +217,7 @@ impl Bridge {
         self.box_due_ms = created.is_err().then(|| self.now.boot_ms.saturating_add(BOX_AGAIN_MS));
         match created {
             Ok(created) => {
-                self.box_silence.end();
+                self.silence.answered(ServerMatter::Streams);
                 self.problem(BridgeConcern::Letters, None);
                 if self.box_created.as_ref().is_some_and(|known| *known != created) {
                     tracing::warn!(
@@ -232,7 +231,7 @@ impl Bridge {
                 }
             }
             Err(CourierError::Refused(why)) => {
-                self.box_silence.end();
+                self.silence.answered(ServerMatter::Streams);
                 let what =
                     format!("The server has no stream of letters for this fleet ({why}); run: tasuki fleet setup");
                 self.problem(BridgeConcern::Letters, Some(what));
@@ -245,7 +244,7 @@ impl Bridge {
     /// every host log in and then answers nothing.
     fn box_is_silent(&mut self, error: &CourierError) {
         tracing::debug!(error = error.to_string(), "the stream of letters can't be looked at");
-        if self.view.connected_since.is_some() && self.box_silence.continues(self.now.boot_ms) {
+        if self.is_silent_about(ServerMatter::Streams) {
             let what = format!(
                 "The server lets this host log in, but says nothing of the fleet's streams ({error}). Its log may say why; if \
                  it has no JetStream, start the server again."

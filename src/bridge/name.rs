@@ -4,6 +4,7 @@
 use super::audit::AuditLine;
 use super::members_file;
 use super::roster::journal_seq_before;
+use super::silence::ServerMatter;
 use super::state::{Bridge, Done};
 use crate::contract::bridge::BridgeConcern;
 use crate::fleet::lease::{LeaseAct, OursSeen, RosterStanding};
@@ -65,7 +66,7 @@ impl Bridge {
     pub(super) fn roster_put(&mut self, n: u64, outcome: PutOutcome, asked_ms: u64) {
         let now_ms = self.now.boot_ms;
         if outcome != PutOutcome::Unreachable {
-            self.roster_silence.end();
+            self.silence.answered(ServerMatter::Rosters);
         }
         match outcome {
             PutOutcome::Stored(sequence) => {
@@ -91,7 +92,7 @@ impl Bridge {
             }
             PutOutcome::Unreachable => {
                 self.lease.failed(now_ms);
-                if self.view.connected_since.is_some() && self.roster_silence.continues(now_ms) {
+                if self.is_silent_about(ServerMatter::Rosters) {
                     let what = "The server lets this host log in, but does not confirm what it says of itself, so this host \
                                 can't serve. The server's log may say why, such as a full disk.";
                     self.problem(BridgeConcern::Storage, Some(what.to_owned()));

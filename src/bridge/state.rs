@@ -13,7 +13,7 @@ use super::roster::RosterSource;
 use super::seen::{SEEN, SeenFile};
 use super::serving::{Serving, WaitingLetter};
 use super::settings::FleetSettings;
-use super::silence::Silence;
+use super::silence::{ServerMatter, ServerSilence};
 use super::told::ToldCounts;
 use crate::cli::error::CliError;
 use crate::clock::Clock;
@@ -99,11 +99,8 @@ pub(super) struct Bridge {
     pub(super) box_created: Option<String>,
     /// When the server is asked for that again; none unless the last attempt failed.
     pub(super) box_due_ms: Option<u64>,
-    /// Since when the server, though connected, does not answer what is asked about the stream of letters.
-    pub(super) box_silence: Silence,
-    /// The same about letters, and about this host's rosters, which it does not confirm.
-    pub(super) letter_silence: Silence,
-    pub(super) roster_silence: Silence,
+    /// Since when the server, though connected, answers nothing.
+    pub(super) silence: ServerSilence,
     /// When the list of members is read next.
     pub(super) members_due_ms: u64,
     /// When everything is looked at again, at the latest: milliseconds of the boot clock.
@@ -203,9 +200,7 @@ impl Bridge {
             serves,
             box_created,
             box_due_ms: None,
-            box_silence: Silence::default(),
-            letter_silence: Silence::default(),
-            roster_silence: Silence::default(),
+            silence: ServerSilence::default(),
             view,
         };
         bridge.take_up_open_requests()?;
@@ -259,6 +254,21 @@ impl Bridge {
             None => drop(self.problems.remove(&about)),
         }
         self.view_due_ms = self.now.boot_ms;
+    }
+
+    /// The server has left a question about this unanswered. Leaves the server if it is silent for too long. Returns
+    /// whether the operator is to be told.
+    pub(super) fn is_silent_about(&mut self, matter: ServerMatter) -> bool {
+        if self.view.connected_since.is_none() {
+            return false;
+        }
+        let unanswered = self.silence.continues(matter, self.now.boot_ms);
+        if unanswered.is_left {
+            tracing::warn!(?matter, "tasuki-fleet leaves the server, which is connected and does not answer");
+            let courier = self.courier.clone();
+            tokio::spawn(async move { courier.leave_server().await });
+        }
+        unanswered.is_told
     }
 
     /// Writes `seen.json`: the highest numbers of rosters, and when the stream of letters was made.

@@ -48,7 +48,7 @@ pub(crate) struct NatsServer {
     pub(crate) folder: PathBuf,
     pub(crate) port: u16,
     program: PathBuf,
-    child: RefCell<Option<Child>>,
+    pub(crate) child: RefCell<Option<Child>>,
 }
 
 impl NatsServer {

@@ -5,6 +5,8 @@ use crate::fleet::{NatsServer, TestFleet, TestHost, check_promises, free_port, t
 use crate::support::random::Random;
 use crate::support::stage::PATIENCE;
 use crate::support::tally;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;
@@ -108,6 +110,18 @@ impl Three {
         self.sent.iter().filter(|(id, ..)| self.a().answer(id).is_some()).count()
     }
 
+    /// To which of the servers this host's bridge is connected.
+    fn node_of(&self, name: &str) -> Option<usize> {
+        let view = self.fleet.host(name).bridge_view();
+        let server = view["server"].as_str()?;
+        self.nodes.iter().position(|node| server.ends_with(&format!(":{}", node.port)))
+    }
+
+    fn signal_node(&self, number: usize, signal: Signal) {
+        let pid = self.nodes[number].child.borrow().as_ref().expect("it runs").id();
+        kill(Pid::from_raw(pid.try_into().expect("a process id")), signal).expect("it is there");
+    }
+
     /// `kill -9` of some servers, which start again after a while.
     fn kill_nodes(&mut self, numbers: &[usize], away: Duration) {
         numbers.iter().for_each(|number| self.nodes[*number].kill());
@@ -190,6 +204,9 @@ const LOG_LINES: usize = 120;
 /// 15 s on a machine with nothing else to do.
 const GOES_ON: Duration = Duration::from_secs(45);
 
+/// 35 to 45 s on a machine with nothing else to do: a roster is put every 15 s, and the server may take 5 s to answer.
+const LEFT: Duration = Duration::from_secs(55);
+
 #[test]
 fn three_servers_and_bridges_that_die_lose_nothing_and_repeat_nothing() {
     let mut seed = Random::from_env();
@@ -213,6 +230,29 @@ fn three_servers_and_bridges_that_die_lose_nothing_and_repeat_nothing() {
     times.extend(three.lose_the_majority(Duration::from_secs(4)));
     three.end();
     assert!(times.iter().all(|time| *time < GOES_ON), "{times:?}");
+}
+
+/// A server that stands still keeps its connections open and answers nothing. The client's own pings would find that out
+/// after a minute.
+#[test]
+fn a_server_that_is_silent_is_left_for_another_one() {
+    let Some(mut three) = Three::new() else { return };
+    for name in ["a", "b"] {
+        let node = three.node_of(name).expect("the bridge is connected");
+        three.signal_node(node, Signal::SIGSTOP);
+        let start = Instant::now();
+        three.fleet.host(name).until_within(LEFT, "its bridge has left the server", || {
+            three.node_of(name).is_some_and(|other| other != node)
+        });
+        println!("{name} has left the server after {:.1} s", start.elapsed().as_secs_f64());
+        let log = three.fleet.host(name).log_file();
+        assert!(fs::read_to_string(log).expect("a log").contains("leaves the server"));
+        three.signal_node(node, Signal::SIGCONT);
+        three.goes_on_after("the server goes on");
+        three.until_serving();
+    }
+    tally::add(tally::FAULTS, 2);
+    three.end();
 }
 
 /// Five hundred deaths in ten minutes: a server every few seconds, and bridges between them.

@@ -122,15 +122,17 @@ pub(super) fn unreachable(error: &impl ToString) -> CourierError {
     CourierError::Unreachable(text)
 }
 
-/// A full channel loses news of the connection, which the next look shows again.
-pub(super) fn tell(heard: &mpsc::Sender<Heard>, event: Event) {
+/// A full channel loses news of the connection, which the next look shows again. That one address leads nowhere is told
+/// only if all others were tried too.
+pub(super) fn tell(heard: &mpsc::Sender<Heard>, event: Event, is_round_over: bool) {
     let news = match event {
         Event::Connected => Heard::Connected,
         Event::Disconnected | Event::Closed => Heard::Disconnected,
         Event::ServerError(async_nats::ServerError::AuthorizationViolation) => Heard::LoginRefused,
         Event::ServerError(error) => Heard::NotAllowed(error.to_string()),
         Event::ClientError(error) if error.to_string().contains("authorization violation") => Heard::LoginRefused,
-        Event::ClientError(error) => Heard::Unreached(error.to_string()),
+        Event::ClientError(error) if is_round_over => Heard::Unreached(error.to_string()),
+        Event::ClientError(_) => return,
         Event::LameDuckMode | Event::Draining | Event::SlowConsumer(_) => return,
     };
     let _ = heard.try_send(news);

@@ -1,9 +1,11 @@
 //! The courier: a NATS server with JetStream. Only this folder knows of it. It carries sealed letters and signed
 //! rosters, and decides nothing. What it says of itself (which member wrote, in which order, how often) proves nothing.
 //!
-//! `connect`: how a host logs in. `letters`: letters that arrive. `streams`: what the fleet needs there. `admin`: what
-//! only the fleet's owner does. `looks`: what the doctor reads. `version`: which servers are safe.
+//! `connect`: how a host logs in. `addresses`: which address is tried next. `letters`: letters that arrive. `streams`:
+//! what the fleet needs there. `admin`: what only the fleet's owner does. `looks`: what the doctor reads. `version`:
+//! which servers are safe.
 
+mod addresses;
 pub mod admin;
 mod connect;
 mod letters;
@@ -20,8 +22,9 @@ use super::keys::HostKeys;
 use super::letter::What;
 use super::signed::Topic;
 use crate::core::host::HostName;
+use addresses::AddressChoice;
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, HeaderMap};
+use async_nats::{Client, Event, HeaderMap};
 use connect::{LoginTurn, connect, options, tell, unreachable};
 use futures_util::StreamExt;
 use serde::Deserialize;
@@ -89,6 +92,7 @@ pub struct NatsCourier {
     streams: Context,
     place: Arc<FleetPlace>,
     api: String,
+    addresses: Arc<AddressChoice>,
 }
 
 impl NatsCourier {
@@ -103,22 +107,46 @@ impl NatsCourier {
         (keys, claims): (Arc<HostKeys>, impl Fn() -> String + Send + Sync + 'static),
         heard: mpsc::Sender<Heard>,
     ) -> Result<NatsCourier, CourierError> {
+        let addresses = Arc::new(AddressChoice::default());
+        let (choice, events) = (Arc::clone(&addresses), Arc::clone(&addresses));
+        let count = access.urls.len();
         let options = options(&access, keys, claims, LoginTurn::default())
             .custom_inbox_prefix(format!("_INBOX.{}", place.host))
             .name(format!("tasuki-fleet {}", place.host))
             .retry_on_initial_connect()
+            .reconnect_to_server_callback(move |servers, _| {
+                let next = choice.next(&servers);
+                async move { next }
+            })
             .event_callback(move |event| {
-                let heard = heard.clone();
-                async move { tell(&heard, event) }
+                if matches!(event, Event::Connected) {
+                    events.connected();
+                }
+                tell(&heard, event, events.is_round_over(count));
+                async {}
             });
         let client = connect(options, &access).await?;
-        Ok(NatsCourier::of(client, place, &access.domain))
+        Ok(NatsCourier { addresses, ..NatsCourier::of(client, place, &access.domain) })
     }
 
     pub(super) fn of(client: Client, place: FleetPlace, domain: &str) -> NatsCourier {
         let api = if domain.is_empty() { "$JS.API".to_owned() } else { format!("$JS.{domain}.API") };
         let streams = jetstream::context::ContextBuilder::new().api_prefix(&api).timeout(ANSWER_WITHIN);
-        NatsCourier { streams: streams.build(client.clone()), client, place: Arc::new(place), api }
+        NatsCourier {
+            streams: streams.build(client.clone()),
+            client,
+            place: Arc::new(place),
+            api,
+            addresses: Arc::default(),
+        }
+    }
+
+    /// Leaves the server, which is connected and answers nothing, and connects to another address if there is one. What
+    /// was not confirmed yet is not sent again.
+    pub async fn leave_server(&self) {
+        self.addresses.leave();
+        // This fails only when the client has ended.
+        let _ = tokio::time::timeout(ANSWER_WITHIN, self.client.force_reconnect()).await;
     }
 
     /// The largest letter that the server takes, in bytes.
@@ -132,11 +160,11 @@ impl NatsCourier {
         self.client.connection_state() == async_nats::connection::State::Connected
     }
 
-    /// The server's version and name, if it is connected.
+    /// The server's version and the address by which it was reached, if it is connected.
     #[must_use]
     pub fn server(&self) -> Option<String> {
         let info = self.client.try_server_info().filter(|_| self.is_connected())?;
-        Some(format!("nats-server {} at {}", info.version, info.connect_urls.first().unwrap_or(&info.server_name)))
+        Some(format!("nats-server {} at {}", info.version, self.addresses.tried_last().unwrap_or(info.server_name)))
     }
 
     /// The version of the server that it was connected to last; none before the first connection.
