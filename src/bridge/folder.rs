@@ -15,8 +15,6 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 9] = ["tmp", "requests", "results", "rejected", "replaced", "out", "in", "told", "hosts"];
 /// The most names of one folder that are listed at once.
 pub(super) const MOST_NAMES: usize = 10_000;
-/// How often reading a file is tried while it seems to be missing or changing.
-const READ_TRIES: usize = 4;
 /// The largest file that is read, in bytes.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
@@ -112,18 +110,14 @@ impl FleetFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(&error)),
         };
-        for _ in 0..READ_TRIES {
-            match files::read_at(&dir, OsStr::new(name), most) {
-                Ok((bytes, _)) => return Ok(Some(bytes)),
-                // A file that is being replaced may look as if it were missing.
-                Err(Unfit::Missing | Unfit::Changing) => {}
-                Err(unfit) => return Err(failed(&io::Error::other(unfit.to_string()))),
-            }
-        }
-        match files::meta_at(&dir, name) {
-            Ok(None) => Ok(None),
-            Ok(Some(_)) => Err(failed(&io::Error::other("it changes all the time"))),
-            Err(error) => Err(failed(&error)),
+        match files::read_replaced_at(&dir, OsStr::new(name), most) {
+            Ok((bytes, _)) => Ok(Some(bytes)),
+            Err(Unfit::Missing | Unfit::Changing) => match files::meta_at(&dir, name) {
+                Ok(None) => Ok(None),
+                Ok(Some(_)) => Err(failed(&io::Error::other("it changes all the time"))),
+                Err(error) => Err(failed(&error)),
+            },
+            Err(unfit) => Err(failed(&io::Error::other(unfit.to_string()))),
         }
     }
 

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,28 @@ impl Unfit {
 /// The rule that the file breaks, or the system's error, as a variant of [`Unfit`].
 pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, FileStamp), Unfit> {
     read_if(dir, name, limit, check_readable)
+}
+
+/// The pauses before a file that is being replaced is read again. The system may stop the writer in the middle of it.
+const REPLACED_AFTER: [Duration; 4] =
+    [Duration::from_millis(1), Duration::from_millis(2), Duration::from_millis(4), Duration::from_millis(8)];
+
+/// As [`read_at`], for a file that its writer replaces at any moment. While it is replaced, it may look as if it were
+/// missing or still being written, so it is read a few times. A file that is missing costs no pause.
+///
+/// # Errors
+/// As for [`read_at`].
+pub fn read_replaced_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, FileStamp), Unfit> {
+    for pause in REPLACED_AFTER {
+        match read_at(&dir, name, limit) {
+            Err(Unfit::Missing | Unfit::Changing) => {}
+            found => return found,
+        }
+        if meta_at(&dir, name)?.is_some() {
+            std::thread::sleep(pause);
+        }
+    }
+    read_at(dir, name, limit)
 }
 
 /// As [`read_at`], for a file of the user's own, which may have several names: a snapshot of hard links (`cp -al`,

@@ -145,7 +145,7 @@ pub fn denied(home: &Path) -> Option<Error> {
 fn sidecar_view(home: &Path) -> Result<Vec<u8>, (PathBuf, Unfit)> {
     let folder = home.join("view");
     let dir = files::open_dir(&folder).map_err(|error| (folder.clone(), Unfit::Io(error)))?;
-    let read = files::read_at(&dir, OsStr::new("sidecar.json"), MAX_SIDECAR_BYTES);
+    let read = files::read_replaced_at(&dir, OsStr::new("sidecar.json"), MAX_SIDECAR_BYTES);
     read.map(|(bytes, _)| bytes).map_err(|unfit| (folder.join("sidecar.json"), unfit))
 }
 

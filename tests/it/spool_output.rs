@@ -3,6 +3,8 @@
 use crate::support::home::TestHome;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tasuki::core::id::{AgentId, ErrorId, RequestId};
 use tasuki::spool::client::{self, Grade, SidecarPresence};
 use tasuki::spool::{ErrorKind, Lane, OutputFile, ProjectionFolder, event_name};
@@ -111,4 +113,32 @@ fn a_sidecar_is_alive_while_its_heart_beats() {
     );
     home.now.wall_ms -= 100_000;
     assert!(matches!(client::sidecar_alive(&root, &home.now), SidecarPresence::Stale { .. }));
+}
+
+#[test]
+fn a_sidecar_is_alive_while_it_replaces_its_view() {
+    let home = TestHome::new();
+    let (root, now) = (home.spool.home().to_owned(), home.now);
+    let json = format!("{{\"pid\":42,\"heartbeat\":\"{}\"}}", now.rfc3339());
+    home.spool.put(&OutputFile::Sidecar, json.as_bytes()).expect("written");
+    let alive = SidecarPresence::Alive { pid: 42, heartbeat_ms: now.wall_ms };
+    let is_over = AtomicBool::new(false);
+    let (mut replaced, mut wrong) = (0, Vec::new());
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let seen = (0..20_000).map(|_| client::sidecar_alive(&root, &now)).filter(|seen| *seen != alive);
+            let seen: Vec<SidecarPresence> = seen.collect();
+            is_over.store(true, Ordering::Release);
+            seen
+        });
+        while !is_over.load(Ordering::Acquire) {
+            home.spool.put(&OutputFile::Sidecar, json.as_bytes()).expect("replaced");
+            replaced += 1;
+            // Far more often than a sidecar does.
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        wrong = reader.join().expect("it ends");
+    });
+    assert!(replaced > 20, "{replaced}");
+    assert_eq!(wrong, [], "{replaced} times replaced");
 }
