@@ -46,9 +46,11 @@ impl AddressChoice {
         attempts.left = attempts.last.clone();
     }
 
-    /// The address that was tried last, such as `10.0.0.1:4222`.
+    /// The address that was tried last, such as `10.0.0.1:4222` or `[fd00::1]:4222`, without a user's name.
     pub(super) fn tried_last(&self) -> Option<String> {
-        self.lock().last.as_ref().map(|addr| format!("{}:{}", addr.host(), addr.port()))
+        let attempts = self.lock();
+        let (host, port) = attempts.last.as_ref().map(|addr| (addr.host(), addr.port()))?;
+        Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
     }
 
     /// Whether all addresses (`addresses`: how many there are) were tried equally often since the last connection.
@@ -117,6 +119,21 @@ mod tests {
         assert_eq!(number(&all, &choice), 0);
         choice.connected();
         assert_eq!(number(&all, &choice), 0, "the next connection breaks by itself");
+    }
+
+    #[test]
+    fn the_address_that_was_tried_last_is_named() {
+        for (url, named) in [
+            ("tls://10.0.0.1:4222", "10.0.0.1:4222"),
+            ("tls://[fd00::1]:5222", "[fd00::1]:5222"),
+            ("wss://kai:secret@fleet.example/nats", "fleet.example:443"),
+        ] {
+            let (choice, mut all) = (AddressChoice::default(), servers(&[0]));
+            assert_eq!(choice.tried_last(), None);
+            all[0].addr = url.parse().expect("an address");
+            assert_eq!(number(&all, &choice), 0);
+            assert_eq!(choice.tried_last().as_deref(), Some(named));
+        }
     }
 
     #[test]

@@ -132,8 +132,7 @@ pub(super) fn tell(heard: &mpsc::Sender<Heard>, event: Event, is_round_over: boo
         Event::ServerError(error) => Heard::NotAllowed(error.to_string()),
         Event::ClientError(error) if error.to_string().contains("authorization violation") => Heard::LoginRefused,
         Event::ClientError(error) if is_round_over => Heard::Unreached(error.to_string()),
-        Event::ClientError(_) => return,
-        Event::LameDuckMode | Event::Draining | Event::SlowConsumer(_) => return,
+        Event::ClientError(_) | Event::LameDuckMode | Event::Draining | Event::SlowConsumer(_) => return,
     };
     let _ = heard.try_send(news);
 }
