@@ -244,7 +244,7 @@ pub(super) struct SocketName(pub(super) String);
 impl<'de> Deserialize<'de> for SocketName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        if text.is_empty() || text.chars().any(char::is_control) {
+        if text.trim().is_empty() || text.chars().any(char::is_control) {
             return Err(de::Error::custom("a socket must be a name, or an absolute path"));
         }
         // A relative path would count from the folder in which the sidecar was started: another folder each time, and

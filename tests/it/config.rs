@@ -138,11 +138,29 @@ fn a_wrong_key_or_value_names_key_and_line() {
     assert_eq!(wrong("[escalation]\ntarget = \"somebody\"\n").0, "escalation.target");
     assert_eq!(wrong("[escalation]\ntarget = []\n").1, 2);
     assert_eq!(wrong("[tmux]\nsocket = \"\"\n").0, "tmux.socket");
+    assert_eq!(wrong("[tmux]\nsocket = \" \"\n").0, "tmux.socket");
     assert_eq!(wrong("[tmux]\nsocket = \"run/s\"\n").0, "tmux.socket");
     assert_eq!(wrong("[limits]\nwaiting = \n").1, 2);
     assert_eq!(wrong("\"\" = 1\n").0, "\"\"");
     let text = parse("[tmux]\nstart = 1\n").expect_err("no boolean").to_string();
     assert!(text.starts_with("/h/config.toml, line 2: tmux.start: "), "{text}");
+}
+
+#[test]
+fn limits_that_no_document_can_keep_are_refused() {
+    for (text, at) in [
+        ("max_bytes = 0", ("document.max_bytes", 2)),
+        ("max_bytes = 399", ("document.max_bytes", 2)),
+        ("check = \"warn\"\nmin_chars = 65537", ("document.min_chars", 3)),
+        ("min_chars = 900\nmax_bytes = 800", ("document.max_bytes", 3)),
+    ] {
+        let (key, line, message) = wrong(&format!("[document]\n{text}\n"));
+        assert_eq!((key.as_str(), line), at, "{text}");
+        assert!(message.contains("(min_chars)") && message.contains("(max_bytes)"), "{message}");
+    }
+    let rules = parse("[document]\nmin_chars = 0\nmax_bytes = 0\n").expect("what only an empty one keeps").document;
+    assert_eq!((rules.min_chars, rules.max_bytes), (0, 0));
+    assert_eq!(parse("[document]\nmax_bytes = 400\n").expect("just enough").document.max_bytes, 400);
 }
 
 #[test]
