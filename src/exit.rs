@@ -18,6 +18,8 @@ pub const TRY_AGAIN: u8 = 75;
 pub const NOT_ALLOWED: u8 = 77;
 /// The configuration or the state is not usable; a restart does not help.
 pub const CONFIG: u8 = 78;
+/// A signal has ended the wait. It is the code that a shell reports for Ctrl-C: 128 + SIGINT.
+pub const INTERRUPTED: u8 = 130;
 
 /// From here on a panic in any thread or task ends the whole process with [`FAULT`], after `say`. Where `is_minded`
 /// says that somebody waits for the panicking task and reports its failure, the panic is only logged. A panic's message

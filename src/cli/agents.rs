@@ -259,7 +259,7 @@ fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
     put("cwd", args.cwd.as_deref().map(|path| folder_on(host, path)).transpose()?);
     let previous = args.previous.as_deref().map(|name| remote::names::agent_on(&session.home, host, name));
     put("previous_agent_id", previous.transpose()?);
-    let answer: ViewFile<AgentReply> = session.ask_on(host, "agent_create", fields, super::ANSWER_LATE)?;
+    let answer: ViewFile<AgentReply> = session.ask_about_agent(host, "agent_create", fields)?;
     let (id, pane) = (shown(answer.agent_id.as_deref()), shown(answer.pane.as_ref().and_then(Option::as_deref)));
     session.report(&answer.json(), &format!("agent {} in pane {pane}", persona.beside(id.clone())))?;
     if persona.host.is_some() {
@@ -299,7 +299,7 @@ fn shutdown(session: &CliSession, args: &ShutdownArgs) -> Result<(), CliError> {
         fields.insert("force".to_owned(), Value::Bool(true));
     }
     let host = agent.host.as_ref();
-    let answer: ViewFile<AgentReply> = session.ask_on(host, "agent_shutdown", fields, super::ANSWER_LATE)?;
+    let answer: ViewFile<AgentReply> = session.ask_about_agent(host, "agent_shutdown", fields)?;
     let ended_at = shown(answer.ended_at.as_ref().and_then(Option::as_deref));
     session.report(&answer.json(), &format!("agent {agent} ended at {ended_at}"))
 }
@@ -321,7 +321,7 @@ pub fn send(session: &CliSession, args: &SendArgs) -> Result<(), CliError> {
     let fields = Map::from_iter([("agent_id".to_owned(), id.clone().into()), ("text".to_owned(), text.into())]);
     let answer = match &host {
         None => session.ask_to_type(fields, &id)?,
-        Some(_) => session.ask_on(host.as_ref(), "agent_send", fields, super::ANSWER_LATE)?,
+        Some(_) => session.ask_about_agent(host.as_ref(), "agent_send", fields)?,
     };
     let verdict = sanitise(&shown(answer.verdict.as_str()));
     let tone = if answer.verdict == Verdict::Delivered { Tone::Good } else { Tone::Bad };

@@ -194,25 +194,28 @@ pub struct NewRequest<'a> {
     pub patience: Duration,
 }
 
+/// What is called repeatedly while a command waits for an answer. Its error ends the wait.
+pub type Meanwhile<'m> = dyn FnMut() -> Result<(), CliError> + 'm;
+
 /// Submits a request and waits for its answer. Returns the answer's `result`.
 ///
 /// # Errors
 /// The sidecar's refusal, with its code; 69 if no sidecar answers; 75 if no answer came in time. The last two
 /// say whether the request was withdrawn.
 pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &NewRequest<'_>) -> Result<ViewFile<T>, CliError> {
-    ask_meanwhile(home, request, &mut || {})
+    ask_meanwhile(home, request, &mut || Ok(()))
 }
 
 /// Like [`ask`], but calls `meanwhile` repeatedly while it waits.
 ///
 /// # Errors
-/// As [`ask`].
+/// As [`ask`]; the error of `meanwhile`, which ends the wait.
 pub fn ask_meanwhile<T: DeserializeOwned + Default>(
     home: &Home,
     request: &NewRequest<'_>,
-    meanwhile: &mut dyn FnMut(),
+    meanwhile: &mut Meanwhile<'_>,
 ) -> Result<ViewFile<T>, CliError> {
-    require_sidecar(home).map_err(CliError::nothing_sent)?;
+    require_sidecar(home).and_then(|()| meanwhile()).map_err(CliError::nothing_sent)?;
     let mut body = request.fields.clone();
     body.insert("v".to_owned(), Value::from(1));
     body.insert("kind".to_owned(), Value::from(request.kind));
@@ -282,7 +285,7 @@ fn wait_for_answer(
     home: &Home,
     id: &RequestId,
     patience: Duration,
-    meanwhile: &mut dyn FnMut(),
+    meanwhile: &mut Meanwhile<'_>,
 ) -> Result<ViewFile<ResultFile>, CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(home);
@@ -292,14 +295,13 @@ fn wait_for_answer(
             Ok(None) => {}
             Err(unread) => return unanswered(home, id, unread),
         }
-        if let Err(gone) = pulse.keep(PULSE_EVERY) {
-            return unanswered(home, id, gone);
+        if let Err(end) = pulse.keep(PULSE_EVERY).and_then(|()| meanwhile()) {
+            return unanswered(home, id, end);
         }
         if start.elapsed() >= patience {
             let message = format!("No answer came within {}.", humantime::format_duration(patience));
             return unanswered(home, id, CliError::new(exit::TRY_AGAIN, "no_answer", message));
         }
-        meanwhile();
         std::thread::sleep(nap(start.elapsed()));
     }
 }

@@ -1,6 +1,8 @@
-//! Handles signals on a separate thread: after Ctrl-C and the like a demo is still removed, and `--wait` leaves the
-//! terminal in order.
+//! Handles signals on a separate thread: after Ctrl-C and the like a demo is still removed, `--wait` leaves the
+//! terminal in order, and a command that waits for an answer says what becomes of its request.
 
+use super::error::CliError;
+use crate::exit;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +35,14 @@ pub(super) fn take(kinds: &[SignalKind], heard: impl Fn(SignalKind) + Clone + Se
     Ok(())
 }
 
+/// The signals of Ctrl-C and Ctrl-\.
+const TYPED: [SignalKind; 2] = [SignalKind::interrupt(), SignalKind::quit()];
+
+/// The error when the system refuses to deliver signals.
+pub(super) fn no_signals(error: &io::Error) -> CliError {
+    CliError::refused("signals", format!("Can't listen for signals: {error}."))
+}
+
 /// Whether a signal has asked the program to end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interrupts {
@@ -44,17 +54,36 @@ impl Interrupts {
     /// Catches SIGINT, SIGQUIT, SIGTERM and SIGHUP from now on. A second signal changes nothing: the clean-up is
     /// bounded, and must not be cut short.
     pub(crate) fn watch() -> io::Result<Self> {
+        Self::watch_for(&[TYPED[0], TYPED[1], SignalKind::terminate(), SignalKind::hangup()])
+    }
+
+    /// As [`Interrupts::watch`], without SIGHUP: a command under `nohup` waits longer than its terminal lives, and
+    /// without `nohup` nobody is left who could read a last word.
+    ///
+    /// # Errors
+    /// `signals`, when the system refuses.
+    pub(super) fn while_asking() -> Result<Self, CliError> {
+        Self::watch_for(&[TYPED[0], TYPED[1], SignalKind::terminate()]).map_err(|error| no_signals(&error))
+    }
+
+    fn watch_for(kinds: &[SignalKind]) -> io::Result<Self> {
         let interrupts = Interrupts::default();
         let Interrupts { seen, left } = interrupts.clone();
-        let typed = [SignalKind::interrupt(), SignalKind::quit()];
-        let kinds = [typed[0], typed[1], SignalKind::terminate(), SignalKind::hangup()];
         let heard = move |kind| {
-            if !typed.contains(&kind) || !left.load(Ordering::SeqCst) {
+            if !TYPED.contains(&kind) || !left.load(Ordering::SeqCst) {
                 seen.store(true, Ordering::SeqCst);
             }
         };
-        take(&kinds, heard)?;
+        take(kinds, heard)?;
         Ok(interrupts)
+    }
+
+    /// Ends a wait once a signal has come.
+    ///
+    /// # Errors
+    /// `interrupted`, exit code 130.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        if self.seen() { Err(CliError::new(exit::INTERRUPTED, "interrupted", "Interrupted.")) } else { Ok(()) }
     }
 
     /// With `true`: from now on SIGINT and SIGQUIT do not count, because Ctrl-C and Ctrl-\ are meant for another

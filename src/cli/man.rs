@@ -70,7 +70,7 @@ const TASUKI: Manual = Manual {
         ("75", "try again later"),
         ("77", "not allowed"),
         ("78", "the configuration or the state can't be used"),
-        ("130", "interrupted while waiting; the handoff continues"),
+        ("130", "interrupted while waiting: a handoff continues, and the message says what becomes of a request"),
     ],
     elsewhere: Some("fleet"),
 };

@@ -63,7 +63,7 @@ pub mod wait;
 mod waiting;
 pub mod work;
 
-pub use session::{ANSWER_LATE, ANSWER_SOON, CliSession};
+pub use session::{ANSWER_SOON, CliSession};
 
 use crate::core::text::{plain_json, sanitise};
 use crate::exit;

@@ -4,7 +4,7 @@ use super::error::CliError;
 use super::go_to::go_to;
 use super::output::one_line;
 use super::view::{ViewFile, shown};
-use super::{ANSWER_LATE, CliSession, names};
+use super::{CliSession, names};
 use crate::contract::reply::HandoffReply;
 use clap::Args;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ pub struct ReopenArgs {
 pub fn command(session: &CliSession, args: &ReopenArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let fields = Map::from_iter([("handoff_id".to_owned(), Value::from(id))]);
-    let answer: ViewFile<HandoffReply> = session.ask("handoff_reopen", fields, ANSWER_LATE)?;
+    let answer: ViewFile<HandoffReply> = session.ask_about_agent(None, "handoff_reopen", fields)?;
     let (agent, pane) = (one_line(&shown(answer.agent_id.as_deref())), one_line(&shown(answer.pane.as_deref())));
     session.report(&answer.json(), &format!("the session is open again in pane {pane}, as agent {agent}"))?;
     session.out.note(&format!("tasuki types nothing to it. Go there with: {}", go_to(&session.home, &pane)));

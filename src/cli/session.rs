@@ -2,6 +2,7 @@
 
 use super::client;
 use super::error::CliError;
+use super::interrupts::Interrupts;
 use super::output::{Out, Tone, eprint_quietly};
 use super::remote::request::{self, RemoteRequest};
 use super::unread::Unread;
@@ -17,7 +18,7 @@ use std::time::Duration;
 pub const ANSWER_SOON: Duration = Duration::from_secs(60);
 
 /// How long to wait for an answer that depends on an agent: that it starts, takes a text or ends.
-pub const ANSWER_LATE: Duration = Duration::from_secs(30 * 60);
+pub(super) const ANSWER_LATE: Duration = Duration::from_secs(30 * 60);
 
 /// What every command works with: the home, the output and `--timeout`.
 #[derive(Debug)]
@@ -57,6 +58,30 @@ impl CliSession {
         let Some(host) = host else { return self.ask(kind, fields, patience) };
         let patience = self.timeout.unwrap_or(patience);
         request::ask(&self.home, &RemoteRequest { host, kind, fields, patience, ttl: self.timeout, parts: Vec::new() })
+    }
+
+    /// Asks this host or another one for something that depends on an agent: that it starts, takes a text or ends. That
+    /// can take long, so a person may break off the wait.
+    ///
+    /// # Errors
+    /// As [`CliSession::ask_on`]; `interrupted`, exit code 130, after Ctrl-C and the like. All of them say whether the
+    /// request was withdrawn.
+    pub fn ask_about_agent<T: DeserializeOwned + Default>(
+        &self,
+        host: Option<&HostName>,
+        kind: &str,
+        fields: Map<String, Value>,
+    ) -> Result<ViewFile<T>, CliError> {
+        let patience = self.timeout.unwrap_or(ANSWER_LATE);
+        let interrupts = Interrupts::while_asking()?;
+        let meanwhile = &mut || interrupts.check();
+        match host {
+            None => client::ask_meanwhile(&self.home, &client::NewRequest { kind, fields, patience }, meanwhile),
+            Some(host) => {
+                let asked = RemoteRequest { host, kind, fields, patience, ttl: self.timeout, parts: Vec::new() };
+                request::ask_meanwhile(&self.home, &asked, meanwhile)
+            }
+        }
     }
 
     /// Prints an answer: the whole of it under `--json`, else one line.

@@ -6,7 +6,7 @@ use super::client::Pulse;
 use super::error::CliError;
 use super::examined;
 use super::follow::{self, FlowEnd, Follower, Progress};
-use super::interrupts::Interrupts;
+use super::interrupts::{self, Interrupts};
 use super::live::LiveLine;
 use super::output::Tone;
 use super::review::{self, AfterReview};
@@ -21,8 +21,6 @@ use std::time::{Duration, Instant};
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often a wait checks the sidecar's heartbeat.
 pub(super) const PULSE_EVERY: Duration = Duration::from_secs(1);
-/// The exit code that a shell reports for a program that was interrupted (128 + SIGINT).
-const INTERRUPTED: u8 = 130;
 /// How often a wait looks whether an agent of the handoff has a dialog open.
 const AGENT_EVERY: Duration = Duration::from_millis(250);
 /// How long a dialog must be open before the wait reports it.
@@ -62,13 +60,13 @@ pub(super) fn follow_and_review(session: &CliSession, handoff_id: &str, follower
 
 /// Notices Ctrl-C and the end of the terminal.
 pub(super) fn watch_signals() -> Result<Interrupts, CliError> {
-    Interrupts::watch().map_err(|error| CliError::refused("signals", format!("Can't listen for signals: {error}.")))
+    Interrupts::watch().map_err(|error| interrupts::no_signals(&error))
 }
 
 /// The exit code of a wait that a signal has ended.
 pub(super) fn after_signal(error: CliError) -> CliError {
     match error.code.as_str() {
-        "interrupted" => CliError { exit: INTERRUPTED, ..error },
+        "interrupted" => CliError { exit: exit::INTERRUPTED, ..error },
         _ => error,
     }
 }

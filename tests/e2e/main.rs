@@ -5,6 +5,7 @@ mod ack_flow;
 mod another_user;
 mod answered;
 mod as_installed;
+mod broken_off;
 mod calls_that_fail;
 mod cli_demo;
 mod cli_run;

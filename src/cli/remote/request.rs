@@ -1,7 +1,7 @@
 //! A request to another host: leaves it for the bridge so that it survives a power cut, waits for its one answer while
 //! the bridge runs, and says what became of a request that got no answer.
 
-use crate::cli::client::{PULSE_EVERY, nap, read_answer, with_name};
+use crate::cli::client::{Meanwhile, PULSE_EVERY, nap, read_answer, with_name};
 use crate::cli::error::CliError;
 use crate::cli::hosts::{self, BridgePulse};
 use crate::cli::view::ViewFile;
@@ -40,7 +40,7 @@ pub struct RemoteRequest<'a> {
 /// # Errors
 /// As [`ask`].
 pub fn look<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
-    let (id, answer) = answered(home, request)?;
+    let (id, answer) = answered(home, request, &mut || Ok(()))?;
     let _ = std::fs::remove_file(home.fleet().join(format!("results/{id}.json")));
     read_answer(&answer.result).map_err(|error| from_host(error, &answer, request))
 }
@@ -51,12 +51,28 @@ pub fn look<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<
 /// The other host's refusal, or the bridge's, with its code; 69 if no bridge runs; 75 if no answer came in time. The
 /// last two say whether the request was withdrawn.
 pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &RemoteRequest<'_>) -> Result<ViewFile<T>, CliError> {
-    let (_, answer) = answered(home, request)?;
+    ask_meanwhile(home, request, &mut || Ok(()))
+}
+
+/// Like [`ask`], but calls `meanwhile` repeatedly while it waits.
+///
+/// # Errors
+/// As [`ask`]; the error of `meanwhile`, which ends the wait.
+pub fn ask_meanwhile<T: DeserializeOwned + Default>(
+    home: &Home,
+    request: &RemoteRequest<'_>,
+    meanwhile: &mut Meanwhile<'_>,
+) -> Result<ViewFile<T>, CliError> {
+    let (_, answer) = answered(home, request, meanwhile)?;
     read_answer(&answer.result).map_err(|error| from_host(error, &answer, request))
 }
 
 /// Leaves a request for the bridge and waits for its answer.
-fn answered(home: &Home, request: &RemoteRequest<'_>) -> Result<(FleetId, ViewFile<FleetResultFile>), CliError> {
+fn answered(
+    home: &Home,
+    request: &RemoteRequest<'_>,
+    meanwhile: &mut Meanwhile<'_>,
+) -> Result<(FleetId, ViewFile<FleetResultFile>), CliError> {
     hosts::require_bridge_to_send(home)?;
     let mut body = request.fields.clone();
     body.insert("v".to_owned(), Value::from(1));
@@ -79,7 +95,7 @@ fn answered(home: &Home, request: &RemoteRequest<'_>) -> Result<(FleetId, ViewFi
         ErrorKind::NoSpool => CliError { code: "no_bridge".to_owned(), ..error.into() },
         _ => error.into(),
     })?;
-    let answer = wait_for_answer(home, &id, request)?;
+    let answer = wait_for_answer(home, &id, request, meanwhile)?;
     Ok((id, answer))
 }
 
@@ -108,6 +124,7 @@ fn wait_for_answer(
     home: &Home,
     id: &FleetId,
     request: &RemoteRequest<'_>,
+    meanwhile: &mut Meanwhile<'_>,
 ) -> Result<ViewFile<FleetResultFile>, CliError> {
     let start = Instant::now();
     let (mut checked, mut pulse) = (start, BridgePulse::default());
@@ -122,6 +139,9 @@ fn wait_for_answer(
             if let Err(gone) = pulse.keep(home) {
                 return unanswered(home, id, request.host, gone);
             }
+        }
+        if let Err(end) = meanwhile() {
+            return unanswered(home, id, request.host, end);
         }
         if start.elapsed() >= request.patience {
             let within = humantime::format_duration(request.patience);
