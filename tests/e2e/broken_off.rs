@@ -54,6 +54,19 @@ fn times_typed(stage: &Stage, agent: &str) -> usize {
     stage.prompts(agent).iter().filter(|prompt| prompt.contains(TEXT)).count()
 }
 
+/// The same command, run by `nohup`.
+pub(crate) fn under_nohup(command: &Command) -> Command {
+    let mut under = Command::new("nohup");
+    under.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => under.env(name, value),
+            None => under.env_remove(name),
+        };
+    }
+    under
+}
+
 #[test]
 fn a_send_that_is_broken_off_says_that_its_text_is_still_typed() {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT] {
@@ -97,16 +110,7 @@ fn a_send_that_no_sidecar_has_taken_is_withdrawn() {
 fn a_send_under_nohup_outlives_its_terminal() {
     let stage = Stage::new();
     let agent = blocked(&stage);
-    let plain = stage.command(&["send", &agent, TEXT]);
-    let mut under = Command::new("nohup");
-    under.arg(plain.get_program()).args(plain.get_args());
-    for (key, value) in plain.get_envs() {
-        match value {
-            Some(value) => under.env(key, value),
-            None => under.env_remove(key),
-        };
-    }
-    let mut child = spawn(&mut under);
+    let mut child = spawn(&mut under_nohup(&stage.command(&["send", &agent, TEXT])));
     until_waiting(&mut child);
     kill(Pid::from_raw(i32::try_from(child.id()).expect("an id")), Signal::SIGHUP).expect("it runs");
     close_dialog(&stage, &agent);

@@ -1,11 +1,11 @@
 //! `tasuki serve`: what a listener is told that comes late, or whose journal has holes or can't be read.
 
+use super::broken_off::under_nohup;
 use super::serve_bounds::lines;
 use super::support::fake_sidecar::FakeHome;
 use super::support::server::{Event, Events, Server};
 use nix::sys::signal::{Signal, kill};
 use std::fs;
-use std::process::Command;
 
 fn serve(home: &FakeHome) -> Server {
     Server::start(home.command(&["serve"]))
@@ -76,16 +76,7 @@ fn listeners_are_cut_off_while_the_journal_can_not_be_read() {
 #[test]
 fn under_nohup_it_outlives_its_terminal() {
     let home = FakeHome::new();
-    let own = home.command(&["serve"]);
-    let mut command = Command::new("nohup");
-    command.arg(own.get_program()).args(own.get_args());
-    for (name, value) in own.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let mut server = Server::start(command);
+    let mut server = Server::start(under_nohup(&home.command(&["serve"])));
     kill(server.pid(), Signal::SIGHUP).expect("it runs");
     std::thread::sleep(std::time::Duration::from_millis(300));
     let get = "GET /api/agents HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n";

@@ -4,11 +4,14 @@ use crate::support::fake_bridge::{Answer, FakeBridge, ago};
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar, write_whole};
 use crate::support::fleet_home::{heartbeat, home_in_fleet, host};
 use crate::support::said::{err, out};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
 const MIA: &str = "22222222-2222-4222-8222-222222222222";
@@ -67,6 +70,23 @@ fn a_text_for_an_agent_of_another_host_is_a_request_to_that_host() {
     assert_eq!(asked, [json!({"v": 1, "to": "box", "request": request, "ttl": "30s"})]);
     assert!(home.files("fleet/requests").is_empty() && home.files("fleet/tmp").is_empty());
     assert!(home.files("spool/requests").is_empty());
+}
+
+#[test]
+fn a_text_for_another_host_is_withdrawn_if_the_wait_is_broken_off() {
+    let home = fleet();
+    heartbeat(&home, 0);
+    let mut command = home.command(&["send", "kai@box", "hello"]);
+    let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let until = Instant::now() + Duration::from_secs(10);
+    while home.files("fleet/requests").is_empty() {
+        assert!(Instant::now() < until, "no request came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill(Pid::from_raw(i32::try_from(child.id()).expect("an id")), Signal::SIGINT).expect("it runs");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((code(&output), home.files("fleet/requests").len()), (Some(130), 0), "{}", err(&output));
+    assert!(err(&output).contains("Interrupted. The request was withdrawn."), "{}", err(&output));
 }
 
 #[test]
