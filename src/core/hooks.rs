@@ -6,7 +6,7 @@ use super::agent::{alerts, cli_limits, context_usage, exit, idle, priming, regis
 use super::fact::Fact;
 use super::follow;
 use super::hook::{HookEvent, HookKind, SessionReason};
-use super::id::AgentId;
+use super::id::{AgentId, HandoffId};
 use super::rows::agent::{Agent, AgentState, LookCause, OurTurn, Purpose};
 use super::state::State;
 use super::tx::Tx;
@@ -31,24 +31,24 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         HookKind::SessionStart => session_start(tx, &agent_id, event),
         HookKind::PromptSubmit => prompt(tx, &agent_id, event),
         HookKind::Stop if event.paused => {
-            let in_handoff = is_in_handoff(tx, &agent_id);
+            let was_in = handoff_of(tx, &agent_id);
             idle::paused(tx, &agent_id);
             context_usage::turn_ended(tx, &agent_id);
-            cli_limits::look_after_turn(tx, &agent_id, LookCause::EndedWell, None, in_handoff);
+            cli_limits::look_after_turn(tx, &agent_id, LookCause::EndedWell, None, was_in);
         }
         HookKind::Stop => {
-            let in_handoff = is_in_handoff(tx, &agent_id);
+            let was_in = handoff_of(tx, &agent_id);
             turn_end(tx, &agent_id, event);
             follow::facts(tx);
             context_usage::turn_ended(tx, &agent_id);
-            cli_limits::look_after_turn(tx, &agent_id, LookCause::EndedWell, None, in_handoff);
+            cli_limits::look_after_turn(tx, &agent_id, LookCause::EndedWell, None, was_in);
         }
         HookKind::StopFailure => {
-            let in_handoff = is_in_handoff(tx, &agent_id);
+            let was_in = handoff_of(tx, &agent_id);
             turn_end(tx, &agent_id, event);
             follow::facts(tx);
             let said = event.message.as_deref();
-            cli_limits::look_after_turn(tx, &agent_id, LookCause::EndedOtherwise, said, in_handoff);
+            cli_limits::look_after_turn(tx, &agent_id, LookCause::EndedOtherwise, said, was_in);
         }
         HookKind::Interrupted => turn_end(tx, &agent_id, event),
         HookKind::Blocked => {
@@ -83,8 +83,8 @@ fn with_reason<'e>(tx: &Tx<'_>, agent_id: &AgentId, event: &'e HookEvent) -> Cow
     Cow::Owned(HookEvent { reason: Some(SessionReason::Replaced), ..event.clone() })
 }
 
-fn is_in_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> bool {
-    tx.agent(agent_id).is_some_and(|agent| agent.handoff_id.is_some())
+fn handoff_of(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
+    tx.agent(agent_id)?.handoff_id
 }
 
 /// Finds the live agent to which an event belongs: by the id from the environment, else by the bound session, else by

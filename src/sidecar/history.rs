@@ -89,12 +89,13 @@ impl HistoryLoader<'_> {
             Event::Settled { key, outcome } => {
                 self.load_predecessors()?;
                 self.load_briefed(|agent| agent.watches_by(*key))?;
-                // The agent may be handed off now, unless a handoff has its record, or that of its predecessor.
-                let checked = match self.state.outbox.get(key).map(|pending| &pending.effect) {
-                    Some(Effect::CheckAutoHandoff { agent_id, .. }) => Some(*agent_id),
-                    _ => None,
-                };
-                checked.map_or(Ok(()), |id| self.load_records(id))?;
+                // The agent may be handed off now, unless a handoff has its record, or that of its predecessor. After a
+                // handoff that a usage limit has failed, it may be handed off once more.
+                match self.state.outbox.get(key).map(|pending| &pending.effect) {
+                    Some(Effect::CheckAutoHandoff { agent_id, .. }) => self.load_records(*agent_id)?,
+                    Some(Effect::ReadLimit { agent_id, .. }) => self.load_limited(*agent_id)?,
+                    _ => {}
+                }
                 let Outcome::Pane(facts) = outcome else { return Ok(()) };
                 let named = match self.state.outbox.get(key).map(|pending| &pending.waiter) {
                     Some(Waiter::PaneLookup(PaneLookup::Event { event, .. })) => event.agent_id,
@@ -140,6 +141,12 @@ impl HistoryLoader<'_> {
     fn load_record(&mut self, id: AgentId) -> Result<(), Error> {
         let recorded_in = self.state.agents.get(&id).and_then(|agent| agent.recorded_in);
         recorded_in.map_or(Ok(()), |id| self.load_handoff(&id.to_string()))
+    }
+
+    /// Loads the handoff in which the agent was when a limit stopped it.
+    fn load_limited(&mut self, id: AgentId) -> Result<(), Error> {
+        let stopped_in = self.state.agents.get(&id).and_then(|agent| agent.limits.in_handoff_id);
+        stopped_in.map_or(Ok(()), |id| self.load_handoff(&id.to_string()))
     }
 
     /// Loads the handoffs whose briefing these agents are answering. The view of the handoff shows what happens in that

@@ -4,6 +4,7 @@ use super::support::processes;
 use super::support::stage::Stage;
 use serde_json::json;
 use std::fs;
+use std::path::PathBuf;
 
 #[test]
 fn a_successor_can_have_another_profile_and_model() {
@@ -45,8 +46,9 @@ fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs()
 }
 
-#[test]
-fn an_agent_at_its_usage_limit_is_shown_and_told_of_and_its_work_goes_to_the_fallback_that_is_left() {
+/// A stage on which the work of an agent at a usage limit goes to the profile `second`, and the file in which notices
+/// arrive. The agent has answered one text, so that its transcript holds a conversation.
+fn handed_off_at_a_limit() -> (Stage, String, PathBuf) {
     let stage = Stage::without_sidecar("");
     let told = stage.work_dir().join("told");
     let command = format!("command = [\"/bin/sh\", \"-c\", 'cat >>\"$0\"', \"{}\"]", told.display());
@@ -65,10 +67,32 @@ fn an_agent_at_its_usage_limit_is_shown_and_told_of_and_its_work_goes_to_the_fal
     let persona = stage.home().join("data/personas/dev/persona.toml");
     let fallbacks = "fallbacks = [{ profile = \"demo\" }, { profile = \"absent\" }, { profile = \"second\" }]\n";
     fs::write(&persona, fallbacks).expect("written");
-    let until = now() + 7_200;
-    // The agent answers one text well, so that its transcript holds a conversation; the second text finds the limit.
     stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "Remember the number 41."}));
     stage.until("it has answered", || stage.agent_view(&agent)["state"] == "idle");
+    (stage, agent, told)
+}
+
+/// The limit is found in the turn in which the document was to be written. By then the failed handoff is history.
+#[test]
+fn a_handoff_that_a_usage_limit_has_failed_is_followed_by_one_to_the_fallback() {
+    let (stage, agent, told) = handed_off_at_a_limit();
+    stage.faults(&format!("{agent}: usage_limit={}", now() + 7_200));
+    let failed = stage.hand_off(&agent);
+    stage.until_failed(&failed, "writing", "agent_failed");
+    stage.until("another one has begun", || stage.agent_view(&agent)["handoff_id"].is_string());
+    let next = stage.agent_view(&agent)["handoff_id"].as_str().expect("an id").to_owned();
+    let view = stage.until_step(&next, "done");
+    let how = [&view["author"], &view["reason"], &view["successor_profile"]];
+    assert_eq!(how, [&json!("salvage"), &json!("usage_limit"), &json!("second")]);
+    let is_told = fs::read_to_string(&told).is_ok_and(|told| told.contains("hands its work off to second"));
+    assert!(is_told && next != failed, "{}", stage.story());
+    stage.check_once();
+}
+
+#[test]
+fn an_agent_at_its_usage_limit_is_shown_and_told_of_and_its_work_goes_to_the_fallback_that_is_left() {
+    let (stage, agent, told) = handed_off_at_a_limit();
+    let until = now() + 7_200;
     stage.faults(&format!("usage_limit={until}"));
     stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "Continue."}));
     stage.until("its limit is shown", || stage.agent_view(&agent)["limited"]["kind"] == "usage_limit");

@@ -18,15 +18,21 @@ fn dialog() -> Readiness {
     Readiness::Blocked { screen: "1. Yes".to_owned() }
 }
 
-/// A new agent of persona `dev` whose start waits at a dialog, and the decision that has told of the dialog.
-fn waiting_at_a_dialog(core: &mut Decided) -> (AgentId, Decision) {
+/// A new agent of persona `dev` that is starting in its pane.
+fn starting(core: &mut Decided) -> AgentId {
     let asked = json!({"v": 1, "kind": "agent_create", "persona_slug": "dev", "profile": "demo"});
     let started = core.ask("r1", &asked);
     let key = started.effects.iter().find(|(_, row)| matches!(row.effect, Effect::Start(_))).expect("it starts").0;
     let process = Some(Process { pid: 42, start_ticks: 1 });
     core.decide(Event::Settled { key, outcome: Outcome::Started(Started::Running { pane: PANE, process }) });
+    *started.agents.keys().next().expect("its row")
+}
+
+/// The same; its start waits at a dialog, and the decision has told of the dialog.
+fn waiting_at_a_dialog(core: &mut Decided) -> (AgentId, Decision) {
+    let agent_id = starting(core);
     let decision = look_at_start(core, dialog());
-    (*started.agents.keys().next().expect("its row"), decision)
+    (agent_id, decision)
 }
 
 /// The look at the screen of the agent that is starting.
@@ -60,6 +66,21 @@ fn an_agent_that_ends_at_the_dialog_of_its_start_leaves_one_failure() {
         assert_eq!(second.hint, "Start another agent, and answer its dialog so that the agent continues.");
         assert_eq!(core.state.agents[&agent_id].state, AgentState::Ended);
     }
+}
+
+/// The hint spoke of a pane that tasuki had left as it was, and of a text to send there.
+#[test]
+fn an_agent_that_ends_at_its_start_is_not_looked_for_in_its_pane() {
+    let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
+    let mut core = Decided::new(PANE.server, profile, []);
+    let agent_id = starting(&mut core);
+    look_at_start(&mut core, Readiness::Gone { screen: "no licence".to_owned() });
+    core.decide(Event::AgentExit { agent_id, how: Exit::Dead });
+    let over = core.pass(2_000);
+    let [error] = &over.errors[..] else { panic!("one failure: {:?}", over.errors) };
+    assert_eq!(error.message, "The agent ended before it was ready; its screen ended: no licence");
+    let hint = &error.hint;
+    assert!(hint.contains("run its command in a pane of your own") && !hint.contains("tasuki send"), "{hint}");
 }
 
 #[test]

@@ -66,22 +66,24 @@ pub(crate) fn look(tx: &mut Tx<'_>, agent_id: &AgentId, cause: LookCause, said: 
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.limits.looking = Some(key);
         agent.limits.cause = cause;
-        agent.limits.in_handoff = agent.handoff_id.is_some();
+        agent.limits.in_handoff_id = agent.handoff_id;
     }
 }
 
-/// Looks for a limit after a turn has ended. `was_in_handoff`: the agent was in a handoff before the end of the turn.
+/// Looks for a limit after a turn has ended. `was_in`: the handoff in which the agent was before the end of the turn.
 /// That end may have failed the handoff, so that the agent's row no longer names it.
 pub(crate) fn look_after_turn(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
     cause: LookCause,
     said: Option<&str>,
-    was_in_handoff: bool,
+    was_in: Option<HandoffId>,
 ) {
     look(tx, agent_id, cause, said);
-    if was_in_handoff && let Some(agent) = tx.agent_mut(agent_id) {
-        agent.limits.in_handoff = true;
+    if was_in.is_some()
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.limits.in_handoff_id = was_in;
     }
 }
 
@@ -159,7 +161,7 @@ fn act(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.persona_slug.is_some()) else { return };
     let Some(limited) = agent.limits.limited.clone() else { return };
     let policy = tx.state.settings.on_usage_limit;
-    let in_handoff = agent.limits.in_handoff;
+    let in_handoff = agent.limits.in_handoff_id.is_some();
     let follows = may_follow(agent) && (!in_handoff || (policy == OnUsageLimit::HandOff && can_be_replaced(tx, agent)));
     let policy = if follows { policy } else { OnUsageLimit::Tell };
     match policy {

@@ -381,7 +381,7 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
             let has_pane = tx.agent(agent_id).is_some_and(|agent| agent.pane.is_some());
             let has_ended = tx.agent(agent_id).is_some_and(|agent| !agent.state.is_live());
             let hint = match has_pane {
-                _ if has_ended && start.dialog_error.is_some() => start_dialog::ENDED_HINT.to_owned(),
+                _ if has_ended => start_dialog::hint_after_end(&start).to_owned(),
                 true if matches!(start.owner, Owner::Request(_)) => priming::hint_to_send_skill(tx, agent_id),
                 true => "look at the agent's pane; tasuki left the pane as it is".to_owned(),
                 false => "fix the cause, then start another agent; tasuki knows no pane of this agent".to_owned(),

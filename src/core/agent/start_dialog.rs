@@ -12,7 +12,16 @@ const LOOK_AGAIN_MS: u64 = 2_000;
 /// How long such a dialog may stay open before a request's start fails, in milliseconds.
 const DIALOG_MS: u64 = 60 * 60_000;
 /// What to do about an agent that has ended at such a dialog.
-pub(crate) const ENDED_HINT: &str = "start another agent, and answer its dialog so that the agent continues";
+const ENDED_HINT: &str = "start another agent, and answer its dialog so that the agent continues";
+
+/// What to do about an agent that has ended while it was starting. Most often its pane is gone with it.
+pub(super) fn hint_after_end(start: &Start) -> &'static str {
+    if start.dialog_error.is_some() {
+        return ENDED_HINT;
+    }
+    "the agent's pane has most likely closed with it: to see why the agent ends, run its command in a pane of your own; \
+     then start another agent"
+}
 
 /// A dialog is open in the pane of an agent that is starting, for example about trust in its folder. A handoff's start
 /// fails: this returns why, and the operator answers the dialog and retries. A request's start does not fail: it

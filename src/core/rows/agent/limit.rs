@@ -2,6 +2,7 @@
 
 use crate::contract::LimitKind;
 use crate::core::effect::EffectKey;
+use crate::core::id::HandoffId;
 use crate::core::rows::choice::ProfileChoice;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
@@ -51,9 +52,9 @@ pub struct LimitWatch {
     pub limited: Option<Limited>,
     /// The effect that looks for a limit.
     pub looking: Option<EffectKey>,
-    /// The agent was in a handoff when this look began, or in the turn before it: the handoff decides what follows.
+    /// The handoff in which the agent was when this look began, or in the turn before it: it decides what follows.
     #[serde(default)]
-    pub in_handoff: bool,
+    pub in_handoff_id: Option<HandoffId>,
     /// Why the last look began.
     pub cause: LookCause,
     /// The effect that reads the persona's fallbacks.
