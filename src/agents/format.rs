@@ -244,7 +244,7 @@ pub struct Places(pub Vec<String>);
 
 /// How places are written.
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "must be a path, or a list of paths")]
 enum PlaceOrPlaces {
     /// One.
     One(String),

@@ -57,7 +57,12 @@ pub struct HookRule {
 
 /// What an event means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", untagged)]
+#[serde(
+    rename_all = "snake_case",
+    untagged,
+    expecting = "must be session_start, prompt_submit, stop, stop_failure, interrupted, blocked, notification, context, \
+                 session_end or ignore"
+)]
 pub enum Meaning {
     /// One of the contract's events.
     Event(HookKind),

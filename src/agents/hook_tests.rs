@@ -1,6 +1,7 @@
 //! The hook command, piece by piece.
 
 use super::*;
+use crate::agents::hook_format::HookRule;
 
 const AGENT: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
 
@@ -14,6 +15,16 @@ fn told(options: &[&str], input: &[u8]) -> Option<Value> {
         _ => None,
     };
     event(&options, Path::new("/nowhere"), input, &HookTime { boot_ns: 1, wall_ms: 0 }, &env)
+}
+
+/// serde's own words speak of an enum of ours.
+#[test]
+fn a_mistyped_event_is_refused_with_the_words_that_are_allowed() {
+    let wrong = |text: &str| toml::from_str::<HookRule>(text).expect_err("refused").to_string();
+    let said = wrong("name = \"Stop\"\nevent = \"stopped\"\n");
+    let all = "must be session_start, prompt_submit, stop, stop_failure, interrupted, blocked, notification, context, \
+               session_end or ignore";
+    assert!(said.contains(all), "{said}");
 }
 
 #[test]

@@ -329,9 +329,25 @@ pub fn send(session: &CliSession, args: &SendArgs) -> Result<(), CliError> {
     if answer.verdict == Verdict::Delivered {
         return Ok(());
     }
-    let reason = said(answer.reason.as_deref()).map(|reason| format!(" ({})", sanitise(reason))).unwrap_or_default();
+    let reason = said(answer.reason.as_deref()).map(why_unconfirmed).unwrap_or_default();
     Err(CliError::refused(verdict, format!("tasuki could not confirm that the text arrived{reason}."))
         .hint("Look at the pane before you send the text again: it may have arrived."))
+}
+
+/// Why nobody knows whether a text arrived, to complete a sentence.
+fn why_unconfirmed(reason: &str) -> String {
+    let words = match reason {
+        "not_seen" => ": it was not seen in the composer",
+        "mixed_draft" => ": the composer showed other characters too",
+        "not_submitted" => ": it is still in the composer",
+        "no_receipt" => ": the agent's hooks reported no prompt",
+        "partial" => ": the agent's hooks reported another prompt than the one that was typed",
+        "not_taken" => ": it did not appear in the transcript",
+        "dialog" => ": a dialog opened",
+        "deadline" => " in time",
+        _ => "",
+    };
+    format!("{words} ({})", sanitise(reason))
 }
 
 #[cfg(test)]

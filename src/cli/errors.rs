@@ -130,6 +130,7 @@ fn text_of(
             let settled = agent.and_then(|agent| AgentNeeds::of(agent).has_settled(&code)).map(str::to_owned);
             let settled = settled.or_else(|| publishing_since(error, handoff?));
             let settled = settled.or_else(|| taken_over.filter(|_| halted(&code, &step)).map(str::to_owned));
+            let settled = settled.or_else(|| failed_again(error, handoff.filter(|_| halted(&code, &step))?));
             let what = settled.or_else(|| said(error.hint.as_str()).map(sanitise));
             lines.extend(what.map(|what| format!("  {}", home_option::fit(&what))));
         }
@@ -139,6 +140,14 @@ fn text_of(
         std::iter::once(format!("error {}", cell(Some(&error.error_id)))).chain(about).collect::<Vec<_>>().join(", ")
     ));
     lines
+}
+
+/// That the handoff has continued after this failure and then failed again, in one sentence; none if this is its last
+/// failure. What to do about an earlier failure would be done about the later one.
+fn failed_again(error: &ErrorFile, handoff: &HandoffView) -> Option<String> {
+    let now = handoff.error.as_ref().filter(|now| now.error_id != error.error_id)?;
+    let (step, id) = (sanitise(&shown(now.step.as_str())), sanitise(&now.error_id));
+    Some(format!("the handoff has continued since then, and has failed again at {step}: see error {id}"))
 }
 
 /// What has become of publishing since a failure of it, in one sentence; none if the failure still counts.

@@ -5,6 +5,7 @@ use super::error::CliError;
 use super::unread::Unread;
 use super::view::{ViewFile, said, shown};
 use super::{client, hosts, view};
+use crate::clock::Clock;
 use crate::config::Home;
 use crate::contract::{AgentView, HandoffView};
 use crate::core::id::Slug;
@@ -286,6 +287,7 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
 /// The persona's handoff that was requested last. Only the 2,000 handoffs whose views changed last are searched.
 fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
     const LOOK_AT: usize = 2_000;
+    const CLOCKS_DIFFER_MS: i64 = 3_600_000;
     let mut unread = Unread::default();
     let latest: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), LOOK_AT, &mut unread)?;
     if unread.first().is_some() {
@@ -295,7 +297,9 @@ fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
             .hint("Name the handoff by its id. `tasuki handoffs` lists the handoffs."));
     }
     let own = latest.iter().filter(|handoff| handoff.persona_slug == slug);
-    let last = own.max_by_key(|handoff| &handoff.created_at);
+    // One from the future was requested while the clock was wrong.
+    let soon = crate::core::time::rfc3339(Clock::new().now().wall_ms + CLOCKS_DIFFER_MS);
+    let last = own.max_by_key(|handoff| (handoff.created_at <= soon, &handoff.created_at));
     Ok(last.and_then(|handoff| view::said(handoff.handoff_id.as_str())).map(str::to_owned))
 }
 

@@ -283,6 +283,64 @@ fn an_abandoned_handoff_is_called_so_and_leaves_nothing_to_do() {
     assert!(!shown.contains("Look.") && !errors.contains("Look."), "{shown}{errors}");
 }
 
+/// What to do about the earlier failure would be done about the later one.
+#[test]
+fn a_failure_of_a_handoff_that_has_failed_again_points_to_the_later_one() {
+    let home = FakeHome::new();
+    let later = json!({"error_id": NEXT, "step": "briefing", "code": "unconfirmed", "message": "No.", "hint": "Look."});
+    let view = json!({"handoff_id": MIA, "agent_id": KAI, "step": "failed", "steps": [], "error": later});
+    home.write(&format!("view/handoffs/{MIA}.json"), &view);
+    for (id, step) in [(KAI, "priming"), (NEXT, "briefing"), (MIA, "publishing")] {
+        let file = json!({"v": 1, "error_id": id, "at": "t", "code": "unconfirmed", "message": "No.",
+            "hint": format!("Do {step}."), "handoff_id": MIA, "step": step});
+        home.write(&format!("spool/errors/{id}.json"), &file);
+    }
+    let said = out(&home.run(&["errors"]));
+    let again = format!("the handoff has continued since then, and has failed again at briefing: see error {NEXT}");
+    assert!(said.matches(&again).count() == 1 && !said.contains("Do priming."), "{said}");
+    assert!(said.contains("Do briefing.") && said.contains("Do publishing."), "{said}");
+}
+
+/// The clock was 70 years ahead when the first handoff was requested.
+#[test]
+fn a_persona_does_not_mean_its_handoff_from_the_future() {
+    let home = FakeHome::new();
+    for (id, at) in
+        [(MIA, "2096-11-29T12:00:00.000Z"), (KAI, "2026-11-28T12:00:00.000Z"), (NEXT, "2026-11-29T12:00:00.000Z")]
+    {
+        let view = json!({"handoff_id": id, "agent_id": KAI, "persona_slug": "kai", "step": "done", "steps": [],
+            "file_path": "/d.md", "created_at": at});
+        home.write(&format!("view/handoffs/{id}.json"), &view);
+    }
+    let shown = out(&home.run(&["handoffs", "show", "kai"]));
+    assert!(shown.contains(&NEXT[..8]) && !shown.contains(&MIA[..8]), "{shown}");
+}
+
+/// Each command that it proposes names the handoff.
+#[test]
+fn the_check_of_a_delivery_proposes_only_what_can_be_done() {
+    let home = FakeHome::new();
+    home.agent(NEXT, Some("kai"), Some(KAI), "ended");
+    for (step, successor, said) in [
+        ("failed", json!(NEXT), format!("tasuki retry {MIA} --successor new")),
+        ("failed", json!(KAI), format!("tasuki retry {MIA} --successor new")),
+        (
+            "briefing",
+            json!(NEXT),
+            format!("wait until the handoff has failed, then: tasuki retry {MIA} --successor new"),
+        ),
+        ("briefing", json!(null), format!("tasuki handoffs show {MIA}")),
+        ("done", json!(NEXT), "the handoff is done, so it needs it no longer".to_owned()),
+        ("cancelled", json!(NEXT), "start another agent, or hand an agent off again".to_owned()),
+    ] {
+        let view = json!({"handoff_id": MIA, "agent_id": KAI, "persona_slug": "kai", "step": step, "steps": [],
+            "file_path": "/d.md", "successor_id": successor});
+        home.write(&format!("view/handoffs/{MIA}.json"), &view);
+        let shown = out(&home.run(&["doctor", "delivery", "--handoff", MIA]));
+        assert!(shown.contains(&said), "{step}: {shown}");
+    }
+}
+
 #[test]
 fn a_failure_says_that_another_handoff_has_taken_over() {
     let home = FakeHome::new();

@@ -8,7 +8,7 @@ use super::check::Check;
 use super::ground::wait_for;
 use crate::child;
 use crate::config::Config;
-use crate::contract::{AgentState, HandoffView, PublishState, PublishView};
+use crate::contract::{AgentState, HandoffView, PublishState, PublishView, Step};
 use crate::core::request::{Issue, PublishTarget};
 use crate::process;
 use crate::publish::{self, Gh, GhCall, GhError};
@@ -89,16 +89,12 @@ fn recipient(session: &CliSession, handoff: &HandoffView) -> Result<Check, CliEr
     let name = "recipient";
     let step = view::shown(handoff.step.as_str());
     let Some(id) = view::said(handoff.successor_id.as_deref()) else {
-        let fix = "to see the handoff: tasuki handoffs show";
+        let fix = format!("to see the handoff: tasuki handoffs show {}", view::shown(handoff.handoff_id.as_str()));
         return Ok(Check::warn(name, format!("there is no successor yet: the handoff is at {step}"), fix));
     };
     let short: String = id.chars().take(8).collect();
     let Some(agent) = view::agent(&session.home, id)? else {
-        return Ok(Check::fail(
-            name,
-            format!("agent {short} is unknown"),
-            "choose another successor: tasuki retry --successor new",
-        ));
+        return Ok(Check::fail(name, format!("agent {short} is unknown"), another_successor(handoff)));
     };
     let (state, pane) = (view::shown(agent.state.as_str()), view::shown(agent.pane.as_deref()));
     let said = format!("agent {short} in pane {pane} is {state}");
@@ -106,19 +102,28 @@ fn recipient(session: &CliSession, handoff: &HandoffView) -> Result<Check, CliEr
         Some(AgentState::Idle | AgentState::Busy) => Check::ok(name, said),
         Some(AgentState::Starting) => Check::warn(name, said, "wait until it has registered"),
         Some(AgentState::Blocked) => Check::warn(name, said, "answer the dialog in its pane"),
-        Some(AgentState::Ended | AgentState::Lost) | None => Check::fail(
-            name,
-            said,
-            "choose another successor: tasuki retry --successor new, or hand the agent off again",
-        ),
+        Some(AgentState::Ended | AgentState::Lost) if handoff.step == Step::Done => {
+            Check::ok(name, format!("{said}; the handoff is done, so it needs it no longer"))
+        }
+        Some(AgentState::Ended | AgentState::Lost) | None => Check::fail(name, said, another_successor(handoff)),
     })
+}
+
+/// What to do about a successor that can't take the document.
+fn another_successor(handoff: &HandoffView) -> String {
+    let id = view::shown(handoff.handoff_id.as_str());
+    match handoff.step.known() {
+        Some(Step::Failed) => format!("choose another successor: tasuki retry {id} --successor new"),
+        Some(Step::Done | Step::Cancelled) => "start another agent, or hand an agent off again".to_owned(),
+        _ => format!("wait until the handoff has failed, then: tasuki retry {id} --successor new"),
+    }
 }
 
 fn published(publish: &PublishView) -> Option<Check> {
     let name = "publishing";
     let said = crate::cli::publishing::summary(publish)?;
     let hint = publish.error.as_ref().and_then(|error| view::said(error.hint.as_str()));
-    let hint = hint.unwrap_or("see: tasuki handoffs show");
+    let hint = hint.unwrap_or("see: tasuki handoffs");
     Some(match publish.state.known() {
         Some(PublishState::Published) => Check::ok(name, said),
         Some(PublishState::Failed | PublishState::Held | PublishState::InDoubt) => Check::fail(name, said, hint),

@@ -23,8 +23,6 @@ use std::time::Duration;
 const GH_LIMIT: Duration = Duration::from_millis(3_500);
 /// How long a CLI may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
-/// How long the operator's command may take when it is tried.
-const NOTIFY_LIMIT: Duration = Duration::from_secs(6);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Cli {
@@ -242,8 +240,8 @@ fn tried(sidecar: Option<u32>, command: &[String]) -> Check {
     let told = told.to_string();
     let trial = async {
         match &its {
-            Some(variables) => notify::run_with(command, variables, told.as_bytes(), NOTIFY_LIMIT).await,
-            None => notify::run_within(command, told.as_bytes(), NOTIFY_LIMIT).await,
+            Some(variables) => notify::run_with(command, variables, told.as_bytes(), notify::LIMIT).await,
+            None => notify::run_within(command, told.as_bytes(), notify::LIMIT).await,
         }
     };
     match wait_for(trial) {

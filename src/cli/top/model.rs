@@ -148,6 +148,15 @@ impl Model {
         failure.need.is_settled(agent.map(|agent| &agent.needs), handoff.as_deref())
     }
 
+    /// Whether this handoff has continued after that failure of it, and has then failed again.
+    #[must_use]
+    pub fn has_failed_again(&self, handoff_id: &str, failure_id: Option<&str>) -> bool {
+        let fault = self.handoff(handoff_id).and_then(|handoff| handoff.error.as_ref());
+        let row = self.failures.iter().find(|row| failure_id == Some(&row.id));
+        let row = row.filter(|row| row.has_halted && row.handoff.as_deref() == Some(handoff_id));
+        fault.zip(row).is_some_and(|(fault, row)| fault.id != row.id)
+    }
+
     /// The failures that somebody must deal with.
     pub fn open_failures(&self) -> impl Iterator<Item = &FailureRow> {
         self.failures.iter().filter(|failure| !self.is_over(failure))

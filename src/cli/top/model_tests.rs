@@ -130,6 +130,27 @@ fn a_failure_counts_until_its_handoff_is_over_or_has_continued() {
     assert_eq!(listed, open, "what waits for a person is the same");
 }
 
+/// What a person decides about the earlier failure would count for the later one.
+#[test]
+fn a_handoff_has_failed_again_only_after_a_failure_that_had_stopped_it() {
+    let error = json!({"error_id": "e2", "code": "unconfirmed", "step": "briefing"});
+    let view = json!({"handoff_id": "h", "agent_id": "a", "step": "failed", "error": error});
+    let failure = |id: &str, handoff: &str, step: &str| {
+        let file = json!({"error_id": id, "handoff_id": handoff, "code": "unconfirmed", "step": step});
+        read_failure(&file).expect("a failure")
+    };
+    let failures = vec![
+        failure("e1", "h", "priming"),
+        failure("e2", "h", "briefing"),
+        failure("e3", "h", "publishing"),
+        failure("e4", "other", "priming"),
+    ];
+    let model = Model { failures, ..model(Vec::new(), &[view]) };
+    let again = |id: &str| model.has_failed_again("h", Some(id));
+    assert_eq!(["e1", "e2", "e3", "e4", "e5"].map(again), [true, false, false, false, false]);
+    assert!(!model.has_failed_again("h", None) && !model.has_failed_again("other", Some("e4")));
+}
+
 #[test]
 fn only_a_text_that_a_person_must_decide_about_is_in_doubt() {
     let failed = |code: &str, step: &str| {

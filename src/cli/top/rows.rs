@@ -109,6 +109,8 @@ pub struct FailureRow {
     pub hint: String,
     pub handoff: Option<String>,
     pub agent: Option<String>,
+    /// It has stopped its handoff.
+    pub(super) has_halted: bool,
     pub(super) need: FailureNeed,
 }
 
@@ -242,6 +244,7 @@ impl FailureRow {
             hint: plain(&seen.hint),
             handoff: name(seen.handoff_id.as_deref()),
             agent: name(seen.agent_id.as_deref()),
+            has_halted: needs::halted(&seen.code, seen.step.as_deref().unwrap_or_default()),
             need: FailureNeed::of(seen),
         })
     }

@@ -282,6 +282,9 @@ impl Ui {
                 let question = format!("Dismiss the error {} ({})?", target.code, model.short(&failure));
                 self.confirm(question, TopRequest::Dismiss(failure));
             }
+            RowAction::Retry if model.has_failed_again(&handoff, target.failure.as_deref()) => {
+                self.say("The handoff has failed again since then: see its newer error.");
+            }
             RowAction::Retry if model.handoff(&handoff).is_some_and(super::model::HandoffRow::is_in_doubt) => {
                 self.mode = KeyMode::Doubt { handoff };
             }
