@@ -2,7 +2,9 @@
 
 use super::CliSession;
 use super::error::CliError;
+use super::output::eprint_quietly;
 use crate::config::rules as file;
+use crate::core::id::Slug;
 use crate::core::rules::{HUMAN, Rule, Rules};
 use crate::core::text::sanitise;
 use crate::exit;
@@ -10,7 +12,7 @@ use crate::personas;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `rules …`.
 #[derive(Debug, Subcommand)]
@@ -73,14 +75,21 @@ fn players(session: &CliSession, rules: &Rules) -> BTreeMap<String, Vec<String>>
     let folder = session.home.personas();
     let slugs = personas::list(&folder).unwrap_or_default();
     let named: BTreeSet<&String> = rules.types.values().flat_map(|rule| &rule.processed_by).collect();
+    let own: Vec<Option<String>> = slugs.iter().map(|slug| own_role(&folder, slug)).collect();
     let plays = |role: &String| {
-        let has = slugs.iter().filter(|slug| {
-            let own = personas::role(&folder, slug).ok().flatten();
-            rules.roles_of(slug, own.as_deref()).contains(role.as_str())
-        });
-        has.map(ToString::to_string).collect()
+        let has = slugs.iter().zip(&own);
+        let has = has.filter(|(slug, own)| rules.roles_of(slug, own.as_deref()).contains(role.as_str()));
+        has.map(|(slug, _)| slug.to_string()).collect()
     };
     named.into_iter().filter(|role| *role != HUMAN).map(|role| (role.clone(), plays(role))).collect()
+}
+
+/// The role in a persona's file. A file that can't be read is named on standard error.
+fn own_role(folder: &Path, slug: &Slug) -> Option<String> {
+    personas::role(folder, slug).unwrap_or_else(|error| {
+        eprint_quietly(&format!("tasuki: {error}"));
+        None
+    })
 }
 
 fn requirements(rule: &Rule) -> Vec<String> {

@@ -101,8 +101,16 @@ pub(super) async fn within(
 #[derive(Debug, Default)]
 pub struct Late {
     noted: Mutex<BTreeMap<String, Instant>>,
-    /// The configured commands that did not take their last notice, each with the reason.
-    refused: Mutex<BTreeMap<Vec<String>, String>>,
+    refused: Mutex<RefusedNotices>,
+}
+
+/// The configured commands that did not take their last notice.
+#[derive(Debug, Default)]
+struct RefusedNotices {
+    /// How often the configuration was read again.
+    reloads: u64,
+    /// Each command with the reason.
+    why: BTreeMap<Vec<String>, String>,
 }
 
 impl Late {
@@ -112,26 +120,35 @@ impl Late {
         noted.insert(what.to_owned(), Instant::now() + SHOWN_FOR);
     }
 
-    /// Notes whether a configured command took a notice. The view names a command that did not, until it takes another
-    /// notice.
-    pub(super) fn note_notice(&self, command: &[String], failed: Option<&str>) {
+    /// How often the configuration was read again, for [`Late::note_notice`].
+    pub(super) fn reloads(&self) -> u64 {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).reloads
+    }
+
+    /// Notes whether a configured command took a notice that was begun after so many reloads. The view names a command
+    /// that did not, until it takes another notice. If the configuration was read again meanwhile, nothing is noted: it
+    /// may name another command now.
+    pub(super) fn note_notice(&self, command: &[String], reloads: u64, failed: Option<&str>) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         match failed {
-            Some(why) => drop(refused.insert(command.to_vec(), why.to_owned())),
-            None => drop(refused.remove(command)),
+            _ if refused.reloads != reloads => {}
+            Some(why) => drop(refused.why.insert(command.to_vec(), why.to_owned())),
+            None => drop(refused.why.remove(command)),
         }
     }
 
-    /// Forgets which commands failed: the configuration may name others now.
+    /// Forgets which commands failed: the configuration was read again, and may name others now.
     pub fn forget_commands(&self) {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.reloads += 1;
+        refused.why.clear();
     }
 
     /// What the view says of a command that did not take its last notice; `None` if there is none.
     #[must_use]
     pub fn refused_for_view(&self) -> Option<String> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.values().next().map(|why| {
+        refused.why.values().next().map(|why| {
             format!(
                 "the last notice was not passed on ({why}), so nobody may hear of the next one; repair the command, which \
                  runs in the environment of the sidecar, and make the sidecar read its configuration again"
@@ -163,13 +180,16 @@ mod tests {
     fn a_command_that_took_no_notice_is_named_until_it_takes_one() {
         let late = Late::default();
         let command = ["notify-me".to_owned()];
-        late.note_notice(&command, Some("exit status: 1"));
+        late.note_notice(&command, late.reloads(), Some("exit status: 1"));
         assert!(late.refused_for_view().is_some_and(|said| said.contains("exit status: 1")));
-        late.note_notice(&command, None);
+        late.note_notice(&command, late.reloads(), None);
         assert_eq!(late.refused_for_view(), None);
-        late.note_notice(&command, Some("exit status: 1"));
+        let before = late.reloads();
+        late.note_notice(&command, before, Some("exit status: 1"));
         late.forget_commands();
         assert_eq!(late.refused_for_view(), None);
+        late.note_notice(&command, before, Some("exit status: 1"));
+        assert_eq!(late.refused_for_view(), None, "it was begun with the former configuration");
     }
 
     const READING: (Duration, Duration, &str) =

@@ -33,15 +33,16 @@ pub(super) async fn run_command(
     stop: &CancellationToken,
 ) -> Outcome {
     let json = serde_json::to_vec(&notice.json).unwrap_or_default();
+    let reloads = tools.late.reloads();
     match notify::run(command, &json, stop).await {
         Ok(()) => {
-            tools.late.note_notice(command, None);
+            tools.late.note_notice(command, reloads, None);
             Outcome::Done
         }
         // The command was not started. tasuki sends the notice after its next start.
         Err(error @ notify::Error::Stopped) => Outcome::Failed { why: error.to_string() },
         Err(error) => {
-            tools.late.note_notice(command, Some(&error.to_string()));
+            tools.late.note_notice(command, reloads, Some(&error.to_string()));
             tracing::warn!(%error, "could not pass a notice to a configured command");
             Outcome::Failed { why: error.to_string() }
         }

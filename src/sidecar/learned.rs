@@ -25,6 +25,8 @@ pub(super) struct Learned {
     /// All roles that were found. They are kept here and not only in the state, because several may be found before the
     /// first `Event::Roles` is decided.
     roles: BTreeMap<Slug, String>,
+    /// Personas of live agents whose role can't be read, and why.
+    unread: BTreeMap<Slug, String>,
 }
 
 impl Learned {
@@ -76,6 +78,7 @@ impl Learned {
         let slugs = live_personas(state.agents.values());
         self.known.retain(|slug, _| slugs.contains(slug));
         self.roles.retain(|slug, _| slugs.contains(slug));
+        self.unread.retain(|slug, _| slugs.contains(slug));
         self.learn(home, slugs)
     }
 
@@ -98,13 +101,34 @@ impl Learned {
             match personas::role(&folder, &slug) {
                 Ok(Some(role)) => drop(self.roles.insert(slug.clone(), role)),
                 Ok(None) => drop(self.roles.remove(&slug)),
-                // The role that was known still counts. The error is reported when an agent with this persona is
-                // started.
-                Err(error) => tracing::debug!(%error, "could not read a persona's role"),
+                // The role that was known still counts. After a restart none is known, so people must be told.
+                Err(error) => {
+                    self.not_read(slug, error.to_string());
+                    continue;
+                }
             }
+            self.unread.remove(&slug);
             self.known.insert(slug, file_stamp);
         }
         (self.roles != before).then(|| Event::Roles(self.roles.clone()))
+    }
+
+    fn not_read(&mut self, slug: Slug, why: String) {
+        if self.unread.get(&slug) != Some(&why) {
+            tracing::warn!(%slug, error = why, "could not read a persona's role");
+        }
+        self.known.remove(&slug);
+        self.unread.insert(slug, why);
+    }
+
+    /// The first persona whose role can't be read, for the view.
+    pub(super) fn problem(&self) -> Option<String> {
+        let (slug, why) = self.unread.first_key_value()?;
+        let role = self.roles.get(slug).map_or_else(
+            || "its agents have no role, so they get no work items".to_owned(),
+            |role| format!("its agents keep the role {role}"),
+        );
+        Some(format!("the role of persona {slug} can't be read, so {role}: {why}"))
     }
 }
 

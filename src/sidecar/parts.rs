@@ -123,6 +123,7 @@ impl Sidecar {
             .or_else(|| self.cut_off())
             .or_else(|| tools.late.for_view())
             .or_else(|| self.concerns.first().cloned())
+            .or_else(|| self.learned.problem())
             .or_else(|| tools.late.refused_for_view())
     }
 

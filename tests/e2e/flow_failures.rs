@@ -41,6 +41,7 @@ fn agent_busy_and_a_retry_of_waiting() {
     assert_eq!(verdict["verdict"], "delivered");
     let view = stage.until_failed(&stage.hand_off(&agent), "waiting", "agent_busy");
     stage.check_halted(&view);
+    assert!(view["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--now")), "{view:#}");
     assert_eq!(stage.typed(&agent), (0, 1, 0), "nothing was typed");
     stage.faults("");
     stage.until("its turn ends", || stage.agent_view(&agent)["state"] == "idle");

@@ -205,3 +205,27 @@ fn rules_are_checked_without_a_sidecar() {
     assert!(said(&stage, &["rules", "check"]).contains("scrum_master: kai"));
     assert_eq!(json_of(&stage, &["rules", "check"])["types"].as_array().map(Vec::len), Some(6));
 }
+
+/// After a restart the agent had no role, and nobody was told why it got no work.
+#[test]
+fn a_persona_whose_role_can_not_be_read_is_told_of_until_the_file_is_right() {
+    let stage = Stage::new();
+    let agent = stage.clerk(1, "rev", "developer");
+    let file = stage.home().join("data/personas/rev/persona.toml");
+    let right = fs::read_to_string(&file).expect("a persona");
+    fs::write(&file, format!("{right}profle = \"demo\"\n")).expect("written");
+    stage.until_degraded(&["persona rev", "keep the role developer", "profle"]);
+    stage.crash_and_restart();
+    stage.until_degraded(&["persona rev", "have no role, so they get no work items", "profle"]);
+    let status = run(&stage, &["status"]);
+    assert!(
+        status.status.code() == Some(10) && String::from_utf8_lossy(&status.stdout).contains("profle"),
+        "{status:?}"
+    );
+    let rules = run(&stage, &["rules", "check"]);
+    assert!(rules.status.success() && String::from_utf8_lossy(&rules.stderr).contains("profle"), "{rules:?}");
+    fs::write(&file, right).expect("written");
+    stage.until_well();
+    let story = stage.item_of("story", "A sash");
+    stage.granted(&json!({"kind": "work_claim", "item_id": story, "agent_id": agent}));
+}

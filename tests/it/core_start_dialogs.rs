@@ -83,6 +83,24 @@ fn an_agent_that_ends_at_its_start_is_not_looked_for_in_its_pane() {
     assert!(hint.contains("run its command in a pane of your own") && !hint.contains("tasuki send"), "{hint}");
 }
 
+/// It was called busy, and the hint was to begin the handoff again with `--now`.
+#[test]
+fn a_handoff_of_an_agent_that_never_became_ready_says_so() {
+    let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
+    let mut core = Decided::new(PANE.server, profile, []);
+    let agent_id = starting(&mut core);
+    look_at_start(&mut core, Readiness::NotReady { screen: "loading".to_owned() });
+    core.pass(10 * 60_000);
+    assert_eq!(core.state.agents[&agent_id].state, AgentState::Starting);
+    let asked = json!({"v": 1, "kind": "handoff", "agent_id": agent_id.to_string(), "reason": "r", "now": true});
+    core.ask("r2", &asked);
+    let over = core.pass(11 * 60_000);
+    let [error] = &over.errors[..] else { panic!("one failure: {:?}", over.errors) };
+    assert_eq!((error.code.as_str(), error.step.as_deref()), ("agent_busy", Some("waiting")));
+    assert_eq!(error.message, "The agent did not become ready before the time limit");
+    assert!(!error.hint.contains("--now"), "{}", error.hint);
+}
+
 #[test]
 fn a_dialog_that_stays_open_for_an_hour_leaves_one_failure_and_an_answered_one_its_own() {
     let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };

@@ -53,12 +53,19 @@ impl StepHandler for Waiting {
         }
     }
 
-    fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
-        Next::fail(
-            "agent_busy",
-            "The agent stayed busy until the time limit",
-            "tasuki retry HANDOFF, or begin it again with --now",
-        )
+    fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let handoff = tx.handoff(&id);
+        let agent = handoff.and_then(|handoff| tx.agent(&handoff.agent_id));
+        if agent.is_some_and(|agent| agent.state == AgentState::Starting) {
+            let hint = "look at the agent's pane: tasuki does not see there that the agent waits for input; when it does, \
+                        tasuki retry HANDOFF";
+            return Next::fail("agent_busy", "The agent did not become ready before the time limit", hint);
+        }
+        let hint = match handoff.is_some_and(|handoff| handoff.interrupts_turn) {
+            true => "wait until the agent's turn has ended, then: tasuki retry HANDOFF",
+            false => "tasuki retry HANDOFF, or begin it again with --now",
+        };
+        Next::fail("agent_busy", "The agent stayed busy until the time limit", hint)
     }
 }
 
