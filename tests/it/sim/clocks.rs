@@ -9,8 +9,9 @@ use tasuki::core::rows::handoff::{Handoff, HandoffError, Step};
 use tasuki::core::settings::Limits;
 
 /// What failures say that come of a limit, and of nothing else.
-const FALLEN: [&str; 11] = [
+const FALLEN: [&str; 12] = [
     "The agent stayed busy until the time limit",
+    "The agent did not become ready before the time limit",
     "The instruction was not typed in time",
     "The agent did not end its turn in time",
     "The agent did not end after its exit command",
