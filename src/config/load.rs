@@ -1,7 +1,7 @@
 //! Reads `config.toml`.
 
 use super::ConfigError;
-use super::values::{Config, Contradiction, Raw};
+use super::values::{Config, Raw};
 use crate::core::text::{line_of, quotable, quotable_key};
 use crate::files::{self, Meta};
 use std::io::Read;
@@ -54,10 +54,7 @@ impl Config {
         let parsed = toml::Deserializer::parse(text);
         let deserializer = parsed.map_err(|error| wrong("syntax".to_owned(), error.span(), error.message()))?;
         match serde_path_to_error::deserialize::<_, Raw>(deserializer) {
-            Ok(raw) => match raw.contradiction() {
-                Some(Contradiction(key, span, why)) => Err(wrong(key.to_owned(), Some(span), &why)),
-                None => Ok(raw.into_config()),
-            },
+            Ok(raw) => Ok(raw.into_config()),
             Err(error) => Err(wrong(error.path().to_string(), error.inner().span(), error.inner().message())),
         }
     }

@@ -11,9 +11,7 @@ use crate::core::settings::{
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::Deserialize;
-use std::ops::Range;
 use std::time::Duration;
-use toml::Spanned;
 
 /// How long one question to git may take, unless the configuration says otherwise.
 const GIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -229,10 +227,10 @@ struct RawDocument {
     check: Option<DocumentCheck>,
     /// The fewest characters of a document, without headings and blanks; 400 unless set.
     #[schemars(with = "Option<u32>", range(min = 0, max = 1_048_576))]
-    min_chars: Option<Spanned<Size>>,
-    /// The most bytes that a successor can be expected to read, no fewer than `min_chars`; 65536 unless set.
+    min_chars: Option<Size>,
+    /// The most bytes that a successor can be expected to read; 65536 unless set.
     #[schemars(with = "Option<u32>", range(min = 0, max = 1_048_576))]
-    max_bytes: Option<Spanned<Size>>,
+    max_bytes: Option<Size>,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
@@ -287,42 +285,12 @@ struct RawTmux {
     status: Option<bool>,
 }
 
-/// Two values that exclude each other: the key of the one to be named, where it stands in the file, and why.
-pub(super) struct Contradiction(pub(super) &'static str, pub(super) Range<usize>, pub(super) String);
-
-impl RawDocument {
-    fn rules(&self) -> DocumentRules {
-        let size = |given: &Option<Spanned<Size>>, default: usize| given.as_ref().map_or(default, |it| it.get_ref().0);
-        let default = DocumentRules::default();
-        DocumentRules {
-            check: self.check.unwrap_or(default.check),
-            min_chars: size(&self.min_chars, default.min_chars),
-            max_bytes: size(&self.max_bytes, default.max_bytes),
-        }
-    }
-}
-
 impl Raw {
-    /// Limits that no document could keep. Each handoff would ask its agent in vain to repair the document.
-    pub(super) fn contradiction(&self) -> Option<Contradiction> {
-        let rules = self.document.rules();
-        if rules.min_chars <= rules.max_bytes {
-            return None;
-        }
-        let max_bytes = self.document.max_bytes.as_ref().map(|it| ("document.max_bytes", it.span()));
-        let (key, span) =
-            max_bytes.or_else(|| self.document.min_chars.as_ref().map(|it| ("document.min_chars", it.span())))?;
-        let why = format!(
-            "no document can have {} characters or more (min_chars) in {} bytes or fewer (max_bytes)",
-            rules.min_chars, rules.max_bytes
-        );
-        Some(Contradiction(key, span, why))
-    }
-
     pub(super) fn into_config(self) -> Config {
         let or = |given: Option<TimeSpan>, default: u64| given.map_or(default, |span| span.0);
         let (limits, ack, publish) = (Limits::default(), AckTimes::default(), PublishLimits::default());
-        let (notify, context) = (NotifyLimits::default(), ContextLimits::default());
+        let (document, context) = (DocumentRules::default(), ContextLimits::default());
+        let notify = NotifyLimits::default();
         Config {
             limits: Limits {
                 waiting_ms: or(self.limits.waiting, limits.waiting_ms),
@@ -358,7 +326,11 @@ impl Raw {
                 hosts: self.publish.hosts.map_or(publish.hosts, |hosts| hosts.0),
                 allow: self.publish.allow.map_or(publish.allow, |allow| allow.0),
             },
-            document: self.document.rules(),
+            document: DocumentRules {
+                check: self.document.check.unwrap_or(document.check),
+                min_chars: self.document.min_chars.map_or(document.min_chars, |size| size.0),
+                max_bytes: self.document.max_bytes.map_or(document.max_bytes, |size| size.0),
+            },
             facts: FactsConfig {
                 git: self.facts.git.unwrap_or(true),
                 transcript: self.facts.transcript.unwrap_or(true),

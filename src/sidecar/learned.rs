@@ -125,7 +125,7 @@ impl Learned {
     pub(super) fn problem(&self) -> Option<String> {
         let (slug, why) = self.unread.first_key_value()?;
         let role = self.roles.get(slug).map_or_else(
-            || "its agents have no role, so they get no work items".to_owned(),
+            || "its agents have no role but what data/rules.toml gives them".to_owned(),
             |role| format!("its agents keep the role {role}"),
         );
         Some(format!("the role of persona {slug} can't be read, so {role}: {why}"))

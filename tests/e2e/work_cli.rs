@@ -216,7 +216,7 @@ fn a_persona_whose_role_can_not_be_read_is_told_of_until_the_file_is_right() {
     fs::write(&file, format!("{right}profle = \"demo\"\n")).expect("written");
     stage.until_degraded(&["persona rev", "keep the role developer", "profle"]);
     stage.crash_and_restart();
-    stage.until_degraded(&["persona rev", "have no role, so they get no work items", "profle"]);
+    stage.until_degraded(&["persona rev", "have no role but what data/rules.toml gives them", "profle"]);
     let status = run(&stage, &["status"]);
     assert!(
         status.status.code() == Some(10) && String::from_utf8_lossy(&status.stdout).contains("profle"),

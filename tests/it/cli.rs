@@ -331,6 +331,7 @@ fn the_check_of_a_delivery_proposes_only_what_can_be_done() {
         ),
         ("briefing", json!(null), format!("tasuki handoffs show {MIA}")),
         ("done", json!(NEXT), "the handoff is done, so it needs it no longer".to_owned()),
+        ("done", json!(KAI), "the handoff is done, so it needs it no longer".to_owned()),
         ("cancelled", json!(NEXT), "start another agent, or hand an agent off again".to_owned()),
     ] {
         let view = json!({"handoff_id": MIA, "agent_id": KAI, "persona_slug": "kai", "step": step, "steps": [],

@@ -147,23 +147,6 @@ fn a_wrong_key_or_value_names_key_and_line() {
 }
 
 #[test]
-fn limits_that_no_document_can_keep_are_refused() {
-    for (text, at) in [
-        ("max_bytes = 0", ("document.max_bytes", 2)),
-        ("max_bytes = 399", ("document.max_bytes", 2)),
-        ("check = \"warn\"\nmin_chars = 65537", ("document.min_chars", 3)),
-        ("min_chars = 900\nmax_bytes = 800", ("document.max_bytes", 3)),
-    ] {
-        let (key, line, message) = wrong(&format!("[document]\n{text}\n"));
-        assert_eq!((key.as_str(), line), at, "{text}");
-        assert!(message.contains("(min_chars)") && message.contains("(max_bytes)"), "{message}");
-    }
-    let rules = parse("[document]\nmin_chars = 0\nmax_bytes = 0\n").expect("what only an empty one keeps").document;
-    assert_eq!((rules.min_chars, rules.max_bytes), (0, 0));
-    assert_eq!(parse("[document]\nmax_bytes = 400\n").expect("just enough").document.max_bytes, 400);
-}
-
-#[test]
 fn no_file_is_no_error_and_a_file_that_others_can_write_is_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("config.toml");

@@ -94,7 +94,7 @@ fn recipient(session: &CliSession, handoff: &HandoffView) -> Result<Check, CliEr
     };
     let short: String = id.chars().take(8).collect();
     let Some(agent) = view::agent(&session.home, id)? else {
-        return Ok(Check::fail(name, format!("agent {short} is unknown"), another_successor(handoff)));
+        return Ok(gone(handoff, format!("agent {short} is unknown")));
     };
     let (state, pane) = (view::shown(agent.state.as_str()), view::shown(agent.pane.as_deref()));
     let said = format!("agent {short} in pane {pane} is {state}");
@@ -102,21 +102,20 @@ fn recipient(session: &CliSession, handoff: &HandoffView) -> Result<Check, CliEr
         Some(AgentState::Idle | AgentState::Busy) => Check::ok(name, said),
         Some(AgentState::Starting) => Check::warn(name, said, "wait until it has registered"),
         Some(AgentState::Blocked) => Check::warn(name, said, "answer the dialog in its pane"),
-        Some(AgentState::Ended | AgentState::Lost) if handoff.step == Step::Done => {
-            Check::ok(name, format!("{said}; the handoff is done, so it needs it no longer"))
-        }
-        Some(AgentState::Ended | AgentState::Lost) | None => Check::fail(name, said, another_successor(handoff)),
+        Some(AgentState::Ended | AgentState::Lost) | None => gone(handoff, said),
     })
 }
 
-/// What to do about a successor that can't take the document.
-fn another_successor(handoff: &HandoffView) -> String {
-    let id = view::shown(handoff.handoff_id.as_str());
-    match handoff.step.known() {
+/// The check of a successor that can't take the document. `said`: what is known of the agent.
+fn gone(handoff: &HandoffView, said: String) -> Check {
+    let (name, id) = ("recipient", view::shown(handoff.handoff_id.as_str()));
+    let fix = match handoff.step.known() {
+        Some(Step::Done) => return Check::ok(name, format!("{said}; the handoff is done, so it needs it no longer")),
         Some(Step::Failed) => format!("choose another successor: tasuki retry {id} --successor new"),
-        Some(Step::Done | Step::Cancelled) => "start another agent, or hand an agent off again".to_owned(),
+        Some(Step::Cancelled) => "start another agent, or hand an agent off again".to_owned(),
         _ => format!("wait until the handoff has failed, then: tasuki retry {id} --successor new"),
-    }
+    };
+    Check::fail(name, said, fix)
 }
 
 fn published(publish: &PublishView) -> Option<Check> {
