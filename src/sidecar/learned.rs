@@ -85,7 +85,7 @@ impl Learned {
     /// Looks for the roles of the personas of changed agents, if these personas were not looked at before.
     pub(super) fn new_roles(&mut self, home: &Home, decision: &Decision) -> Option<Event> {
         let mut slugs = live_personas(decision.agents.values());
-        slugs.retain(|slug| !self.known.contains_key(slug));
+        slugs.retain(|slug| !self.known.contains_key(slug) && !self.unread.contains_key(slug));
         self.learn(home, slugs)
     }
 
