@@ -197,20 +197,13 @@ pub struct NewRequest<'a> {
 /// What is called repeatedly while a command waits for an answer. Its error ends the wait.
 pub type Meanwhile<'m> = dyn FnMut() -> Result<(), CliError> + 'm;
 
-/// Submits a request and waits for its answer. Returns the answer's `result`.
+/// Submits a request and waits for its answer; meanwhile calls `meanwhile` again and again. Returns the answer's
+/// `result`.
 ///
 /// # Errors
-/// The sidecar's refusal, with its code; 69 if no sidecar answers; 75 if no answer came in time. The last two
-/// say whether the request was withdrawn.
-pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &NewRequest<'_>) -> Result<ViewFile<T>, CliError> {
-    ask_meanwhile(home, request, &mut || Ok(()))
-}
-
-/// Like [`ask`], but calls `meanwhile` repeatedly while it waits.
-///
-/// # Errors
-/// As [`ask`]; the error of `meanwhile`, which ends the wait.
-pub fn ask_meanwhile<T: DeserializeOwned + Default>(
+/// The sidecar's refusal, with its code; 69 if no sidecar answers; 75 if no answer came in time; the error of
+/// `meanwhile`, which ends the wait. The last three say whether the request was withdrawn.
+pub fn ask<T: DeserializeOwned + Default>(
     home: &Home,
     request: &NewRequest<'_>,
     meanwhile: &mut Meanwhile<'_>,

@@ -115,7 +115,8 @@ fn text_of(
         .into_iter()
         .filter_map(|(name, id)| Some(format!("{name} {}", sanitise(said(id.as_deref())?))));
     let mut lines = vec![format!("{}  {message} ({code})", view::clock(&at))];
-    let since = handoff.filter(|_| halted(&code, &step)).map(|handoff| &handoff.step);
+    let stopped = handoff.filter(|_| halted(&code, &step));
+    let since = stopped.map(|handoff| &handoff.step);
     match since.and_then(|since| said(since.as_str())).zip(since.map(Word::known)) {
         Some((_, Some(Step::Cancelled))) if handoff.is_some_and(HandoffView::is_abandoned) => {
             lines.push("  the handoff was abandoned since then: nothing is left to do".to_owned());
@@ -129,8 +130,8 @@ fn text_of(
         Some(_) | None => {
             let settled = agent.and_then(|agent| AgentNeeds::of(agent).has_settled(&code)).map(str::to_owned);
             let settled = settled.or_else(|| publishing_since(error, handoff?));
-            let settled = settled.or_else(|| taken_over.filter(|_| halted(&code, &step)).map(str::to_owned));
-            let settled = settled.or_else(|| failed_again(error, handoff.filter(|_| halted(&code, &step))?));
+            let settled = settled.or_else(|| taken_over.filter(|_| stopped.is_some()).map(str::to_owned));
+            let settled = settled.or_else(|| failed_again(error, stopped?));
             let what = settled.or_else(|| said(error.hint.as_str()).map(sanitise));
             lines.extend(what.map(|what| format!("  {}", home_option::fit(&what))));
         }

@@ -40,8 +40,7 @@ impl CliSession {
         fields: Map<String, Value>,
         patience: Duration,
     ) -> Result<ViewFile<T>, CliError> {
-        let patience = self.timeout.unwrap_or(patience);
-        client::ask(&self.home, &client::NewRequest { kind, fields, patience })
+        self.ask_on(None, kind, fields, patience)
     }
 
     /// As [`CliSession::ask`], but asks another host if one is given.
@@ -55,9 +54,27 @@ impl CliSession {
         fields: Map<String, Value>,
         patience: Duration,
     ) -> Result<ViewFile<T>, CliError> {
-        let Some(host) = host else { return self.ask(kind, fields, patience) };
+        self.ask_meanwhile(host, kind, fields, patience, &mut || Ok(()))
+    }
+
+    /// As [`CliSession::ask_on`], but calls `meanwhile` repeatedly while it waits.
+    ///
+    /// # Errors
+    /// As [`CliSession::ask_on`]; the error of `meanwhile`, which ends the wait.
+    pub(super) fn ask_meanwhile<T: DeserializeOwned + Default>(
+        &self,
+        host: Option<&HostName>,
+        kind: &str,
+        fields: Map<String, Value>,
+        patience: Duration,
+        meanwhile: &mut client::Meanwhile<'_>,
+    ) -> Result<ViewFile<T>, CliError> {
         let patience = self.timeout.unwrap_or(patience);
-        request::ask(&self.home, &RemoteRequest { host, kind, fields, patience, ttl: self.timeout, parts: Vec::new() })
+        let Some(host) = host else {
+            return client::ask(&self.home, &client::NewRequest { kind, fields, patience }, meanwhile);
+        };
+        let asked = RemoteRequest { host, kind, fields, patience, ttl: self.timeout, parts: Vec::new() };
+        request::ask_meanwhile(&self.home, &asked, meanwhile)
     }
 
     /// Asks this host or another one for something that depends on an agent: that it starts, takes a text or ends. That
@@ -72,16 +89,8 @@ impl CliSession {
         kind: &str,
         fields: Map<String, Value>,
     ) -> Result<ViewFile<T>, CliError> {
-        let patience = self.timeout.unwrap_or(ANSWER_LATE);
         let interrupts = Interrupts::while_asking()?;
-        let meanwhile = &mut || interrupts.check();
-        match host {
-            None => client::ask_meanwhile(&self.home, &client::NewRequest { kind, fields, patience }, meanwhile),
-            Some(host) => {
-                let asked = RemoteRequest { host, kind, fields, patience, ttl: self.timeout, parts: Vec::new() };
-                request::ask_meanwhile(&self.home, &asked, meanwhile)
-            }
-        }
+        self.ask_meanwhile(host, kind, fields, ANSWER_LATE, &mut || interrupts.check())
     }
 
     /// Prints an answer: the whole of it under `--json`, else one line.

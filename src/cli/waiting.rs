@@ -6,7 +6,7 @@ use super::interrupts::Interrupts;
 use super::output::Tone;
 use super::session::ANSWER_LATE;
 use super::view::{ViewFile, said, shown};
-use super::{CliSession, client, view};
+use super::{CliSession, view};
 use crate::contract::{AgentState, AgentView, DeliveryView};
 use crate::core::text::sanitise;
 use serde_json::{Map, Value};
@@ -47,12 +47,11 @@ impl CliSession {
     /// text waits for.
     ///
     /// # Errors
-    /// As [`client::ask`]; `interrupted`, exit code 130, after Ctrl-C and the like.
+    /// As [`CliSession::ask`]; `interrupted`, exit code 130, after Ctrl-C and the like.
     pub fn ask_to_type(&self, fields: Map<String, Value>, agent_id: &str) -> Result<ViewFile<DeliveryView>, CliError> {
-        let request = client::NewRequest { kind: "agent_send", fields, patience: self.timeout.unwrap_or(ANSWER_LATE) };
         let mut waiting = Waiting::new(self, agent_id);
         let interrupts = Interrupts::while_asking()?;
-        client::ask_meanwhile(&self.home, &request, &mut || {
+        self.ask_meanwhile(None, "agent_send", fields, ANSWER_LATE, &mut || {
             waiting.look();
             interrupts.check()
         })

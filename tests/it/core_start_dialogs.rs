@@ -14,6 +14,12 @@ use tasuki::core::settings::ProfileFacts;
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 };
 
+/// A core without agents, whose profile reports neither context nor limits.
+fn new_core() -> Decided {
+    let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
+    Decided::new(PANE.server, profile, [])
+}
+
 fn dialog() -> Readiness {
     Readiness::Blocked { screen: "1. Yes".to_owned() }
 }
@@ -45,9 +51,8 @@ fn look_at_start(core: &mut Decided, readiness: Readiness) -> Decision {
 /// The first failure asked for an answer to a dialog that was gone, and the second one did not name the dialog.
 #[test]
 fn an_agent_that_ends_at_the_dialog_of_its_start_leaves_one_failure() {
-    let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
     for is_looked_at in [false, true] {
-        let mut core = Decided::new(PANE.server, profile.clone(), []);
+        let mut core = new_core();
         let (agent_id, asks) = waiting_at_a_dialog(&mut core);
         let [first] = &asks.errors[..] else { panic!("one failure: {:?}", asks.errors) };
         assert!(first.message.contains("A dialog is open") && asks.dismissed.is_empty(), "{first:?}");
@@ -71,8 +76,7 @@ fn an_agent_that_ends_at_the_dialog_of_its_start_leaves_one_failure() {
 /// The hint spoke of a pane that tasuki had left as it was, and of a text to send there.
 #[test]
 fn an_agent_that_ends_at_its_start_is_not_looked_for_in_its_pane() {
-    let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
-    let mut core = Decided::new(PANE.server, profile, []);
+    let mut core = new_core();
     let agent_id = starting(&mut core);
     look_at_start(&mut core, Readiness::Gone { screen: "no licence".to_owned() });
     core.decide(Event::AgentExit { agent_id, how: Exit::Dead });
@@ -86,8 +90,7 @@ fn an_agent_that_ends_at_its_start_is_not_looked_for_in_its_pane() {
 /// It was called busy, and the hint was to begin the handoff again with `--now`.
 #[test]
 fn a_handoff_of_an_agent_that_never_became_ready_says_so() {
-    let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
-    let mut core = Decided::new(PANE.server, profile, []);
+    let mut core = new_core();
     let agent_id = starting(&mut core);
     look_at_start(&mut core, Readiness::NotReady { screen: "loading".to_owned() });
     core.pass(10 * 60_000);
@@ -103,15 +106,14 @@ fn a_handoff_of_an_agent_that_never_became_ready_says_so() {
 
 #[test]
 fn a_dialog_that_stays_open_for_an_hour_leaves_one_failure_and_an_answered_one_its_own() {
-    let profile = ProfileFacts { reports_context: false, shows_limits: false, ..demo_facts() };
-    let mut core = Decided::new(PANE.server, profile.clone(), []);
+    let mut core = new_core();
     let (agent_id, asks) = waiting_at_a_dialog(&mut core);
     core.pass(2_000);
     assert!(look_at_start(&mut core, dialog()).errors.is_empty(), "it is told once");
     let over = core.pass(60 * 60_000);
     assert_eq!((over.errors.len(), over.dismissed.clone()), (1, vec![asks.errors[0].error_id]));
     assert!(over.errors[0].hint.contains(&format!("tasuki send {} -", agent_id.short())), "{:?}", over.errors);
-    let mut core = Decided::new(PANE.server, profile, []);
+    let mut core = new_core();
     let (agent_id, _) = waiting_at_a_dialog(&mut core);
     core.decide(Event::Hook(Box::new(HookEvent {
         agent_id: Some(agent_id),
